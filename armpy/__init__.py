@@ -1,0 +1,99 @@
+"""armpy runs neural networks in Python on whatever accelerators are installed beside it.
+
+Examples
+--------
+>>> import armpy
+>>> model = armpy.load("model.tflite")                              # doctest: +SKIP
+>>> outputs = model(image)                                          # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from armpy.errors import (
+    ArmpyError,
+    BackendCapabilityError,
+    BackendError,
+    BackendUnavailableError,
+    ExecutionTimeoutError,
+    GraphValidationError,
+    InvalidArgumentError,
+    LayerValidationError,
+    MemoryExportError,
+    MemoryImportError,
+    ParserError,
+    UnimplementedError,
+    UnsupportedOperatorError,
+)
+from armpy.tensor import Quantization, TensorInfo
+from armpy.types import BackendId, DataLayout, DataType, DeviceType, Priority
+
+if TYPE_CHECKING:
+    from armpy import ops
+    from armpy.loading import load
+    from armpy.network import Network
+    from armpy.optimizer import OptimizedNetwork, OptimizerOptions, Placement
+    from armpy.runtime import DeviceSpec, Model, Runtime, RuntimeOptions
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ArmpyError",
+    "BackendCapabilityError",
+    "BackendError",
+    "BackendId",
+    "BackendUnavailableError",
+    "DataLayout",
+    "DataType",
+    "DeviceSpec",
+    "DeviceType",
+    "ExecutionTimeoutError",
+    "GraphValidationError",
+    "InvalidArgumentError",
+    "LayerValidationError",
+    "MemoryExportError",
+    "MemoryImportError",
+    "Model",
+    "Network",
+    "OptimizedNetwork",
+    "OptimizerOptions",
+    "ParserError",
+    "Placement",
+    "Priority",
+    "Quantization",
+    "Runtime",
+    "RuntimeOptions",
+    "TensorInfo",
+    "UnimplementedError",
+    "UnsupportedOperatorError",
+    "load",
+    "ops",
+]
+
+_LAZY = {
+    "DeviceSpec": "armpy.runtime",
+    "Model": "armpy.runtime",
+    "Network": "armpy.network",
+    "OptimizedNetwork": "armpy.optimizer",
+    "OptimizerOptions": "armpy.optimizer",
+    "Placement": "armpy.optimizer",
+    "Runtime": "armpy.runtime",
+    "RuntimeOptions": "armpy.runtime",
+    "load": "armpy.loading",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import the heavier rooms when they are first used, so that importing armpy is quick."""
+    if name == "ops":
+        return importlib.import_module("armpy.ops")
+    if name in _LAZY:
+        return getattr(importlib.import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'armpy' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    """Everything that can be used."""
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,89 @@
+"""What a backend answers when asked whether it can run a layer."""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.tensor import TensorInfo
+
+
+class ReasonCode(enum.Enum):
+    """Why a layer is not supported, for programs; the text is for people."""
+
+    OPERATION = "operation"
+    DATA_TYPE = "data_type"
+    RANK = "rank"
+    SHAPE = "shape"
+    ATTRIBUTE = "attribute"
+    QUANTIZATION = "quantization"
+    CONSTANT = "constant"
+    DEVICE = "device"
+    COMPILATION = "compilation"
+    PREPARATION = "preparation"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """Yes, or no with a reason.
+
+    Examples
+    --------
+    >>> bool(Support.yes())
+    True
+    >>> Support.no(ReasonCode.RANK, "input has rank 5, at most 4 is supported").text
+    'input has rank 5, at most 4 is supported'
+    """
+
+    is_supported: bool
+    code: ReasonCode | None = None
+    text: str = ""
+
+    @classmethod
+    def yes(cls) -> Support:
+        """The layer is supported."""
+        return _YES
+
+    @classmethod
+    def no(cls, code: ReasonCode, text: str) -> Support:
+        """The layer is not supported, and why: name the operand, the rule and what came."""
+        return cls(False, code, text)
+
+    def __bool__(self) -> bool:
+        return self.is_supported
+
+
+_YES = Support(True)
+
+
+class ILayerSupport(ABC):
+    """Says which layers a backend can run.
+
+    References
+    ----------
+    Arm NN ILayerSupport.
+    """
+
+    @abstractmethod
+    def is_layer_supported(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        """Whether one layer can run.
+
+        Parameters
+        ----------
+        operation : Operation
+            With all operands resolved that become attributes.
+        inputs : sequence of (TensorInfo or None)
+            Valid under the operation's own rules; dimensions may be unknown.
+        outputs : sequence of TensorInfo
+
+        Returns
+        -------
+        Support
+            What it says yes to must be prepared and executed without error.
+        """

@@ -1,0 +1,68 @@
+"""What a backend answers when it is offered a subgraph to optimise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from armpy.graph import Graph, SubgraphView
+from armpy.network import Network
+from armpy.ops.operation import Operation
+
+
+@dataclass(frozen=True, eq=False)
+class Substitution:
+    """A subgraph and what is to stand in its place.
+
+    Parameters
+    ----------
+    subgraph : SubgraphView
+        The offered view, or a part of it that is convex.
+    replacement : Graph
+        Its inputs and outputs stand for those of `subgraph`, in order, with equal shapes,
+        types and quantisation. Its layers run on the backend that made it.
+    """
+
+    subgraph: SubgraphView
+    replacement: Graph
+
+    @classmethod
+    def by_operation(
+        cls, subgraph: SubgraphView, operation: Operation, name: str = ""
+    ) -> Substitution:
+        """Put one layer in a subgraph's place; it reads and writes what the subgraph did."""
+        net = Network(name or operation.name)
+        inputs = [net.input(f"{i}", value.info) for i, value in enumerate(subgraph.inputs)]
+        layer = net.add_layer(
+            operation,
+            inputs,
+            name=name or "+".join(layer.name for layer in subgraph.layers[:3]),
+            outputs=[value.info for value in subgraph.outputs],
+            origins=tuple(layer.name for layer in subgraph.layers),
+        )
+        for index, value in enumerate(layer.outputs):
+            net.output(f"{index}", value)
+        return cls(subgraph, net.build())
+
+
+@dataclass(eq=False)
+class OptimizationViews:
+    """How a backend divides a subgraph that it was offered.
+
+    Every layer of the offered view is in exactly one of the three lists.
+
+    Parameters
+    ----------
+    substitutions : list of Substitution
+    failed : list of SubgraphView
+        Layers that this backend cannot run after all; offered to the next backend.
+    untouched : list of SubgraphView
+        Layers that this backend runs one by one.
+
+    References
+    ----------
+    Arm NN OptimizationViews.
+    """
+
+    substitutions: list[Substitution] = field(default_factory=list)
+    failed: list[SubgraphView] = field(default_factory=list)
+    untouched: list[SubgraphView] = field(default_factory=list)

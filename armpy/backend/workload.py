@@ -1,0 +1,99 @@
+"""What a backend makes of one layer: a workload that can be executed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from armpy.backend.tensor_handle import HostTensorHandle, ITensorHandle
+from armpy.ops.operation import Array, Operation
+from armpy.tensor import TensorInfo
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadInfo:
+    """What a backend is told about the layer that it makes a workload for.
+
+    Parameters
+    ----------
+    name : str
+        The layer's name.
+    inputs : tuple of (TensorInfo or None)
+        Fully shaped; None for an optional operand that is left out.
+    outputs : tuple of TensorInfo
+        Fully shaped.
+    constants : tuple of (ndarray or None)
+        Per input, the elements of a constant; None for all others. Not to be written to.
+    """
+
+    name: str
+    inputs: tuple[TensorInfo | None, ...]
+    outputs: tuple[TensorInfo, ...]
+    constants: tuple[Array | None, ...]
+
+
+class IWorkload(ABC):
+    """One layer, prepared for execution.
+
+    Notes
+    -----
+    Several threads may execute one workload at the same time, each with its own handles:
+    what belongs to one execution must not be kept on the workload.
+
+    References
+    ----------
+    Arm NN IWorkload.
+    """
+
+    @abstractmethod
+    def execute(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> None:
+        """Compute the outputs.
+
+        Parameters
+        ----------
+        inputs : sequence of (ITensorHandle or None)
+            One per input of the layer, constants included. Not to be written to.
+        outputs : sequence of ITensorHandle
+            Their memory is not initialised and does not overlap that of an input. Must be
+            written completely.
+        """
+
+
+class IWorkloadFactory(ABC):
+    """Makes the workloads and tensor handles of one loaded network on one backend.
+
+    References
+    ----------
+    Arm NN IWorkloadFactory.
+    """
+
+    @abstractmethod
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        """Prepare one layer; work that needs to be done once (packing weights) belongs here.
+
+        Raises
+        ------
+        ArmpyError
+            If it cannot be prepared; the layer then moves to the next backend.
+        """
+
+    def create_tensor_handle(self, info: TensorInfo, memory: Array) -> ITensorHandle:
+        """Make a handle for a tensor in the working memory that the core has planned.
+
+        Parameters
+        ----------
+        info : TensorInfo
+            Fully shaped.
+        memory : ndarray, uint8, shape (info.size_bytes,)
+            Part of an arena in host memory, aligned to `ALIGNMENT_BYTES`. A backend with
+            memory of its own may leave it unused.
+        """
+        array = memory.view(info.data_type.dtype).reshape(info.known_shape)
+        return HostTensorHandle(info, array)
+
+
+ALIGNMENT_BYTES = 64
+"""Alignment of every tensor that the core places in an arena (a cache line, an AVX-512 vector)."""

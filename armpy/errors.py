@@ -1,0 +1,138 @@
+"""Every exception that armpy raises.
+
+The tree::
+
+    ArmpyError
+    ├── InvalidArgumentError          a caller passed something that cannot be used
+    ├── ParserError                   a model file is damaged or not understood
+    │   └── UnsupportedOperatorError  a sound model file uses operators that armpy lacks
+    ├── LayerValidationError          one layer breaks a rule of its operation
+    ├── GraphValidationError          a graph as a whole is not well formed
+    ├── BackendUnavailableError       a backend cannot be used on this machine
+    ├── BackendCapabilityError        no allowed backend can do what was asked
+    ├── BackendError                  a backend failed, or broke its contract
+    ├── MemoryImportError             caller memory cannot be used as an input
+    ├── MemoryExportError             caller memory cannot be used as an output
+    ├── ExecutionTimeoutError         a deadline passed
+    └── UnimplementedError            a feature that this version does not have
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+
+class ArmpyError(Exception):
+    """Root of all armpy exceptions; text is built from structured fields.
+
+    Parameters
+    ----------
+    failed : str
+        What failed, without a full stop at its end.
+    where : str, optional
+        The thing that failed: a layer, a file, an option.
+    expected, actual : str, optional
+        What was expected, and what came instead.
+    fix : str, optional
+        What to do about it, as a sentence.
+
+    Notes
+    -----
+    The text reads ``{where}: {failed}. Expected {expected}; got {actual}. {fix}``.
+    """
+
+    def __init__(
+        self,
+        failed: str,
+        *,
+        where: str = "",
+        expected: str = "",
+        actual: str = "",
+        fix: str = "",
+    ) -> None:
+        self.failed = failed
+        self.where = where
+        self.expected = expected
+        self.actual = actual
+        self.fix = fix
+        super().__init__(failed)
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.failed}" if self.where else self.failed
+        parts = [text]
+        if self.expected and self.actual:
+            parts.append(f"Expected {self.expected}; got {self.actual}")
+        elif self.expected:
+            parts.append(f"Expected {self.expected}")
+        elif self.actual:
+            parts.append(f"Got {self.actual}")
+        if self.fix:
+            parts.append(self.fix.rstrip("."))
+        return ". ".join(parts) + "."
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.__dict__.copy()))
+
+
+def _rebuild(kind: type[ArmpyError], fields: dict[str, object]) -> ArmpyError:
+    """Make an error again from its pickled fields."""
+    error = kind(str(fields["failed"]))
+    error.__dict__.update(fields)
+    return error
+
+
+class InvalidArgumentError(ArmpyError, ValueError):
+    """A caller passed something that cannot be used."""
+
+
+class ParserError(ArmpyError):
+    """A model file is damaged, or not of a form that is understood."""
+
+
+class UnsupportedOperatorError(ParserError):
+    """A sound model file uses operators that armpy does not have.
+
+    Attributes
+    ----------
+    operators : mapping of str to int
+        How often the model uses each of them.
+    """
+
+    operators: Mapping[str, int] = MappingProxyType({})
+
+
+class LayerValidationError(ArmpyError):
+    """A layer's operands or attributes break a rule of its operation."""
+
+
+class GraphValidationError(ArmpyError):
+    """A graph is not well formed: cycles, dangling values, foreign values."""
+
+
+class BackendUnavailableError(ArmpyError):
+    """A backend is not there, or cannot be used on this machine."""
+
+
+class BackendCapabilityError(ArmpyError):
+    """No allowed backend can do what was asked."""
+
+
+class BackendError(ArmpyError):
+    """A backend failed at its work, or answered against its contract."""
+
+
+class MemoryImportError(ArmpyError):
+    """Memory of the caller cannot be used as an input."""
+
+
+class MemoryExportError(ArmpyError):
+    """Memory of the caller cannot be used as an output."""
+
+
+class ExecutionTimeoutError(ArmpyError, TimeoutError):
+    """A deadline passed before the work was done."""
+
+
+class UnimplementedError(ArmpyError, NotImplementedError):
+    """Something sound was asked for that this version cannot do."""

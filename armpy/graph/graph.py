@@ -1,0 +1,170 @@
+"""The graph that a network is: layers joined by values, never changed once made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from armpy.ops.operation import Array, Operation
+from armpy.tensor import TensorInfo
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Value:
+    """One tensor of a graph: written once, read any number of times.
+
+    Parameters
+    ----------
+    id : int
+        Unique in its graph, given in order of creation.
+    info : TensorInfo
+    name : str
+        Name in the model file or of the layer that makes it.
+    data : ndarray, optional
+        The elements of a constant; dtype and shape are those of `info`.
+
+    References
+    ----------
+    Arm NN OutputSlot; NNAPI operand; ONNX value.
+    """
+
+    id: int
+    info: TensorInfo
+    name: str
+    data: Array | None = None
+
+    def __repr__(self) -> str:
+        return f"Value({self.id}, {self.name!r}, {self.info})"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Layer:
+    """One operation at its place in a graph.
+
+    Parameters
+    ----------
+    id : int
+        Unique in its graph; kept when optimisation changes the layer's surroundings.
+    name : str
+    operation : Operation
+    inputs : tuple of (Value or None)
+        None for an optional operand that is left out.
+    outputs : tuple of Value
+    origins : tuple of str
+        Names of the layers that this one was made from, if optimisation made it.
+    """
+
+    id: int
+    name: str
+    operation: Operation
+    inputs: tuple[Value | None, ...]
+    outputs: tuple[Value, ...]
+    origins: tuple[str, ...] = ()
+
+    @property
+    def where(self) -> str:
+        """The layer for messages: ``Convolution2d 'conv_3'``."""
+        return f"{self.operation.name} '{self.name}'"
+
+    @property
+    def input_infos(self) -> tuple[TensorInfo | None, ...]:
+        """Info of each input; None for one that is left out."""
+        return tuple(None if value is None else value.info for value in self.inputs)
+
+    @property
+    def output_infos(self) -> tuple[TensorInfo, ...]:
+        """Info of each output."""
+        return tuple(value.info for value in self.outputs)
+
+    def __repr__(self) -> str:
+        return f"Layer({self.id}, {self.where})"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Variable:
+    """A tensor that keeps its elements from one execution to the next.
+
+    Parameters
+    ----------
+    value : Value
+        Read by layers: the elements that the last execution left.
+    next_value : Value
+        Written by a layer (or `value` itself): what the next execution will read.
+    initial : ndarray
+        Elements before the first execution.
+    """
+
+    value: Value
+    next_value: Value
+    initial: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Layers in an order in which they can run, and the values at the graph's edge.
+
+    Parameters
+    ----------
+    inputs : tuple of Value
+        Given by the caller at each execution.
+    outputs : tuple of Value
+        Handed to the caller; `output_names` names them.
+    layers : tuple of Layer
+        Topologically sorted: each layer comes after those whose outputs it reads.
+    variables : tuple of Variable
+        State that lives between executions.
+    default_shapes : tuple of (tuple of int or None)
+        Per input, a concrete shape to prepare for where its info leaves dimensions open.
+
+    Notes
+    -----
+    Graphs are never edited. Whatever changes one builds another with `GraphBuilder`, so a
+    backend that is shown a part of a graph cannot damage it.
+    """
+
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    output_names: tuple[str, ...]
+    layers: tuple[Layer, ...]
+    variables: tuple[Variable, ...] = ()
+    default_shapes: tuple[tuple[int, ...] | None, ...] = ()
+
+    @cached_property
+    def consumers(self) -> Mapping[Value, tuple[Layer, ...]]:
+        """The layers that read each value, in order; a value that none reads is missing."""
+        found: dict[Value, list[Layer]] = {}
+        for layer in self.layers:
+            for value in dict.fromkeys(layer.inputs):
+                if value is not None:
+                    found.setdefault(value, []).append(layer)
+        return {value: tuple(layers) for value, layers in found.items()}
+
+    @cached_property
+    def producers(self) -> Mapping[Value, Layer]:
+        """The layer that writes each value; inputs, constants and state are missing."""
+        return {value: layer for layer in self.layers for value in layer.outputs}
+
+    @property
+    def results(self) -> tuple[Value, ...]:
+        """Values that outlive an execution: outputs, then the variables' next values."""
+        return (*self.outputs, *(variable.next_value for variable in self.variables))
+
+    @property
+    def sources(self) -> tuple[Value, ...]:
+        """Values that are there before an execution: inputs, then the variables' values."""
+        return (*self.inputs, *(variable.value for variable in self.variables))
+
+    @cached_property
+    def is_fully_shaped(self) -> bool:
+        """Whether every shape in the graph is known."""
+        return all(value.info.is_fully_shaped for value in self.values())
+
+    def values(self) -> Iterator[Value]:
+        """Every value of the graph once, constants included, in a fixed order."""
+        seen: dict[Value, None] = dict.fromkeys(self.sources)
+        for layer in self.layers:
+            seen.update(dict.fromkeys(value for value in layer.inputs if value is not None))
+            seen.update(dict.fromkeys(layer.outputs))
+        seen.update(dict.fromkeys(self.results))
+        return iter(seen)

@@ -1,0 +1,109 @@
+"""Cuts a graph into maximal convex parts whose layers belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from armpy.graph.graph import Graph, Layer
+from armpy.graph.subgraph_view import SubgraphView
+
+
+def select_subgraphs(graph: Graph, key: Callable[[Layer], Hashable | None]) -> list[SubgraphView]:
+    """Group connected layers of equal key into convex subgraphs.
+
+    Parameters
+    ----------
+    key : callable
+        Layers with equal keys may share a subgraph; a layer whose key is None is left out.
+
+    Returns
+    -------
+    list of SubgraphView
+        Ordered by their first layers. No path leaves a subgraph and returns to it.
+
+    Notes
+    -----
+    One pass in topological order. Each group knows the groups that it depends on. A layer
+    joins a group of one of its producers unless another of its producers depends on that
+    group, which would close a cycle between groups; all groups that it may join are merged
+    into one, if they do not depend on each other through a third.
+
+    References
+    ----------
+    Arm NN SubgraphViewSelector.
+    """
+    groups = _Groups()
+    members: dict[Layer, int] = {}
+    for layer in graph.layers:
+        parents = {
+            members[graph.producers[value]]
+            for value in layer.inputs
+            if value is not None and value in graph.producers
+        }
+        members[layer] = groups.place(key(layer), {groups.find(p) for p in parents})
+    found: dict[int, list[Layer]] = {}
+    for layer, group in members.items():
+        found.setdefault(groups.find(group), []).append(layer)
+    return [
+        SubgraphView.of(graph, layers)
+        for group, layers in found.items()
+        if groups.keys[group] is not None
+    ]
+
+
+class _Groups:
+    """Disjoint sets of layers, each with its key and the groups it depends on."""
+
+    def __init__(self) -> None:
+        self.keys: list[Hashable | None] = []
+        self._parent: list[int] = []
+        self._needs: list[set[int]] = []
+
+    def find(self, group: int) -> int:
+        """The group that stands for a merged one."""
+        while self._parent[group] != group:
+            self._parent[group] = self._parent[self._parent[group]]
+            group = self._parent[group]
+        return group
+
+    def needs(self, group: int) -> set[int]:
+        """The groups that one depends on, directly or not."""
+        needs = {self.find(other) for other in self._needs[group]}
+        needs.discard(group)
+        self._needs[group] = needs
+        return needs
+
+    def place(self, key: Hashable | None, parents: set[int]) -> int:
+        """Put a layer with the given parents into a group, old or new."""
+        joinable: list[int] = []
+        if key is not None:
+            for group in sorted(p for p in parents if self.keys[p] == key):
+                apart = all(group not in self.needs(other) for other in parents)
+                if apart:
+                    joinable.append(group)
+        if not joinable:
+            return self._new(key, parents)
+        target = joinable[0]
+        for group in joinable[1:]:
+            self._needs[target] |= self.needs(group)
+            self._parent[group] = target
+        for parent in map(self.find, parents):
+            if parent != target:
+                self._needs[target] |= {parent, *self.needs(parent)}
+        self._spread(target)
+        return target
+
+    def _spread(self, target: int) -> None:
+        """Let every group that depends on `target` depend on what it needs as well."""
+        needs = self.needs(target)
+        for group in range(len(self._parent)):
+            if self._parent[group] == group and group != target and target in self.needs(group):
+                self._needs[group] |= needs
+
+    def _new(self, key: Hashable | None, parents: set[int]) -> int:
+        """Open a group for a layer."""
+        group = len(self.keys)
+        self.keys.append(key)
+        self._parent.append(group)
+        self._needs.append(parents.union(*(self.needs(p) for p in parents)))
+        return group

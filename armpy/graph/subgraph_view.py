@@ -1,0 +1,68 @@
+"""A part of a graph, as it is shown to a backend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from armpy.graph.graph import Graph, Layer, Value
+
+
+@dataclass(frozen=True, eq=False)
+class SubgraphView:
+    """Some layers of a graph with the values that cross their edge.
+
+    Parameters
+    ----------
+    layers : tuple of Layer
+        In the graph's order.
+    inputs : tuple of Value
+        Read by the layers and neither written by them nor constant.
+    outputs : tuple of Value
+        Written by the layers and read by others, or results of the graph.
+
+    References
+    ----------
+    Arm NN SubgraphView.
+    """
+
+    layers: tuple[Layer, ...]
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+
+    @classmethod
+    def of(cls, graph: Graph, layers: Iterable[Layer]) -> SubgraphView:
+        """The view of some layers of `graph`; each is counted once."""
+        chosen = set(layers)
+        ordered = tuple(layer for layer in graph.layers if layer in chosen)
+        made = {value for layer in ordered for value in layer.outputs}
+        inputs = dict.fromkeys(
+            value
+            for layer in ordered
+            for value in layer.inputs
+            if value is not None and value.data is None and value not in made
+        )
+        results = set(graph.results)
+        outputs = [
+            value
+            for layer in ordered
+            for value in layer.outputs
+            if value in results
+            or any(reader not in chosen for reader in graph.consumers.get(value, ()))
+        ]
+        return cls(ordered, tuple(inputs), tuple(outputs))
+
+    def is_convex_in(self, graph: Graph) -> bool:
+        """Whether no path leaves the view and comes back into it."""
+        chosen = set(self.layers)
+        tainted: set[Value] = set()
+        outside: set[Value] = set()
+        for layer in graph.layers:
+            reads_outside = any(value in outside for value in layer.inputs if value is not None)
+            if layer in chosen:
+                if reads_outside:
+                    return False
+                tainted.update(layer.outputs)
+            elif reads_outside or any(v in tainted for v in layer.inputs if v is not None):
+                outside.update(layer.outputs)
+        return True

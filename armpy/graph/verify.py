@@ -1,0 +1,65 @@
+"""Checks that a graph is well formed."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from armpy.errors import GraphValidationError
+from armpy.graph.graph import Graph, Value
+
+
+def verify_graph(graph: Graph) -> None:
+    """Check order, single assignment, ids and names.
+
+    Raises
+    ------
+    GraphValidationError
+        If a value is read before it is written (so also where there is a cycle), written
+        twice, or unknown; if ids or output names repeat; if a constant's elements do not
+        have the shape and dtype of its info.
+    """
+    written: set[Value] = set(graph.sources)
+    if len(written) != len(graph.sources):
+        raise GraphValidationError("a value is the source of two inputs", where="graph")
+    for layer in graph.layers:
+        for index, value in enumerate(layer.inputs):
+            if value is not None and value.data is None and value not in written:
+                raise GraphValidationError(
+                    f"input {index} is read before it is written",
+                    where=layer.where,
+                    expected="a graph input, a constant, or an output of an earlier layer",
+                    actual=repr(value),
+                )
+        for value in layer.outputs:
+            if value in written:
+                raise GraphValidationError(f"{value!r} is written twice", where=layer.where)
+            written.add(value)
+    for value in graph.results:
+        if value.data is None and value not in written:
+            raise GraphValidationError("a graph output is never written", actual=repr(value))
+    _verify_unique([value.id for value in graph.values()], "value ids")
+    _verify_unique([layer.id for layer in graph.layers], "layer ids")
+    _verify_unique([value.name for value in graph.inputs], "input names")
+    _verify_unique(graph.output_names, "output names")
+    for value in graph.values():
+        _verify_constant(value)
+
+
+def _verify_unique(items: list[int] | list[str] | tuple[str, ...], what: str) -> None:
+    """Check that nothing occurs twice."""
+    repeated = sorted(str(item) for item, count in Counter(items).items() if count > 1)
+    if repeated:
+        raise GraphValidationError(f"{what} repeat: {', '.join(repeated)}", where="graph")
+
+
+def _verify_constant(value: Value) -> None:
+    """Check that a constant's elements are what its info says."""
+    data, info = value.data, value.info
+    if data is None:
+        return
+    if data.shape != info.shape or data.dtype != info.data_type.dtype or not info.is_constant:
+        raise GraphValidationError(
+            f"the elements of constant '{value.name}' do not fit its info",
+            expected=f"{info} marked as constant",
+            actual=f"{data.dtype}{data.shape}",
+        )

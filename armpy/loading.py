@@ -1,0 +1,80 @@
+"""Loads model files by what they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from armpy.errors import ArmpyError, BackendCapabilityError, BackendUnavailableError, ParserError
+from armpy.runtime import Model, Runtime, RuntimeOptions
+
+DEFAULT_MEMORY_LIMIT_BYTES = 4 << 30
+"""Largest sum of the sizes of a model's tensors."""
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    backends: Sequence[str] | None = None,
+    num_threads: int | None = None,
+    on_fallback: str = "allow",
+    quantize_inputs: bool = False,
+    signature: str | None = None,
+    memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES,
+    runtime: Runtime | None = None,
+) -> Model:
+    """Load a model file, ready to be called.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        A ``.tflite`` file. It is mapped, not read, and must stay as it is while the model
+        is in use.
+    backends : sequence of str, optional
+        Ids in order of preference; every installed backend if left out.
+    num_threads : int, optional
+        For backends that have threads of their own.
+    on_fallback : {"allow", "warn", "error"}
+        What to do when a layer does not run on the first preferred backend.
+    quantize_inputs : bool
+        Whether real numbers given for a quantised input are quantised.
+    signature : str, optional
+        Load this signature, with its names for inputs and outputs, instead of the main
+        subgraph.
+    memory_limit_bytes : int
+        Refuse a model whose tensors are larger together.
+    runtime : Runtime, optional
+        Use this one; then `backends`, `num_threads` and `on_fallback` are its own.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    ParserError
+        If the file cannot be read, is damaged, or uses what armpy does not have.
+    BackendUnavailableError, BackendCapabilityError
+        If a backend is missing, or none takes a layer.
+
+    Examples
+    --------
+    >>> model = armpy.load("model.tflite")                          # doctest: +SKIP
+    >>> outputs = model(image)                                      # doctest: +SKIP
+    """
+    from armpy.frontends.tflite import parse_tflite
+
+    network = parse_tflite(path, signature=signature, memory_limit_bytes=memory_limit_bytes)
+    runtime = runtime or Runtime(
+        RuntimeOptions(backends=backends, num_threads=num_threads, on_fallback=on_fallback)
+    )
+    try:
+        return Model(network, runtime, quantize_inputs=quantize_inputs)
+    except (BackendCapabilityError, BackendUnavailableError):
+        raise
+    except ArmpyError as error:
+        # The file was sound in itself; its default shapes or constants do not go together.
+        raise ParserError(
+            f"the model cannot be prepared: {error}", where=Path(path).name
+        ) from error

@@ -1,0 +1,291 @@
+"""The builder that applications and front-ends call to make a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from armpy.errors import ArmpyError, GraphValidationError, InvalidArgumentError
+from armpy.graph import Graph, Layer, Value, Variable
+from armpy.ops.operation import Array, Operation, located
+from armpy.tensor import Quantization, Shape, TensorInfo, format_shape, merge_shapes
+from armpy.types import DataType
+
+_PLAIN_TYPES: dict[str, DataType] = {
+    t.dtype.name: t for t in reversed(DataType) if not t.is_quantized and t is not DataType.BFLOAT16
+}
+
+
+class Network:
+    """A network under construction.
+
+    Every layer is checked when it is added, and the shapes of its outputs are inferred. A
+    layer can only read what is there already, so a network is always in an order in which
+    it can run.
+
+    Parameters
+    ----------
+    name : str
+        For messages and reports.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from armpy import DataType, Network, TensorInfo, ops
+    >>> net = Network("sum")
+    >>> a = net.input("a", TensorInfo((2,), DataType.FLOAT32))
+    >>> b = net.constant(np.float32([10, 8]))
+    >>> net.output("c", net.add(ops.ElementwiseBinary(ops.BinaryOperation.ADD), a, b))
+    >>> net.build().outputs[0].info.shape
+    (2,)
+
+    References
+    ----------
+    Arm NN INetwork.
+    """
+
+    def __init__(self, name: str = "network") -> None:
+        self.name = name
+        self._values: dict[Value, None] = {}
+        self._num_values = 0
+        self._num_layers = 0
+        self._inputs: list[Value] = []
+        self._default_shapes: list[tuple[int, ...] | None] = []
+        self._outputs: dict[str, Value] = {}
+        self._layers: list[Layer] = []
+        self._variables: dict[Value, Variable] = {}
+
+    def input(
+        self, name: str, info: TensorInfo, *, default_shape: tuple[int, ...] | None = None
+    ) -> Value:
+        """Add a tensor that the caller gives at each execution.
+
+        Parameters
+        ----------
+        default_shape : tuple of int, optional
+            A shape that fits `info`, for which the network is prepared when it is loaded
+            if `info` leaves dimensions open.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the name is taken or the default shape does not fit.
+        """
+        if any(value.name == name for value in self._inputs):
+            raise InvalidArgumentError(f"there is an input '{name}' already", where=self.name)
+        if default_shape is not None:
+            merge_shapes(info.shape, default_shape)
+        value = self._new_value(info, name)
+        self._inputs.append(value)
+        self._default_shapes.append(default_shape)
+        return value
+
+    def constant(
+        self,
+        data: Array | Sequence[float] | float,
+        *,
+        name: str = "",
+        data_type: DataType | None = None,
+        quantization: Quantization | None = None,
+    ) -> Value:
+        """Add a tensor whose elements never change.
+
+        Parameters
+        ----------
+        data : array_like
+            The stored elements. An array is kept without a copy if it is C-contiguous and
+            in native byte order; it must not be changed afterwards.
+        data_type : DataType, optional
+            Needed for quantised types; otherwise it follows from the array's dtype.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If no data type fits the array.
+        """
+        array = np.asarray(data)
+        array = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
+        chosen = data_type or _PLAIN_TYPES.get(array.dtype.name)
+        if chosen is None or chosen.dtype != array.dtype:
+            raise InvalidArgumentError(
+                "the elements do not have the data type's dtype",
+                where=f"constant '{name}'",
+                expected="a number dtype" if chosen is None else str(chosen.dtype),
+                actual=str(array.dtype),
+            )
+        info = TensorInfo(array.shape, chosen, quantization, is_constant=True)
+        label = name or f"constant_{self._num_values}"
+        return self._new_value(info, label, array)
+
+    def variable(self, name: str, info: TensorInfo, initial: Array | None = None) -> Value:
+        """Add a tensor that keeps its elements between executions; see `assign`.
+
+        Parameters
+        ----------
+        info : TensorInfo
+            Fully shaped.
+        initial : ndarray, optional
+            Elements before the first execution; each the zero point if left out.
+        """
+        if initial is None:
+            initial = np.full(info.known_shape, info.zero_point, info.data_type.dtype)
+        value = self._new_value(info, name)
+        self._variables[value] = Variable(value, value, initial)
+        return value
+
+    def assign(self, variable: Value, value: Value) -> None:
+        """Say what a variable holds when the next execution begins.
+
+        Raises
+        ------
+        GraphValidationError
+            If `variable` is not one of this network's variables.
+        InvalidArgumentError
+            If shape or type differ.
+        """
+        self._check_known(value, "assign")
+        if variable not in self._variables:
+            raise GraphValidationError("the value is not a variable", actual=repr(variable))
+        merge_shapes(variable.info.shape, value.info.shape)
+        if variable.info.data_type is not value.info.data_type:
+            raise InvalidArgumentError(
+                "a variable is assigned a tensor of another type",
+                where=f"variable '{variable.name}'",
+                expected=str(variable.info),
+                actual=str(value.info),
+            )
+        self._variables[variable] = replace(self._variables[variable], next_value=value)
+
+    def add(
+        self,
+        operation: Operation,
+        *inputs: Value | None,
+        name: str = "",
+        output: TensorInfo | None = None,
+    ) -> Value:
+        """Add a layer with one output and return that output.
+
+        Parameters
+        ----------
+        operation : Operation
+        *inputs : Value or None
+            In the order of ``operation.inputs``; None for an optional one left out.
+        name : str
+            Shown in messages and reports; made from the operation's name if left out.
+        output : TensorInfo, optional
+            Needed where the output's quantisation does not follow from the inputs; a shape
+            of None is inferred.
+
+        Raises
+        ------
+        LayerValidationError
+            If operands and attributes do not go together.
+        GraphValidationError
+            If an input belongs to another network.
+        """
+        return self.add_layer(operation, inputs, name=name, outputs=(output,)).outputs[0]
+
+    def add_layer(
+        self,
+        operation: Operation,
+        inputs: Sequence[Value | None],
+        *,
+        name: str = "",
+        outputs: Sequence[TensorInfo | None] = (),
+        output_names: Sequence[str] = (),
+        layer_id: int | None = None,
+        origins: tuple[str, ...] = (),
+    ) -> Layer:
+        """Add a layer with any number of outputs; parameters and errors as for `add`."""
+        layer_id = self._num_layers if layer_id is None else layer_id
+        self._num_layers = max(self._num_layers, layer_id + 1)
+        name = name or f"{operation.name}_{layer_id}"
+        for value in inputs:
+            if value is not None:
+                self._check_known(value, f"{operation.name} '{name}'")
+        trimmed = list(inputs)
+        while trimmed and trimmed[-1] is None:
+            trimmed.pop()
+        try:
+            infos = operation.infer([v.info if v else None for v in trimmed], outputs)
+        except ArmpyError as error:
+            raise located(lambda: f"{operation.name} '{name}'", error) from error.__cause__
+        names = output_names or [
+            name if len(infos) == 1 else f"{name}:{i}" for i in range(len(infos))
+        ]
+        made = tuple(self._new_value(info, n) for info, n in zip(infos, names, strict=True))
+        layer = Layer(layer_id, name, operation, tuple(trimmed), made, origins)
+        self._layers.append(layer)
+        return layer
+
+    def output(self, name: str, value: Value) -> None:
+        """Hand a value to the caller under a name.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the name is taken.
+        """
+        self._check_known(value, f"output '{name}'")
+        if name in self._outputs:
+            raise InvalidArgumentError(f"there is an output '{name}' already", where=self.name)
+        self._outputs[name] = value
+
+    def build(self) -> Graph:
+        """The graph as it stands; the network can go on growing.
+
+        Raises
+        ------
+        GraphValidationError
+            If there is no output.
+        """
+        if not self._outputs:
+            raise GraphValidationError(
+                "the network has no output", where=self.name, fix="Call Network.output"
+            )
+        return Graph(
+            tuple(self._inputs),
+            tuple(self._outputs.values()),
+            tuple(self._outputs),
+            tuple(self._layers),
+            tuple(self._variables.values()),
+            tuple(self._default_shapes),
+        )
+
+    def _new_value(self, info: TensorInfo, name: str, data: Array | None = None) -> Value:
+        """Make a value of this network."""
+        value = Value(self._num_values, info, name, data)
+        self._num_values += 1
+        self._values[value] = None
+        return value
+
+    def _check_known(self, value: Value, where: str) -> None:
+        """Check that a value belongs to this network."""
+        if value not in self._values:
+            raise GraphValidationError(
+                f"{value!r} belongs to another network",
+                where=where,
+                fix="Use values that this network's methods returned",
+            )
+
+
+def check_shape_fits(name: str, declared: Shape | None, given: Shape) -> None:
+    """Check a concrete shape against one with unknown dimensions.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If they do not fit; the text names the tensor.
+    """
+    try:
+        merge_shapes(declared, given)
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(
+            "the shape does not fit",
+            where=f"input '{name}'",
+            expected=format_shape(declared),
+            actual=format_shape(given),
+            fix="Dimensions shown as ? can be chosen, the others are fixed by the model",
+        ) from error

@@ -1,0 +1,79 @@
+"""Runs one operation at optimisation time, to fold constants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from armpy.backend import HostTensorHandle, IBackendInternal, WorkloadInfo
+from armpy.graph import Value
+from armpy.ops.operation import Array, Operation
+from armpy.tensor import TensorInfo
+
+ALWAYS_FOLDED_BYTES = 64 * 1024
+"""Outputs up to this size are always folded."""
+
+LARGEST_GROWTH = 4
+"""Larger ones only up to this multiple of the inputs' size: folding must not bloat a network."""
+
+
+class Evaluator:
+    """Evaluates operations on constants with one backend's workloads.
+
+    Parameters
+    ----------
+    backend : IBackendInternal
+        The reference backend, or another one that computes exactly.
+    """
+
+    def __init__(self, backend: IBackendInternal) -> None:
+        self._factory = backend.create_workload_factory(None)
+        self._support = backend.get_layer_support()
+
+    def fold(
+        self,
+        operation: Operation,
+        inputs: Sequence[Value | None],
+        outputs: Sequence[TensorInfo],
+    ) -> list[Array] | None:
+        """The outputs' elements, if all inputs are constant and the outputs not too large."""
+        arrays = [None if value is None else value.data for value in inputs]
+        if any(a is None and v is not None for a, v in zip(arrays, inputs, strict=True)):
+            return None
+        if not all(info.is_fully_shaped for info in outputs):
+            return None
+        size_bytes = sum(info.size_bytes for info in outputs)
+        known_bytes = sum(array.nbytes for array in arrays if array is not None)
+        if size_bytes > max(ALWAYS_FOLDED_BYTES, LARGEST_GROWTH * known_bytes):
+            return None
+        infos = [None if value is None else value.info for value in inputs]
+        if not self._support.is_layer_supported(operation, infos, outputs):
+            return None
+        return self._execute(operation, infos, arrays, outputs)
+
+    def _execute(
+        self,
+        operation: Operation,
+        infos: Sequence[TensorInfo | None],
+        arrays: Sequence[Array | None],
+        outputs: Sequence[TensorInfo],
+    ) -> list[Array]:
+        """Make a workload and execute it once."""
+        info = WorkloadInfo("constant folding", tuple(infos), tuple(outputs), tuple(arrays))
+        workload = self._factory.create_workload(operation, info)
+        results: list[Array] = [np.empty(o.known_shape, o.data_type.dtype) for o in outputs]
+        workload.execute(
+            [
+                HostTensorHandle(i, a) if i is not None and a is not None else None
+                for i, a in zip(infos, arrays, strict=True)
+            ],
+            [HostTensorHandle(o, a) for o, a in zip(outputs, results, strict=True)],
+        )
+        return results
+
+
+def is_small(info: TensorInfo) -> bool:
+    """Whether a tensor is small enough to be a shape, an axis list or the like."""
+    return info.is_fully_shaped and math.prod(info.known_shape) <= 4096

@@ -1,0 +1,222 @@
+"""From a graph to an optimised network: assign, substitute, bridge, plan memory."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from armpy.backend import IBackendInternal, ReasonCode, Substitution, Support
+from armpy.errors import BackendCapabilityError, BackendError, InvalidArgumentError
+from armpy.graph import Graph, Layer, SubgraphView, select_subgraphs, verify_graph
+from armpy.optimizer.assign import Assignment, Exclusions, SupportOracle, assign_backends
+from armpy.optimizer.bridge import bridge
+from armpy.optimizer.memory_plan import MemoryPlan, plan_memory
+from armpy.optimizer.placement import LayerPlacement, Placement
+from armpy.optimizer.substitute import apply_substitutions, backends_after, offer
+from armpy.types import BackendId
+
+_log = logging.getLogger("armpy.optimizer")
+
+ON_FALLBACK = ("allow", "warn", "error")
+"""What `OptimizerOptions.on_fallback` can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizerOptions:
+    """How a network is optimised.
+
+    Parameters
+    ----------
+    on_fallback : {"allow", "warn", "error"}
+        What to do when a layer does not run on the first preferred backend: nothing, log a
+        warning, or raise `BackendCapabilityError`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `on_fallback` is none of these.
+    """
+
+    on_fallback: str = "allow"
+
+    def __post_init__(self) -> None:
+        if self.on_fallback not in ON_FALLBACK:
+            raise InvalidArgumentError(
+                "the option has no such value",
+                where="on_fallback",
+                expected=" or ".join(ON_FALLBACK),
+                actual=repr(self.on_fallback),
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class OptimizedNetwork:
+    """A graph whose every layer has its backend.
+
+    Parameters
+    ----------
+    graph : Graph
+    backend_ids : dict of int to str
+        By layer id of `graph`.
+    memory : MemoryPlan
+        Empty as long as a shape is not known.
+    placement : Placement
+    origins : dict of int to tuple of int
+        By layer id of `graph`, ids of the layers of the graph before substitutions.
+    """
+
+    graph: Graph
+    backend_ids: dict[int, BackendId]
+    memory: MemoryPlan
+    placement: Placement
+    origins: dict[int, tuple[int, ...]] = field(default_factory=dict)
+
+
+def optimize_graph(
+    graph: Graph,
+    backends: Sequence[IBackendInternal],
+    options: OptimizerOptions | None = None,
+    excluded: Exclusions | None = None,
+) -> OptimizedNetwork:
+    """Assign layers to backends, let these optimise their parts, plan memory.
+
+    Parameters
+    ----------
+    graph : Graph
+        As `specialize` leaves it.
+    backends : sequence of IBackendInternal
+        Most preferred first.
+    options : OptimizerOptions, optional
+    excluded : dict, optional
+        Layers that backends have failed to prepare; grows with what fails here.
+
+    Raises
+    ------
+    BackendCapabilityError
+        If no backend takes a layer, or one falls back where that is an error.
+    GraphValidationError
+        If the graph is not well formed.
+    """
+    verify_graph(graph)
+    excluded = {} if excluded is None else excluded
+    rounds = _Rounds(graph, SupportOracle(backends), excluded)
+    assignment, partitions, substitutions = rounds.run()
+    substituted = apply_substitutions(graph, substitutions)
+    by_layer = backends_after(substituted, assignment.backends)
+    bridged, backend_ids, num_copies = bridge(substituted.graph, by_layer)
+    memory = plan_memory(bridged, backend_ids) if bridged.is_fully_shaped else MemoryPlan()
+    origins = {
+        layer.id: tuple(o.id for o in substituted.made_from.get(layer.id, (layer,)))
+        for layer in substituted.graph.layers
+    }
+    placement = _report(
+        bridged, backend_ids, assignment, partitions, origins, num_copies, memory, backends
+    )
+    _act_on_fallback(placement, backends, options or OptimizerOptions())
+    return OptimizedNetwork(bridged, backend_ids, memory, placement, origins)
+
+
+class _Rounds:
+    """Assigns and offers subgraphs until no backend gives a part back."""
+
+    def __init__(self, graph: Graph, oracle: SupportOracle, excluded: Exclusions) -> None:
+        self._graph = graph
+        self._oracle = oracle
+        self._excluded = excluded
+        # A part that comes out the same in a later round is not compiled again.
+        self._answers: dict[tuple[BackendId, tuple[int, ...]], list[Substitution]] = {}
+
+    def run(self) -> tuple[Assignment, list[SubgraphView], list[Substitution]]:
+        """Repeat until every offered part is taken; each round excludes at least one pair."""
+        while True:
+            assignment = assign_backends(self._graph, self._oracle, self._excluded)
+            backends = assignment.backends
+            parts = select_subgraphs(self._graph, assignment.backend_id)
+            refused_before = len(self._excluded)
+            substitutions: list[Substitution] = []
+            for part in parts:
+                substitutions += self._offer(backends[part.layers[0].id], part)
+            if len(self._excluded) == refused_before:
+                return assignment, parts, substitutions
+
+    def _offer(self, backend: IBackendInternal, part: SubgraphView) -> list[Substitution]:
+        """Offer one part; what the backend cannot take is excluded from it."""
+        key = (backend.backend_id, tuple(layer.id for layer in part.layers))
+        if key not in self._answers:
+            try:
+                views = offer(self._graph, backend, part)
+            except BackendError as error:
+                _log.warning("%s; its %d layers fall back", error, len(part.layers), exc_info=True)
+                self._exclude(backend, part.layers, str(error))
+                return []
+            for view in views.failed:
+                text = "the backend could not compile this part"
+                self._exclude(backend, view.layers, text)
+            self._answers[key] = views.substitutions
+        return self._answers[key]
+
+    def _exclude(self, backend: IBackendInternal, layers: Sequence[Layer], text: str) -> None:
+        """Remember that a backend does not run some layers after all."""
+        for layer in layers:
+            support = Support.no(ReasonCode.COMPILATION, text)
+            self._excluded[layer.id, backend.backend_id] = support
+
+
+def _report(
+    graph: Graph,
+    backend_ids: dict[int, BackendId],
+    assignment: Assignment,
+    partitions: Sequence[SubgraphView],
+    origins: dict[int, tuple[int, ...]],
+    num_copies: int,
+    memory: MemoryPlan,
+    backends: Sequence[IBackendInternal],
+) -> Placement:
+    """Collect the placement report."""
+    partition_of = {
+        layer.id: number for number, part in enumerate(partitions) for layer in part.layers
+    }
+    layers = tuple(
+        LayerPlacement(
+            layer.id,
+            layer.name,
+            layer.operation.name,
+            backend_ids[layer.id],
+            partition_of[origins[layer.id][0]] if layer.id in origins else -1,
+            layer.origins,
+        )
+        for layer in graph.layers
+    )
+    shares = {backend.backend_id: 0 for backend in backends}
+    for backend in assignment.backends.values():
+        shares[backend.backend_id] += 1
+    return Placement(
+        layers,
+        tuple(assignment.refusals),
+        {name: count for name, count in shares.items() if count},
+        len(assignment.backends) - shares[backends[0].backend_id],
+        len(partitions),
+        num_copies,
+        dict(memory.arena_bytes),
+    )
+
+
+def _act_on_fallback(
+    placement: Placement, backends: Sequence[IBackendInternal], options: OptimizerOptions
+) -> None:
+    """Warn or raise where layers do not run on the first preferred backend."""
+    if not placement.fallbacks or options.on_fallback == "allow":
+        return
+    if options.on_fallback == "warn":
+        _log.warning("%s", placement)
+        return
+    raise BackendCapabilityError(
+        f"{placement.fallbacks} layers do not run on {backends[0].backend_id}: "
+        + "; ".join(
+            f"{r.operation} '{r.layer}' refused by {r.backend}: {r.text}"
+            for r in placement.refusals[:10]
+        ),
+        where="on_fallback='error'",
+        fix="Allow the fallback or change the network",
+    )

@@ -1,0 +1,115 @@
+"""Says which layer runs where, and why not elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass
+
+from armpy.types import BackendId
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A backend that did not take a layer.
+
+    Parameters
+    ----------
+    layer_id : int
+    layer, operation : str
+        The layer's name, and its operation's.
+    backend : str
+    code : str
+        Value of a `armpy.backend.ReasonCode`.
+    text : str
+        The backend's own words.
+    """
+
+    layer_id: int
+    layer: str
+    operation: str
+    backend: BackendId
+    code: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LayerPlacement:
+    """Where one layer of the optimised network runs.
+
+    Parameters
+    ----------
+    layer_id : int
+    layer, operation : str
+    backend : str
+    partition : int
+        Number of the subgraph that the layer belongs to.
+    origins : tuple of str
+        Names of the model's layers that were made into this one; empty if it is one itself.
+    """
+
+    layer_id: int
+    layer: str
+    operation: str
+    backend: BackendId
+    partition: int
+    origins: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The placement report of an optimised network.
+
+    Parameters
+    ----------
+    layers : tuple of LayerPlacement
+        In order of execution.
+    refusals : tuple of Refusal
+        Every backend that was asked before the one that took the layer.
+    layers_by_backend : dict of str to int
+        How many of the model's layers each backend runs.
+    fallbacks : int
+        How many of the model's layers run on a backend that is not the first preferred one.
+    num_partitions, num_copies : int
+        Subgraphs, and tensors copied between memories of backends.
+    arena_bytes : dict of str to int
+        Working memory per backend and execution.
+    """
+
+    layers: tuple[LayerPlacement, ...]
+    refusals: tuple[Refusal, ...]
+    layers_by_backend: dict[BackendId, int]
+    fallbacks: int
+    num_partitions: int
+    num_copies: int
+    arena_bytes: dict[BackendId, int]
+
+    @property
+    def peak_bytes(self) -> int:
+        """Working memory of one execution on all backends together."""
+        return sum(self.arena_bytes.values())
+
+    def __str__(self) -> str:
+        total = sum(self.layers_by_backend.values())
+        shares = ", ".join(f"{name} {count}" for name, count in self.layers_by_backend.items())
+        text = f"{total} layers: {shares or 'nothing to run'}"
+        text += f"; {self.num_partitions} partitions, {self.num_copies} copies"
+        text += f", {self.peak_bytes / 1024:.0f} KiB working memory"
+        if self.fallbacks:
+            text += f"; {self.fallbacks} fell back: {self._short_reasons()}"
+        return text
+
+    def _short_reasons(self) -> str:
+        """The commonest refusals in a few words."""
+        reasons = Counter((r.operation, r.backend, r.text) for r in self.refusals)
+        parts = [
+            f"{operation} x{count} refused by {backend} ({text})"
+            for (operation, backend, text), count in reasons.most_common(3)
+        ]
+        if len(reasons) > len(parts):
+            parts.append(f"{len(reasons) - len(parts)} more reasons in the placement report")
+        return "; ".join(parts)
+
+    def to_json(self, indent: int | None = None) -> str:
+        """The complete report as JSON text."""
+        return json.dumps(asdict(self) | {"peak_bytes": self.peak_bytes}, indent=indent)

@@ -1,0 +1,166 @@
+"""Rebuilds a graph with what is known by now: shapes, constants, fewer layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from armpy.errors import ArmpyError
+from armpy.graph import Graph, Layer, Value
+from armpy.network import Network
+from armpy.ops.operation import Array, Operation, as_attribute, located
+from armpy.optimizer.evaluate import Evaluator
+from armpy.tensor import TensorInfo
+
+
+def specialize(
+    graph: Graph,
+    shapes: Sequence[tuple[int, ...] | None] = (),
+    values: Sequence[Array | None] = (),
+    evaluator: Evaluator | None = None,
+) -> Graph:
+    """Bind inputs, infer shapes, fold constants, drop what is dead or does nothing.
+
+    Parameters
+    ----------
+    shapes : sequence of (tuple of int or None)
+        Per graph input, its concrete shape; None to leave it as it is.
+    values : sequence of (ndarray or None)
+        Per graph input, its elements if they are known already; it then becomes a constant.
+    evaluator : Evaluator, optional
+        Folds layers whose inputs are all constant; without it only those are folded whose
+        outputs follow from shapes.
+
+    Returns
+    -------
+    Graph
+        With the same inputs (bound ones included) and outputs, in the same order, and the
+        layers' ids and names kept.
+
+    Raises
+    ------
+    LayerValidationError
+        If the shapes do not go together.
+    """
+    return _Specializer(graph, evaluator).run(shapes, values)
+
+
+class _Specializer:
+    """One forward walk over a graph that builds the next one."""
+
+    def __init__(self, graph: Graph, evaluator: Evaluator | None) -> None:
+        self._graph = graph
+        self._evaluator = evaluator
+        self._net = Network()
+        self._known: dict[Value, Value] = {}
+        self._live = _live_layers(graph)
+
+    def run(
+        self, shapes: Sequence[tuple[int, ...] | None], values: Sequence[Array | None]
+    ) -> Graph:
+        """Bind the inputs, walk, and connect the outputs."""
+        graph, net = self._graph, self._net
+        for index, value in enumerate(graph.inputs):
+            shape = shapes[index] if index < len(shapes) else None
+            info = value.info if shape is None else value.info.with_shape(shape)
+            self._known[value] = net.input(
+                value.name, info, default_shape=shape or graph.default_shapes[index]
+            )
+            data = values[index] if index < len(values) else None
+            if data is not None:
+                self._known[value] = self._constant(data, info, value.name)
+        for variable in graph.variables:
+            value = variable.value
+            self._known[value] = net.variable(value.name, value.info, variable.initial)
+        for layer in graph.layers:
+            if layer in self._live:
+                try:
+                    self._layer(layer)
+                except ArmpyError as error:
+                    raise located(lambda where=layer.where: where, error) from error.__cause__  # type: ignore[misc]
+        for name, value in zip(graph.output_names, graph.outputs, strict=True):
+            net.output(name, self._mapped(value))
+        for variable in graph.variables:
+            net.assign(self._known[variable.value], self._mapped(variable.next_value))
+        return remove_dead(net.build())
+
+    def _layer(self, layer: Layer) -> None:
+        """Fold one layer, leave it out, or add it."""
+        inputs = [None if value is None else self._mapped(value) for value in layer.inputs]
+        operation, inputs = absorb_constants(layer.operation, inputs)
+        infos = [None if value is None else value.info for value in inputs]
+        declared = [info.with_shape(None) for info in layer.output_infos]
+        outputs = operation.infer(infos, declared)
+        folded: Sequence[Array] | None = None
+        if all(info is not None and info.shape is not None for info in infos):
+            folded = operation.infer_values(infos)  # type: ignore[arg-type]  # none is None
+            same_as = operation.identity_of(infos, outputs)  # type: ignore[arg-type]
+            if same_as is not None and inputs[same_as] is not None:
+                self._known[layer.outputs[0]] = inputs[same_as]  # type: ignore[assignment]
+                return
+        if folded is None and self._evaluator is not None:
+            folded = self._evaluator.fold(operation, inputs, outputs)
+        if folded is not None:
+            for value, info, data in zip(layer.outputs, outputs, folded, strict=True):
+                self._known[value] = self._constant(data, info, value.name)
+            return
+        made = self._net.add_layer(
+            operation,
+            inputs,
+            name=layer.name,
+            outputs=declared,
+            output_names=[value.name for value in layer.outputs],
+            layer_id=layer.id,
+            origins=layer.origins,
+        )
+        self._known.update(zip(layer.outputs, made.outputs, strict=True))
+
+    def _mapped(self, value: Value) -> Value:
+        """The new graph's value for one of the old graph."""
+        known = self._known.get(value)
+        if known is None and value.data is not None:
+            known = self._known[value] = self._constant(value.data, value.info, value.name)
+        if known is None:
+            raise KeyError(value)
+        return known
+
+    def _constant(self, data: Array, info: TensorInfo, name: str) -> Value:
+        """A constant of the new graph."""
+        return self._net.constant(
+            data, name=name, data_type=info.data_type, quantization=info.quantization
+        )
+
+
+def absorb_constants(
+    operation: Operation, inputs: Sequence[Value | None]
+) -> tuple[Operation, list[Value | None]]:
+    """Turn constant operands into attributes where the operation says so."""
+    kept = list(inputs)
+    attributes: dict[str, object] = {}
+    for index, value in enumerate(inputs):
+        becomes = operation.input_operand(index).becomes if operation.inputs else ""
+        if becomes and value is not None and value.data is not None:
+            attributes[becomes] = as_attribute(value.data)
+            kept[index] = None
+    while kept and kept[-1] is None:
+        kept.pop()
+    return (operation.with_attributes(**attributes) if attributes else operation), kept
+
+
+def _live_layers(graph: Graph) -> set[Layer]:
+    """The layers that some result depends on."""
+    needed = set(graph.results)
+    live: set[Layer] = set()
+    for layer in reversed(graph.layers):
+        if any(value in needed for value in layer.outputs):
+            live.add(layer)
+            needed.update(value for value in layer.inputs if value is not None)
+    return live
+
+
+def remove_dead(graph: Graph) -> Graph:
+    """The graph without the layers that no result depends on."""
+    live = _live_layers(graph)
+    if len(live) == len(graph.layers):
+        return graph
+    return replace(graph, layers=tuple(layer for layer in graph.layers if layer in live))

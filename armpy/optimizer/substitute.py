@@ -1,0 +1,226 @@
+"""Offers subgraphs to their backends and applies what these answer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from armpy.backend import IBackendInternal, OptimizationViews, Substitution
+from armpy.errors import BackendError
+from armpy.graph import Graph, Layer, SubgraphView, Value
+from armpy.network import Network
+
+_log = logging.getLogger("armpy.optimizer")
+
+
+def offer(graph: Graph, backend: IBackendInternal, view: SubgraphView) -> OptimizationViews:
+    """Let a backend optimise a subgraph and check its answer.
+
+    Raises
+    ------
+    BackendError
+        If the backend raises, or its answer cannot be applied.
+    """
+    where = f"{backend.backend_id} / optimize_subgraph"
+    try:
+        views = backend.optimize_subgraph(view)
+    except Exception as error:  # plugin boundary: raised again under one type
+        raise BackendError(f"the backend raised {error!r}", where=where) from error
+    if not isinstance(views, OptimizationViews):
+        raise BackendError(
+            "the answer has the wrong type",
+            where=where,
+            expected="OptimizationViews",
+            actual=type(views).__name__,
+        )
+    _check_division(view, views, where)
+    for substitution in views.substitutions:
+        _check_substitution(graph, substitution, where)
+    return views
+
+
+def _check_division(view: SubgraphView, views: OptimizationViews, where: str) -> None:
+    """Check that the answer holds every layer of the offered view exactly once."""
+    parts = [s.subgraph for s in views.substitutions] + views.failed + views.untouched
+    answered = sorted(layer.id for part in parts for layer in part.layers)
+    offered = sorted(layer.id for layer in view.layers)
+    known = set(view.layers)
+    foreign = any(layer not in known for part in parts for layer in part.layers)
+    if answered != offered or foreign:
+        raise BackendError(
+            "the answer does not hold every layer of the offered view exactly once",
+            where=where,
+            expected=f"layers {offered}",
+            actual=f"layers {answered}"
+            + (", some of them not the offered ones" if foreign else ""),
+        )
+
+
+def _check_substitution(graph: Graph, substitution: Substitution, where: str) -> None:
+    """Check convexity, and that values at the edge are equal on both sides."""
+    view, replacement = substitution.subgraph, substitution.replacement
+    if not view.is_convex_in(graph):
+        raise BackendError(
+            "a path leaves the substituted subgraph and comes back into it", where=where
+        )
+    true_view = SubgraphView.of(graph, view.layers)
+    if set(view.inputs) != set(true_view.inputs) or set(view.outputs) != set(true_view.outputs):
+        raise BackendError(
+            "the substituted subgraph's inputs or outputs are not those of its layers",
+            where=where,
+            expected=f"{true_view.inputs} -> {true_view.outputs}",
+            actual=f"{view.inputs} -> {view.outputs}",
+        )
+    for side, old, new in (
+        ("inputs", view.inputs, replacement.inputs),
+        ("outputs", view.outputs, replacement.outputs),
+    ):
+        before = [str(value.info) for value in old]
+        after = [str(value.info) for value in new]
+        if before != after:
+            raise BackendError(
+                f"the replacement's {side} differ from the subgraph's",
+                where=where,
+                expected=str(before),
+                actual=str(after),
+            )
+    if replacement.variables:
+        raise BackendError("the replacement has variables of its own", where=where)
+
+
+@dataclass
+class Substituted:
+    """A graph after substitutions.
+
+    Parameters
+    ----------
+    graph : Graph
+    made_from : dict of int to tuple of Layer
+        By id of each new layer, the layers in whose place it stands.
+    """
+
+    graph: Graph
+    made_from: dict[int, tuple[Layer, ...]] = field(default_factory=dict)
+
+
+def apply_substitutions(graph: Graph, substitutions: Sequence[Substitution]) -> Substituted:
+    """Build the graph in which every subgraph is exchanged for its replacement.
+
+    Parameters
+    ----------
+    substitutions : sequence of Substitution
+        Checked by `offer`, with no layer in two of them.
+    """
+    if not substitutions:
+        return Substituted(graph)
+    return _Substituter(graph, substitutions).run()
+
+
+class _Substituter:
+    """Rebuilds a graph unit by unit, a unit being a layer or a whole substitution."""
+
+    def __init__(self, graph: Graph, substitutions: Sequence[Substitution]) -> None:
+        self._graph = graph
+        self._owner = {layer: s for s in substitutions for layer in s.subgraph.layers}
+        self._net = Network()
+        self._known: dict[Value, Value] = {}
+        self._next_id = max((layer.id for layer in graph.layers), default=-1) + 1
+        self._made_from: dict[int, tuple[Layer, ...]] = {}
+
+    def run(self) -> Substituted:
+        """Walk the units in an order in which they can run."""
+        graph, net = self._graph, self._net
+        for value, shape in zip(graph.inputs, graph.default_shapes, strict=True):
+            self._known[value] = net.input(value.name, value.info, default_shape=shape)
+        for variable in graph.variables:
+            value = variable.value
+            self._known[value] = net.variable(value.name, value.info, variable.initial)
+        for unit in self._ordered_units():
+            if isinstance(unit, Layer):
+                self._add(unit, self._known, unit.id)
+            else:
+                self._expand(unit)
+        for name, value in zip(graph.output_names, graph.outputs, strict=True):
+            net.output(name, self._mapped(value, self._known))
+        for variable in graph.variables:
+            net.assign(self._known[variable.value], self._mapped(variable.next_value, self._known))
+        return Substituted(net.build(), self._made_from)
+
+    def _ordered_units(self) -> list[Layer | Substitution]:
+        """Units sorted topologically, in the layers' order where that leaves a choice."""
+        units = list(dict.fromkeys(self._owner.get(layer, layer) for layer in self._graph.layers))
+        producer = {
+            value: self._owner.get(layer, layer)
+            for layer in self._graph.layers
+            for value in layer.outputs
+        }
+        done: set[Layer | Substitution] = set()
+        ordered: list[Layer | Substitution] = []
+
+        for unit in units:
+            stack = [unit]
+            while stack:
+                top = stack[-1]
+                reads = top.inputs if isinstance(top, Layer) else top.subgraph.inputs
+                waiting = (
+                    [producer[v] for v in reads if v in producer and producer[v] not in done]
+                    if top not in done
+                    else []
+                )
+                if waiting:
+                    stack += waiting
+                    continue
+                stack.pop()
+                if top not in done:
+                    done.add(top)
+                    ordered.append(top)
+        return ordered
+
+    def _expand(self, substitution: Substitution) -> None:
+        """Add a replacement's layers."""
+        view, replacement = substitution.subgraph, substitution.replacement
+        inner = {
+            new: self._mapped(old, self._known)
+            for old, new in zip(view.inputs, replacement.inputs, strict=True)
+        }
+        for layer in replacement.layers:
+            self._made_from[self._next_id] = view.layers
+            self._add(layer, inner, self._next_id)
+            self._next_id += 1
+        for old, new in zip(view.outputs, replacement.outputs, strict=True):
+            self._known[old] = self._mapped(new, inner)
+
+    def _add(self, layer: Layer, known: dict[Value, Value], layer_id: int) -> None:
+        """Add one layer and remember its outputs."""
+        made = self._net.add_layer(
+            layer.operation,
+            [None if value is None else self._mapped(value, known) for value in layer.inputs],
+            name=layer.name,
+            outputs=layer.output_infos,
+            output_names=[value.name for value in layer.outputs],
+            layer_id=layer_id,
+            origins=layer.origins,
+        )
+        known.update(zip(layer.outputs, made.outputs, strict=True))
+
+    def _mapped(self, value: Value, known: dict[Value, Value]) -> Value:
+        """The new graph's value for one of the old graph or of a replacement."""
+        if value not in known and value.data is not None:
+            known[value] = self._net.constant(
+                value.data,
+                name=value.name,
+                data_type=value.info.data_type,
+                quantization=value.info.quantization,
+            )
+        return known[value]
+
+
+def backends_after(
+    substituted: Substituted, backends: Mapping[int, IBackendInternal]
+) -> dict[int, IBackendInternal]:
+    """Backend of each layer of the new graph, by layer id."""
+    return {
+        layer.id: backends[substituted.made_from.get(layer.id, (layer,))[0].id]
+        for layer in substituted.graph.layers
+    }

@@ -1,0 +1,218 @@
+"""The two-line way: load a network, call it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from armpy.errors import InvalidArgumentError
+from armpy.graph import Graph
+from armpy.network import Network, check_shape_fits
+from armpy.ops.operation import Array
+from armpy.optimizer import Placement
+from armpy.runtime.loaded_network import LoadedNetwork
+from armpy.runtime.runtime import Runtime, run_by_name
+from armpy.tensor import Quantization, Shape, TensorInfo
+from armpy.types import DataType
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """An input or output of a model.
+
+    Parameters
+    ----------
+    name : str
+    info : TensorInfo
+        Dimensions that the caller can choose are None.
+    """
+
+    name: str
+    info: TensorInfo
+
+    @property
+    def shape(self) -> Shape | None:
+        """Dimensions; None where the caller can choose."""
+        return self.info.shape
+
+    @property
+    def data_type(self) -> DataType:
+        """Element type."""
+        return self.info.data_type
+
+    @property
+    def quantization(self) -> Quantization | None:
+        """Scale and zero point of a quantised tensor."""
+        return self.info.quantization
+
+
+class Model:
+    """A loaded network that can be called.
+
+    Parameters
+    ----------
+    network : Network or Graph
+    runtime : Runtime, optional
+        One with default options if left out.
+    quantize_inputs : bool
+        Whether real numbers given for a quantised input are quantised. Otherwise they are
+        an error, because they are most often a mistake.
+
+    Examples
+    --------
+    >>> model = armpy.load("model.tflite")                          # doctest: +SKIP
+    >>> scores = model(image)                                       # doctest: +SKIP
+    >>> by_name = model.run({"image": image})                       # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        network: Network | Graph,
+        runtime: Runtime | None = None,
+        *,
+        quantize_inputs: bool = False,
+    ) -> None:
+        self.runtime = runtime or Runtime()
+        self.quantize_inputs = quantize_inputs
+        self.network_id = self.runtime.load_network(network)
+        self._loaded: LoadedNetwork = self.runtime.get_network(self.network_id)
+        self._closed = False
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """Names, shapes, types and quantisation of the inputs."""
+        return tuple(TensorSpec(v.name, v.info) for v in self._loaded.graph.inputs)
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """Names, shapes, types and quantisation of the outputs."""
+        graph = self._loaded.graph
+        return tuple(
+            TensorSpec(name, value.info)
+            for name, value in zip(graph.output_names, graph.outputs, strict=True)
+        )
+
+    @property
+    def placement(self) -> Placement | None:
+        """Which layer runs where and why; None until the first input shapes are known."""
+        return self._loaded.placement
+
+    @property
+    def graph(self) -> Graph:
+        """The network as it was loaded, constants folded."""
+        return self._loaded.graph
+
+    def __call__(self, *arrays: object) -> Array | tuple[Array, ...]:
+        """Run with the inputs in order.
+
+        Parameters
+        ----------
+        *arrays : array_like
+            One per input.
+
+        Returns
+        -------
+        ndarray, or tuple of ndarray
+            The output, or all of them where there are several.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If number, types or shapes do not fit.
+        """
+        wanted = self._loaded.graph.inputs
+        if len(arrays) != len(wanted):
+            raise InvalidArgumentError(
+                "the number of inputs is wrong",
+                expected=f"{len(wanted)}: {self._loaded.describe_shapes()}",
+                actual=str(len(arrays)),
+            )
+        named = {value.name: array for value, array in zip(wanted, arrays, strict=True)}
+        results = tuple(self.run(named).values())
+        return results[0] if len(results) == 1 else results
+
+    def run(
+        self, inputs: Mapping[str, object], outputs: Mapping[str, Array] | None = None
+    ) -> dict[str, Array]:
+        """Run with the inputs by name.
+
+        Parameters
+        ----------
+        inputs : mapping of str to array_like
+            Every input.
+        outputs : mapping of str to ndarray, optional
+            Arrays to write outputs to; the ones missing are made.
+
+        Returns
+        -------
+        dict of str to ndarray
+            Every output.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If names, types or shapes do not fit, or the model was closed.
+        """
+        if self._closed:
+            raise InvalidArgumentError("the model is closed", fix="Load it again")
+        if not isinstance(inputs, Mapping):
+            raise InvalidArgumentError(
+                "the inputs are not given by name",
+                expected="a mapping of " + self._loaded.describe_shapes(),
+                actual=type(inputs).__name__,
+                fix="Call the model itself to give inputs in order",
+            )
+        return run_by_name(
+            self._loaded, inputs, outputs or {}, quantize_inputs=self.quantize_inputs
+        )
+
+    def resize(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """Prepare for other input shapes now instead of at the next call.
+
+        Parameters
+        ----------
+        shapes : mapping of str to tuple of int
+            Every input's shape, or those that differ from the default.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If a shape does not fit what the model leaves open.
+        """
+        graph = self._loaded.graph
+        names = [value.name for value in graph.inputs]
+        unknown = [name for name in shapes if name not in names]
+        if unknown:
+            raise InvalidArgumentError(
+                "the network has no such input",
+                expected=", ".join(names),
+                actual=", ".join(map(repr, unknown)),
+            )
+        chosen = []
+        for value, default in zip(graph.inputs, graph.default_shapes, strict=True):
+            shape = shapes.get(value.name)
+            if shape is None:
+                shape = value.info.known_shape if value.info.is_fully_shaped else default
+            if shape is None:
+                raise InvalidArgumentError(
+                    "an input has no shape yet", where=f"input '{value.name}'", fix="Give it one"
+                )
+            check_shape_fits(value.name, value.info.shape, tuple(shape))
+            chosen.append(tuple(shape))
+        self._loaded.prepare(chosen)
+
+    def reset_state(self) -> None:
+        """Give every variable (LSTM and SVDF state) its initial elements again."""
+        self._loaded.reset_state()
+
+    def close(self) -> None:
+        """Unload the network; the model cannot be called any more."""
+        if not self._closed:
+            self._closed = True
+            self.runtime.unload_network(self.network_id)
+
+    def __enter__(self) -> Model:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()

@@ -1,0 +1,157 @@
+"""Turns what a caller passes into arrays that a network can use, or says why not."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armpy.errors import InvalidArgumentError
+from armpy.network import check_shape_fits
+from armpy.ops.operation import Array
+from armpy.tensor import TensorInfo, format_shape
+
+
+def as_input(name: str, info: TensorInfo, given: object, *, quantize: bool = False) -> Array:
+    """Check and convert one input.
+
+    Parameters
+    ----------
+    name : str
+        The input's name, for messages.
+    info : TensorInfo
+        What the network takes; dimensions may be open.
+    given : array_like
+        Any strides, byte order and writability.
+    quantize : bool
+        Whether real numbers are quantised for a quantised input.
+
+    Returns
+    -------
+    ndarray, dtype of `info`, C-contiguous, native byte order
+        `given` itself wherever possible.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If type or shape do not fit.
+    """
+    dtype = info.data_type.dtype
+    array = given if isinstance(given, np.ndarray) else _as_array(name, info, given)
+    if array.dtype != dtype:
+        array = _converted(name, info, array, quantize)
+    if array.shape != info.shape:
+        check_shape_fits(name, info.shape, array.shape)
+    if not (array.flags.c_contiguous and array.flags.aligned):
+        # ascontiguousarray would make a scalar one-dimensional.
+        array = np.array(array, order="C", copy=True)
+    return array
+
+
+def _as_array(name: str, info: TensorInfo, given: object) -> Array:
+    """An array of something that is none: nested lists, numbers, other libraries' tensors."""
+    try:
+        if isinstance(given, (int, float, list, tuple)) and not isinstance(given, bool):
+            guess = np.asarray(given)
+            wanted = info.data_type.dtype
+            return guess.astype(wanted) if _is_lossless(guess, wanted) else guess
+        array = np.asarray(given)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise InvalidArgumentError(
+            f"the value cannot be made an array: {error}",
+            where=f"input '{name}'",
+            expected=f"an array of {info.data_type.dtype}",
+            actual=type(given).__name__,
+        ) from error
+    return array
+
+
+def _is_lossless(array: Array, dtype: np.dtype[np.generic]) -> bool:
+    """Whether plain Python numbers keep their values (or are rounded floats) in a dtype."""
+    if array.dtype.kind in "iu" and dtype.kind in "iu":
+        limits = np.iinfo(dtype)  # type: ignore[type-var]  # kind is checked
+        return bool(array.size == 0 or (array.min() >= limits.min and array.max() <= limits.max))
+    return array.dtype.kind in "iuf" and dtype.kind == "f"
+
+
+def _converted(name: str, info: TensorInfo, array: Array, quantize: bool) -> Array:
+    """An array in the input's dtype, if nothing is lost or the caller asked for it."""
+    dtype = info.data_type.dtype
+    if array.dtype.newbyteorder("=") == dtype:
+        return array.astype(dtype)
+    if quantize and info.data_type.is_quantized and array.dtype.kind == "f":
+        return quantize_array(array, info)
+    fix = f"Convert it with array.astype('{dtype}')"
+    if info.data_type.is_quantized and array.dtype.kind == "f":
+        fix = "Pass quantize_inputs=True to have real numbers quantised, or quantise them yourself"
+    raise InvalidArgumentError(
+        "the array has the wrong type",
+        where=f"input '{name}'",
+        expected=f"{dtype} ({info})",
+        actual=f"{array.dtype}{format_shape(array.shape)}",
+        fix=fix,
+    )
+
+
+def quantize_array(real: Array, info: TensorInfo) -> Array:
+    """Quantise real numbers.
+
+    Parameters
+    ----------
+    real : ndarray, any float dtype
+    info : TensorInfo
+        Per-tensor quantised.
+
+    Returns
+    -------
+    ndarray, dtype of `info`
+        ``round(real / scale) + zero point``, half away from zero, saturated.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a number is not finite.
+    """
+    wide = np.asarray(real, np.float64)
+    if not np.isfinite(wide).all():
+        raise InvalidArgumentError(
+            "a number cannot be quantised", expected="finite numbers", actual="NaN or infinity"
+        )
+    scaled = wide / info.scale
+    stored = np.trunc(scaled + np.copysign(0.5, scaled)) + info.zero_point
+    low, high = info.data_type.integer_range
+    result: Array = np.clip(stored, low, high).astype(info.data_type.dtype)
+    return result
+
+
+def dequantize_array(stored: Array, info: TensorInfo) -> Array:
+    """Real numbers (float32) that stored integers stand for; other types as they are."""
+    if not info.data_type.is_quantized or info.quantization is None:
+        return stored
+    real = (stored.astype(np.float64) - info.zero_point) * info.scale
+    return real.astype(np.float32)
+
+
+def check_output_array(name: str, info: TensorInfo, array: object) -> Array:
+    """Check an array that the caller wants an output written to.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it cannot take the output as it is.
+    """
+    expected = f"a writable C-contiguous {info.data_type.dtype} array of shape {info.shape}"
+    if not isinstance(array, np.ndarray):
+        problem = type(array).__name__
+    elif array.dtype != info.data_type.dtype or array.shape != info.shape:
+        problem = f"{array.dtype}{format_shape(array.shape)}"
+    elif not array.flags.writeable:
+        problem = "a read-only array"
+    elif not array.flags.c_contiguous or not array.flags.aligned:
+        problem = "an array that is not contiguous"
+    else:
+        return array
+    raise InvalidArgumentError(
+        "the array cannot take the output",
+        where=f"output '{name}'",
+        expected=expected,
+        actual=problem,
+    )

@@ -1,0 +1,242 @@
+"""What is known about a tensor: shape, data type, quantisation, constness."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from armpy.errors import InvalidArgumentError
+from armpy.types import DataType
+
+Dimension: TypeAlias = int | None
+"""Size along one axis; None is not known yet."""
+
+Shape: TypeAlias = tuple[Dimension, ...]
+"""Dimensions, outermost first; ``()`` is a scalar."""
+
+MAX_RANK = 8
+"""Highest rank of a tensor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantization:
+    """How stored integers stand for real numbers: ``scale * (stored - zero_point)``.
+
+    Parameters
+    ----------
+    scales : tuple of float
+        One scale, or one per index along `axis`.
+    zero_points : tuple of int
+        One zero point per scale.
+    axis : int, optional
+        Axis that the scales run along; None if one scale holds for the whole tensor.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a scale is not positive and finite, or the counts do not fit each other. A
+        per-axis scale may be 0: converters write that for channels without a weight.
+    """
+
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...] = (0,)
+    axis: int | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.zero_points) != len(self.scales):
+            raise InvalidArgumentError(
+                "the numbers of scales and zero points differ",
+                where="Quantization",
+                expected=f"{len(self.scales)} zero points",
+                actual=str(len(self.zero_points)),
+            )
+        if not self.scales or (self.axis is None and len(self.scales) != 1):
+            raise InvalidArgumentError(
+                "several scales need an axis, one scale at least is needed",
+                where="Quantization",
+                actual=f"{len(self.scales)} scales and axis {self.axis}",
+            )
+        lowest = math.ulp(0.0) if self.axis is None else 0.0
+        for scale in self.scales:
+            if not lowest <= scale < math.inf:
+                raise InvalidArgumentError(
+                    "a scale cannot be used",
+                    where="Quantization",
+                    expected="a positive finite number (0 for a channel of zeros)",
+                    actual=repr(scale),
+                )
+
+    @classmethod
+    def per_tensor(cls, scale: float, zero_point: int = 0) -> Quantization:
+        """One scale and zero point for the whole tensor."""
+        return cls((float(scale),), (int(zero_point),))
+
+    @classmethod
+    def per_axis(cls, scales: Sequence[float], axis: int) -> Quantization:
+        """One scale per index along `axis`, all zero points 0."""
+        return cls(tuple(float(s) for s in scales), (0,) * len(scales), axis)
+
+    @property
+    def scale(self) -> float:
+        """The scale of a per-tensor quantisation (the first one otherwise)."""
+        return self.scales[0]
+
+    @property
+    def zero_point(self) -> int:
+        """The zero point of a per-tensor quantisation (the first one otherwise)."""
+        return self.zero_points[0]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """All that is known about a tensor without its elements.
+
+    Parameters
+    ----------
+    shape : tuple of (int or None), or None
+        Dimensions, outermost first; None for a dimension that is not known yet, and None
+        instead of the tuple if not even the rank is known.
+    data_type : DataType
+    quantization : Quantization, optional
+        Needed for the quantised types; allowed for integers such as a quantised bias.
+    is_constant : bool
+        Whether the elements are part of the network.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a dimension is negative or the rank is above `MAX_RANK`.
+
+    References
+    ----------
+    Arm NN ``TensorInfo``; NNAPI operand types, whose dimension 0 is None here.
+    """
+
+    shape: Shape | None
+    data_type: DataType
+    quantization: Quantization | None = None
+    is_constant: bool = False
+
+    def __post_init__(self) -> None:
+        shape = self.shape
+        if shape is None:
+            return
+        if type(shape) is not tuple:
+            object.__setattr__(self, "shape", tuple(shape))
+            shape = self.shape or ()
+        if len(shape) > MAX_RANK:
+            raise InvalidArgumentError(
+                "the rank is too high",
+                where="TensorInfo",
+                expected=f"at most {MAX_RANK} dimensions",
+                actual=str(len(shape)),
+            )
+        for dim in shape:
+            if dim is not None and dim < 0:
+                raise InvalidArgumentError(
+                    "a dimension is negative",
+                    where="TensorInfo",
+                    expected="sizes of 0 or more, or None where not known",
+                    actual=str(shape),
+                )
+
+    @property
+    def rank(self) -> int | None:
+        """Number of dimensions; None if not known."""
+        return None if self.shape is None else len(self.shape)
+
+    @property
+    def is_fully_shaped(self) -> bool:
+        """Whether the rank and every dimension are known."""
+        return self.shape is not None and None not in self.shape
+
+    @property
+    def known_shape(self) -> tuple[int, ...]:
+        """The shape of a fully shaped tensor.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If a dimension or the rank is not known.
+        """
+        if self.shape is None or None in self.shape:
+            raise InvalidArgumentError(
+                "a shape is needed that is not known yet",
+                where="TensorInfo",
+                actual=format_shape(self.shape),
+            )
+        return self.shape  # type: ignore[return-value]  # no None is left
+
+    @property
+    def num_elements(self) -> int:
+        """Number of elements of a fully shaped tensor."""
+        return math.prod(self.known_shape)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of a fully shaped tensor's elements, without padding."""
+        return self.num_elements * self.data_type.size_bytes
+
+    @property
+    def has_per_axis_quantization(self) -> bool:
+        """Whether scales differ along an axis."""
+        return self.quantization is not None and self.quantization.axis is not None
+
+    @property
+    def scale(self) -> float:
+        """The per-tensor scale; 1.0 where there is no quantisation."""
+        return 1.0 if self.quantization is None else self.quantization.scale
+
+    @property
+    def zero_point(self) -> int:
+        """The per-tensor zero point; 0 where there is no quantisation."""
+        return 0 if self.quantization is None else self.quantization.zero_point
+
+    def with_shape(self, shape: Shape | None) -> TensorInfo:
+        """The same with another shape."""
+        return self if shape == self.shape else replace(self, shape=shape)
+
+    def __str__(self) -> str:
+        text = f"{self.data_type.name}{format_shape(self.shape)}"
+        if self.quantization is not None:
+            scales = "per-axis" if self.has_per_axis_quantization else f"{self.scale:g}"
+            text += f" scale {scales} zero point {self.zero_point}"
+        return text
+
+
+def format_shape(shape: Shape | None) -> str:
+    """Text of a shape with ``?`` for what is not known: ``(1, ?, 3)``, ``(?...)``."""
+    if shape is None:
+        return "(?...)"
+    inner = ", ".join("?" if dim is None else str(dim) for dim in shape)
+    return f"({inner},)" if len(shape) == 1 else f"({inner})"
+
+
+def merge_shapes(declared: Shape | None, inferred: Shape | None) -> Shape | None:
+    """Combine two partly known shapes of one tensor.
+
+    Returns
+    -------
+    tuple of (int or None), or None
+        Each dimension from whichever side knows it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If both know a dimension or the rank and they differ.
+    """
+    if declared is None or declared == inferred:
+        return inferred
+    if inferred is None:
+        return declared
+    if len(declared) == len(inferred):
+        pairs = list(zip(declared, inferred, strict=True))
+        if all(a is None or b is None or a == b for a, b in pairs):
+            return tuple(b if a is None else a for a, b in pairs)
+    raise InvalidArgumentError(
+        "the declared shape is not the one that follows from the inputs",
+        expected=format_shape(inferred),
+        actual=format_shape(declared),
+    )

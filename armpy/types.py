@@ -1,0 +1,139 @@
+"""Small enums and value types that every room uses."""
+
+from __future__ import annotations
+
+import enum
+from functools import cached_property
+
+import numpy as np
+
+REFERENCE_BACKEND_ID = "CpuRef"
+"""Id of the backend that defines right answers and supports every operation."""
+
+BackendId = str
+"""A backend's name, compared by its exact text; ``"Unknown"`` and ``""`` are not valid ids."""
+
+
+class DataType(enum.Enum):
+    """Element type of a tensor, with the way its numbers are to be read.
+
+    Quantised types stand for ``scale * (stored - zero_point)``; the scale and zero point
+    are in `armpy.TensorInfo.quantization`. The first ten values are Arm NN's, with its
+    numbers; the rest are those that NNAPI and model files need besides.
+
+    References
+    ----------
+    Arm NN ``armnn::DataType``; NNAPI ``OperandCode``.
+    """
+
+    FLOAT16 = 0
+    FLOAT32 = 1
+    QASYMM_U8 = 2
+    SIGNED32 = 3
+    BOOLEAN = 4
+    QSYMM_S16 = 5
+    QSYMM_S8 = 6
+    QASYMM_S8 = 7
+    BFLOAT16 = 8
+    SIGNED64 = 9
+    QASYMM_U16 = 10
+    UNSIGNED8 = 11
+    SIGNED8 = 12
+    UNSIGNED16 = 13
+    SIGNED16 = 14
+    UNSIGNED32 = 15
+    UNSIGNED64 = 16
+    FLOAT64 = 17
+
+    @cached_property
+    def dtype(self) -> np.dtype[np.generic]:
+        """NumPy dtype of the stored elements (bfloat16 is stored as its uint16 bit pattern)."""
+        return np.dtype(_DTYPES[self.name])
+
+    @cached_property
+    def size_bytes(self) -> int:
+        """Bytes per element."""
+        return self.dtype.itemsize
+
+    @cached_property
+    def is_quantized(self) -> bool:
+        """Whether elements stand for real numbers through a scale and a zero point."""
+        return self.name.startswith("Q")
+
+    @cached_property
+    def is_float(self) -> bool:
+        """Whether elements are floating-point numbers."""
+        return "FLOAT" in self.name
+
+    @cached_property
+    def is_symmetric(self) -> bool:
+        """Whether a quantised type's zero point is always 0."""
+        return self.name.startswith("QSYMM")
+
+    @cached_property
+    def integer_range(self) -> tuple[int, int]:
+        """Lowest and highest stored integer; only for integer and quantised types."""
+        info = np.iinfo(self.dtype)  # type: ignore[type-var]  # floats raise ValueError here
+        return int(info.min), int(info.max)
+
+    __hash__ = object.__hash__  # members are singletons; Enum's own hash is a slow call
+
+
+_DTYPES = {
+    "FLOAT16": "float16",
+    "FLOAT32": "float32",
+    "QASYMM_U8": "uint8",
+    "SIGNED32": "int32",
+    "BOOLEAN": "bool",
+    "QSYMM_S16": "int16",
+    "QSYMM_S8": "int8",
+    "QASYMM_S8": "int8",
+    "BFLOAT16": "uint16",
+    "SIGNED64": "int64",
+    "QASYMM_U16": "uint16",
+    "UNSIGNED8": "uint8",
+    "SIGNED8": "int8",
+    "UNSIGNED16": "uint16",
+    "SIGNED16": "int16",
+    "UNSIGNED32": "uint32",
+    "UNSIGNED64": "uint64",
+    "FLOAT64": "float64",
+}
+
+
+class DataLayout(enum.Enum):
+    """Order of the axes of an image or volume tensor; numbers are Arm NN's."""
+
+    NCHW = 1
+    NHWC = 2
+    NDHWC = 3
+    NCDHW = 4
+
+    @property
+    def channel_axis(self) -> int:
+        """Index of the channel axis."""
+        return 1 if self in (DataLayout.NCHW, DataLayout.NCDHW) else len(self.name) - 1
+
+    @property
+    def spatial_axes(self) -> tuple[int, ...]:
+        """Indexes of the spatial axes, outermost first."""
+        first = 2 if self.channel_axis == 1 else 1
+        return tuple(range(first, first + len(self.name) - 2))
+
+
+class DeviceType(enum.IntEnum):
+    """Kind of device behind a backend, in the order in which armpy prefers them."""
+
+    ACCELERATOR = 0
+    GPU = 1
+    CPU_COMPILED = 2
+    OTHER = 3
+    CPU_REFERENCE = 4
+
+
+class Priority(enum.IntEnum):
+    """How urgent an execution is; numbers are NNAPI's."""
+
+    LOW = 90
+    MEDIUM = 100
+    HIGH = 110
