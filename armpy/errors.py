@@ -13,6 +13,7 @@ The tree::
     ├── BackendError                  a backend failed, or broke its contract
     ├── MemoryImportError             caller memory cannot be used as an input
     ├── MemoryExportError             caller memory cannot be used as an output
+    ├── MemoryLimitError              a network needs more memory than is allowed
     ├── ExecutionTimeoutError         a deadline passed
     └── UnimplementedError            a feature that this version does not have
 """
@@ -77,7 +78,10 @@ class ArmpyError(Exception):
 
 def _rebuild(kind: type[ArmpyError], fields: dict[str, object]) -> ArmpyError:
     """Make an error again from its pickled fields."""
-    error = kind(str(fields["failed"]))
+    # A subclass's __init__ may have a signature of its own, so it is not called.
+    plain = type(kind.__name__, (kind,), {"__init__": Exception.__init__})
+    error: ArmpyError = plain(fields["failed"])
+    error.__class__ = kind
     error.__dict__.update(fields)
     return error
 
@@ -128,6 +132,10 @@ class MemoryImportError(ArmpyError):
 
 class MemoryExportError(ArmpyError):
     """Memory of the caller cannot be used as an output."""
+
+
+class MemoryLimitError(ArmpyError, MemoryError):
+    """A network needs more memory than the caller allows."""
 
 
 class ExecutionTimeoutError(ArmpyError, TimeoutError):

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from armpy.errors import ArmpyError, GraphValidationError, InvalidArgumentError
 from armpy.graph import Graph, Layer, Value, Variable
 from armpy.ops.operation import Array, Operation, located
-from armpy.tensor import Quantization, Shape, TensorInfo, format_shape, merge_shapes
+from armpy.tensor import Quantization, Shape, TensorInfo, format_shape, shapes_agree
 from armpy.types import DataType
 
 _PLAIN_TYPES: dict[str, DataType] = {
@@ -73,10 +74,11 @@ class Network:
         InvalidArgumentError
             If the name is taken or the default shape does not fit.
         """
+        _check_type(info, TensorInfo, f"input '{name}'")
         if any(value.name == name for value in self._inputs):
             raise InvalidArgumentError(f"there is an input '{name}' already", where=self.name)
         if default_shape is not None:
-            merge_shapes(info.shape, default_shape)
+            check_shape_fits(name, info.shape, default_shape)
         value = self._new_value(info, name)
         self._inputs.append(value)
         self._default_shapes.append(default_shape)
@@ -84,7 +86,7 @@ class Network:
 
     def constant(
         self,
-        data: Array | Sequence[float] | float,
+        data: npt.ArrayLike,
         *,
         name: str = "",
         data_type: DataType | None = None,
@@ -105,8 +107,7 @@ class Network:
         InvalidArgumentError
             If no data type fits the array.
         """
-        array = np.asarray(data)
-        array = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
+        array = _native(data, f"constant '{name}'")
         chosen = data_type or _PLAIN_TYPES.get(array.dtype.name)
         if chosen is None or chosen.dtype != array.dtype:
             raise InvalidArgumentError(
@@ -128,9 +129,27 @@ class Network:
             Fully shaped.
         initial : ndarray, optional
             Elements before the first execution; each the zero point if left out.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If a dimension is not known or the elements do not fit.
         """
+        where = f"variable '{name}'"
+        _check_type(info, TensorInfo, where)
         if initial is None:
-            initial = np.full(info.known_shape, info.zero_point, info.data_type.dtype)
+            # Zeros are not touched until they are read, however large the variable is.
+            initial = np.zeros(info.known_shape, info.data_type.dtype)
+            if info.zero_point:
+                initial.fill(info.zero_point)
+        initial = _native(initial, where)
+        if initial.shape != info.known_shape or initial.dtype != info.data_type.dtype:
+            raise InvalidArgumentError(
+                "the initial elements do not fit",
+                where=where,
+                expected=f"{info.data_type.dtype}{format_shape(info.shape)}",
+                actual=f"{initial.dtype}{format_shape(initial.shape)}",
+            )
         value = self._new_value(info, name)
         self._variables[value] = Variable(value, value, initial)
         return value
@@ -143,18 +162,20 @@ class Network:
         GraphValidationError
             If `variable` is not one of this network's variables.
         InvalidArgumentError
-            If shape or type differ.
+            If shape, type or quantisation differ.
         """
         self._check_known(value, "assign")
+        self._check_known(variable, "assign")
         if variable not in self._variables:
             raise GraphValidationError("the value is not a variable", actual=repr(variable))
-        merge_shapes(variable.info.shape, value.info.shape)
-        if variable.info.data_type is not value.info.data_type:
+        old, new = variable.info, value.info
+        same_type = old.data_type is new.data_type and old.quantization == new.quantization
+        if not same_type or not shapes_agree(old.shape, new.shape):
             raise InvalidArgumentError(
-                "a variable is assigned a tensor of another type",
+                "a variable is assigned a tensor of another shape or type",
                 where=f"variable '{variable.name}'",
-                expected=str(variable.info),
-                actual=str(value.info),
+                expected=str(old),
+                actual=str(new),
             )
         self._variables[variable] = replace(self._variables[variable], next_value=value)
 
@@ -199,6 +220,7 @@ class Network:
         origins: tuple[str, ...] = (),
     ) -> Layer:
         """Add a layer with any number of outputs; parameters and errors as for `add`."""
+        _check_type(operation, Operation, f"layer '{name}'")
         layer_id = self._num_layers if layer_id is None else layer_id
         self._num_layers = max(self._num_layers, layer_id + 1)
         name = name or f"{operation.name}_{layer_id}"
@@ -263,12 +285,42 @@ class Network:
 
     def _check_known(self, value: Value, where: str) -> None:
         """Check that a value belongs to this network."""
+        if not isinstance(value, Value):
+            raise InvalidArgumentError(
+                "this is not a value of a network",
+                where=where,
+                expected="what input, constant, variable or add returned",
+                actual=type(value).__name__,
+                fix="Make elements a value with Network.constant",
+            )
         if value not in self._values:
             raise GraphValidationError(
                 f"{value!r} belongs to another network",
                 where=where,
                 fix="Use values that this network's methods returned",
             )
+
+
+def _check_type(given: object, kind: type, where: str) -> None:
+    """Check that an argument is an instance of the class that it should be of."""
+    if not isinstance(given, kind):
+        raise InvalidArgumentError(
+            "an argument has the wrong type",
+            where=where,
+            expected=f"an instance of {kind.__name__}",
+            actual=repr(given),
+        )
+
+
+def _native(data: object, where: str) -> Array:
+    """An array in C order and native byte order; `data` itself wherever it is one."""
+    try:
+        array = np.asarray(data)
+    except ValueError as error:
+        raise InvalidArgumentError(
+            f"the elements cannot be made an array: {error}", where=where
+        ) from error
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
 
 
 def check_shape_fits(name: str, declared: Shape | None, given: Shape) -> None:
@@ -279,13 +331,11 @@ def check_shape_fits(name: str, declared: Shape | None, given: Shape) -> None:
     InvalidArgumentError
         If they do not fit; the text names the tensor.
     """
-    try:
-        merge_shapes(declared, given)
-    except InvalidArgumentError as error:
+    if not shapes_agree(declared, given):
         raise InvalidArgumentError(
             "the shape does not fit",
             where=f"input '{name}'",
             expected=format_shape(declared),
             actual=format_shape(given),
             fix="Dimensions shown as ? can be chosen, the others are fixed by the model",
-        ) from error
+        )

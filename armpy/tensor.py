@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -107,7 +108,7 @@ class TensorInfo:
     Raises
     ------
     InvalidArgumentError
-        If a dimension is negative or the rank is above `MAX_RANK`.
+        If a dimension is no integer or negative, or the rank is above `MAX_RANK`.
 
     References
     ----------
@@ -123,9 +124,9 @@ class TensorInfo:
         shape = self.shape
         if shape is None:
             return
-        if type(shape) is not tuple:
-            object.__setattr__(self, "shape", tuple(shape))
-            shape = self.shape or ()
+        if type(shape) is not tuple or any(type(dim) not in _DIMENSION_TYPES for dim in shape):
+            shape = _as_shape(shape)
+            object.__setattr__(self, "shape", shape)
         if len(shape) > MAX_RANK:
             raise InvalidArgumentError(
                 "the rank is too high",
@@ -206,12 +207,38 @@ class TensorInfo:
         return text
 
 
+_DIMENSION_TYPES = (int, type(None))
+
+
+def _as_shape(dims: object) -> Shape:
+    """A shape of plain integers made from what stands for one, NumPy's integers for example."""
+    try:
+        items: Shape = tuple(dims)  # type: ignore[arg-type]  # a TypeError is waited for
+        return tuple(None if dim is None else operator.index(dim) for dim in items)
+    except TypeError as error:
+        raise InvalidArgumentError(
+            "the shape cannot be used",
+            where="TensorInfo",
+            expected="a sequence of integers, with None where not known",
+            actual=repr(dims),
+        ) from error
+
+
 def format_shape(shape: Shape | None) -> str:
     """Text of a shape with ``?`` for what is not known: ``(1, ?, 3)``, ``(?...)``."""
     if shape is None:
         return "(?...)"
     inner = ", ".join("?" if dim is None else str(dim) for dim in shape)
     return f"({inner},)" if len(shape) == 1 else f"({inner})"
+
+
+def shapes_agree(one: Shape | None, other: Shape | None) -> bool:
+    """Whether two partly known shapes can be those of one tensor."""
+    if one is None or other is None:
+        return True
+    return len(one) == len(other) and all(
+        a is None or b is None or a == b for a, b in zip(one, other, strict=True)
+    )
 
 
 def merge_shapes(declared: Shape | None, inferred: Shape | None) -> Shape | None:
@@ -231,10 +258,9 @@ def merge_shapes(declared: Shape | None, inferred: Shape | None) -> Shape | None
         return inferred
     if inferred is None:
         return declared
-    if len(declared) == len(inferred):
-        pairs = list(zip(declared, inferred, strict=True))
-        if all(a is None or b is None or a == b for a, b in pairs):
-            return tuple(b if a is None else a for a, b in pairs)
+    if shapes_agree(declared, inferred):
+        pairs = zip(declared, inferred, strict=True)
+        return tuple(b if a is None else a for a, b in pairs)
     raise InvalidArgumentError(
         "the declared shape is not the one that follows from the inputs",
         expected=format_shape(inferred),

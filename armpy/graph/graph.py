@@ -115,7 +115,8 @@ class Graph:
     variables : tuple of Variable
         State that lives between executions.
     default_shapes : tuple of (tuple of int or None)
-        Per input, a concrete shape to prepare for where its info leaves dimensions open.
+        Per input, a concrete shape to prepare for where its info leaves dimensions open;
+        left out if no input has one.
 
     Notes
     -----
@@ -129,6 +130,10 @@ class Graph:
     layers: tuple[Layer, ...]
     variables: tuple[Variable, ...] = ()
     default_shapes: tuple[tuple[int, ...] | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.default_shapes:
+            object.__setattr__(self, "default_shapes", (None,) * len(self.inputs))
 
     @cached_property
     def consumers(self) -> Mapping[Value, tuple[Layer, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from armpy.graph.graph import Graph, Layer, Value
@@ -33,27 +33,45 @@ class SubgraphView:
     @classmethod
     def of(cls, graph: Graph, layers: Iterable[Layer]) -> SubgraphView:
         """The view of some layers of `graph`; each is counted once."""
-        chosen = set(layers)
+        chosen, results = set(layers), set(graph.results)
         ordered = tuple(layer for layer in graph.layers if layer in chosen)
-        made = {value for layer in ordered for value in layer.outputs}
+
+        def is_read_outside(value: Value) -> bool:
+            readers = graph.consumers.get(value, ())
+            return value in results or any(reader not in chosen for reader in readers)
+
+        return cls._of_layers(ordered, is_read_outside)
+
+    def part(self, layers: Iterable[Layer]) -> SubgraphView:
+        """The view of some of these layers, for a backend that divides what it is offered."""
+        chosen = set(layers)
+        ordered = tuple(layer for layer in self.layers if layer in chosen)
+        outside = set(self.outputs)
+        outside.update(v for layer in self.layers if layer not in chosen for v in layer.inputs if v)
+        return self._of_layers(ordered, outside.__contains__)
+
+    @classmethod
+    def _of_layers(
+        cls, layers: tuple[Layer, ...], is_read_outside: Callable[[Value], bool]
+    ) -> SubgraphView:
+        """The view of layers in order."""
+        made = {value for layer in layers for value in layer.outputs}
         inputs = dict.fromkeys(
             value
-            for layer in ordered
+            for layer in layers
             for value in layer.inputs
             if value is not None and value.data is None and value not in made
         )
-        results = set(graph.results)
-        outputs = [
-            value
-            for layer in ordered
-            for value in layer.outputs
-            if value in results
-            or any(reader not in chosen for reader in graph.consumers.get(value, ()))
-        ]
-        return cls(ordered, tuple(inputs), tuple(outputs))
+        outputs = filter(is_read_outside, (v for layer in layers for v in layer.outputs))
+        return cls(layers, tuple(inputs), tuple(outputs))
 
-    def is_convex_in(self, graph: Graph) -> bool:
-        """Whether no path leaves the view and comes back into it."""
+    def is_convex_in(self, graph: Graph | SubgraphView) -> bool:
+        """Whether no path leaves the view and comes back into it.
+
+        Notes
+        -----
+        What is convex in a subgraph that is convex itself is so in the whole graph.
+        """
         chosen = set(self.layers)
         tainted: set[Value] = set()
         outside: set[Value] = set()

@@ -18,6 +18,20 @@ def verify_graph(graph: Graph) -> None:
         twice, or unknown; if ids or output names repeat; if a constant's elements do not
         have the shape and dtype of its info.
     """
+    if len(graph.output_names) != len(graph.outputs):
+        raise GraphValidationError(
+            "the numbers of outputs and of their names differ",
+            where="graph",
+            expected=f"{len(graph.outputs)} names",
+            actual=str(len(graph.output_names)),
+        )
+    if len(graph.default_shapes) != len(graph.inputs):
+        raise GraphValidationError(
+            "the numbers of inputs and of default shapes differ",
+            where="graph",
+            expected=f"{len(graph.inputs)} default shapes",
+            actual=str(len(graph.default_shapes)),
+        )
     written: set[Value] = set(graph.sources)
     if len(written) != len(graph.sources):
         raise GraphValidationError("a value is the source of two inputs", where="graph")

@@ -1,0 +1,209 @@
+"""Operations that multiply and accumulate with weights over image windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from armpy.ops.activations import FusedActivation
+from armpy.ops.operation import Operand, Operation, TypeRule, require, rule
+from armpy.ops.shapes import (
+    Padding,
+    PaddingSpec,
+    check_padding,
+    image_shape,
+    spatial,
+    window_output,
+)
+from armpy.tensor import Dimension, Shape, TensorInfo
+from armpy.types import DataLayout, DataType
+
+__all__ = ["Convolution2d", "DepthwiseConvolution2d"]
+
+_S8_WEIGHTS = (DataType.QASYMM_S8, DataType.QSYMM_S8)
+
+WEIGHTED_RULES: tuple[TypeRule, ...] = (
+    rule((DataType.FLOAT32,) * 3, (DataType.FLOAT32,)),
+    rule((DataType.FLOAT16,) * 3, (DataType.FLOAT16,)),
+    rule(
+        (DataType.QASYMM_U8, (DataType.QASYMM_U8, *_S8_WEIGHTS), DataType.SIGNED32),
+        (DataType.QASYMM_U8,),
+    ),
+    rule((DataType.QASYMM_S8, _S8_WEIGHTS, DataType.SIGNED32), (DataType.QASYMM_S8,)),
+    rule(
+        (DataType.QSYMM_S16, _S8_WEIGHTS, (DataType.SIGNED64, DataType.SIGNED32)),
+        (DataType.QSYMM_S16,),
+    ),
+    rule((DataType.FLOAT32, _S8_WEIGHTS, DataType.FLOAT32), (DataType.FLOAT32,)),
+)
+"""Type rules of operations with (input, weights, bias); the last one is TFLite's hybrid form."""
+
+_IMAGE = Operand("input", ranks=(4,))
+_WEIGHTS = Operand("weights", ranks=(4,))
+BIAS = Operand("bias", optional=True, ranks=(1,))
+
+
+def check_bias(inputs: Sequence[TensorInfo], channels: Dimension) -> None:
+    """Check that a bias has one element per output channel."""
+    bias = inputs[2] if len(inputs) > 2 else None
+    if bias is not None and bias.shape is not None:
+        require(
+            channels is None or bias.shape[0] is None or bias.shape[0] == channels,
+            "the bias has the wrong length",
+            expected=f"{channels} elements, one per output channel",
+            actual=bias.shape[0],
+        )
+
+
+def check_weight_quantization(inputs: Sequence[TensorInfo], axes: tuple[int, ...]) -> None:
+    """Check that per-axis scales of the weights run along an allowed axis."""
+    weights = inputs[1]
+    quantization = weights.quantization
+    if quantization is None or quantization.axis is None or weights.shape is None:
+        return
+    require(
+        quantization.axis in axes,
+        "the weights' scales run along the wrong axis",
+        expected=" or ".join(f"axis {axis}" for axis in axes),
+        actual=quantization.axis,
+    )
+    size = weights.shape[quantization.axis]
+    require(
+        size is None or size == len(quantization.scales),
+        "the number of the weights' scales is wrong",
+        expected=f"{size}, one per output channel",
+        actual=len(quantization.scales),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Convolution2d(Operation):
+    """Convolve an image with filters.
+
+    Attributes
+    ----------
+    stride, dilation : tuple of int
+        Vertical, horizontal.
+    padding : Padding or pairs of int
+        SAME, VALID, or ((top, bottom), (left, right)). Padding elements are real 0.
+    activation : FusedActivation
+    data_layout : DataLayout
+        NHWC or NCHW, of input and output. The weights' layout does not depend on it.
+
+    Notes
+    -----
+    input (n, h, w, i); weights (o, kh, kw, i / groups); bias (o); output (n, oh, ow, o).
+    Fewer channels in the weights than in the input make a grouped convolution. A quantised
+    bias is int32 (int64 with 16-bit inputs) of scale ``input scale * weight scale``.
+
+    References
+    ----------
+    Arm NN Convolution2d; NNAPI CONV_2D, GROUPED_CONV_2D; TFLite CONV_2D.
+    """
+
+    stride: tuple[int, int] = (1, 1)
+    dilation: tuple[int, int] = (1, 1)
+    padding: PaddingSpec = Padding.VALID
+    activation: FusedActivation = FusedActivation.NONE
+    data_layout: DataLayout = DataLayout.NHWC
+
+    inputs: ClassVar[tuple[Operand, ...]] = (_IMAGE, _WEIGHTS, BIAS)
+    type_rules: ClassVar[tuple[TypeRule, ...]] = WEIGHTED_RULES
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """(n, oh, ow, o); sizes as in `window_output`."""
+        image, weights = inputs[0].shape or (), inputs[1].shape or ()
+        channels, depth = image[self.data_layout.channel_axis], weights[3]
+        require(
+            channels is None or depth is None or (depth > 0 and channels % depth == 0),
+            "the weights' depth does not divide the input's channels",
+            expected=f"a divisor of {channels} at the last axis of the weights",
+            actual=depth,
+        )
+        if channels and depth and weights[0] is not None:
+            groups = channels // depth
+            require(
+                weights[0] % groups == 0,
+                "the filters do not split into the groups",
+                expected=f"a multiple of {groups} filters",
+                actual=weights[0],
+            )
+        sizes = conv_sizes(self, image, weights[1:3])
+        return (image_shape(self.data_layout, image[0], sizes, weights[0]),)
+
+    def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
+        """Bias length, axis of the weights' scales."""
+        check_bias(inputs, (inputs[1].shape or ())[0])
+        check_weight_quantization(inputs, axes=(0,))
+
+
+@dataclass(frozen=True, slots=True)
+class DepthwiseConvolution2d(Operation):
+    """Convolve each channel of an image with filters of its own.
+
+    Attributes
+    ----------
+    stride, dilation, padding, activation, data_layout
+        As for `Convolution2d`.
+
+    Notes
+    -----
+    input (n, h, w, i); weights (1, kh, kw, o) with o a multiple of i; bias (o); output
+    (n, oh, ow, o). Output channel c reads input channel ``c // (o / i)``.
+
+    References
+    ----------
+    Arm NN DepthwiseConvolution2d; NNAPI and TFLite DEPTHWISE_CONV_2D, whose depth
+    multiplier is o / i here.
+    """
+
+    stride: tuple[int, int] = (1, 1)
+    dilation: tuple[int, int] = (1, 1)
+    padding: PaddingSpec = Padding.VALID
+    activation: FusedActivation = FusedActivation.NONE
+    data_layout: DataLayout = DataLayout.NHWC
+
+    inputs: ClassVar[tuple[Operand, ...]] = (_IMAGE, _WEIGHTS, BIAS)
+    type_rules: ClassVar[tuple[TypeRule, ...]] = WEIGHTED_RULES
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """(n, oh, ow, o); sizes as in `window_output`."""
+        image, weights = inputs[0].shape or (), inputs[1].shape or ()
+        channels, filters = image[self.data_layout.channel_axis], weights[3]
+        require(
+            weights[0] in (1, None),
+            "the weights' first dimension is wrong",
+            expected="1",
+            actual=weights[0],
+        )
+        require(
+            channels is None or filters is None or (channels > 0 and filters % channels == 0),
+            "the filters are not a multiple of the input's channels",
+            expected=f"a multiple of {channels}",
+            actual=filters,
+        )
+        sizes = conv_sizes(self, image, weights[1:3])
+        return (image_shape(self.data_layout, image[0], sizes, filters),)
+
+    def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
+        """Bias length, axis of the weights' scales."""
+        check_bias(inputs, (inputs[1].shape or ())[3])
+        check_weight_quantization(inputs, axes=(3,))
+
+
+def conv_sizes(
+    operation: Convolution2d | DepthwiseConvolution2d, image: Shape, kernel: Shape
+) -> tuple[Dimension, ...]:
+    """Output sizes along the spatial axes; None where not known."""
+    check_padding(operation.padding, len(kernel))
+    return tuple(
+        None
+        if k is None
+        else window_output(
+            operation.padding, size, k, operation.stride[axis], operation.dilation[axis], axis
+        )
+        for axis, (size, k) in enumerate(
+            zip(spatial(image, operation.data_layout), kernel, strict=True)
+        )
+    )

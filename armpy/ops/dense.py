@@ -1,0 +1,147 @@
+"""Operations that are products of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from armpy.ops.activations import FusedActivation
+from armpy.ops.convolution import (
+    BIAS,
+    WEIGHTED_RULES,
+    check_bias,
+    check_weight_quantization,
+)
+from armpy.ops.operation import Operand, Operation, TypeRule, require, same
+from armpy.ops.shapes import broadcast_shapes, product
+from armpy.tensor import Dimension, Shape, TensorInfo
+from armpy.types import DataType
+
+__all__ = ["BatchMatMul", "FullyConnected"]
+
+_MATRIX_RANKS = tuple(range(2, 9))
+
+
+@dataclass(frozen=True, slots=True)
+class FullyConnected(Operation):
+    """Multiply vectors by a matrix of weights.
+
+    Attributes
+    ----------
+    activation : FusedActivation
+    keep_num_dims : bool
+        Whether the output has the input's dimensions but the last one, instead of two.
+    asymmetric_quantize_inputs : bool
+        Whether float inputs get a zero point when they are quantised, vector by vector, for
+        quantised weights.
+
+    Notes
+    -----
+    input (..., depth), or any shape whose elements split into vectors of that length; weights
+    (units, depth); bias (units); output (vectors, units), or (..., units). A quantised bias is
+    int32 (int64 with 16-bit inputs) of scale ``input scale * weight scale``.
+
+    References
+    ----------
+    Arm NN FullyConnected with transposed weights; NNAPI and TFLite FULLY_CONNECTED.
+    """
+
+    activation: FusedActivation = FusedActivation.NONE
+    keep_num_dims: bool = False
+    asymmetric_quantize_inputs: bool = False
+
+    inputs: ClassVar[tuple[Operand, ...]] = (
+        Operand("input", ranks=tuple(range(1, 9))),
+        Operand("weights", ranks=(2,)),
+        BIAS,
+    )
+    type_rules: ClassVar[tuple[TypeRule, ...]] = WEIGHTED_RULES
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """(vectors, units), or the input's dimensions with units at the end."""
+        shape = inputs[0].shape or ()
+        units, depth = (inputs[1].shape or ())[:2]
+        if not self.keep_num_dims:
+            return ((_num_vectors(shape, depth), units),)
+        require(
+            shape[-1] is None or depth is None or shape[-1] == depth,
+            "the input's last dimension is not the weights' depth",
+            expected=str(depth),
+            actual=shape,
+        )
+        return ((*shape[:-1], units),)
+
+    def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
+        """Bias length, axis of the weights' scales."""
+        check_bias(inputs, (inputs[1].shape or ())[0])
+        check_weight_quantization(inputs, axes=(0,))
+
+
+def _num_vectors(shape: Shape, depth: Dimension) -> Dimension:
+    """How many vectors of the weights' depth the input's elements make."""
+    require(depth is None or depth > 0, "the weights have no depth", expected="1 or more", actual=0)
+    count = product(shape)
+    if count is None or depth is None:
+        return None
+    require(
+        count % depth == 0,
+        "the input's elements do not split into vectors of the weights' depth",
+        expected=f"a multiple of {depth} elements",
+        actual=shape,
+    )
+    return count // depth
+
+
+@dataclass(frozen=True, slots=True)
+class BatchMatMul(Operation):
+    """Multiply the matrices at the last two axes of two tensors.
+
+    Attributes
+    ----------
+    transpose_x, transpose_y : bool
+        Whether the last two axes of the input are swapped first.
+
+    Notes
+    -----
+    x (..., rows, depth); y (..., depth, columns); output (..., rows, columns). The other axes
+    broadcast.
+
+    References
+    ----------
+    Arm NN BatchMatMul; NNAPI feature level 6 and TFLite BATCH_MATMUL, whose ``adj_x`` and
+    ``adj_y`` are `transpose_x` and `transpose_y` for real numbers.
+    """
+
+    transpose_x: bool = False
+    transpose_y: bool = False
+
+    inputs: ClassVar[tuple[Operand, ...]] = (
+        Operand("x", ranks=_MATRIX_RANKS),
+        Operand("y", ranks=_MATRIX_RANKS),
+    )
+    type_rules: ClassVar[tuple[TypeRule, ...]] = (
+        *same(DataType.FLOAT32, also=(DataType.FLOAT32,)),
+        *same(DataType.FLOAT16, also=(DataType.FLOAT16,)),
+        *same(DataType.QASYMM_U8, also=(DataType.QASYMM_U8,)),
+        *same(DataType.QASYMM_S8, also=((DataType.QASYMM_S8, DataType.QSYMM_S8),)),
+        *same(DataType.QSYMM_S16, also=(DataType.QSYMM_S16,)),
+    )
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """Broadcast axes, then rows of x and columns of y."""
+        x = _swapped(inputs[0].shape or (), self.transpose_x)
+        y = _swapped(inputs[1].shape or (), self.transpose_y)
+        require(
+            x[-1] is None or y[-2] is None or x[-1] == y[-2],
+            "the depths of the matrices differ",
+            expected=f"{x[-1]} rows of y, as many as x has columns",
+            actual=y[-2],
+        )
+        batches = broadcast_shapes(x[:-2], y[:-2]) or ()
+        return ((*batches, x[-2], y[-1]),)
+
+
+def _swapped(shape: Shape, is_transposed: bool) -> Shape:
+    """A shape with its last two dimensions swapped, if they are to be."""
+    return (*shape[:-2], shape[-1], shape[-2]) if is_transposed else shape

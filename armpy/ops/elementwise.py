@@ -1,0 +1,329 @@
+"""Operations that compute each output element from one element of every input."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from armpy.ops.activations import FusedActivation
+from armpy.ops.operation import Operand, Operation, TypeRule, require, rule, same
+from armpy.ops.shapes import broadcast_shapes
+from armpy.tensor import Shape, TensorInfo
+from armpy.types import DataType
+
+__all__ = [
+    "BinaryOperation",
+    "Comparison",
+    "ComparisonOperation",
+    "ElementwiseBinary",
+    "ElementwiseUnary",
+    "LogicalBinary",
+    "LogicalBinaryOperation",
+    "Prelu",
+    "Select",
+    "UnaryOperation",
+]
+
+FLOAT_TYPES = (DataType.FLOAT32, DataType.FLOAT16)
+"""Floating-point types that CpuRef computes with."""
+
+INTEGER_TYPES = (
+    DataType.SIGNED8,
+    DataType.SIGNED16,
+    DataType.SIGNED32,
+    DataType.SIGNED64,
+    DataType.UNSIGNED8,
+    DataType.UNSIGNED16,
+    DataType.UNSIGNED32,
+    DataType.UNSIGNED64,
+)
+"""Plain integer types, with or without sign."""
+
+QUANTIZED_TYPES = (DataType.QASYMM_S8, DataType.QASYMM_U8, DataType.QSYMM_S16)
+"""Quantised types of activations."""
+
+_NUMERIC_TYPES = (*FLOAT_TYPES, *INTEGER_TYPES, *QUANTIZED_TYPES)
+_PAIR = (Operand("lhs"), Operand("rhs"))
+
+
+class BinaryOperation(enum.Enum):
+    """What `ElementwiseBinary` computes.
+
+    DIV truncates integers and FLOOR_DIV rounds quotients down; FLOOR_MOD is the rest that
+    belongs to FLOOR_DIV, of the sign of the divisor.
+
+    References
+    ----------
+    Arm NN ``BinaryOperation``, whose numbers the first nine have.
+    """
+
+    ADD = 0
+    DIV = 1
+    MAXIMUM = 2
+    MINIMUM = 3
+    MUL = 4
+    SUB = 5
+    SQUARED_DIFFERENCE = 6
+    POWER = 7
+    FLOOR_DIV = 8
+    FLOOR_MOD = 9
+
+
+class UnaryOperation(enum.Enum):
+    """What `ElementwiseUnary` computes; ROUND rounds halves to even.
+
+    References
+    ----------
+    Arm NN ``UnaryOperation``, whose numbers the first nine have.
+    """
+
+    ABS = 0
+    EXP = 1
+    SQRT = 2
+    RSQRT = 3
+    NEG = 4
+    LOGICAL_NOT = 5
+    LOG = 6
+    SIN = 7
+    CEIL = 8
+    COS = 9
+    FLOOR = 10
+    ROUND = 11
+    SQUARE = 12
+
+
+class ComparisonOperation(enum.Enum):
+    """What `Comparison` tells.
+
+    References
+    ----------
+    Arm NN ``ComparisonOperation``.
+    """
+
+    EQUAL = 0
+    GREATER = 1
+    GREATER_OR_EQUAL = 2
+    LESS = 3
+    LESS_OR_EQUAL = 4
+    NOT_EQUAL = 5
+
+
+class LogicalBinaryOperation(enum.Enum):
+    """What `LogicalBinary` computes.
+
+    References
+    ----------
+    Arm NN ``LogicalBinaryOperation``.
+    """
+
+    LOGICAL_AND = 0
+    LOGICAL_OR = 1
+
+
+def _broadcast(inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+    """The shape that all inputs broadcast to."""
+    return (broadcast_shapes(*(info.shape for info in inputs)),)
+
+
+@dataclass(frozen=True, slots=True)
+class ElementwiseBinary(Operation):
+    """Combine two tensors element by element.
+
+    Attributes
+    ----------
+    operation : BinaryOperation
+    activation : FusedActivation
+    power_of_two_scales : bool
+        Whether QSYMM_S16 ADD and SUB, where every scale is a power of two, shift the finer
+        input instead of rescaling both. TFLite files say so with ``pot_scale_int16``.
+
+    Notes
+    -----
+    lhs (...); rhs (...); output as both broadcast. Floats are computed in float32; integers
+    wrap; an integer divided by 0 is 0. Quantised ADD, SUB, MUL, DIV and SQUARED_DIFFERENCE
+    rescale in fixed point, which rounds half away from zero, and saturate; MAXIMUM and
+    MINIMUM compare stored integers where all quantisations are equal. What is left goes
+    through float32.
+
+    References
+    ----------
+    Arm NN ElementwiseBinary; NNAPI ADD, SUB, MUL, DIV (on integers FLOOR_DIV), MAXIMUM,
+    MINIMUM, POW; TFLite ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, POW,
+    FLOOR_DIV, FLOOR_MOD.
+    """
+
+    operation: BinaryOperation = BinaryOperation.ADD
+    activation: FusedActivation = FusedActivation.NONE
+    power_of_two_scales: bool = False
+
+    inputs: ClassVar[tuple[Operand, ...]] = _PAIR
+    type_rules: ClassVar[tuple[TypeRule, ...]] = same(*_NUMERIC_TYPES)
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """The shape that both inputs broadcast to."""
+        return _broadcast(inputs)
+
+
+@dataclass(frozen=True, slots=True)
+class ElementwiseUnary(Operation):
+    """Compute a function of each element.
+
+    Attributes
+    ----------
+    operation : UnaryOperation
+
+    Notes
+    -----
+    input (...); output as input. Floats are computed in float32. Integers allow ABS, NEG and
+    SQUARE only, and wrap. Quantised ABS and RSQRT work in fixed point, the others through
+    float32; saturated.
+
+    References
+    ----------
+    Arm NN ElementwiseUnary, Floor; NNAPI ABS, EXP, FLOOR, LOG, LOGICAL_NOT, NEG, RSQRT, SIN,
+    SQRT; TFLite operators of the same names and CEIL, COS, ROUND, SQUARE.
+    """
+
+    operation: UnaryOperation = UnaryOperation.ABS
+
+    type_rules: ClassVar[tuple[TypeRule, ...]] = same(*_NUMERIC_TYPES, DataType.BOOLEAN)
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """As the input."""
+        return (inputs[0].shape,)
+
+    def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
+        """BOOLEAN goes with LOGICAL_NOT only, integers with the functions that stay integer."""
+        data_type = inputs[0].data_type
+        is_not = self.operation is UnaryOperation.LOGICAL_NOT
+        require(
+            is_not == (data_type is DataType.BOOLEAN),
+            f"{self.operation.name} does not compute {data_type.name}",
+            expected="BOOLEAN" if is_not else "a numeric type",
+            actual=data_type.name,
+        )
+        require(
+            data_type not in INTEGER_TYPES or self.operation in _INTEGER_FUNCTIONS,
+            f"{self.operation.name} does not compute integers",
+            expected="a floating-point or quantised type",
+            actual=data_type.name,
+            fix="Put a Cast in front",
+        )
+
+
+_INTEGER_FUNCTIONS = (UnaryOperation.ABS, UnaryOperation.NEG, UnaryOperation.SQUARE)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(Operation):
+    """Compare two tensors element by element.
+
+    Attributes
+    ----------
+    operation : ComparisonOperation
+
+    Notes
+    -----
+    lhs (...); rhs (...); output boolean, as both broadcast. Quantised inputs are compared
+    after rescaling each to a common fixed-point scale.
+
+    References
+    ----------
+    Arm NN Comparison; NNAPI and TFLite EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL,
+    NOT_EQUAL.
+    """
+
+    operation: ComparisonOperation = ComparisonOperation.EQUAL
+
+    inputs: ClassVar[tuple[Operand, ...]] = _PAIR
+    type_rules: ClassVar[tuple[TypeRule, ...]] = tuple(
+        rule((t, t), (DataType.BOOLEAN,)) for t in (*_NUMERIC_TYPES, DataType.BOOLEAN)
+    )
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """The shape that both inputs broadcast to."""
+        return _broadcast(inputs)
+
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        """BOOLEAN."""
+        return (DataType.BOOLEAN,)
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalBinary(Operation):
+    """Combine two boolean tensors element by element.
+
+    Attributes
+    ----------
+    operation : LogicalBinaryOperation
+
+    Notes
+    -----
+    lhs (...); rhs (...); output as both broadcast.
+
+    References
+    ----------
+    Arm NN LogicalBinary; NNAPI and TFLite LOGICAL_AND, LOGICAL_OR.
+    """
+
+    operation: LogicalBinaryOperation = LogicalBinaryOperation.LOGICAL_AND
+
+    inputs: ClassVar[tuple[Operand, ...]] = _PAIR
+    type_rules: ClassVar[tuple[TypeRule, ...]] = same(DataType.BOOLEAN)
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """The shape that both inputs broadcast to."""
+        return _broadcast(inputs)
+
+
+@dataclass(frozen=True, slots=True)
+class Prelu(Operation):
+    """Keep what is not negative and multiply the rest by an element of `alpha`.
+
+    Notes
+    -----
+    input (...); alpha (...); output as both broadcast. Quantised elements are rescaled in
+    fixed point, which rounds half away from zero, and saturate.
+
+    References
+    ----------
+    Arm NN Prelu; NNAPI and TFLite PRELU.
+    """
+
+    inputs: ClassVar[tuple[Operand, ...]] = (Operand("input"), Operand("alpha"))
+    type_rules: ClassVar[tuple[TypeRule, ...]] = same(*FLOAT_TYPES, *QUANTIZED_TYPES)
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """The shape that both inputs broadcast to."""
+        return _broadcast(inputs)
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Operation):
+    """Take each element from one of two tensors.
+
+    Notes
+    -----
+    condition boolean (...); lhs (...), taken where true; rhs (...), taken where false;
+    output as all three broadcast. Stored elements are copied; where a quantisation differs
+    from the output's, elements are converted through float64.
+
+    References
+    ----------
+    NNAPI SELECT; TFLite SELECT_V2, and SELECT where the condition has the others' shape.
+    """
+
+    inputs: ClassVar[tuple[Operand, ...]] = (Operand("condition"), *_PAIR)
+    type_rules: ClassVar[tuple[TypeRule, ...]] = tuple(
+        rule((DataType.BOOLEAN, t, t), (t,)) for t in DataType
+    )
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """The shape that all three inputs broadcast to."""
+        return _broadcast(inputs)
+
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        """As the second input."""
+        return (inputs[1].data_type,)

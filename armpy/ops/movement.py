@@ -1,0 +1,310 @@
+"""Operations that rearrange or repeat elements of one tensor."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from armpy.ops.data_movement import (
+    DataMovement,
+    length_of,
+    require_operand,
+    require_per_axis,
+    require_same_elements,
+    unknown_dims,
+)
+from armpy.ops.operation import Operand, require
+from armpy.ops.shapes import broadcast_shapes, normalize_axes
+from armpy.tensor import Dimension, Shape, TensorInfo, format_shape
+
+__all__ = ["BroadcastTo", "Pad", "PaddingMode", "ReverseV2", "Tile", "Transpose"]
+
+
+class PaddingMode(enum.Enum):
+    """What stands in the elements that `Pad` adds; numbers are Arm NN's.
+
+    REFLECT mirrors at the centre of the outermost element, SYMMETRIC at its outer edge.
+    """
+
+    CONSTANT = 0
+    REFLECT = 1
+    SYMMETRIC = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Pad(DataMovement):
+    """Add elements around a tensor.
+
+    Attributes
+    ----------
+    pad_list : tuple of (int, int), optional
+        (before, after) per axis. None while only the operand ``pad_list`` tells.
+    pad_value : float
+        Real number that CONSTANT adds if the operand ``pad_value`` is left out. In a
+        quantised tensor 0 is the zero point, and other numbers are quantised.
+    padding_mode : PaddingMode
+
+    Notes
+    -----
+    input (...); pad_value () or (1,), one stored element of the input's type and
+    quantisation; pad_list int32 or int64 (rank, 2); output of the input's rank. Arm NN's
+    attribute for quantised tensors is a stored number, which is the operand here.
+
+    References
+    ----------
+    Arm NN Pad; NNAPI PAD, PAD_V2; TFLite PAD, PADV2, MIRROR_PAD.
+    """
+
+    pad_list: tuple[tuple[int, int], ...] | None = None
+    pad_value: float = 0.0
+    padding_mode: PaddingMode = PaddingMode.CONSTANT
+
+    inputs: ClassVar[tuple[Operand, ...]] = (
+        Operand("input"),
+        Operand("pad_value", optional=True, ranks=(0, 1)),
+        Operand("pad_list", ranks=(2,), becomes="pad_list"),
+    )
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """The input's sizes plus the padding."""
+        shape = inputs[0].shape or ()
+        if self.pad_list is None:
+            require_operand(inputs, 2, "pad_list")
+            return (unknown_dims(len(shape)),)
+        require_per_axis(self.pad_list, len(shape), "pad_list")
+        require(
+            all(len(pair) == 2 and min(pair) >= 0 for pair in self.pad_list),
+            "the padding cannot be used",
+            expected="pairs of numbers >= 0",
+            actual=str(self.pad_list),
+        )
+        self._check_mirror(shape)
+        return (
+            tuple(
+                None if dim is None else before + dim + after
+                for dim, (before, after) in zip(shape, self.pad_list, strict=True)
+            ),
+        )
+
+    def _check_mirror(self, shape: Shape) -> None:
+        """Check that there are enough elements to mirror."""
+        if self.padding_mode is PaddingMode.CONSTANT:
+            return
+        centre = 1 if self.padding_mode is PaddingMode.REFLECT else 0
+        for axis, (dim, pair) in enumerate(zip(shape, self.pad_list or (), strict=True)):
+            require(
+                dim is None or max(pair) <= max(dim - centre, 0),
+                "more is to be mirrored than there is",
+                expected=f"padding of at most {max((dim or 0) - centre, 0)} along axis {axis}",
+                actual=str(pair),
+            )
+
+    def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
+        """Same data type and quantisation of all data operands."""
+        # super() does not work here: a slotted dataclass is another class than its body's.
+        DataMovement.validate(self, inputs, outputs)
+        if len(inputs) > 1 and inputs[1] is not None:
+            require_same_elements(inputs[0], inputs[1], "pad_value")
+
+    def identity_of(
+        self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
+    ) -> int | None:
+        """The input, if nothing is added."""
+        nothing = self.pad_list is not None and not any(map(any, self.pad_list))
+        return 0 if nothing else None
+
+
+@dataclass(frozen=True, slots=True)
+class Transpose(DataMovement):
+    """Put the axes into another order.
+
+    Attributes
+    ----------
+    perm : tuple of int, optional
+        Input axis that becomes each output axis, as in NumPy. None while only the operand
+        ``perm`` tells.
+
+    Notes
+    -----
+    input (...); perm int32 (rank); output of the input's rank.
+
+    References
+    ----------
+    Arm NN Transpose; NNAPI and TFLite TRANSPOSE.
+    """
+
+    perm: tuple[int, ...] | None = None
+
+    inputs: ClassVar[tuple[Operand, ...]] = (
+        Operand("input"),
+        Operand("perm", ranks=(1,), becomes="perm"),
+    )
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """The input's sizes in the new order."""
+        shape = inputs[0].shape or ()
+        if self.perm is None:
+            require_operand(inputs, 1, "perm")
+            return (unknown_dims(len(shape)),)
+        require_per_axis(self.perm, len(shape), "perm")
+        require(
+            normalize_axes(self.perm, len(shape)) == tuple(range(len(shape))),
+            "perm is not a permutation of the axes",
+            expected=f"each of 0 to {len(shape) - 1} once",
+            actual=str(self.perm),
+        )
+        return (tuple(shape[axis] for axis in self.perm),)
+
+    def identity_of(
+        self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
+    ) -> int | None:
+        """The input, if every axis stays."""
+        return 0 if self.perm is not None and self.perm == tuple(range(len(self.perm))) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Tile(DataMovement):
+    """Repeat a tensor along its axes.
+
+    Attributes
+    ----------
+    multiples : tuple of int, optional
+        How often per axis. None while only the operand ``multiples`` tells.
+
+    Notes
+    -----
+    input (...); multiples int32 or int64 (rank); output of the input's rank.
+
+    References
+    ----------
+    Arm NN Tile; NNAPI and TFLite TILE.
+    """
+
+    multiples: tuple[int, ...] | None = None
+
+    inputs: ClassVar[tuple[Operand, ...]] = (
+        Operand("input"),
+        Operand("multiples", ranks=(1,), becomes="multiples"),
+    )
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """The input's sizes times the multiples."""
+        shape = inputs[0].shape or ()
+        if self.multiples is None:
+            require_operand(inputs, 1, "multiples")
+            return (unknown_dims(len(shape)),)
+        require_per_axis(self.multiples, len(shape), "multiples")
+        require(
+            all(times >= 0 for times in self.multiples),
+            "a multiple is negative",
+            expected="numbers >= 0",
+            actual=str(self.multiples),
+        )
+        return (
+            tuple(
+                None if dim is None else dim * times
+                for dim, times in zip(shape, self.multiples, strict=True)
+            ),
+        )
+
+    def identity_of(
+        self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
+    ) -> int | None:
+        """The input, if it is taken once along every axis."""
+        return 0 if self.multiples is not None and set(self.multiples) <= {1} else None
+
+
+@dataclass(frozen=True, slots=True)
+class BroadcastTo(DataMovement):
+    """Repeat axes of size 1 until a tensor has a given shape.
+
+    Attributes
+    ----------
+    broadcast_to_shape : tuple of int, optional
+        None while only the operand ``broadcast_to_shape`` tells.
+
+    Notes
+    -----
+    input (...); broadcast_to_shape int32 or int64 (rank of the output); output of that
+    shape. Axes are aligned at the last one.
+
+    References
+    ----------
+    Arm NN BroadcastTo; TFLite BROADCAST_TO.
+    """
+
+    broadcast_to_shape: tuple[int, ...] | None = None
+
+    inputs: ClassVar[tuple[Operand, ...]] = (
+        Operand("input"),
+        Operand("broadcast_to_shape", ranks=(1,), becomes="broadcast_to_shape"),
+    )
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """The given shape."""
+        target = self.broadcast_to_shape
+        if target is None:
+            length = length_of(require_operand(inputs, 1, "broadcast_to_shape"))
+            return (None if length is None else unknown_dims(length),)
+        result = broadcast_shapes(inputs[0].shape, target)
+        require(
+            result is not None and all(map(_fits, result, target)) and len(result) == len(target),
+            "the input does not broadcast to the shape",
+            expected=f"sizes of {format_shape(target)}, or 1",
+            actual=format_shape(inputs[0].shape),
+        )
+        return (target,)
+
+    def identity_of(
+        self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
+    ) -> int | None:
+        """The input, if it has the shape already."""
+        return 0 if inputs[0].is_fully_shaped and inputs[0].shape == outputs[0].shape else None
+
+
+def _fits(broadcast: Dimension, target: int) -> bool:
+    """Whether broadcasting changed nothing about the target size."""
+    return broadcast is None or broadcast == target
+
+
+@dataclass(frozen=True, slots=True)
+class ReverseV2(DataMovement):
+    """Reverse the order of the elements along axes.
+
+    Attributes
+    ----------
+    axes : tuple of int, optional
+        Negative ones count from the end. None while only the operand ``axes`` tells.
+
+    Notes
+    -----
+    input (...); axes int32 (number of axes); output of the input's shape.
+
+    References
+    ----------
+    Arm NN ReverseV2; TFLite REVERSE_V2.
+    """
+
+    axes: tuple[int, ...] | None = None
+
+    inputs: ClassVar[tuple[Operand, ...]] = (
+        Operand("input"),
+        Operand("axes", ranks=(1,), becomes="axes"),
+    )
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """The input's shape."""
+        shape = inputs[0].shape or ()
+        if self.axes is None:
+            require_operand(inputs, 1, "axes")
+        else:
+            normalize_axes(self.axes, len(shape))
+        return (shape,)
+
+    def identity_of(
+        self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
+    ) -> int | None:
+        """The input, if there is no axis to reverse."""
+        return 0 if self.axes == () else None

@@ -1,0 +1,391 @@
+"""What every operation definition is made of: operands, type rules, shape rule."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.errors import ArmpyError, InvalidArgumentError, LayerValidationError
+from armpy.tensor import Shape, TensorInfo, format_shape, merge_shapes
+from armpy.types import DataType
+
+Array: TypeAlias = npt.NDArray[Any]  # Any: the element type is in the TensorInfo
+OperandInfos: TypeAlias = Sequence[TensorInfo | None]
+"""One TensorInfo per operand; None for an optional operand that is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """One input or output of an operation.
+
+    Parameters
+    ----------
+    name : str
+        Standard name: ``input``, ``weights``, ``bias``.
+    optional : bool
+        Whether it may be left out.
+    variadic : bool
+        Whether it stands for any number of operands (only the last one can).
+    ranks : tuple of int
+        Ranks that are allowed; empty if any is.
+    becomes : str
+        Name of the attribute that a constant operand turns into. Such an operand carries
+        no data but says how to work (a shape, an axis); the core turns it into the
+        attribute as soon as its value is known, so that no backend ever sees it. Such
+        operands are optional and come after the data operands.
+    types : tuple of DataType
+        What an operand that becomes an attribute may be; integers by default. Type rules
+        say it for all others.
+    """
+
+    name: str
+    optional: bool = False
+    variadic: bool = False
+    ranks: tuple[int, ...] = ()
+    becomes: str = ""
+    types: tuple[DataType, ...] = (DataType.SIGNED32, DataType.SIGNED64)
+
+    @property
+    def may_be_left_out(self) -> bool:
+        """Whether the operand need not be there."""
+        return self.optional or bool(self.becomes)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeRule:
+    """One allowed combination of data types, operand by operand.
+
+    Parameters
+    ----------
+    inputs, outputs : tuple of frozenset of DataType
+        What each operand may be. The last entry of `inputs` also holds for further
+        operands (variadic ones), and the last of `outputs` for further outputs.
+    """
+
+    inputs: tuple[frozenset[DataType], ...]
+    outputs: tuple[frozenset[DataType], ...]
+
+    def accepts(self, inputs: OperandInfos, outputs: OperandInfos) -> bool:
+        """Whether the given operands are one of this rule's combinations."""
+        return _all_in(self.inputs, inputs) and _all_in(self.outputs, outputs)
+
+
+def _all_in(allowed: tuple[frozenset[DataType], ...], infos: OperandInfos) -> bool:
+    """Whether each present operand has a type of its column."""
+    last = len(allowed) - 1
+    return all(
+        info is None or info.data_type in allowed[min(i, last)] for i, info in enumerate(infos)
+    )
+
+
+TypeSpec: TypeAlias = DataType | Sequence[DataType]
+
+
+def rule(inputs: Sequence[TypeSpec], outputs: Sequence[TypeSpec]) -> TypeRule:
+    """Write a `TypeRule` with single types or sequences of types as columns."""
+    return TypeRule(tuple(map(_column, inputs)), tuple(map(_column, outputs)))
+
+
+def _column(spec: TypeSpec) -> frozenset[DataType]:
+    """Types of one operand as a set."""
+    return frozenset((spec,)) if isinstance(spec, DataType) else frozenset(spec)
+
+
+def same(*types: DataType, also: Sequence[TypeSpec] = ()) -> tuple[TypeRule, ...]:
+    """One rule per type in which all data operands have that type.
+
+    Parameters
+    ----------
+    also : sequence of types
+        Columns of further inputs, behind the first, that have types of their own.
+    """
+    return tuple(rule((t, *also), (t,)) for t in types)
+
+
+class Operation(ABC):
+    """What a layer computes: attributes as fields, operands and rules on the class.
+
+    A subclass is a frozen slotted dataclass. Its fields are the attributes. Class
+    variables say which operands it has and which data types go together; two methods say
+    which shapes come out and what else must hold. Builder checks, layer-support tables
+    and documentation are derived from these and never written again.
+
+    Attributes
+    ----------
+    inputs, outputs : tuple of Operand
+    type_rules : tuple of TypeRule
+        The allowed combinations of data types; empty if every one is.
+    requantizes : bool
+        Whether a quantised output may have another scale than the first input.
+    """
+
+    __slots__ = ()
+
+    inputs: ClassVar[tuple[Operand, ...]] = (Operand("input"),)
+    outputs: ClassVar[tuple[Operand, ...]] = (Operand("output"),)
+    type_rules: ClassVar[tuple[TypeRule, ...]] = ()
+    requantizes: ClassVar[bool] = True
+
+    @abstractmethod
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """Shapes of the outputs, as far as they follow from the inputs.
+
+        Parameters
+        ----------
+        inputs : sequence of TensorInfo
+            One per operand, of known rank (`infer` answers for unknown ranks itself) and of
+            a rank that `Operand.ranks` allows. Unknown dimensions do occur. Left-out
+            optional operands are None, or missing at the end, which only operations that
+            declare such operands need to think of.
+
+        Raises
+        ------
+        LayerValidationError
+            If no output is possible for these inputs; `require` helps to say why.
+        """
+
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        """Data types of the outputs where the caller does not give them: the first input's."""
+        return (inputs[0].data_type,) * self.num_outputs
+
+    def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
+        """Check what types and shapes alone do not say; nothing by default.
+
+        Raises
+        ------
+        LayerValidationError
+            If a rule of the operation is broken.
+        """
+        return
+
+    def infer_values(self, inputs: Sequence[TensorInfo]) -> tuple[Array, ...] | None:
+        """Output elements that follow from the inputs' infos alone (as a shape does)."""
+        return None
+
+    def identity_of(
+        self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
+    ) -> int | None:
+        """Index of the input that the only output always equals, if there is one."""
+        return None
+
+    @property
+    def name(self) -> str:
+        """The operation's name, for messages and reports."""
+        return type(self).__name__
+
+    @property
+    def num_outputs(self) -> int:
+        """Number of outputs; operations with a variable number override it."""
+        return len(self.outputs)
+
+    def infer(
+        self, inputs: OperandInfos, declared: Sequence[TensorInfo | None] = ()
+    ) -> tuple[TensorInfo, ...]:
+        """Check the operands and complete what is known about the outputs.
+
+        Parameters
+        ----------
+        inputs : sequence of (TensorInfo or None)
+            One per input operand.
+        declared : sequence of (TensorInfo or None)
+            What the caller says of the outputs; each one missing is inferred.
+
+        Returns
+        -------
+        tuple of TensorInfo
+            Shape merged from both sides; type and quantisation as declared, else the
+            inferred type and, for quantised types, the first input's quantisation.
+
+        Raises
+        ------
+        LayerValidationError
+            If the operands' number, ranks, types or shapes break a rule.
+        """
+        _check_operand_counts(self, inputs)
+        _check_operands(self, inputs)
+        present: Sequence[TensorInfo] = inputs  # type: ignore[assignment]  # see infer_shapes
+        ranks_known = all(info is None or info.shape is not None for info in inputs)
+        shapes = self.infer_shapes(present) if ranks_known else (None,) * self.num_outputs
+        types: Sequence[DataType] = ()
+        outputs = []
+        for i, shape in enumerate(shapes):
+            info = declared[i] if i < len(declared) else None
+            if info is None:
+                types = types or self.infer_types(present)
+                info = self._inferred_info(present[0] if inputs else None, types[i], shape)
+            else:
+                info = self._merged_info(info, shape)
+            outputs.append(info)
+        self.check_types(inputs, outputs)
+        if ranks_known:
+            self.validate(present, outputs)
+        return tuple(outputs)
+
+    def _inferred_info(
+        self, first: TensorInfo | None, data_type: DataType, shape: Shape | None
+    ) -> TensorInfo:
+        """Info of an output of which the caller says nothing."""
+        if data_type.is_quantized and (first is None or first.data_type is not data_type):
+            raise LayerValidationError(
+                "a quantised output needs its scale and zero point",
+                where=self.name,
+                expected="a TensorInfo with quantisation for the output",
+                actual="none",
+                fix="Pass it as outputs=[TensorInfo(...)]",
+            )
+        quantization = first.quantization if first and data_type.is_quantized else None
+        return TensorInfo(shape, data_type, quantization)
+
+    def _merged_info(self, declared: TensorInfo, shape: Shape | None) -> TensorInfo:
+        """Declared info of an output with the inferred shape merged in."""
+        try:
+            merged = merge_shapes(declared.shape, shape)
+        except InvalidArgumentError as error:
+            raise LayerValidationError(
+                "the declared output shape does not fit the inputs",
+                where=self.name,
+                expected=error.expected,
+                actual=error.actual,
+                fix="Leave the output's shape out or give the inferred one",
+            ) from error
+        return declared.with_shape(merged)
+
+    def check_types(self, inputs: OperandInfos, outputs: OperandInfos) -> None:
+        """Check the operands' data types against the type rules.
+
+        Raises
+        ------
+        LayerValidationError
+            If no rule allows the combination.
+        """
+        if not self.type_rules or any(r.accepts(inputs, outputs) for r in self.type_rules):
+            return
+        raise LayerValidationError(
+            "this combination of data types is not allowed",
+            where=self.name,
+            expected=" or ".join(sorted({_first_types(r) for r in self.type_rules}))
+            + f" (see the type rules of {self.name})",
+            actual=f"{_type_names(inputs)} -> {_type_names(outputs)}",
+        )
+
+    def with_attributes(self, **attributes: object) -> Operation:
+        """A copy with some attributes changed."""
+        return dataclasses.replace(self, **attributes)  # type: ignore[type-var]  # subclasses are
+
+    def attributes(self) -> dict[str, Any]:  # Any: attributes are of many types
+        """Attribute values by name."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+
+    def input_operand(self, index: int) -> Operand:
+        """The operand that input number `index` belongs to."""
+        return self.inputs[min(index, len(self.inputs) - 1)]
+
+    def input_name(self, index: int) -> str:
+        """Name of input number `index`, numbered where the operand is variadic."""
+        operand = self.input_operand(index)
+        first = len(self.inputs) - 1
+        return f"{operand.name}[{index - first}]" if operand.variadic else operand.name
+
+
+def _first_types(type_rule: TypeRule) -> str:
+    """Short text of a rule: its first input's types."""
+    return "/".join(sorted(t.name for t in type_rule.inputs[0])) if type_rule.inputs else "none"
+
+
+def _type_names(infos: OperandInfos) -> str:
+    """Type names of operands for a message."""
+    return "(" + ", ".join("-" if i is None else i.data_type.name for i in infos) + ")"
+
+
+@cache
+def _input_counts(kind: type[Operation]) -> tuple[int, int | None]:
+    """Least and largest number of inputs of an operation."""
+    least = sum(1 for o in kind.inputs if not o.may_be_left_out and not o.variadic)
+    most = None if kind.inputs and kind.inputs[-1].variadic else len(kind.inputs)
+    return least, most
+
+
+def _check_operand_counts(operation: Operation, inputs: OperandInfos) -> None:
+    """Check the number of inputs, and that none but optional ones are left out."""
+    least, most = _input_counts(type(operation))
+    if len(inputs) < least or (most is not None and len(inputs) > most):
+        names = ", ".join(o.name + ("?" if o.optional else "") for o in operation.inputs)
+        raise LayerValidationError(
+            "the number of inputs is wrong",
+            where=operation.name,
+            expected=f"inputs ({names}{', ...' if most is None else ''})",
+            actual=f"{len(inputs)} inputs",
+        )
+    for i, info in enumerate(inputs):
+        if info is None and not operation.input_operand(i).may_be_left_out:
+            raise LayerValidationError(
+                f"the input '{operation.input_name(i)}' is missing",
+                where=operation.name,
+                fix="Only optional inputs may be None",
+            )
+
+
+def _check_operands(operation: Operation, inputs: OperandInfos) -> None:
+    """Check known ranks, and types of what becomes an attribute, operand by operand."""
+    for i, info in enumerate(inputs):
+        if info is None:
+            continue
+        operand = operation.input_operand(i)
+        if operand.becomes and info.data_type not in operand.types:
+            raise LayerValidationError(
+                f"{operand.name} has the wrong type",
+                where=operation.name,
+                expected=" or ".join(t.name for t in operand.types),
+                actual=info.data_type.name,
+            )
+        ranks = operand.ranks
+        if info.shape is not None and ranks and len(info.shape) not in ranks:
+            raise LayerValidationError(
+                f"{operation.input_name(i)} has the wrong rank",
+                where=operation.name,
+                expected="rank " + " or ".join(map(str, ranks)),
+                actual=format_shape(info.shape),
+            )
+
+
+def require(
+    condition: object, failed: str, *, expected: str = "", actual: object = "", fix: str = ""
+) -> None:
+    """Raise a `LayerValidationError` unless the condition holds.
+
+    Notes
+    -----
+    Where the error happened is filled in by whoever knows the layer, see `located`.
+    """
+    if not condition:
+        text = format_shape(actual) if isinstance(actual, tuple) else str(actual)
+        raise LayerValidationError(failed, expected=expected, actual=text, fix=fix)
+
+
+def located(where: Callable[[], str], error: ArmpyError) -> ArmpyError:
+    """Put the layer's name in front of where an error happened."""
+    inner = error.where
+    outer = where()
+    if not inner or outer.startswith(inner):
+        error.where = outer
+    elif not inner.startswith(outer):  # one exception object may be raised again and again
+        error.where = f"{outer} / {inner}"
+    return error
+
+
+def as_attribute(value: Array) -> object:
+    """A constant operand's elements as an attribute: a number, or (nested) tuples."""
+    plain = np.asarray(value).tolist()
+    return _tuples(plain)
+
+
+def _tuples(value: object) -> object:
+    """Nested lists as nested tuples."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

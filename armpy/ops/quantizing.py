@@ -1,0 +1,133 @@
+"""Operations that convert elements to another data type or quantisation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from armpy.ops.elementwise import FLOAT_TYPES
+from armpy.ops.operation import Operation, TypeRule, require, rule
+from armpy.tensor import Shape, TensorInfo
+from armpy.types import DataType
+
+__all__ = ["Cast", "Dequantize", "Quantize"]
+
+_QUANTIZED = tuple(t for t in DataType if t.is_quantized)
+
+
+def _unchanged(inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> int | None:
+    """The input, if the output has its type and quantisation."""
+    source, target = inputs[0], outputs[0]
+    same_type = source.data_type is target.data_type
+    return 0 if same_type and source.quantization == target.quantization else None
+
+
+@dataclass(frozen=True, slots=True)
+class Quantize(Operation):
+    """Convert real or quantised numbers to a quantised type; the output's info says how.
+
+    Notes
+    -----
+    input (...); output as input. Floats are divided by the output's scale in float32 and
+    rounded half away from zero; the output's scales may run along an axis. Quantised inputs,
+    and int32 ones with a scale, are rescaled in fixed point. The output may be int32 with a
+    scale, too. All saturate.
+
+    References
+    ----------
+    Arm NN Quantize; NNAPI and TFLite QUANTIZE.
+    """
+
+    type_rules: ClassVar[tuple[TypeRule, ...]] = (
+        rule((FLOAT_TYPES,), (_QUANTIZED,)),
+        rule(((*_QUANTIZED, DataType.SIGNED32),), ((*_QUANTIZED, DataType.SIGNED32),)),
+    )
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """As the input."""
+        return (inputs[0].shape,)
+
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        """QASYMM_S8 from floating point, as the input otherwise."""
+        first = inputs[0].data_type
+        return (DataType.QASYMM_S8 if first.is_float else first,)
+
+    def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
+        """Scales along an axis on the output of a floating-point input only."""
+        per_axis = inputs[0].has_per_axis_quantization or (
+            outputs[0].has_per_axis_quantization and not inputs[0].data_type.is_float
+        )
+        unchanged = self.identity_of(inputs, outputs) == 0
+        require(
+            unchanged or not per_axis,
+            "scales that run along an axis cannot be rescaled",
+            expected="one scale per tensor, or a floating-point input",
+            actual=f"{inputs[0]} -> {outputs[0]}",
+        )
+
+    def identity_of(
+        self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
+    ) -> int | None:
+        """The input, if it has the output's type and quantisation."""
+        return _unchanged(inputs, outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class Dequantize(Operation):
+    """Convert quantised numbers, or float16, to floating point.
+
+    Notes
+    -----
+    input (...); output float32 or float16, as input. ``scale * (stored - zero_point)``,
+    rounded to float32; the input's scales may run along an axis.
+
+    References
+    ----------
+    Arm NN Dequantize, ConvertFp16ToFp32; NNAPI and TFLite DEQUANTIZE.
+    """
+
+    type_rules: ClassVar[tuple[TypeRule, ...]] = (
+        rule(((*_QUANTIZED, DataType.SIGNED32),), (FLOAT_TYPES,)),
+        rule((DataType.FLOAT16,), (FLOAT_TYPES,)),
+    )
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """As the input."""
+        return (inputs[0].shape,)
+
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        """FLOAT32."""
+        return (DataType.FLOAT32,)
+
+    def identity_of(
+        self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
+    ) -> int | None:
+        """The input, if it is float16 and stays so."""
+        return _unchanged(inputs, outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Operation):
+    """Convert stored numbers to another data type, whatever their quantisation is.
+
+    Notes
+    -----
+    input (...); output as input, of the type that its info says. Floats lose their fraction
+    and saturate, NaN becomes the highest integer; integers wrap in a plain integer type and
+    saturate in a quantised one; BOOLEAN is whether a number is not 0.
+
+    References
+    ----------
+    Arm NN, NNAPI and TFLite CAST.
+    """
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """As the input."""
+        return (inputs[0].shape,)
+
+    def identity_of(
+        self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
+    ) -> int | None:
+        """The input, if it has the output's type already."""
+        return _unchanged(inputs, outputs)

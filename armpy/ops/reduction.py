@@ -1,0 +1,197 @@
+"""Operations that make one element of many along axes."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from armpy.ops.data_movement import (
+    require_operand,
+    require_same_elements,
+    unknown_dims,
+    unwrap_single,
+)
+from armpy.ops.operation import Operand, Operation, TypeRule, require, rule, same
+from armpy.ops.shapes import normalize_axes, normalize_axis
+from armpy.tensor import Shape, TensorInfo
+from armpy.types import DataType
+
+__all__ = ["ArgMinMax", "ArgMinMaxFunction", "Reduce", "ReduceOperation"]
+
+_QUANTIZED = (DataType.QASYMM_U8, DataType.QASYMM_S8, DataType.QSYMM_S16)
+_NUMBERS = (DataType.FLOAT32, DataType.FLOAT16, DataType.SIGNED32, DataType.SIGNED64)
+
+
+class ReduceOperation(enum.Enum):
+    """What `Reduce` makes of the elements; the first five numbers are Arm NN's."""
+
+    SUM = 0
+    MAX = 1
+    MEAN = 2
+    MIN = 3
+    PROD = 4
+    ANY = 5
+    ALL = 6
+
+    @property
+    def is_logical(self) -> bool:
+        """Whether it takes truth values, not numbers."""
+        return self in (ReduceOperation.ANY, ReduceOperation.ALL)
+
+    @property
+    def selects(self) -> bool:
+        """Whether the result is one of the elements."""
+        return self in (ReduceOperation.MAX, ReduceOperation.MIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce(Operation):
+    """Combine all elements along axes.
+
+    Attributes
+    ----------
+    operation : ReduceOperation
+    axes : tuple of int, optional
+        Axes that are reduced; negative ones count from the end, repeated ones count once.
+        () reduces nothing. None stands for all axes, or while only the operand ``axes``
+        tells.
+    keep_dims : bool
+        Whether reduced axes stay with size 1.
+
+    Notes
+    -----
+    input (...); axes int32 (number of axes) or (); output without the axes, rank 0 if none
+    is left. Arm NN's Mean is ``Reduce(ReduceOperation.MEAN)``.
+
+    Floats are added up in float64 and multiplied in float32. SUM and PROD of integers wrap
+    around; MEAN of integers rounds towards 0. SUM, MEAN and PROD of quantised elements
+    accumulate in int32 and requantise in fixed point; MAX and MIN keep the quantisation and
+    pass over NaN.
+
+    References
+    ----------
+    Arm NN Reduce, Mean; NNAPI MEAN, REDUCE_*; TFLite MEAN, SUM, REDUCE_*.
+    """
+
+    operation: ReduceOperation = ReduceOperation.SUM
+    axes: tuple[int, ...] | None = None
+    keep_dims: bool = False
+
+    inputs: ClassVar[tuple[Operand, ...]] = (
+        Operand("input"),
+        Operand("axes", ranks=(0, 1), becomes="axes"),
+    )
+    type_rules: ClassVar[tuple[TypeRule, ...]] = same(
+        *_NUMBERS, *_QUANTIZED, DataType.BOOLEAN, also=((DataType.SIGNED32, DataType.SIGNED64),)
+    )
+
+    def __post_init__(self) -> None:
+        if isinstance(self.axes, int):
+            object.__setattr__(self, "axes", (self.axes,))
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """The input's shape without the axes, or with size 1 there."""
+        shape = inputs[0].shape or ()
+        if self.axes is None and len(inputs) > 1 and inputs[1] is not None:
+            return (unknown_dims(len(shape)) if self.keep_dims else None,)
+        axes = self.resolved_axes(len(shape))
+        if self.keep_dims:
+            return (tuple(1 if axis in axes else dim for axis, dim in enumerate(shape)),)
+        return (tuple(dim for axis, dim in enumerate(shape) if axis not in axes),)
+
+    def resolved_axes(self, rank: int) -> tuple[int, ...]:
+        """The axes that are reduced, counted from the front."""
+        if rank == 0 or self.axes is None:
+            return tuple(range(rank))
+        return normalize_axes(self.axes, rank)
+
+    def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
+        """Truth values where they belong; one quantisation where elements are selected."""
+        require(
+            (inputs[0].data_type is DataType.BOOLEAN) == self.operation.is_logical,
+            f"{self.operation.name} does not take this data type",
+            expected="BOOLEAN" if self.operation.is_logical else "numbers",
+            actual=inputs[0].data_type.name,
+        )
+        if self.operation.selects:
+            require_same_elements(inputs[0], outputs[0], "output")
+
+    def identity_of(
+        self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
+    ) -> int | None:
+        """The input, if nothing is reduced."""
+        same_tensor = inputs[0].quantization == outputs[0].quantization
+        return 0 if self.axes == () and same_tensor else None
+
+
+class ArgMinMaxFunction(enum.Enum):
+    """Which element `ArgMinMax` looks for; numbers are Arm NN's."""
+
+    MIN = 0
+    MAX = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ArgMinMax(Operation):
+    """Find the position of the least or greatest element along an axis.
+
+    Attributes
+    ----------
+    function : ArgMinMaxFunction
+    axis : int, optional
+        Negative counts from the end. None while only the operand ``axis`` tells.
+    output_type : DataType
+        SIGNED32 or SIGNED64.
+
+    Notes
+    -----
+    input (...); axis int32 () or (1,); output without the axis. Of equal elements the first
+    one counts; NaN counts only where there is nothing else.
+
+    References
+    ----------
+    Arm NN ArgMinMax; NNAPI ARGMAX, ARGMIN; TFLite ARG_MAX, ARG_MIN.
+    """
+
+    function: ArgMinMaxFunction = ArgMinMaxFunction.MIN
+    axis: int | None = None
+    output_type: DataType = DataType.SIGNED32
+
+    inputs: ClassVar[tuple[Operand, ...]] = (
+        Operand("input"),
+        Operand("axis", ranks=(0, 1), becomes="axis"),
+    )
+    type_rules: ClassVar[tuple[TypeRule, ...]] = (
+        rule(
+            (
+                (*_NUMBERS, *_QUANTIZED, DataType.BOOLEAN),
+                (DataType.SIGNED32, DataType.SIGNED64),
+            ),
+            ((DataType.SIGNED32, DataType.SIGNED64),),
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        unwrap_single(self, "axis")
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """The input's shape without the axis."""
+        shape = inputs[0].shape or ()
+        require(shape, "a scalar has no axis to search", expected="rank 1 or more")
+        if self.axis is None:
+            require_operand(inputs, 1, "axis")
+            return (unknown_dims(len(shape) - 1),)
+        axis = normalize_axis(self.axis, len(shape))
+        require(
+            shape[axis] != 0,
+            "the axis is empty",
+            expected="one element at least",
+            actual=shape[axis],
+        )
+        return ((*shape[:axis], *shape[axis + 1 :]),)
+
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        """The attribute."""
+        return (self.output_type,)

@@ -1,0 +1,162 @@
+"""Shape arithmetic that several operation definitions share."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from armpy.errors import LayerValidationError
+from armpy.ops.operation import require
+from armpy.tensor import Dimension, Shape, format_shape
+from armpy.types import DataLayout
+
+
+class Padding(enum.Enum):
+    """Padding that follows from the input's size.
+
+    SAME gives an output of ``ceil(input / stride)`` with the odd element at the end;
+    VALID adds nothing.
+
+    References
+    ----------
+    NNAPI PaddingCode; TFLite ``Padding``.
+    """
+
+    SAME = 1
+    VALID = 2
+
+
+PaddingSpec: TypeAlias = Padding | tuple[tuple[int, int], ...]
+"""A `Padding`, or explicit (before, after) pairs per spatial axis, outermost first."""
+
+
+def resolve_padding(
+    padding: PaddingSpec, size: int, kernel: int, stride: int, dilation: int, axis: int
+) -> tuple[int, int]:
+    """Elements added before and after one spatial axis.
+
+    Parameters
+    ----------
+    size, kernel, stride, dilation : int
+        Of this axis.
+    axis : int
+        Number of the spatial axis, 0 for the outermost.
+    """
+    if padding is Padding.VALID:
+        return 0, 0
+    if padding is Padding.SAME:
+        extent = (kernel - 1) * dilation + 1
+        out = -(-size // stride)
+        total = max((out - 1) * stride + extent - size, 0)
+        return total // 2, total - total // 2
+    before, after = padding[axis]
+    return before, after
+
+
+def window_output(
+    padding: PaddingSpec, size: Dimension, kernel: int, stride: int, dilation: int, axis: int
+) -> Dimension:
+    """Number of window positions along one spatial axis; None if the size is not known.
+
+    Raises
+    ------
+    LayerValidationError
+        If stride, kernel or dilation is below 1, or the window does not fit.
+    """
+    for what, number in (("stride", stride), ("kernel size", kernel), ("dilation", dilation)):
+        require(number >= 1, f"the {what} is too small", expected="1 or more", actual=number)
+    if size is None:
+        return None
+    before, after = resolve_padding(padding, size, kernel, stride, dilation, axis)
+    room = size + before + after - ((kernel - 1) * dilation + 1)
+    require(
+        room >= 0,
+        "the window does not fit into the padded input",
+        expected=f"at least {(kernel - 1) * dilation + 1} elements along spatial axis {axis}",
+        actual=size + before + after,
+    )
+    return room // stride + 1
+
+
+def check_padding(padding: PaddingSpec, num_axes: int) -> None:
+    """Check that explicit padding has a pair of sizes >= 0 per spatial axis."""
+    if isinstance(padding, Padding):
+        return
+    pairs_fit = len(padding) == num_axes and all(len(pair) == 2 for pair in padding)
+    require(
+        pairs_fit and all(n >= 0 for pair in padding for n in pair),
+        "the padding cannot be used",
+        expected=f"{num_axes} pairs of numbers >= 0",
+        actual=str(padding),
+    )
+
+
+def spatial(shape: Shape, layout: DataLayout) -> tuple[Dimension, ...]:
+    """Dimensions of the spatial axes of an image or volume, outermost first."""
+    return tuple(shape[axis] for axis in layout.spatial_axes)
+
+
+def image_shape(
+    layout: DataLayout, batch: Dimension, sizes: Sequence[Dimension], channels: Dimension
+) -> Shape:
+    """Shape of an image or volume in the given layout."""
+    return (batch, channels, *sizes) if layout.channel_axis == 1 else (batch, *sizes, channels)
+
+
+def normalize_axis(axis: int, rank: int) -> int:
+    """An axis counted from the front.
+
+    Raises
+    ------
+    LayerValidationError
+        If there is no such axis.
+    """
+    require(
+        -rank <= axis < rank,
+        "the axis is out of range",
+        expected=f"-{rank} to {rank - 1}",
+        actual=axis,
+    )
+    return axis + rank if axis < 0 else axis
+
+
+def normalize_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Axes counted from the front, sorted, each once."""
+    return tuple(sorted({normalize_axis(axis, rank) for axis in axes}))
+
+
+def broadcast_shapes(*shapes: Shape | None) -> Shape | None:
+    """Shape that several shapes broadcast to under NumPy's rules.
+
+    Raises
+    ------
+    LayerValidationError
+        If two known dimensions differ and neither is 1.
+
+    Notes
+    -----
+    A dimension that is not known stays unknown unless another operand's is above 1.
+    """
+    known = [shape for shape in shapes if shape is not None]
+    if len(known) < len(shapes):
+        return None
+    rank = max(len(shape) for shape in known)
+    result: list[Dimension] = []
+    for axis in range(-rank, 0):
+        dims = {shape[axis] for shape in known if len(shape) >= -axis}
+        sizes = {dim for dim in dims if dim is not None and dim != 1}
+        if len(sizes) > 1:
+            raise LayerValidationError(
+                "the shapes do not broadcast",
+                expected="equal dimensions, or 1, aligned at the last axis",
+                actual=" and ".join(format_shape(shape) for shape in known),
+            )
+        result.append(sizes.pop() if sizes else (None if None in dims else 1))
+    return tuple(result)
+
+
+def product(dims: Sequence[Dimension]) -> Dimension:
+    """Product of dimensions; None if one is not known."""
+    return None if None in dims else math.prod(d for d in dims if d is not None)
