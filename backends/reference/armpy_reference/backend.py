@@ -1,0 +1,57 @@
+"""CpuRef: the backend that defines right answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armpy.backend import (
+    IBackendInternal,
+    ILayerSupport,
+    IMemoryManager,
+    IWorkloadFactory,
+    ReasonCode,
+    Support,
+)
+from armpy.errors import LayerValidationError
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.tensor import TensorInfo
+from armpy.types import REFERENCE_BACKEND_ID, BackendId, DeviceType
+from armpy_reference.factory import ReferenceWorkloadFactory, workload_class
+
+
+class ReferenceLayerSupport(ILayerSupport):
+    """Supports whatever has a workload, for all that the operation's type rules allow."""
+
+    def is_layer_supported(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        """Whether there is a workload and the types are allowed."""
+        if workload_class(type(operation)) is None:
+            return Support.no(ReasonCode.OPERATION, f"CpuRef has no {operation.name}")
+        try:
+            operation.check_types(inputs, outputs)
+        except LayerValidationError as error:
+            return Support.no(ReasonCode.DATA_TYPE, str(error))
+        return Support.yes()
+
+
+class ReferenceBackend(IBackendInternal):
+    """Every operation with NumPy, on one thread apart from NumPy's own matrix products."""
+
+    @property
+    def backend_id(self) -> BackendId:
+        """``"CpuRef"``."""
+        return REFERENCE_BACKEND_ID
+
+    @property
+    def device_type(self) -> DeviceType:
+        """The reference, preferred last."""
+        return DeviceType.CPU_REFERENCE
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        """A factory of NumPy workloads."""
+        return ReferenceWorkloadFactory()
+
+    def get_layer_support(self) -> ILayerSupport:
+        """Support as the operations' type rules say."""
+        return ReferenceLayerSupport()

@@ -1,0 +1,245 @@
+"""Exponential, logistic and tanh in fixed point, as gemmlowp defines them.
+
+A number is stored in `bits` bits (32 or 16), the sign included, of which `integer_bits`
+stand before the binary point: it is ``stored * 2**(integer_bits + 1 - bits)``. Stored
+integers are passed and returned as int64 arrays, whatever `bits` is. Results have no
+integer bits: they lie in [-1, 1), and 1 is stored as the highest integer.
+
+References
+----------
+gemmlowp ``fixedpoint/fixedpoint.h``; TFLite ``kernels/internal/common.h``
+(``GetInvSqrtQuantizedMultiplierExp``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy_reference.fixed_point import Int64Array, rounding_shift_right
+
+# Stored with 31 fraction bits (29 for the 17ths); narrower numbers round them.
+_EXP_MINUS_EIGHTH = 1895147668
+_THIRD = 715827883
+_48_OVER_17 = 1515870810
+_MINUS_32_OVER_17 = -1010580540
+_HALF_ROOT_OF_TWO = 1518500250
+
+# exp(-2**exponent) with 31 fraction bits.
+_EXP_FACTORS = (
+    (-2, 1672461947),
+    (-1, 1302514674),
+    (0, 790015084),
+    (1, 290630308),
+    (2, 39332535),
+    (3, 720401),
+    (4, 242),
+)
+
+
+def exp_on_negative_values(
+    values: npt.NDArray[Any], integer_bits: int, bits: int = 32
+) -> Int64Array:
+    """``exp(x)`` for ``x <= 0``.
+
+    Parameters
+    ----------
+    values : ndarray, any integer dtype, shape (...)
+        Stored with `integer_bits`; none above 0.
+    integer_bits : int
+    bits : int
+        32 or 16.
+
+    Returns
+    -------
+    ndarray, int64, shape of `values`
+        Stored without integer bits.
+
+    Notes
+    -----
+    A polynomial of degree 4 around -1/8 for the part of `x` in [-1/4, 0), times a constant
+    per binary digit of the rest.
+    """
+    stored = np.asarray(values).astype(np.int64)
+    fraction_bits = bits - 1 - integer_bits
+    quarter = 1 << (fraction_bits - 2)
+    part = (stored & (quarter - 1)) - quarter
+    result = _exp_near_zero(_shift_left(part, integer_bits, bits), bits)
+    rest = part - stored
+    for exponent, factor in _EXP_FACTORS:
+        if integer_bits > exponent:
+            digit = (rest & (1 << (fraction_bits + exponent))) != 0
+            product = multiply_high(result, _constant(factor, bits), bits)
+            result = np.where(digit, product, result)
+    if integer_bits > 5:
+        result[stored < -(32 << fraction_bits)] = 0
+    result[stored == 0] = _one(bits)
+    return result
+
+
+def logistic(values: npt.NDArray[Any], integer_bits: int, bits: int = 32) -> Int64Array:
+    """``1 / (1 + exp(-x))``.
+
+    Parameters
+    ----------
+    values : ndarray, any integer dtype, shape (...)
+        Stored with `integer_bits`.
+    integer_bits : int
+    bits : int
+        32 or 16.
+
+    Returns
+    -------
+    ndarray, int64, shape of `values`
+        Stored without integer bits.
+    """
+    stored = np.asarray(values).astype(np.int64)
+    exponential = exp_on_negative_values(-np.abs(stored), integer_bits, bits)
+    positive = one_over_one_plus(exponential, bits)
+    result = np.where(stored > 0, positive, _one(bits) - positive)
+    result[stored == 0] = 1 << (bits - 2)
+    return result
+
+
+def tanh(values: npt.NDArray[Any], integer_bits: int, bits: int = 32) -> Int64Array:
+    """``tanh(x)``.
+
+    Parameters
+    ----------
+    values : ndarray, any integer dtype, shape (...)
+        Stored with `integer_bits`.
+    integer_bits : int
+    bits : int
+        32 or 16.
+
+    Returns
+    -------
+    ndarray, int64, shape of `values`
+        Stored without integer bits.
+
+    Notes
+    -----
+    ``(1 - e) / (1 + e)`` with ``e = exp(-2 |x|)``; one integer bit more doubles ``|x|``.
+    """
+    stored = np.asarray(values).astype(np.int64)
+    exponential = exp_on_negative_values(-np.abs(stored), integer_bits + 1, bits)
+    quotient = _two_over_one_plus(exponential, bits) - (1 << (bits - 3))
+    return np.sign(stored) * _shift_left(quotient, 2, bits)
+
+
+def one_over_one_plus(values: npt.NDArray[Any], bits: int = 32) -> Int64Array:
+    """``1 / (1 + x)`` for x in [0, 1], argument and result without integer bits."""
+    return _shift_left(_two_over_one_plus(np.asarray(values, np.int64), bits), 1, bits)
+
+
+def multiply_high(lhs: npt.NDArray[Any], rhs: npt.NDArray[Any] | int, bits: int = 32) -> Int64Array:
+    """High half of the doubled product, rounded half up and saturated.
+
+    Parameters
+    ----------
+    lhs, rhs : ndarray, any integer dtype, shapes that broadcast
+        Stored integers of `bits` bits.
+    bits : int
+        32 or 16.
+
+    References
+    ----------
+    gemmlowp ``SaturatingRoundingDoublingHighMul``.
+    """
+    product: Int64Array = np.asarray(lhs, np.int64) * np.asarray(rhs, np.int64)
+    product += 1 << (bits - 2)
+    product >>= bits - 1
+    return np.minimum(product, _one(bits))
+
+
+def inverse_sqrt_multiplier(values: npt.NDArray[Any]) -> tuple[Int64Array, Int64Array]:
+    """``1 / sqrt(x)`` as fixed-point multipliers.
+
+    Parameters
+    ----------
+    values : ndarray, any integer dtype, shape (...)
+        At least 0, of int32 range; 0 counts as 1.
+
+    Returns
+    -------
+    multiplier : ndarray, int64, shape of `values`
+        Of int32 range.
+    shift : ndarray, int64, shape of `values`
+        At most 0: the result is ``multiplier * 2**(shift - 31)``.
+
+    Notes
+    -----
+    Five Newton steps from 1 on the argument, brought to three integer bits by an even
+    shift, as the root halves it. Arguments of 2**29 and above lose their last two bits.
+    """
+    stored = np.asarray(values).astype(np.int64)
+    tiny = stored <= 1
+    stored[tiny] = 1
+    down = (stored >= 1 << 29).astype(np.int64)
+    stored >>= 2 * down
+    bit_length = np.frexp(stored.astype(np.float64))[1].astype(np.int64)
+    up = (29 - bit_length) // 2
+    half = _divide_by_two((stored << (2 * up)) >> 1)
+    x = np.full_like(stored, 1 << 28)
+    for _ in range(5):
+        cube = _shift_left(multiply_high(multiply_high(x, x), x), 6)
+        step = multiply_high(x, 3 << 27) - multiply_high(half, cube)
+        x = _shift_left(step, 3)
+    multiplier = multiply_high(x, _HALF_ROOT_OF_TWO)
+    right_shift = 11 + down - up
+    multiplier <<= np.maximum(-right_shift, 0)
+    multiplier[tiny] = _one(32)
+    right_shift[tiny] = 0
+    return multiplier, -np.maximum(right_shift, 0)
+
+
+def _exp_near_zero(a: Int64Array, bits: int) -> Int64Array:
+    """``exp(x)`` for x in [-1/4, 0), without integer bits."""
+    factor = _constant(_EXP_MINUS_EIGHTH, bits)
+    x = a + (1 << (bits - 4))
+    square = multiply_high(x, x, bits)
+    cube = multiply_high(square, x, bits)
+    fourth = multiply_high(square, square, bits)
+    rounding_shift_right(fourth, 2)
+    tail = multiply_high(fourth + cube, _constant(_THIRD, bits), bits) + square
+    x += _divide_by_two(tail)
+    return np.minimum(multiply_high(x, factor, bits) + factor, _one(bits))
+
+
+def _two_over_one_plus(a: Int64Array, bits: int) -> Int64Array:
+    """``2 / (1 + x)`` for x in [0, 1] with two integer bits, by three Newton steps."""
+    half_denominator = (a + _one(bits) + 1) >> 1
+    x = multiply_high(half_denominator, _constant(_MINUS_32_OVER_17, bits), bits)
+    x += _constant(_48_OVER_17, bits)
+    for _ in range(3):
+        error = (1 << (bits - 3)) - multiply_high(half_denominator, x, bits)
+        x += _shift_left(multiply_high(x, error, bits), 2, bits)
+    return x
+
+
+def _divide_by_two(values: Int64Array) -> Int64Array:
+    """Half of each value in place, rounded half away from zero."""
+    rounding_shift_right(values, 1)
+    return values
+
+
+def _shift_left(values: Int64Array, exponent: int, bits: int = 32) -> Int64Array:
+    """Multiply by a power of two and saturate."""
+    highest = _one(bits)
+    shifted: Int64Array = np.clip(values << exponent, -highest - 1, highest)
+    return shifted
+
+
+def _constant(stored: int, bits: int) -> int:
+    """Round a constant of 32 bits to fewer, half away from zero."""
+    dropped = 32 - bits
+    half = (1 << dropped) >> 1
+    rounded = (abs(stored) + half) >> dropped
+    return rounded if stored >= 0 else -rounded
+
+
+def _one(bits: int) -> int:
+    """Highest stored integer, which is 1 where there are no integer bits."""
+    return (1 << (bits - 1)) - 1

@@ -1,0 +1,31 @@
+"""Checks of indices that are not known before execution."""
+
+from __future__ import annotations
+
+from armpy.errors import InvalidArgumentError
+from armpy.ops.operation import Array
+
+
+def check_range(indices: Array, size: int, layer: str) -> None:
+    """Check that indices lie within an axis.
+
+    Parameters
+    ----------
+    indices : ndarray, any integer dtype, any shape
+    size : int
+        Of the axis.
+    layer : str
+        Name of the layer, for the message.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an index is negative or not below `size`.
+    """
+    if indices.size and (indices.min() < 0 or indices.max() >= size):
+        raise InvalidArgumentError(
+            "an index is out of range",
+            where=f"CpuRef / '{layer}'",
+            expected=f"0 to {size - 1}",
+            actual=f"{indices.min()} to {indices.max()}",
+        )

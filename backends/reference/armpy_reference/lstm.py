@@ -1,0 +1,81 @@
+"""What float and integer LSTMs have in common: operands by gate, the loop over time."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy.typing as npt
+
+from armpy.ops import UnidirectionalSequenceLstm
+from armpy.ops.operation import Array
+
+ItemT = TypeVar("ItemT")
+
+GATES = ("input", "forget", "cell", "output")
+BIASES = {
+    "input": "input_gate_bias",
+    "forget": "forget_gate_bias",
+    "cell": "cell_bias",
+    "output": "output_gate_bias",
+}
+WEIGHT_NAMES = tuple(
+    operand.name
+    for operand in UnidirectionalSequenceLstm.inputs
+    if operand.name not in ("input", "output_state_in", "cell_state_in")
+)
+
+
+def by_name(items: Sequence[ItemT | None]) -> dict[str, ItemT]:
+    """Give each operand that is there its name."""
+    names = (operand.name for operand in UnidirectionalSequenceLstm.inputs)
+    return {name: item for name, item in zip(names, items, strict=False) if item is not None}
+
+
+class LstmCell(ABC):
+    """One LSTM with its weights, ready to run over sequences.
+
+    Notes
+    -----
+    A subclass says how the share of the gates that the input contributes is computed, for
+    all time steps at once, and how one step is made from it and the states.
+    """
+
+    @abstractmethod
+    def input_share(self, sequence: Array) -> Mapping[str, npt.NDArray[Any]]:
+        """Compute what the input (t, b, i) adds to each gate (t, b, n)."""
+
+    @abstractmethod
+    def step(
+        self,
+        share: Mapping[str, npt.NDArray[Any]],
+        output_state: npt.NDArray[Any],
+        cell_state: npt.NDArray[Any],
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Compute the states (b, o) and (b, n) after one time step."""
+
+    def run(
+        self, sequence: Array, output_state: Array, cell_state: Array, out: Array
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Run over a sequence.
+
+        Parameters
+        ----------
+        sequence : ndarray, shape (t, b, i)
+        output_state : ndarray, shape (b, o)
+        cell_state : ndarray, shape (b, n)
+        out : ndarray, shape (t, b, o)
+            Written completely.
+
+        Returns
+        -------
+        output_state, cell_state : ndarray
+            After the last time step.
+        """
+        shares = self.input_share(sequence)
+        for time in range(len(sequence)):
+            share = {gate: values[time] for gate, values in shares.items()}
+            output_state, cell_state = self.step(share, output_state, cell_state)
+            out[time] = output_state
+        return output_state, cell_state

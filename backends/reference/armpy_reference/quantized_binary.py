@@ -1,0 +1,249 @@
+"""Arithmetic on two quantised tensors, exactly as TFLite's reference kernels do it.
+
+References
+----------
+TFLite ``add.cc``, ``sub.cc``, ``mul.cc``, ``div.cc``, ``squared_difference.cc``,
+``activations.cc`` (PRELU), ``comparisons.cc``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.tensor import TensorInfo
+from armpy_reference.fixed_point import Int64Array, Multiplier, rounding_shift_right
+from armpy_reference.gemmlowp import multiply_high
+from armpy_reference.logarithm import leading_zeros, reciprocal
+from armpy_reference.lookup_table import Array, BinaryKernel
+from armpy_reference.quantization import dequantize, quantize, round_half_away, scale_of
+
+Bounds = tuple[int, int]
+"""Lowest and highest stored integer of an output, its fused activation included."""
+
+
+def addition(
+    inputs: Sequence[TensorInfo], output: TensorInfo, bounds: Bounds, sign: int = 1
+) -> BinaryKernel:
+    """A kernel that adds (or, with the sign -1, subtracts) rescaled integers.
+
+    Notes
+    -----
+    Inputs are shifted left by 20 bits (15 for 16-bit types), multiplied by their share of
+    twice the larger scale, added, and multiplied to the output's scale.
+    """
+    left_shift = 15 if output.data_type.size_bytes == 2 else 20
+    common = _twice_larger_scale(inputs)
+    first, second = (_rescaling(info, common, left_shift) for info in inputs)
+    to_output = Multiplier.from_real(common / float(np.float32(1 << left_shift) * scale_of(output)))
+
+    def compute(lhs: Array, rhs: Array, out: Array) -> None:
+        total = first(lhs) + sign * second(rhs)
+        to_output.apply_in_place(total)
+        _finish(total, output, bounds, out)
+
+    return compute
+
+
+def shifting_addition(
+    inputs: Sequence[TensorInfo], output: TensorInfo, bounds: Bounds, sign: int = 1
+) -> BinaryKernel | None:
+    """A kernel that shifts the finer 16-bit input right and adds with saturation.
+
+    Returns
+    -------
+    BinaryKernel or None
+        None unless all scales are powers of two, all zero points 0, and one input has the
+        output's scale while the other's is not larger.
+    """
+    infos = (*inputs, output)
+    if output.data_type.size_bytes != 2 or any(info.zero_point for info in infos):
+        return None
+    exponents = [math.log2(info.scale) for info in infos]
+    if any(abs(exponent - round(exponent)) >= 1e-3 for exponent in exponents):
+        return None
+    shifts = [round(exponents[2]) - round(exponent) for exponent in exponents[:2]]
+    if min(shifts) != 0:
+        return None
+    low, high = output.data_type.integer_range
+
+    def compute(lhs: Array, rhs: Array, out: Array) -> None:
+        left, right = lhs.astype(np.int64), rhs.astype(np.int64)
+        rounding_shift_right(left, shifts[0])
+        rounding_shift_right(right, shifts[1])
+        total = np.clip(left + sign * right, low, high)
+        out[...] = np.clip(total, *bounds)
+
+    return compute
+
+
+def multiplication(
+    inputs: Sequence[TensorInfo], output: TensorInfo, bounds: Bounds
+) -> BinaryKernel:
+    """A kernel that multiplies differences from the zero points and rescales the product."""
+    factor = scale_of(inputs[0]) * scale_of(inputs[1]) / scale_of(output)
+    multiplier = Multiplier.from_real(float(factor))
+
+    def compute(lhs: Array, rhs: Array, out: Array) -> None:
+        product = _centred(lhs, inputs[0]) * _centred(rhs, inputs[1])
+        multiplier.apply_in_place(product)
+        _finish(product, output, bounds, out)
+
+    return compute
+
+
+def division(inputs: Sequence[TensorInfo], output: TensorInfo, bounds: Bounds) -> BinaryKernel:
+    """A kernel that multiplies by a fixed-point reciprocal.
+
+    Notes
+    -----
+    The numerator is shifted left as far as it goes. A quotient by 0 saturates, 0 / 0 is 0;
+    the reference refuses to compute them.
+    """
+    factor = scale_of(inputs[0]) / (scale_of(inputs[1]) * scale_of(output))
+    multiplier = Multiplier.from_real(float(factor))
+    shift = multiplier.left_shift - multiplier.right_shift
+
+    def compute(lhs: Array, rhs: Array, out: Array) -> None:
+        numerator, denominator = _centred(lhs, inputs[0]), _centred(rhs, inputs[1])
+        numerator, denominator = np.broadcast_arrays(numerator, denominator)
+        numerator = np.where(denominator < 0, -numerator, numerator)
+        inverse, bits_over_unit = reciprocal(np.maximum(np.abs(denominator), 1), 31)
+        # A negative number has one bit of headroom more if it is a power of two.
+        headroom = leading_zeros(np.where(numerator < 0, ~numerator, numerator)) - 1
+        quotient = multiply_high(numerator << headroom, inverse)
+        quotient = multiply_high(quotient, multiplier.multiplier)
+        right_shift = headroom + bits_over_unit - shift
+        quotient <<= np.maximum(-right_shift, 0)
+        rounding_shift_right(quotient, np.clip(right_shift, 0, 62))
+        quotient = np.where(denominator == 0, numerator << 31, quotient)
+        _finish(quotient, output, bounds, out)
+
+    return compute
+
+
+def squared_difference(
+    inputs: Sequence[TensorInfo], output: TensorInfo, bounds: Bounds
+) -> BinaryKernel:
+    """A kernel that squares the difference of 8-bit integers rescaled with 7 more bits."""
+    left_shift = 7
+    common = _twice_larger_scale(inputs)
+    first, second = (_rescaling(info, common, left_shift) for info in inputs)
+    to_output = Multiplier.from_real(
+        common * common / float(np.float32(1 << (2 * left_shift)) * scale_of(output))
+    )
+
+    def compute(lhs: Array, rhs: Array, out: Array) -> None:
+        difference = first(lhs) - second(rhs)
+        difference *= difference
+        to_output.apply_in_place(difference)
+        _finish(difference, output, bounds, out)
+
+    return compute
+
+
+def parametric_relu(inputs: Sequence[TensorInfo], output: TensorInfo) -> BinaryKernel:
+    """A kernel that rescales what is not negative, and the product with alpha elsewhere."""
+    ratio = scale_of(inputs[0]) / scale_of(output)
+    product_ratio = scale_of(inputs[0]) * scale_of(inputs[1]) / scale_of(output)
+    identity = Multiplier.from_real(float(ratio))
+    negative = Multiplier.from_real(float(product_ratio))
+
+    def compute(lhs: Array, rhs: Array, out: Array) -> None:
+        values = _centred(lhs, inputs[0])
+        products = negative.apply(values * _centred(rhs, inputs[1]))
+        result = np.where(values >= 0, identity.apply(values), products)
+        _finish(result, output, output.data_type.integer_range, out)
+
+    return compute
+
+
+def comparison(
+    inputs: Sequence[TensorInfo], compare: Callable[[Any, Any], npt.NDArray[np.bool_]]
+) -> BinaryKernel:
+    """A kernel that compares integers multiplied by their scales with 8 more bits."""
+    first, second = (_rescaling(info, 1.0, 8) for info in inputs)
+
+    def compute(lhs: Array, rhs: Array, out: Array) -> None:
+        out[...] = compare(first(lhs), second(rhs))
+
+    return compute
+
+
+def choice(
+    inputs: Sequence[TensorInfo], output: TensorInfo, bounds: Bounds, choose: Callable[..., Any]
+) -> BinaryKernel:
+    """A kernel that chooses between stored integers, brought to the output's quantisation."""
+
+    def compute(lhs: Array, rhs: Array, out: Array) -> None:
+        chosen = choose(requantized(lhs, inputs[0], output), requantized(rhs, inputs[1], output))
+        out[...] = np.clip(chosen, *bounds)
+
+    return compute
+
+
+def through_float(
+    inputs: Sequence[TensorInfo],
+    output: TensorInfo,
+    bounds: Bounds,
+    function: Callable[[Any, Any], Any],
+) -> BinaryKernel:
+    """A kernel that computes with float32 numbers in between."""
+
+    def compute(lhs: Array, rhs: Array, out: Array) -> None:
+        real = function(dequantize(lhs, inputs[0]), dequantize(rhs, inputs[1]))
+        quantize(real, output, out)
+        np.clip(out, *bounds, out=out)
+
+    return compute
+
+
+def requantized(stored: Array, source: TensorInfo, target: TensorInfo) -> Array:
+    """Stored integers in another quantisation of the same type.
+
+    Notes
+    -----
+    float64, rounded half away from zero and saturated, as NNAPI's reference does; TFLite's
+    kernels that choose elements expect equal quantisations and copy.
+    """
+    if source.quantization == target.quantization:
+        return stored
+    real = (stored.astype(np.float64) - source.zero_point) * source.scale
+    result = np.empty(stored.shape, target.data_type.dtype)
+    low, high = target.data_type.integer_range
+    steps = np.clip(real / target.scale + target.zero_point, low, high)
+    result[...] = round_half_away(steps)
+    return result
+
+
+def _twice_larger_scale(inputs: Sequence[TensorInfo]) -> float:
+    """The scale that both inputs are brought to before they are added."""
+    return 2 * float(max(scale_of(info) for info in inputs))
+
+
+def _rescaling(info: TensorInfo, common: float, left_shift: int) -> Callable[[Array], Int64Array]:
+    """A function that multiplies integers by ``2**left_shift * scale / common``."""
+    multiplier = Multiplier.from_real(float(scale_of(info)) / common)
+
+    def rescale(stored: Array) -> Int64Array:
+        values = _centred(stored, info)
+        values <<= left_shift
+        multiplier.apply_in_place(values)
+        return values
+
+    return rescale
+
+
+def _centred(stored: Array, info: TensorInfo) -> Int64Array:
+    """Differences from the zero point, as a new array."""
+    return np.subtract(stored, info.zero_point, dtype=np.int64)
+
+
+def _finish(values: Int64Array, output: TensorInfo, bounds: Bounds, out: Array) -> None:
+    """Add the zero point, clamp and write."""
+    values += output.zero_point
+    out[...] = np.clip(values, *bounds)

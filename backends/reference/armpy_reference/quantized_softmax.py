@@ -1,0 +1,165 @@
+"""Softmax and its logarithm along the last axis, exactly as TFLite's reference kernels do it.
+
+References
+----------
+TFLite reference kernels ``softmax.h``, ``log_softmax.h``; ``quantization_util.cc``
+(``PreprocessSoftmaxScaling``, ``CalculateInputRadius``).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.tensor import TensorInfo
+from armpy_reference.fixed_point import (
+    Int64Array,
+    Multiplier,
+    quantize_multiplier,
+    rounding_shift_right,
+)
+from armpy_reference.gemmlowp import exp_on_negative_values, multiply_high
+from armpy_reference.logarithm import leading_zeros, logarithm, reciprocal
+from armpy_reference.lookup_table import Array, UnaryKernel, interpolate, interpolation_table
+from armpy_reference.quantization import scale_of
+
+_ARGUMENT_INTEGER_BITS = 5
+_SUM_INTEGER_BITS = 12
+_LOG_OUTPUT_INTEGER_BITS = 4
+_LOWEST_INT32 = -(1 << 31)
+
+# The tables of the 16-bit softmax reach over 10 in the argument of exp, over 1 otherwise.
+_INT16_STEPS = 65535
+_LEAST_ARGUMENT = 10.0
+
+
+class _Exponentials:
+    """What follows from the difference to the largest 8-bit integer of a row.
+
+    Attributes
+    ----------
+    arguments : ndarray, int64, shape (256,)
+        Minus the difference times beta times the scale, with 5 integer bits.
+    values : ndarray, int64, shape (256,)
+        Their exponentials without integer bits, 0 beyond the radius.
+    summands : ndarray, int64, shape (256,)
+        `values` with 12 integer bits.
+    radius : int
+        Largest difference that has an argument.
+    multiplier, shift : int
+        Fixed-point factor of the arguments.
+    """
+
+    def __init__(self, source: TensorInfo, beta: float) -> None:
+        scale = float(np.float32(beta)) * float(scale_of(source))
+        real = min(scale * (1 << (31 - _ARGUMENT_INTEGER_BITS)), (1 << 31) - 1.0)
+        self.multiplier, self.shift = quantize_multiplier(real)
+        highest = (1 << _ARGUMENT_INTEGER_BITS) - 1
+        self.radius = math.floor(highest * 2.0 ** (31 - _ARGUMENT_INTEGER_BITS - self.shift))
+        differences = np.arange(256)
+        inside = differences <= self.radius
+        factor = Multiplier.from_pairs([(self.multiplier, self.shift)], ())
+        self.arguments = factor.apply(np.where(inside, -differences, 0))
+        exponentials = exp_on_negative_values(self.arguments, _ARGUMENT_INTEGER_BITS)
+        self.values = np.where(inside, exponentials, 0)
+        self.summands = self.values.copy()
+        rounding_shift_right(self.summands, _SUM_INTEGER_BITS)
+
+    def sums_of(self, differences: npt.NDArray[np.uint8]) -> Int64Array:
+        """Sums of rows of summands, saturated to 32 bits as the functions of them need it."""
+        sums = self.summands[differences].sum(axis=-1, keepdims=True)
+        result: Int64Array = np.minimum(sums, (1 << 31) - 1)
+        return result
+
+
+def _differences(stored: Array) -> npt.NDArray[np.uint8]:
+    """How far each element is below the largest of its row."""
+    rows = stored.astype(np.int16)
+    differences: npt.NDArray[np.int16] = rows.max(axis=-1, keepdims=True) - rows
+    return differences.astype(np.uint8)
+
+
+def softmax8(source: TensorInfo, target: TensorInfo, beta: float) -> UnaryKernel:
+    """A kernel for 8-bit rows and an 8-bit or 16-bit output.
+
+    Notes
+    -----
+    The output's lowest integer stands for 0 and the step is ``2**-bits`` of its type.
+    """
+    exponentials = _Exponentials(source, beta)
+    lowest, highest = target.data_type.integer_range
+    bits = 8 * target.data_type.size_bytes
+
+    def compute(stored: Array, out: Array) -> None:
+        differences = _differences(stored)
+        sums = exponentials.sums_of(differences)
+        inverse, bits_over_unit = reciprocal(sums, _SUM_INTEGER_BITS)
+        result = multiply_high(exponentials.values[differences], inverse)
+        rounding_shift_right(result, bits_over_unit + 31 - bits)
+        out[...] = np.minimum(result + lowest, highest)
+
+    return compute
+
+
+def log_softmax8(source: TensorInfo, target: TensorInfo, beta: float) -> UnaryKernel:
+    """A kernel for 8-bit rows; the output's highest integer stands for 0, its step is 1/16."""
+    exponentials = _Exponentials(source, beta)
+    lowest, highest = target.data_type.integer_range
+    # What turns an argument of exp back into a difference of stored integers.
+    inverse = Multiplier.from_real(2.0 ** (31 - exponentials.shift) / exponentials.multiplier)
+
+    def compute(stored: Array, out: Array) -> None:
+        differences = _differences(stored)
+        sums = exponentials.sums_of(differences)
+        log_sums = logarithm(sums, _SUM_INTEGER_BITS)
+        least = np.maximum(-exponentials.radius - 1, inverse.apply(log_sums + _LOWEST_INT32))
+        result = exponentials.arguments[differences] - log_sums
+        rounding_shift_right(result, 31 - _ARGUMENT_INTEGER_BITS - _LOG_OUTPUT_INTEGER_BITS)
+        result = np.clip(result + highest, lowest, highest)
+        out[...] = np.where(-differences.astype(np.int64) > least, result, lowest)
+
+    return compute
+
+
+def softmax16(source: TensorInfo, beta: float) -> UnaryKernel:
+    """A kernel for 16-bit rows and the output scale 2**-15.
+
+    Notes
+    -----
+    Interpolates tables of ``exp(x)`` for x in [-10, 0] and of ``1 / (1 + x)`` for x in
+    [0, 1]; the sum has 15 fraction bits.
+    """
+    exp_table, reciprocal_table = _softmax16_tables()
+    factor = float(scale_of(source) * np.float32(beta))
+    multiplier = Multiplier.from_real(factor / (_LEAST_ARGUMENT / _INT16_STEPS))
+
+    def compute(stored: Array, out: Array) -> None:
+        rows = stored.astype(np.int64)
+        arguments = multiplier.apply(rows - rows.max(axis=-1, keepdims=True)) + 32767
+        exponentials = interpolate(exp_table, np.clip(arguments, -32768, 32767))
+        sums = np.minimum(exponentials.sum(axis=-1, keepdims=True), (1 << 31) - 1)
+        headroom = leading_zeros(sums)
+        fraction = ((sums << (headroom - 1)) + (1 << 13)) >> 14
+        arguments = np.clip(fraction - (1 << 15) - (1 << 16), -32768, 32767)
+        inverse = interpolate(reciprocal_table, arguments)
+        shift = 31 - headroom
+        result = (exponentials * inverse + np.left_shift(1, shift - 1)) >> shift
+        out[...] = np.clip(result, 0, 32767)
+
+    return compute
+
+
+@lru_cache(maxsize=1)
+def _softmax16_tables() -> tuple[Array, Array]:
+    """Samples of ``exp(x)`` and of ``1 / (1 + x)``, computed in float64."""
+    target = (2.0 / _INT16_STEPS, 0)
+    exp_table = interpolation_table(
+        np.exp, (_LEAST_ARGUMENT / _INT16_STEPS, 32767), target, np.float64
+    )
+    reciprocal_table = interpolation_table(
+        lambda x: 1 / (1 + x), (1.0 / _INT16_STEPS, -32768), target, np.float64
+    )
+    return exp_table, reciprocal_table

@@ -1,0 +1,211 @@
+"""What happens to sums of products on their way to the output.
+
+References
+----------
+TFLite ``MultiplyByQuantizedMultiplier`` for 32-bit and for 64-bit accumulators.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.ops.activations import FusedActivation
+from armpy_reference.fixed_point import Int64Array, Multiplier
+from armpy_reference.quantization import round_half_away
+
+Array = npt.NDArray[Any]  # Any: sums are floats of either size, outputs of any type
+
+_BLOCK_ELEMENTS = 1 << 14
+
+
+class Rescaling(ABC):
+    """How integer sums become steps of the output's scale, for one arithmetic of TFLite's."""
+
+    @abstractmethod
+    def rescaled(self, sums: Array, scratch: Int64Array) -> Int64Array:
+        """Results that are rounded, but neither clamped nor moved to the zero point.
+
+        Parameters
+        ----------
+        sums : ndarray, float32 or float64, shape (rows, channels)
+            Exact integers.
+        scratch : ndarray, int64, shape of `sums`
+            Is overwritten.
+
+        Returns
+        -------
+        ndarray, int64, shape of `sums`
+            `scratch`.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class FixedPointRescaling(Rescaling):
+    """Adds a bias, multiplies by a fixed-point number and rounds, in few passes.
+
+    Parameters
+    ----------
+    factor, addend, shift : ndarray, int64, shape () or (channels,)
+        The result is ``(value * factor + addend) >> shift``.
+    step, half : ndarray, int64, shape of `factor`, or None
+        With them, `step` is taken off negative products and `half` added before the shift.
+
+    Notes
+    -----
+    gemmlowp rounds twice: ``a = floor(p / 2**31 + 1/2)`` and then ``a / 2**r`` with halves away
+    from zero, which is ``floor((a + 2**(r-1) - [a < 0]) / 2**r)``. As ``floor(floor(u) + n) =
+    floor(u + n)`` for integers n, both are one shift of ``p + 2**30 + (2**(r-1) - [a < 0]) *
+    2**31`` by ``31 + r``, and ``a < 0`` where ``p + 2**30 < 0``. Where the result is clamped at
+    real 0 anyway, the term for negative values changes nothing and is left out.
+    """
+
+    factor: Int64Array
+    addend: Int64Array
+    shift: Int64Array
+    step: Int64Array | None = None
+    half: Int64Array | None = None
+
+    @classmethod
+    def rounding_twice(
+        cls, multiplier: Multiplier, bias: Int64Array, keeps_negatives: bool
+    ) -> FixedPointRescaling:
+        """As for 32-bit accumulators; `bias` of shape () or (channels,)."""
+        right = multiplier.right_shift
+        factor = multiplier.multiplier << multiplier.left_shift
+        addend = bias * factor + (1 << 30)
+        half = np.where(right > 0, np.left_shift(1, right + 30), 0)
+        if not keeps_negatives or not right.any():
+            return cls(factor, addend + half, right + 31)
+        step = np.where(right > 0, 1 << 31, 0)
+        return cls(factor, addend, right + 31, step, half)
+
+    @classmethod
+    def rounding_once(cls, multiplier: Multiplier, bias: Int64Array) -> FixedPointRescaling:
+        """As for 64-bit accumulators: a 16-bit multiplier, halves up."""
+        reduced = np.where(
+            multiplier.multiplier < 0x7FFF0000, (multiplier.multiplier + (1 << 15)) >> 16, 0x7FFF
+        )
+        shift = 15 - multiplier.left_shift + multiplier.right_shift
+        return cls(reduced, bias * reduced + np.left_shift(1, shift - 1), shift)
+
+    def rescaled(self, sums: Array, scratch: Int64Array) -> Int64Array:
+        """Compute in int64, in place."""
+        values = scratch
+        np.copyto(values, sums, casting="unsafe")
+        np.multiply(values, self.factor, out=values)
+        np.add(values, self.addend, out=values)
+        if self.step is not None and self.half is not None:
+            correction = values >> 63
+            np.bitwise_and(correction, self.step, out=correction)
+            np.subtract(self.half, correction, out=correction)
+            np.add(values, correction, out=values)
+        np.right_shift(values, self.shift, out=values)
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class RealRescaling(Rescaling):
+    """Multiplies by the real factor in float64 and rounds half away from zero.
+
+    Parameters
+    ----------
+    factor : ndarray, float64, shape () or (channels,)
+    bias : ndarray, int64, shape () or (channels,)
+
+    References
+    ----------
+    TFLite ``reference_integer_ops::FullyConnected``.
+    """
+
+    factor: npt.NDArray[np.float64]
+    bias: Int64Array
+
+    def rescaled(self, sums: Array, scratch: Int64Array) -> Int64Array:
+        """Compute in float64; the biased sum is exact below 2**53."""
+        steps = np.add(sums, self.bias, dtype=np.float64) * self.factor
+        # Floats outside of the output's range have no defined conversion to it; integers wrap.
+        np.copyto(scratch, round_half_away(steps), casting="unsafe")
+        return scratch
+
+
+class OutputStage(ABC):
+    """Turns sums of products into elements of the output."""
+
+    @abstractmethod
+    def finish(self, sums: Array, out: Array) -> None:
+        """Write the output for a block of sums.
+
+        Parameters
+        ----------
+        sums : ndarray, float32 or float64, shape (rows, channels)
+            Is overwritten; may be `out` itself if the types agree.
+        out : ndarray, dtype of the output, shape (rows, channels)
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class FloatStage(OutputStage):
+    """Adds the bias and clamps, in float32.
+
+    Parameters
+    ----------
+    bias : ndarray, float32, shape (channels,), or None
+    activation : FusedActivation
+    factors : ndarray, float32, shape (1, 1) or (rows, channels) with 1 for either, or None
+        What the sums are multiplied by first.
+    """
+
+    bias: Array | None
+    activation: FusedActivation
+    factors: Array | None = None
+
+    def finish(self, sums: Array, out: Array) -> None:
+        """Round once if the output is float16."""
+        if self.factors is not None:
+            np.multiply(sums, self.factors, out=sums)
+        if self.bias is not None:
+            np.add(sums, self.bias, out=sums)
+        low, high = self.activation.bounds
+        if low is not None:
+            np.maximum(sums, low, out=sums) if high is None else np.clip(sums, low, high, out=sums)
+        if out is not sums:
+            out[...] = sums
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizedStage(OutputStage):
+    """Rescales integer sums to the output's scale and clamps.
+
+    Parameters
+    ----------
+    rescaling : Rescaling
+    zero_point : int
+    lowest, highest : int
+        Clamp of the stored integers.
+    """
+
+    rescaling: Rescaling
+    zero_point: int
+    lowest: int
+    highest: int
+
+    def finish(self, sums: Array, out: Array) -> None:
+        """Exact for sums that are exact integers."""
+        rows, channels = sums.shape
+        block = max(_BLOCK_ELEMENTS // max(channels, 1), 1)
+        scratch = np.empty((min(block, rows), channels), np.int64)
+        low, high = self.lowest - self.zero_point, self.highest - self.zero_point
+        offset = np.array(self.zero_point).astype(out.dtype)
+        for first in range(0, rows, block):
+            part = sums[first : first + block]
+            values = self.rescaling.rescaled(part, scratch[: len(part)])
+            np.clip(values, low, high, out=values)
+            # Both wrap: together they are exact, on elements of the output's size.
+            target = out[first : first + block]
+            np.copyto(target, values, casting="unsafe")
+            np.add(target, offset, out=target)

@@ -1,0 +1,49 @@
+"""Operations on rows of elements, whatever axis of a tensor the rows lie along."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armpy.tensor import TensorInfo
+from armpy_reference.lookup_table import Array, UnaryKernel
+from armpy_reference.quantization import dequantize, quantize
+
+
+def along_axis(kernel: UnaryKernel, axis: int, values: Array, out: Array) -> None:
+    """Run a kernel that works along the last axis along another one.
+
+    Parameters
+    ----------
+    kernel : UnaryKernel
+    axis : int
+    values, out : ndarray, shape (...)
+        Nothing is done if they are empty.
+    """
+    if out.size:
+        kernel(np.moveaxis(values, axis, -1), np.moveaxis(out, axis, -1))
+
+
+def float_kernel(source: TensorInfo, target: TensorInfo, kernel: UnaryKernel) -> UnaryKernel:
+    """A kernel for any floating-point or quantised type from one for float32.
+
+    Parameters
+    ----------
+    source, target : TensorInfo
+        Quantised types through scales and zero points, float16 rounded once.
+    kernel : UnaryKernel
+        From float32 to float32.
+    """
+    if source.data_type.dtype == np.float32:
+        return kernel
+
+    def compute(values: Array, out: Array) -> None:
+        quantized = source.data_type.is_quantized
+        real = dequantize(values, source) if quantized else values.astype(np.float32)
+        result = np.empty_like(real)
+        kernel(real, result)
+        if quantized:
+            quantize(result, target, out)
+        else:
+            out[...] = result
+
+    return compute

@@ -1,0 +1,60 @@
+"""CpuRef's Cast."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from armpy.ops import Cast
+from armpy.ops.operation import Array
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from armpy_reference.workload import ReferenceWorkload
+
+
+class CastWorkload(ReferenceWorkload[Cast]):
+    """Convert stored numbers with C's rules, saturating where those leave it open."""
+
+    def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Convert each element."""
+        source, target = self.input_infos[0], self.info.outputs[0]
+        values, out = inputs[0], outputs[0]
+        if source.data_type is target.data_type:
+            out[...] = values
+            return
+        if source.data_type is DataType.BFLOAT16:
+            values = (values.astype(np.uint32) << 16).view(np.float32)
+        if target.data_type is DataType.BFLOAT16:
+            out[...] = _bfloat16_bits(values)
+        elif target.data_type is DataType.BOOLEAN:
+            np.not_equal(values, 0, out=out)
+        elif target.data_type.is_float:
+            out[...] = values
+        elif source.data_type.is_float:
+            _write_integers(values, target, out)
+        else:
+            _write_from_integers(values, target, out)
+
+
+def _bfloat16_bits(values: Array) -> Array:
+    """Upper halves of float32 numbers, rounded half to even; NaN stays NaN."""
+    bits = values.astype(np.float32).view(np.uint32)
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return np.where(np.isnan(values), 0x7FC0, rounded).astype(np.uint16)
+
+
+def _write_integers(values: Array, target: TensorInfo, out: Array) -> None:
+    """Floats without their fraction, saturated; NaN as the highest integer."""
+    lowest, highest = target.data_type.integer_range
+    wide = values.astype(np.float64)
+    # No float64 is 2**63 - 1: conversion goes through those below it, the rest is put in place.
+    out[...] = np.clip(wide, lowest, np.nextafter(float(highest) + 1, 0)).astype(out.dtype)
+    out[(wide > highest) | (wide >= highest + 1) | np.isnan(wide)] = highest
+
+
+def _write_from_integers(values: Array, target: TensorInfo, out: Array) -> None:
+    """Integers, wrapped or, in quantised types, saturated."""
+    if target.data_type.is_quantized:
+        values = np.clip(values, *target.data_type.integer_range)
+    np.copyto(out, values, casting="unsafe")

@@ -1,0 +1,31 @@
+"""CpuRef's Gather."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from armpy.ops import Gather
+from armpy.ops.operation import Array
+from armpy_reference.indices import check_range
+from armpy_reference.workload import ReferenceWorkload
+
+
+class GatherWorkload(ReferenceWorkload[Gather]):
+    """Copy the slices that the indices name."""
+
+    def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Copy; any data type.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If an index is out of range.
+        """
+        values, indices = inputs
+        axis, batch = self.operation.resolved_axes(values.ndim, indices.ndim)
+        check_range(indices, values.shape[axis], self.info.name)
+        # Each batch looks up slices of its own; no batch axes make one batch.
+        for at in np.ndindex(values.shape[:batch]):
+            outputs[0][at] = np.take(values[at], indices[at], axis - batch)

@@ -1,0 +1,43 @@
+"""CpuRef's Quantize."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from armpy.ops import Quantize
+from armpy.ops.operation import Array
+from armpy.tensor import TensorInfo
+from armpy_reference.blocks import in_blocks
+from armpy_reference.lookup_table import UnaryKernel, look_up, table_of_kernel
+from armpy_reference.quantization import quantize
+from armpy_reference.quantized_unary import requantization
+from armpy_reference.workload import ReferenceWorkload
+
+
+class QuantizeWorkload(ReferenceWorkload[Quantize]):
+    """Floats by division, 8-bit integers by a table, other integers in fixed point."""
+
+    def prepare(self) -> None:
+        """Make the kernel for the data types."""
+        source, target = self.input_infos[0], self.info.outputs[0]
+        self.kernel: UnaryKernel
+        if source.data_type.is_float:
+            self.kernel = partial(_quantize, target)
+            return
+        self.kernel = requantization(source, target)
+        if source.data_type.size_bytes == 1:
+            self.kernel = partial(look_up, table_of_kernel(self.kernel, source, target))
+
+    def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Convert each element."""
+        if self.info.outputs[0].has_per_axis_quantization:
+            # A block of elements would not know its position along the axis.
+            self.kernel(inputs[0], outputs[0])
+        else:
+            in_blocks(self.kernel, inputs, outputs[0])
+
+
+def _quantize(target: TensorInfo, values: Array, out: Array) -> None:
+    """`quantize` with the order of arguments of a kernel."""
+    quantize(values, target, out)

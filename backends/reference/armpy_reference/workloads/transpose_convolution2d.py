@@ -1,0 +1,78 @@
+"""CpuRef's TransposeConvolution2d."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from armpy.ops import TransposeConvolution2d
+from armpy.ops.operation import Array
+from armpy.ops.shapes import resolve_padding
+from armpy_reference.accumulate import block_length
+from armpy_reference.weighted import PackedWeights, WeightedWorkload, operand, pack_weights
+from armpy_reference.windows import channels_last_shape, run_channels_last
+
+
+class TransposeConvolution2dWorkload(WeightedWorkload[TransposeConvolution2d]):
+    """Multiply every element by all filters, then add up where the windows overlap.
+
+    Notes
+    -----
+    Accumulation and rounding as for `Convolution2dWorkload`.
+    """
+
+    def prepare(self) -> None:
+        """Pack constant weights; see how much of the windows' reach is cut off."""
+        super().prepare()
+        operation = self.operation
+        shape = self.info.outputs[0].known_shape
+        sizes = channels_last_shape(shape, operation.data_layout)[1:3]
+        self._kernel = operand(self.info, 1).known_shape[1:3]
+        self._top, self._left = (
+            resolve_padding(operation.padding, size, k, operation.stride[axis], 1, axis)[0]
+            for axis, (size, k) in enumerate(zip(sizes, self._kernel, strict=True))
+        )
+
+    def pack(self, weights: Array, bias: Array | None) -> PackedWeights:
+        """Arrange the filters as a matrix of shape (i, kh * kw * o)."""
+        packed = pack_weights(
+            self.info, self.operation.activation, weights, bias, 0, is_centred=True
+        )
+        depth = weights.shape[3]
+        matrix = packed.values.transpose(3, 1, 2, 0).reshape(depth, -1)
+        return replace(packed, values=np.ascontiguousarray(matrix))
+
+    def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Convolve image by image."""
+        packed = self.packed_weights(inputs)
+
+        def convolve(images: Array, out: Array) -> None:
+            for (image, stage), result in zip(packed.per_image(images), out, strict=True):
+                sums = self._sums(image, packed, result.shape)
+                stage.finish(sums, result.reshape(sums.shape))
+
+        run_channels_last(convolve, inputs[0], outputs[0], self.operation.data_layout)
+
+    def _sums(self, image: Array, packed: PackedWeights, shape: tuple[int, ...]) -> Array:
+        """Sums for an output of the given shape (oh, ow, o), as rows of channels."""
+        height, width, depth = image.shape
+        out_height, out_width, filters = shape
+        (down, right), (kernel_height, kernel_width) = self.operation.stride, self._kernel
+        reach = (height - 1) * down + kernel_height, (width - 1) * right + kernel_width
+        size = max(reach[0], self._top + out_height), max(reach[1], self._left + out_width)
+        sums: Array = np.zeros((*size, filters), packed.values.dtype)
+        block = block_length(width * packed.values.shape[1])
+        for first in range(0, height, block):
+            part = image[first : first + block].astype(packed.values.dtype)
+            part -= packed.pad_value
+            spread = np.matmul(part.reshape(-1, depth), packed.values)
+            spread = spread.reshape(len(part), width, kernel_height, kernel_width, filters)
+            for ky in range(kernel_height):
+                rows = slice(first * down + ky, (first + len(part) - 1) * down + ky + 1, down)
+                for kx in range(kernel_width):
+                    columns = slice(kx, (width - 1) * right + kx + 1, right)
+                    sums[rows, columns] += spread[:, :, ky, kx]
+        inside = sums[self._top : self._top + out_height, self._left : self._left + out_width]
+        return inside.reshape(-1, filters)
