@@ -41,7 +41,7 @@ class IBackendContext:
     """
 
     def before_load_network(self, network_id: int) -> None:
-        """A network is about to be loaded."""
+        """A network is about to be loaded; `after_load_network` follows unless that fails."""
 
     def after_load_network(self, network_id: int) -> None:
         """A network was loaded."""
@@ -123,5 +123,6 @@ class IBackendInternal(ABC):
         -------
         OptimizationViews
             Verified before it is applied. A layer in `failed` goes to the next backend.
+            `SubgraphView.part` makes views of parts.
         """
         return OptimizationViews(untouched=[view])

@@ -96,8 +96,10 @@ def assign_backends(
     for layer in graph.layers:
         refusals = []
         for backend in oracle.backends:
-            answer = excluded.get((layer.id, backend.backend_id)) or oracle.ask(backend, layer)
-            if answer and (layer.id, backend.backend_id) not in excluded:
+            answer = excluded.get((layer.id, backend.backend_id))
+            if answer is None:
+                answer = oracle.ask(backend, layer)
+            if answer:
                 result.backends[layer.id] = backend
                 break
             refusals.append(_refusal(layer, backend, answer))
@@ -109,14 +111,14 @@ def assign_backends(
 
 def _refusal(layer: Layer, backend: IBackendInternal, answer: Support) -> Refusal:
     """One line of the placement report."""
-    code = answer.code or ReasonCode.OTHER
+    code = answer.code if isinstance(answer.code, ReasonCode) else ReasonCode.OTHER
     return Refusal(
         layer.id,
         layer.name,
         layer.operation.name,
         backend.backend_id,
         code.value,
-        answer.text or "no reason given",
+        str(answer.text or "no reason given"),
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from armpy.backend import HostTensorHandle, IBackendInternal, WorkloadInfo
+from armpy.errors import ArmpyError, BackendError
 from armpy.graph import Value
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
@@ -51,7 +51,14 @@ class Evaluator:
         infos = [None if value is None else value.info for value in inputs]
         if not self._support.is_layer_supported(operation, infos, outputs):
             return None
-        return self._execute(operation, infos, arrays, outputs)
+        try:
+            return self._execute(operation, infos, arrays, outputs)
+        except ArmpyError:
+            raise
+        except Exception as error:  # plugin boundary: raised again under one type
+            raise BackendError(
+                f"folding constants raised {error!r}", where=operation.name
+            ) from error
 
     def _execute(
         self,
@@ -74,6 +81,8 @@ class Evaluator:
         return results
 
 
-def is_small(info: TensorInfo) -> bool:
-    """Whether a tensor is small enough to be a shape, an axis list or the like."""
-    return info.is_fully_shaped and math.prod(info.known_shape) <= 4096
+def is_small(outputs: Sequence[TensorInfo]) -> bool:
+    """Whether outputs are fully shaped and small enough to be folded whatever they cost."""
+    return all(info.is_fully_shaped for info in outputs) and (
+        sum(info.size_bytes for info in outputs) <= ALWAYS_FOLDED_BYTES
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from armpy.types import BackendId
 
@@ -88,6 +88,23 @@ class Placement:
     def peak_bytes(self) -> int:
         """Working memory of one execution on all backends together."""
         return sum(self.arena_bytes.values())
+
+    def followed_by(self, other: Placement) -> Placement:
+        """One report for two parts of a network that run one after the other."""
+        first = self.num_partitions
+        moved = (
+            replace(layer, partition=layer.partition + first) if layer.partition >= 0 else layer
+            for layer in other.layers
+        )
+        return Placement(
+            (*self.layers, *moved),
+            self.refusals + other.refusals,
+            dict(Counter(self.layers_by_backend) + Counter(other.layers_by_backend)),
+            self.fallbacks + other.fallbacks,
+            self.num_partitions + other.num_partitions,
+            self.num_copies + other.num_copies,
+            dict(Counter(self.arena_bytes) + Counter(other.arena_bytes)),
+        )
 
     def __str__(self) -> str:
         total = sum(self.layers_by_backend.values())

@@ -9,7 +9,7 @@ from armpy.errors import ArmpyError
 from armpy.graph import Graph, Layer, Value
 from armpy.network import Network
 from armpy.ops.operation import Array, Operation, as_attribute, located
-from armpy.optimizer.evaluate import Evaluator
+from armpy.optimizer.evaluate import Evaluator, is_small
 from armpy.tensor import TensorInfo
 
 
@@ -93,7 +93,8 @@ class _Specializer:
         outputs = operation.infer(infos, declared)
         folded: Sequence[Array] | None = None
         if all(info is not None and info.shape is not None for info in infos):
-            folded = operation.infer_values(infos)  # type: ignore[arg-type]  # none is None
+            if is_small(outputs):
+                folded = operation.infer_values(infos)  # type: ignore[arg-type]  # none is None
             same_as = operation.identity_of(infos, outputs)  # type: ignore[arg-type]
             if same_as is not None and inputs[same_as] is not None:
                 self._known[layer.outputs[0]] = inputs[same_as]  # type: ignore[assignment]
@@ -117,12 +118,9 @@ class _Specializer:
 
     def _mapped(self, value: Value) -> Value:
         """The new graph's value for one of the old graph."""
-        known = self._known.get(value)
-        if known is None and value.data is not None:
-            known = self._known[value] = self._constant(value.data, value.info, value.name)
-        if known is None:
-            raise KeyError(value)
-        return known
+        if value not in self._known and value.data is not None:
+            self._known[value] = self._constant(value.data, value.info, value.name)
+        return self._known[value]
 
     def _constant(self, data: Array, info: TensorInfo, name: str) -> Value:
         """A constant of the new graph."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 
 from armpy.backend import IBackendInternal, OptimizationViews, Substitution
-from armpy.errors import BackendError
-from armpy.graph import Graph, Layer, SubgraphView, Value
+from armpy.errors import ArmpyError, BackendError
+from armpy.graph import Graph, Layer, SubgraphView, Value, verify_graph
 from armpy.network import Network
-
-_log = logging.getLogger("armpy.optimizer")
+from armpy.ops.operation import located
 
 
 def offer(graph: Graph, backend: IBackendInternal, view: SubgraphView) -> OptimizationViews:
@@ -25,22 +24,31 @@ def offer(graph: Graph, backend: IBackendInternal, view: SubgraphView) -> Optimi
     where = f"{backend.backend_id} / optimize_subgraph"
     try:
         views = backend.optimize_subgraph(view)
+        _check_answer(graph, view, views)
+    except BackendError as error:
+        raise located(lambda: where, error) from error.__cause__
     except Exception as error:  # plugin boundary: raised again under one type
-        raise BackendError(f"the backend raised {error!r}", where=where) from error
-    if not isinstance(views, OptimizationViews):
         raise BackendError(
-            "the answer has the wrong type",
-            where=where,
-            expected="OptimizationViews",
-            actual=type(views).__name__,
-        )
-    _check_division(view, views, where)
-    for substitution in views.substitutions:
-        _check_substitution(graph, substitution, where)
+            f"the backend raised {error!r}, or its answer cannot be read", where=where
+        ) from error
     return views
 
 
-def _check_division(view: SubgraphView, views: OptimizationViews, where: str) -> None:
+def _check_answer(graph: Graph, view: SubgraphView, views: OptimizationViews) -> None:
+    """Check that the answer can be applied."""
+    if not isinstance(views, OptimizationViews):
+        raise BackendError(
+            "the answer has the wrong type",
+            expected="OptimizationViews",
+            actual=type(views).__name__,
+        )
+    _check_division(view, views)
+    for substitution in views.substitutions:
+        _check_substitution(graph, substitution)
+    _check_acyclic(view, views.substitutions)
+
+
+def _check_division(view: SubgraphView, views: OptimizationViews) -> None:
     """Check that the answer holds every layer of the offered view exactly once."""
     parts = [s.subgraph for s in views.substitutions] + views.failed + views.untouched
     answered = sorted(layer.id for part in parts for layer in part.layers)
@@ -50,25 +58,23 @@ def _check_division(view: SubgraphView, views: OptimizationViews, where: str) ->
     if answered != offered or foreign:
         raise BackendError(
             "the answer does not hold every layer of the offered view exactly once",
-            where=where,
             expected=f"layers {offered}",
             actual=f"layers {answered}"
             + (", some of them not the offered ones" if foreign else ""),
         )
 
 
-def _check_substitution(graph: Graph, substitution: Substitution, where: str) -> None:
-    """Check convexity, and that values at the edge are equal on both sides."""
+def _check_substitution(graph: Graph, substitution: Substitution) -> None:
+    """Check convexity, the replacement itself, and that both have the same edge."""
     view, replacement = substitution.subgraph, substitution.replacement
+    if not view.layers:
+        raise BackendError("a substituted subgraph has no layers")
     if not view.is_convex_in(graph):
-        raise BackendError(
-            "a path leaves the substituted subgraph and comes back into it", where=where
-        )
+        raise BackendError("a path leaves the substituted subgraph and comes back into it")
     true_view = SubgraphView.of(graph, view.layers)
     if set(view.inputs) != set(true_view.inputs) or set(view.outputs) != set(true_view.outputs):
         raise BackendError(
             "the substituted subgraph's inputs or outputs are not those of its layers",
-            where=where,
             expected=f"{true_view.inputs} -> {true_view.outputs}",
             actual=f"{view.inputs} -> {view.outputs}",
         )
@@ -76,17 +82,40 @@ def _check_substitution(graph: Graph, substitution: Substitution, where: str) ->
         ("inputs", view.inputs, replacement.inputs),
         ("outputs", view.outputs, replacement.outputs),
     ):
-        before = [str(value.info) for value in old]
-        after = [str(value.info) for value in new]
-        if before != after:
+        if list(map(_kind, old)) != list(map(_kind, new)):
             raise BackendError(
                 f"the replacement's {side} differ from the subgraph's",
-                where=where,
-                expected=str(before),
-                actual=str(after),
+                expected=str([str(value.info) for value in old]),
+                actual=str([str(value.info) for value in new]),
             )
     if replacement.variables:
-        raise BackendError("the replacement has variables of its own", where=where)
+        raise BackendError("the replacement has variables of its own")
+    try:
+        verify_graph(replacement)
+        for layer in replacement.layers:
+            layer.operation.infer(layer.input_infos, layer.output_infos)
+    except ArmpyError as error:
+        raise BackendError(f"the replacement is not well formed: {error}") from error
+
+
+def _kind(value: Value) -> tuple[object, ...]:
+    """What a value and the one in its place have in common."""
+    return value.info.shape, value.info.data_type, value.info.quantization
+
+
+def _check_acyclic(view: SubgraphView, substitutions: Sequence[Substitution]) -> None:
+    """Check that the substitutions, convex one by one, do not wait for each other."""
+    owner = {layer: number for number, s in enumerate(substitutions) for layer in s.subgraph.layers}
+    producers = {value: layer for layer in view.layers for value in layer.outputs}
+    waits: dict[object, set[object]] = {}
+    for layer in view.layers:
+        before = {producers[value] for value in layer.inputs if value in producers}
+        unit = owner.get(layer, layer)
+        waits.setdefault(unit, set()).update({owner.get(other, other) for other in before} - {unit})
+    try:
+        TopologicalSorter(waits).prepare()
+    except CycleError as error:
+        raise BackendError("the substituted subgraphs depend on each other in a cycle") from error
 
 
 @dataclass

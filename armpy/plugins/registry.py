@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import logging
+import threading
 import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from packaging.version import InvalidVersion, Version
 
 from armpy.backend import BACKEND_API_VERSION, IBackendInternal
 from armpy.errors import ArmpyError, BackendUnavailableError, InvalidArgumentError
-from armpy.types import BackendId
+from armpy.types import BackendId, DeviceType
 
 ENTRY_POINT_GROUP = "armpy.backends"
 """Distributions announce backends here: ``CpuRef = "armpy_reference:ReferenceBackend"``."""
@@ -75,15 +76,14 @@ class BackendRegistry:
         self._loaders: dict[BackendId, Callable[[], object]] = {}
         self._candidates: list[Candidate] = []
         self._backends: dict[BackendId, IBackendInternal] = {}
+        self._lock = threading.RLock()
 
     @classmethod
     def discover(cls) -> BackendRegistry:
         """A registry of the backends that installed distributions announce."""
         registry = cls()
         for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=_entry_order):
-            dist = entry.dist
-            source = f"{dist.name} {dist.version}" if dist else entry.value
-            registry._add(entry.name, source, entry.load)
+            registry._add(entry.name, " ".join(_distribution(entry)) or entry.value, entry.load)
         return registry
 
     def register(
@@ -138,24 +138,24 @@ class BackendRegistry:
         backend = self._backends.get(backend_id)
         if backend is not None:
             return backend
-        if backend_id not in self._loaders:
+        candidate = next(
+            (
+                c
+                for c in self._candidates
+                if c.backend_id == backend_id and c.status is not CandidateStatus.DUPLICATE
+            ),
+            None,
+        )
+        if candidate is None:
             raise BackendUnavailableError(
                 f"there is no backend '{backend_id}'",
                 expected="one of "
                 + (", ".join(self.backend_ids) or "none: no backend is installed"),
                 fix="Install the package that brings it",
             )
-        return self._load(backend_id)
-
-    def _load(self, backend_id: BackendId) -> IBackendInternal:
-        """Import a candidate's module and make its backend."""
-        candidate = next(
-            c
-            for c in self._candidates
-            if c.backend_id == backend_id and c.status is not CandidateStatus.DUPLICATE
-        )
-        if candidate.status is CandidateStatus.FOUND:
-            self._try_to_load(candidate)
+        with self._lock:
+            if candidate.status is CandidateStatus.FOUND:
+                self._try_to_load(candidate)
         if candidate.status is CandidateStatus.REGISTERED:
             return self._backends[backend_id]
         raise BackendUnavailableError(
@@ -166,19 +166,18 @@ class BackendRegistry:
         """Load one candidate and record the outcome."""
         try:
             factory = self._loaders[candidate.backend_id]()
-            backend = factory() if callable(factory) else None
+            backend = factory() if callable(factory) else factory
             candidate.reason = _why_rejected(candidate.backend_id, backend)
-        except Exception as error:  # noqa: BLE001 - plugin boundary: recorded, raised when asked
+            if isinstance(backend, IBackendInternal) and not candidate.reason:
+                self._plugins.register(backend, candidate.backend_id)
+                self._backends[candidate.backend_id] = backend
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - plugin boundary: recorded
             candidate.status = CandidateStatus.FAILED
             candidate.reason = str(error) if isinstance(error, ArmpyError) else repr(error)
             candidate.traceback = traceback.format_exc()
         else:
-            if candidate.reason or not isinstance(backend, IBackendInternal):
-                candidate.status = CandidateStatus.REJECTED
-            else:
-                candidate.status = CandidateStatus.REGISTERED
-                self._plugins.register(backend, candidate.backend_id)
-                self._backends[candidate.backend_id] = backend
+            rejected = bool(candidate.reason)
+            candidate.status = CandidateStatus.REJECTED if rejected else CandidateStatus.REGISTERED
         if candidate.reason:
             _log.warning(
                 "backend '%s' from %s is left out: %s",
@@ -198,9 +197,19 @@ class BackendRegistry:
         return sorted(backends, key=lambda b: (b.device_type, b.backend_id))
 
 
-def _entry_order(entry: EntryPoint) -> tuple[str, str]:
+def _entry_order(entry: EntryPoint) -> tuple[str, ...]:
     """Sort key of entry points: id, then where it comes from."""
-    return entry.name, entry.dist.name if entry.dist else ""
+    return entry.name, *_distribution(entry), entry.value
+
+
+def _distribution(entry: EntryPoint) -> tuple[str, ...]:
+    """Name and version of what an entry point comes from; empty if its metadata is damaged."""
+    try:
+        name = entry.dist.name if entry.dist else None
+        return (name, str(entry.dist.version)) if entry.dist and name else ()
+    except Exception as error:  # noqa: BLE001 - plugin boundary: one damaged distribution
+        _log.debug("the metadata of '%s' cannot be read: %s", entry.name, error)
+        return ()
 
 
 def _why_rejected(backend_id: BackendId, backend: object) -> str:
@@ -209,6 +218,10 @@ def _why_rejected(backend_id: BackendId, backend: object) -> str:
         return f"its factory made {type(backend).__name__}, not an IBackendInternal"
     if backend.backend_id != backend_id:
         return f"it calls itself '{backend.backend_id}'"
+    if not isinstance(backend.device_type, DeviceType):
+        return f"its device type {backend.device_type!r} is not a DeviceType"
+    if not isinstance(backend.shares_host_memory, bool):
+        return f"its shares_host_memory is {backend.shares_host_memory!r}, not true or false"
     return why_incompatible(backend.api_version)
 
 

@@ -5,13 +5,20 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from typing import TypeAlias
 
 from armpy.backend import IBackendInternal, IMemoryManager, IWorkloadFactory, ReasonCode, Support
-from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy.graph import Graph
-from armpy.ops.operation import Array
+from armpy.errors import (
+    ArmpyError,
+    BackendError,
+    InvalidArgumentError,
+    LayerValidationError,
+    MemoryLimitError,
+)
+from armpy.graph import Graph, verify_graph
+from armpy.ops.operation import Array, located
 from armpy.optimizer import (
     Evaluator,
     OptimizedNetwork,
@@ -21,9 +28,10 @@ from armpy.optimizer import (
     specialize,
 )
 from armpy.optimizer.assign import Exclusions
-from armpy.runtime.static_plan import PreparationError, StaticPlan
+from armpy.runtime.boundary import call_backend
+from armpy.runtime.static_plan import PreparationError, PreparationFailure, StaticPlan
 from armpy.runtime.stepwise_plan import StepwisePlan, split_at_unknown
-from armpy.tensor import format_shape
+from armpy.tensor import TensorInfo, format_shape
 from armpy.types import BackendId
 
 _log = logging.getLogger("armpy.runtime")
@@ -33,6 +41,9 @@ PlanKey: TypeAlias = tuple[object, ...]
 
 DEFAULT_PLAN_CACHE_SIZE = 8
 """How many input shapes a loaded network stays prepared for."""
+
+DEFAULT_MEMORY_LIMIT_BYTES = 4 << 30
+"""Most memory that a model's tensors, or one execution, may need unless the caller says more."""
 
 
 class LoadedNetwork:
@@ -49,6 +60,13 @@ class LoadedNetwork:
     options : OptimizerOptions
     plan_cache_size : int
         Number of plans kept; the least recently used one goes first.
+    memory_limit_bytes : int
+        Most working memory and results that one execution may need.
+
+    Raises
+    ------
+    MemoryLimitError
+        If more is needed for the default shapes.
 
     Notes
     -----
@@ -64,29 +82,50 @@ class LoadedNetwork:
         evaluator: Evaluator | None,
         options: OptimizerOptions,
         plan_cache_size: int = DEFAULT_PLAN_CACHE_SIZE,
+        memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES,
     ) -> None:
         if plan_cache_size < 1:
             raise InvalidArgumentError(
                 "the plan cache is too small", expected="1 or more", actual=str(plan_cache_size)
             )
+        verify_graph(graph)
         self.graph = specialize(graph, evaluator=evaluator)
         self._backends = tuple(backends)
         self._evaluator = evaluator
         self._options = options
         self._plans: OrderedDict[PlanKey, Plan] = OrderedDict()
         self._cache_size = plan_cache_size
+        self._memory_limit_bytes = memory_limit_bytes
         self._lock = threading.RLock()
         self._run_lock = threading.Lock()
         self._excluded: Exclusions = {}
-        self._managers = {b.backend_id: b.create_memory_manager() for b in self._backends}
-        self._factories: dict[BackendId, IWorkloadFactory] = {
-            b.backend_id: b.create_workload_factory(self._managers[b.backend_id])
-            for b in self._backends
-        }
-        self._memory_users = _MemoryUsers([m for m in self._managers.values() if m is not None])
+        self._managers: dict[BackendId, IMemoryManager] = {}
+        self._factories: dict[BackendId, IWorkloadFactory] = {}
+        for backend in self._backends:
+            self._make_factory(backend)
+        self._memory_users = _MemoryUsers(self._managers)
         self._state = [variable.initial for variable in self.graph.variables]
         self._latest: tuple[PlanKey, Plan] | None = None
-        self.prepare(self.default_shapes())
+        self._prepare_default()
+
+    def _make_factory(self, backend: IBackendInternal) -> None:
+        """Make a backend's memory manager and factory; one that fails gets no layers."""
+        backend_id = backend.backend_id
+        try:
+            manager = call_backend(backend_id, backend.create_memory_manager)
+            factory = call_backend(backend_id, backend.create_workload_factory, manager)
+            if not isinstance(factory, IWorkloadFactory):
+                raise BackendError(
+                    f"create_workload_factory returned {factory!r}", where=backend_id
+                )
+        except ArmpyError as error:
+            _log.warning("%s; its layers fall back", error, exc_info=True)
+            answer = Support.no(ReasonCode.DEVICE, str(error))
+            self._excluded |= {(layer.id, backend_id): answer for layer in self.graph.layers}
+            return
+        self._factories[backend_id] = factory
+        if manager is not None:
+            self._managers[backend_id] = manager
 
     def default_shapes(self) -> list[tuple[int, ...]] | None:
         """The shape of each input to prepare for; None if one is not known."""
@@ -98,16 +137,32 @@ class LoadedNetwork:
             shapes.append(shape)
         return shapes
 
-    def prepare(self, shapes: Sequence[tuple[int, ...]] | None) -> None:
+    def _prepare_default(self) -> None:
+        """Make the plan for the default shapes, if there are any that work.
+
+        Notes
+        -----
+        Where dimensions are open, a file's default (often all 1) can be too small for the
+        network's windows. That is for the caller's shapes to decide.
+        """
+        shapes = self.default_shapes()
+        if shapes is None:
+            return
+        try:
+            self.prepare(shapes)
+        except LayerValidationError as error:
+            if all(value.info.is_fully_shaped for value in self.graph.inputs):
+                raise
+            _log.info("not prepared for the default shapes %s: %s", shapes, error)
+
+    def prepare(self, shapes: Sequence[tuple[int, ...]]) -> None:
         """Make the plan for some input shapes now instead of at the first call.
 
         Parameters
         ----------
-        shapes : sequence of tuple of int, or None
-            One per input; with None only what needs no shapes is checked.
+        shapes : sequence of tuple of int
+            One per input.
         """
-        if shapes is None:
-            return
         key: PlanKey = tuple(shapes)
         self._latest = (key, self._plan(key))
 
@@ -118,8 +173,13 @@ class LoadedNetwork:
 
     @property
     def placement(self) -> Placement | None:
-        """The placement report of the latest plan; None before the first one."""
-        return None if self.optimized is None else self.optimized.placement
+        """The placement report of the latest plan; None before the first one.
+
+        Notes
+        -----
+        Where shapes depend on values, the layers behind them are in it after an execution.
+        """
+        return None if self._latest is None else self._latest[1].placement
 
     def run(
         self, inputs: Sequence[Array], outputs: Sequence[Array | None] | None = None
@@ -138,18 +198,25 @@ class LoadedNetwork:
         list of ndarray
             One per graph output.
         """
-        key: PlanKey = tuple(array.shape for array in inputs)
-        latest = self._latest
-        if latest is not None and latest[0] == key:
-            plan = latest[1]
-        else:
-            plan = self._plan(key)
-            self._latest = (key, plan)
+        plan = self._latest_plan(tuple(array.shape for array in inputs))
         with self._memory_users:
             if not self._state:
                 return plan.run(inputs, outputs)
             with self._run_lock:
                 return self._run_with_state(plan, inputs, outputs)
+
+    def output_infos(self, shapes: Sequence[tuple[int, ...]]) -> tuple[TensorInfo, ...]:
+        """Info of each output for some input shapes; what depends on values is not known."""
+        return self._latest_plan(tuple(shapes)).result_infos[: len(self.graph.outputs)]
+
+    def _latest_plan(self, key: PlanKey) -> Plan:
+        """The plan for some input shapes, without a lock where they are the latest ones."""
+        latest = self._latest
+        if latest is not None and latest[0] == key:
+            return latest[1]
+        plan = self._plan(key)
+        self._latest = (key, plan)
+        return plan
 
     def _run_with_state(
         self, plan: Plan, inputs: Sequence[Array], outputs: Sequence[Array | None] | None
@@ -191,7 +258,9 @@ class LoadedNetwork:
             plan = self._plans.get(key)
             if plan is None:
                 shapes = [value.info.known_shape for value in graph.inputs]
-                rest = specialize(graph, shapes, values, self._evaluator)
+                # The plan keeps the values, and the caller may be handed the same arrays.
+                kept = [None if value is None else value.copy() for value in values]
+                rest = specialize(graph, shapes, kept, self._evaluator)
                 plan = self._make_plan(rest)
             return self._keep(key, plan)
 
@@ -206,15 +275,28 @@ class LoadedNetwork:
         """Optimise and prepare; a backend that fails at a layer loses it to the next one."""
         while True:
             network = optimize_graph(graph, self._backends, self._options, self._excluded)
+            self._check_memory(network)
             try:
                 plan = StaticPlan(network, self._factories)
-            except PreparationError as failure:
-                self._exclude(network, failure)
+            except PreparationError as error:
+                for failure in error.failures:
+                    self._exclude(network, failure)
                 continue
             _log.info("%s", network.placement)
             return plan
 
-    def _exclude(self, network: OptimizedNetwork, failure: PreparationError) -> None:
+    def _check_memory(self, network: OptimizedNetwork) -> None:
+        """Check what one execution needs against the limit, before anything is allocated."""
+        results = sum(value.info.size_bytes for value in network.graph.results)
+        needed = network.placement.peak_bytes + results
+        if needed > self._memory_limit_bytes:
+            raise MemoryLimitError(
+                "one execution of the network needs too much memory",
+                expected=f"at most {self._memory_limit_bytes} bytes (memory_limit_bytes)",
+                actual=f"{needed} bytes",
+            )
+
+    def _exclude(self, network: OptimizedNetwork, failure: PreparationFailure) -> None:
         """Remember what a backend could not prepare.
 
         Raises
@@ -222,11 +304,11 @@ class LoadedNetwork:
         ArmpyError
             If the backend is the last one and raised it: there is nobody else to ask.
         """
-        cause = failure.__cause__
+        cause = failure.cause
         if failure.backend_id == self._backends[-1].backend_id and isinstance(cause, ArmpyError):
-            raise cause
-        _log.warning("%s; it moves to the next backend", failure, exc_info=failure)
-        answer = Support.no(ReasonCode.PREPARATION, f"preparation failed: {failure.__cause__}")
+            raise located(lambda: f"{failure.backend_id} / {failure.layer.where}", cause)
+        _log.warning("%s; it moves to the next backend", failure, exc_info=cause)
+        answer = Support.no(ReasonCode.PREPARATION, f"preparation failed: {cause}")
         for layer_id in network.origins.get(failure.layer.id, (failure.layer.id,)):
             self._excluded[layer_id, failure.backend_id] = answer
 
@@ -238,23 +320,30 @@ class LoadedNetwork:
 class _MemoryUsers:
     """Acquires backends' memory for the first of overlapping executions until the last ends."""
 
-    def __init__(self, managers: Sequence[IMemoryManager]) -> None:
+    def __init__(self, managers: Mapping[BackendId, IMemoryManager]) -> None:
         self._managers = managers
         self._users = 0
+        self._held = ExitStack()
         self._lock = threading.Lock()
 
     def __enter__(self) -> None:
         if self._managers:
             with self._lock:
                 if self._users == 0:
-                    for manager in self._managers:
-                        manager.acquire()
+                    self._acquire()
                 self._users += 1
+
+    def _acquire(self) -> None:
+        """Acquire all or, if one of them raises, none."""
+        with ExitStack() as stack:
+            for backend_id, manager in self._managers.items():
+                call_backend(backend_id, manager.acquire)
+                stack.callback(call_backend, backend_id, manager.release)
+            self._held = stack.pop_all()
 
     def __exit__(self, *exc_info: object) -> None:
         if self._managers:
             with self._lock:
                 self._users -= 1
                 if self._users == 0:
-                    for manager in self._managers:
-                        manager.release()
+                    self._held.close()

@@ -75,8 +75,14 @@ class Model:
         self.runtime = runtime or Runtime()
         self.quantize_inputs = quantize_inputs
         self.network_id = self.runtime.load_network(network)
-        self._loaded: LoadedNetwork = self.runtime.get_network(self.network_id)
-        self._closed = False
+        self._open: LoadedNetwork | None = self.runtime.get_network(self.network_id)
+
+    @property
+    def _loaded(self) -> LoadedNetwork:
+        """The loaded network; an error once the model is closed."""
+        if self._open is None:
+            raise InvalidArgumentError("the model is closed", fix="Load it again")
+        return self._open
 
     @property
     def inputs(self) -> tuple[TensorSpec, ...]:
@@ -153,18 +159,8 @@ class Model:
         InvalidArgumentError
             If names, types or shapes do not fit, or the model was closed.
         """
-        if self._closed:
-            raise InvalidArgumentError("the model is closed", fix="Load it again")
-        if not isinstance(inputs, Mapping):
-            raise InvalidArgumentError(
-                "the inputs are not given by name",
-                expected="a mapping of " + self._loaded.describe_shapes(),
-                actual=type(inputs).__name__,
-                fix="Call the model itself to give inputs in order",
-            )
-        return run_by_name(
-            self._loaded, inputs, outputs or {}, quantize_inputs=self.quantize_inputs
-        )
+        given = {} if outputs is None else outputs
+        return run_by_name(self._loaded, inputs, given, quantize_inputs=self.quantize_inputs)
 
     def resize(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """Prepare for other input shapes now instead of at the next call.
@@ -206,9 +202,9 @@ class Model:
         self._loaded.reset_state()
 
     def close(self) -> None:
-        """Unload the network; the model cannot be called any more."""
-        if not self._closed:
-            self._closed = True
+        """Unload the network and its memory; the model cannot be used any more."""
+        if self._open is not None:
+            self._open = None
             self.runtime.unload_network(self.network_id)
 
     def __enter__(self) -> Model:

@@ -5,18 +5,24 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 import numpy as np
 
 from armpy.backend import IBackendContext, IBackendInternal
-from armpy.errors import BackendUnavailableError, InvalidArgumentError
+from armpy.errors import BackendError, BackendUnavailableError, InvalidArgumentError
 from armpy.graph import Graph
 from armpy.network import Network
 from armpy.ops.operation import Array
 from armpy.optimizer import Evaluator, OptimizerOptions
-from armpy.plugins import BackendRegistry, Candidate, preferred_backends
-from armpy.runtime.loaded_network import DEFAULT_PLAN_CACHE_SIZE, LoadedNetwork
+from armpy.plugins import BackendRegistry, Candidate, CandidateStatus, preferred_backends
+from armpy.runtime.boundary import call_backend
+from armpy.runtime.loaded_network import (
+    DEFAULT_MEMORY_LIMIT_BYTES,
+    DEFAULT_PLAN_CACHE_SIZE,
+    LoadedNetwork,
+)
 from armpy.runtime.options import backend_preferences
 from armpy.runtime.tensors import as_input, check_output_array
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
@@ -41,6 +47,8 @@ class RuntimeOptions:
         products use as many as NumPy's library is set to (``OPENBLAS_NUM_THREADS``).
     plan_cache_size : int
         How many input shapes a loaded network stays prepared for.
+    memory_limit_bytes : int
+        Most working memory and results that one execution may need.
     backend_options : mapping of str to mapping
         Options by backend id, handed to the backend's context.
     registry : BackendRegistry, optional
@@ -51,6 +59,7 @@ class RuntimeOptions:
     on_fallback: str = "allow"
     num_threads: int | None = None
     plan_cache_size: int = DEFAULT_PLAN_CACHE_SIZE
+    memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES
     backend_options: Mapping[BackendId, Mapping[str, object]] = field(default_factory=dict)
     registry: BackendRegistry | None = None
 
@@ -118,6 +127,7 @@ class Runtime:
         self._registry = self.options.registry or BackendRegistry.discover()
         self._optimizer_options = OptimizerOptions(self.options.on_fallback)
         self._contexts: dict[BackendId, IBackendContext] = {}
+        self._left_out: dict[BackendId, str] = {}
         self._backends = self._usable_backends()
         self._evaluator = self._make_evaluator()
         self._networks: dict[int, LoadedNetwork] = {}
@@ -133,27 +143,51 @@ class Runtime:
             if self.options.num_threads is not None:
                 own.setdefault("num_threads", self.options.num_threads)
             try:
-                context = backend.create_backend_context(own)
-            except BackendUnavailableError as error:
+                context = self._make_context(backend, own)
+            except (BackendUnavailableError, BackendError) as error:
                 if named is not None:
                     raise
                 _log.warning("backend '%s' is left out: %s", backend.backend_id, error)
+                self._left_out[backend.backend_id] = str(error)
                 continue
             if context is not None:
                 self._contexts[backend.backend_id] = context
             usable.append(backend)
+        if not usable:
+            raise BackendUnavailableError(
+                "no backend can be used", actual="; ".join(self._left_out.values())
+            )
         return tuple(usable)
+
+    def _make_context(
+        self, backend: IBackendInternal, options: Mapping[str, object]
+    ) -> IBackendContext | None:
+        """Ask a backend for its context and check the answer."""
+        context = call_backend(backend.backend_id, backend.create_backend_context, options)
+        if context is not None and not isinstance(context, IBackendContext):
+            raise BackendError(
+                f"create_backend_context returned {context!r}", where=backend.backend_id
+            )
+        return context
 
     def _make_evaluator(self) -> Evaluator | None:
         """What folds constants: the reference backend, whatever the preferences are."""
-        if REFERENCE_BACKEND_ID not in self._registry.backend_ids:
+        try:
+            return Evaluator(self._registry.get(REFERENCE_BACKEND_ID))
+        except BackendUnavailableError as error:
+            _log.debug("constants are not folded: %s", error)
             return None
-        return Evaluator(self._registry.get(REFERENCE_BACKEND_ID))
 
     def get_device_spec(self) -> DeviceSpec:
         """The backends of this runtime and everything that was found."""
         ids = tuple(backend.backend_id for backend in self._backends)
-        return DeviceSpec(ids, self._registry.candidates)
+        candidates = [
+            replace(c, status=CandidateStatus.FAILED, reason=self._left_out[c.backend_id])
+            if c.status is CandidateStatus.REGISTERED and c.backend_id in self._left_out
+            else c
+            for c in self._registry.candidates
+        ]
+        return DeviceSpec(ids, tuple(candidates))
 
     def load_network(self, network: Network | Graph) -> int:
         """Prepare a network for execution.
@@ -167,24 +201,38 @@ class Runtime:
         ------
         BackendCapabilityError
             If no backend takes a layer.
+        MemoryLimitError
+            If an execution would need more memory than the options allow.
         """
+        graph = network.build() if isinstance(network, Network) else network
+        if not isinstance(graph, Graph):
+            raise InvalidArgumentError(
+                "this cannot be loaded",
+                expected="a Network or Graph",
+                actual=type(graph).__name__,
+                fix="Load files with armpy.load",
+            )
         with self._lock:
             network_id = self._next_id
             self._next_id += 1
-        for context in self._contexts.values():
-            context.before_load_network(network_id)
+        self._notify("before_load_network", network_id)
         loaded = LoadedNetwork(
-            network.build() if isinstance(network, Network) else network,
+            graph,
             self._backends,
             self._evaluator,
             self._optimizer_options,
             self.options.plan_cache_size,
+            self.options.memory_limit_bytes,
         )
+        self._notify("after_load_network", network_id)
         with self._lock:
             self._networks[network_id] = loaded
-        for context in self._contexts.values():
-            context.after_load_network(network_id)
         return network_id
+
+    def _notify(self, event: str, network_id: int) -> None:
+        """Tell every context that a network comes or goes."""
+        for backend_id, context in self._contexts.items():
+            call_backend(backend_id, getattr(context, event), network_id)
 
     def get_network(self, network_id: int) -> LoadedNetwork:
         """The loaded network of an id.
@@ -225,7 +273,7 @@ class Runtime:
         InvalidArgumentError
             If inputs or outputs do not fit the network.
         """
-        return run_by_name(self.get_network(network_id), inputs, outputs or {})
+        return run_by_name(self.get_network(network_id), inputs, {} if outputs is None else outputs)
 
     def unload_network(self, network_id: int) -> None:
         """Forget a network; executions under way come to their end.
@@ -235,13 +283,12 @@ class Runtime:
         InvalidArgumentError
             If no such network is loaded.
         """
-        self.get_network(network_id)
-        for context in self._contexts.values():
-            context.before_unload_network(network_id)
         with self._lock:
-            self._networks.pop(network_id, None)
-        for context in self._contexts.values():
-            context.after_unload_network(network_id)
+            self.get_network(network_id)
+            network = self._networks.pop(network_id)  # of two threads, one gets the error
+        self._notify("before_unload_network", network_id)
+        del network
+        self._notify("after_unload_network", network_id)
 
 
 def run_by_name(
@@ -258,6 +305,14 @@ def run_by_name(
     InvalidArgumentError
         If an input is missing, not known, or does not fit; if an output array does not fit.
     """
+    for what, named in (("inputs", inputs), ("outputs", outputs)):
+        if not isinstance(named, Mapping):
+            raise InvalidArgumentError(
+                f"the {what} are not given by name",
+                expected="a mapping of names to arrays",
+                actual=type(named).__name__,
+                fix="Call the model itself to give inputs in order",
+            )
     graph = network.graph
     wanted = graph.inputs
     if len(inputs) != len(wanted) or any(value.name not in inputs for value in wanted):
@@ -300,14 +355,16 @@ def _output_arrays(
             expected=", ".join(graph.output_names),
             actual=", ".join(map(repr, unknown)),
         )
-    network.prepare([array.shape for array in inputs])
-    shaped = network.optimized
-    infos = [value.info for value in (shaped.graph.outputs if shaped else graph.outputs)]
+    infos = network.output_infos([array.shape for array in inputs])
     given: list[Array | None] = []
     for name, info in zip(graph.output_names, infos, strict=True):
         array = outputs.get(name)
         given.append(None if array is None else check_output_array(name, info, array))
     written = [array for array in given if array is not None]
+    if any(np.may_share_memory(a, b) for a, b in combinations(written, 2)):
+        raise InvalidArgumentError(
+            "two of the output arrays overlap", actual=", ".join(map(repr, outputs))
+        )
     for index, array in enumerate(inputs):
         if any(np.may_share_memory(array, other) for other in written):
             inputs[index] = array.copy()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -20,7 +21,9 @@ from armpy.errors import ArmpyError, BackendError
 from armpy.graph import Layer, Value
 from armpy.ops import MemCopy
 from armpy.ops.operation import Array, located
-from armpy.optimizer import OptimizedNetwork
+from armpy.optimizer import OptimizedNetwork, Placement
+from armpy.runtime.boundary import call_backend
+from armpy.tensor import TensorInfo
 from armpy.types import BackendId
 
 MAX_IDLE_MEMORIES = 4
@@ -29,13 +32,24 @@ MAX_IDLE_MEMORIES = 4
 Execute: TypeAlias = Callable[[Sequence[ITensorHandle | None], Sequence[ITensorHandle]], None]
 
 
-class PreparationError(Exception):
-    """A backend could not prepare a layer; caught by whoever can move the layer elsewhere."""
+@dataclass(frozen=True, slots=True)
+class PreparationFailure:
+    """A layer that a backend could not prepare, and what it raised."""
 
-    def __init__(self, layer: Layer, backend_id: BackendId, cause: Exception) -> None:
-        super().__init__(f"{backend_id} could not prepare {layer.where}: {cause}")
-        self.layer = layer
-        self.backend_id = backend_id
+    layer: Layer
+    backend_id: BackendId
+    cause: Exception
+
+    def __str__(self) -> str:
+        return f"{self.backend_id} could not prepare {self.layer.where}: {self.cause}"
+
+
+class PreparationError(Exception):
+    """Backends could not prepare some layers; caught by whoever can move these elsewhere."""
+
+    def __init__(self, failures: Sequence[PreparationFailure]) -> None:
+        super().__init__("; ".join(map(str, failures)))
+        self.failures = failures
 
 
 class _CopyWorkload(IWorkload):
@@ -64,7 +78,7 @@ class StaticPlan:
     Raises
     ------
     PreparationError
-        If a backend fails to make a workload.
+        If backends fail to make workloads; it holds all of them, so that they move at once.
     """
 
     def __init__(
@@ -73,7 +87,15 @@ class StaticPlan:
         self.network = network
         self._factories = factories
         graph = network.graph
-        self._workloads = [self._prepare(layer) for layer in graph.layers]
+        self._workloads: list[IWorkload] = []
+        failures: list[PreparationFailure] = []
+        for layer in graph.layers:
+            try:
+                self._workloads.append(self._prepare(layer))
+            except Exception as error:  # noqa: BLE001 - plugin boundary: the layer moves on
+                failures.append(PreparationFailure(layer, network.backend_ids[layer.id], error))
+        if failures:
+            raise PreparationError(failures)
         self._idle: deque[_WorkingMemory] = deque(maxlen=MAX_IDLE_MEMORIES)
         made = {value for layer in graph.layers for value in layer.outputs}
         self._writes_directly: list[bool] = []
@@ -93,13 +115,20 @@ class StaticPlan:
             layer.output_infos,
             tuple(None if value is None else value.data for value in layer.inputs),
         )
-        try:
-            workload = self._factories[backend_id].create_workload(layer.operation, info)
-            if not isinstance(workload, IWorkload):
-                raise BackendError(f"create_workload returned {workload!r}")
-        except Exception as error:  # plugin boundary: the layer moves to another backend
-            raise PreparationError(layer, backend_id, error) from error
+        workload = self._factories[backend_id].create_workload(layer.operation, info)
+        if not isinstance(workload, IWorkload):
+            raise BackendError(f"create_workload returned {workload!r}")
         return workload
+
+    @property
+    def placement(self) -> Placement:
+        """Which layer runs where and why."""
+        return self.network.placement
+
+    @property
+    def result_infos(self) -> tuple[TensorInfo, ...]:
+        """Info of each result."""
+        return tuple(value.info for value in self.network.graph.results)
 
     def run(
         self, sources: Sequence[Array], results: Sequence[Array | None] | None = None
@@ -124,7 +153,10 @@ class StaticPlan:
         BackendError
             If a backend fails; its own ArmpyErrors are raised as they are.
         """
-        memory = self._idle.pop() if self._idle else self._new_memory()
+        try:
+            memory = self._idle.pop()
+        except IndexError:  # asking first whether one is left would race with other threads
+            memory = self._new_memory()
         arrays = memory.bind(sources, results)
         execute: Execute
         step = 0
@@ -182,7 +214,8 @@ class _WorkingMemory:
         arenas = {name: _aligned(size) for name, size in network.memory.arena_bytes.items()}
         for value, (name, offset) in network.memory.offsets.items():
             memory = arenas[name][offset : offset + value.info.size_bytes]
-            handles[value] = factories[name].create_tensor_handle(value.info, memory)
+            create = factories[name].create_tensor_handle
+            handles[value] = call_backend(name, create, value.info, memory)
         self._sources = [HostTensorHandle(value.info, _NOTHING) for value in graph.sources]
         handles.update(zip(graph.sources, self._sources, strict=True))
         self._results: list[HostTensorHandle] = []
@@ -227,12 +260,9 @@ _NOTHING: Array = np.empty(0, np.uint8)
 
 def _handle_of(value: Value, handles: dict[Value, ITensorHandle]) -> ITensorHandle:
     """The handle of a value; constants get theirs when first read."""
-    handle = handles.get(value)
-    if handle is None:
-        if value.data is None:
-            raise BackendError(f"{value!r} has no memory")
-        handle = handles[value] = HostTensorHandle(value.info, value.data)
-    return handle
+    if value not in handles and value.data is not None:
+        handles[value] = HostTensorHandle(value.info, value.data)
+    return handles[value]
 
 
 def _aligned(size_bytes: int) -> Array:

@@ -9,8 +9,10 @@ from typing import TypeAlias
 from armpy.errors import UnimplementedError
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
-from armpy.optimizer import OptimizedNetwork
+from armpy.optimizer import OptimizedNetwork, Placement
 from armpy.runtime.static_plan import StaticPlan
+from armpy.runtime.tensors import check_output_array
+from armpy.tensor import TensorInfo
 
 LARGEST_KEY_ELEMENTS = 4096
 """An operand that decides on shapes is part of the plan's key; larger ones are refused."""
@@ -27,14 +29,20 @@ class Split:
         whole graph that it makes, and the values that `rest` reads.
     rest : Graph
         The other layers. Its sources are results or sources of the head.
+    head_results, rest_results : tuple of Value
+        What each output of `head` and of `rest` is in the whole graph.
     rest_sources : tuple of Value
-        What each input of `rest` is in the head.
+        What each input of `rest` is in the whole graph.
     decisive : tuple of bool
         Per input of `rest`, whether its elements decide on shapes.
+    results : tuple of Value
+        Those of the whole graph.
     """
 
     head: Graph
     rest: Graph
+    head_results: tuple[Value, ...]
+    rest_results: tuple[Value, ...]
     rest_sources: tuple[Value, ...]
     decisive: tuple[bool, ...]
     results: tuple[Value, ...]
@@ -76,23 +84,31 @@ def split_at_unknown(graph: Graph) -> Split:
     made = {value for layer in rest for value in layer.outputs}
     head_results = dict.fromkeys([v for v in graph.results if v not in made] + crossing)
     rest_results = dict.fromkeys(v for v in graph.results if v in made)
-    head_graph = replace(
-        graph,
-        outputs=tuple(head_results),
-        output_names=tuple(str(value.id) for value in head_results),
-        layers=tuple(head),
-        inputs=graph.sources,
-        default_shapes=(None,) * len(graph.sources),
-        variables=(),
+    head_graph = _graph_of(graph.sources, head, list(head_results))
+    rest_graph = _graph_of(crossing, rest, list(rest_results))
+    return Split(
+        head_graph,
+        rest_graph,
+        tuple(head_results),
+        tuple(rest_results),
+        tuple(crossing),
+        decisive,
+        graph.results,
     )
-    rest_graph = Graph(
-        inputs=tuple(crossing),
-        outputs=tuple(rest_results),
-        output_names=tuple(str(value.id) for value in rest_results),
-        layers=tuple(rest),
-        default_shapes=(None,) * len(crossing),
+
+
+def _graph_of(inputs: Sequence[Value], layers: Sequence[Layer], outputs: Sequence[Value]) -> Graph:
+    """A part of a graph as a graph of its own, its inputs named apart by their ids."""
+    fresh = {value: replace(value, name=f"{value.name}#{value.id}") for value in inputs}
+    return Graph(
+        tuple(fresh.values()),
+        tuple(fresh.get(value, value) for value in outputs),
+        tuple(str(value.id) for value in outputs),
+        tuple(
+            replace(layer, inputs=tuple(v and fresh.get(v, v) for v in layer.inputs))
+            for layer in layers
+        ),
     )
-    return Split(head_graph, rest_graph, tuple(crossing), decisive, graph.results)
 
 
 def _is_shaped(layer: Layer) -> bool:
@@ -135,13 +151,25 @@ class StepwisePlan:
         self._split = split
         self._head = head
         self._rest_planner = rest_planner
-        # The rest is planned with the same concrete inputs again and again.
+        # Keys of the rest's plans begin with this, so that no other plan's are taken for them.
         self._identity = object()
+        self._rest_placement: Placement | None = None
 
     @property
     def network(self) -> OptimizedNetwork:
         """The head's optimised network."""
         return self._head.network
+
+    @property
+    def placement(self) -> Placement:
+        """The head's report, with that of the rest once it has run."""
+        head, rest = self._head.placement, self._rest_placement
+        return head if rest is None else head.followed_by(rest)
+
+    @property
+    def result_infos(self) -> tuple[TensorInfo, ...]:
+        """Info of each result; dimensions that depend on values are not known."""
+        return tuple(value.info for value in self._split.results)
 
     def run(
         self, sources: Sequence[Array], results: Sequence[Array | None] | None = None
@@ -149,12 +177,13 @@ class StepwisePlan:
         """Execute once; parameters and result as for `StaticPlan.run`."""
         split = self._split
         head_results = self._head.run(sources)
-        by_value: dict[Value, Array] = dict(zip(split.head.outputs, head_results, strict=True))
+        by_value: dict[Value, Array] = dict(zip(split.head_results, head_results, strict=True))
         arrays = [by_value[value] for value in split.rest_sources]
         values = [a if d else None for a, d in zip(arrays, split.decisive, strict=True)]
         key = (self._identity, *(self._key_part(v) for v in values))
         rest = self._rest_planner(key, split.rest, values)
-        by_value.update(zip(split.rest.outputs, rest.run(arrays), strict=True))
+        by_value.update(zip(split.rest_results, rest.run(arrays), strict=True))
+        self._rest_placement = rest.placement
         return self._hand_over(by_value, results)
 
     def _key_part(self, array: Array | None) -> object:
@@ -179,6 +208,7 @@ class StepwisePlan:
             array = value.data if value.data is not None else by_value[value]
             given = results[index] if results is not None else None
             if given is not None:
+                check_output_array(value.name, value.info.with_shape(array.shape), given)
                 given[...] = array
                 array = given
             elif id(array) in taken or value.data is not None:

@@ -6,8 +6,8 @@ import numpy as np
 
 from armpy.errors import InvalidArgumentError
 from armpy.network import check_shape_fits
-from armpy.ops.operation import Array
-from armpy.tensor import TensorInfo, format_shape
+from armpy.ops.operation import Array, located
+from armpy.tensor import TensorInfo, format_shape, shapes_agree
 
 
 def as_input(name: str, info: TensorInfo, given: object, *, quantize: bool = False) -> Array:
@@ -35,7 +35,7 @@ def as_input(name: str, info: TensorInfo, given: object, *, quantize: bool = Fal
         If type or shape do not fit.
     """
     dtype = info.data_type.dtype
-    array = given if isinstance(given, np.ndarray) else _as_array(name, info, given)
+    array = given if type(given) is np.ndarray else _as_array(name, info, given)
     if array.dtype != dtype:
         array = _converted(name, info, array, quantize)
     if array.shape != info.shape:
@@ -52,9 +52,10 @@ def _as_array(name: str, info: TensorInfo, given: object) -> Array:
         if isinstance(given, (int, float, list, tuple)) and not isinstance(given, bool):
             guess = np.asarray(given)
             wanted = info.data_type.dtype
-            return guess.astype(wanted) if _is_lossless(guess, wanted) else guess
+            with np.errstate(over="raise"):
+                return guess.astype(wanted) if _is_lossless(guess, wanted) else guess
         array = np.asarray(given)
-    except (ValueError, TypeError, OverflowError) as error:
+    except Exception as error:  # foreign objects raise what they like when they are converted
         raise InvalidArgumentError(
             f"the value cannot be made an array: {error}",
             where=f"input '{name}'",
@@ -78,7 +79,10 @@ def _converted(name: str, info: TensorInfo, array: Array, quantize: bool) -> Arr
     if array.dtype.newbyteorder("=") == dtype:
         return array.astype(dtype)
     if quantize and info.data_type.is_quantized and array.dtype.kind == "f":
-        return quantize_array(array, info)
+        try:
+            return quantize_array(array, info)
+        except InvalidArgumentError as error:
+            raise located(lambda: f"input '{name}'", error) from None
     fix = f"Convert it with array.astype('{dtype}')"
     if info.data_type.is_quantized and array.dtype.kind == "f":
         fix = "Pass quantize_inputs=True to have real numbers quantised, or quantise them yourself"
@@ -138,10 +142,11 @@ def check_output_array(name: str, info: TensorInfo, array: object) -> Array:
     InvalidArgumentError
         If it cannot take the output as it is.
     """
-    expected = f"a writable C-contiguous {info.data_type.dtype} array of shape {info.shape}"
+    shape = format_shape(info.shape)
+    expected = f"a writable C-contiguous {info.data_type.dtype} array of shape {shape}"
     if not isinstance(array, np.ndarray):
         problem = type(array).__name__
-    elif array.dtype != info.data_type.dtype or array.shape != info.shape:
+    elif array.dtype != info.data_type.dtype or not shapes_agree(info.shape, array.shape):
         problem = f"{array.dtype}{format_shape(array.shape)}"
     elif not array.flags.writeable:
         problem = "a read-only array"
