@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from armpy.errors import ArmpyError, BackendCapabilityError, BackendUnavailableError, ParserError
 from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy.runtime.loaded_network import DEFAULT_MEMORY_LIMIT_BYTES
 
-DEFAULT_MEMORY_LIMIT_BYTES = 4 << 30
-"""Largest sum of the sizes of a model's tensors."""
+if TYPE_CHECKING:
+    from armpy.frontends.tflite.source import ModelSource
 
 
 def load(
-    path: str | os.PathLike[str],
+    source: ModelSource,
     *,
     backends: Sequence[str] | None = None,
     num_threads: int | None = None,
@@ -28,9 +28,9 @@ def load(
 
     Parameters
     ----------
-    path : str or os.PathLike
-        A ``.tflite`` file. It is mapped, not read, and must stay as it is while the model
-        is in use.
+    source : path or bytes-like
+        A ``.tflite`` file, or its contents. A file is mapped, not read, and must stay as it
+        is while the model is in use.
     backends : sequence of str, optional
         Ids in order of preference; every installed backend if left out.
     num_threads : int, optional
@@ -43,7 +43,7 @@ def load(
         Load this signature, with its names for inputs and outputs, instead of the main
         subgraph.
     memory_limit_bytes : int
-        Refuse a model whose tensors are larger together.
+        Refuse a model whose tensors are larger together, or whose execution needs more.
     runtime : Runtime, optional
         Use this one; then `backends`, `num_threads` and `on_fallback` are its own.
 
@@ -65,9 +65,14 @@ def load(
     """
     from armpy.frontends.tflite import parse_tflite
 
-    network = parse_tflite(path, signature=signature, memory_limit_bytes=memory_limit_bytes)
+    network = parse_tflite(source, signature=signature, memory_limit_bytes=memory_limit_bytes)
     runtime = runtime or Runtime(
-        RuntimeOptions(backends=backends, num_threads=num_threads, on_fallback=on_fallback)
+        RuntimeOptions(
+            backends=backends,
+            num_threads=num_threads,
+            on_fallback=on_fallback,
+            memory_limit_bytes=memory_limit_bytes,
+        )
     )
     try:
         return Model(network, runtime, quantize_inputs=quantize_inputs)
@@ -75,6 +80,4 @@ def load(
         raise
     except ArmpyError as error:
         # The file was sound in itself; its default shapes or constants do not go together.
-        raise ParserError(
-            f"the model cannot be prepared: {error}", where=Path(path).name
-        ) from error
+        raise ParserError(f"the model cannot be prepared: {error}", where=network.name) from error

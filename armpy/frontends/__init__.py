@@ -1,0 +1,1 @@
+"""Front-ends: each turns something foreign into a `armpy.network.Network`."""

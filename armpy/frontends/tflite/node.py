@@ -1,0 +1,164 @@
+"""One operator of a file, as the functions that convert operators see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from armpy.errors import ParserError
+from armpy.frontends.tflite.reader import Table, enumerators
+from armpy.graph import Value
+from armpy.network import Network
+from armpy.ops.activations import FusedActivation
+from armpy.ops.operation import Operation
+from armpy.tensor import TensorInfo
+
+_FUSED_ACTIVATIONS = {
+    0: FusedActivation.NONE,
+    1: FusedActivation.RELU,
+    2: FusedActivation.RELU1,
+    3: FusedActivation.RELU6,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One operator with its tensors in place.
+
+    Parameters
+    ----------
+    network : Network
+        The network under construction.
+    operator : str
+        Name in the schema's BuiltinOperator.
+    name : str
+        Of the layers that it becomes.
+    inputs : sequence of (Value or None)
+        None for an optional tensor that is left out.
+    outputs : sequence of TensorInfo
+        Types and quantisations; shapes are inferred.
+    intermediates : sequence of TensorInfo
+        Tensors that exist only for their quantisation.
+    output_names : sequence of str
+    table : Table
+        The operator in the file.
+    updates : dict of int to Value
+        What `update_variable` has been told.
+    """
+
+    network: Network
+    operator: str
+    name: str
+    inputs: Sequence[Value | None]
+    outputs: Sequence[TensorInfo]
+    intermediates: Sequence[TensorInfo]
+    output_names: Sequence[str]
+    table: Table
+    updates: dict[int, Value] = field(default_factory=dict)
+
+    def input(self, index: int) -> Value | None:
+        """An input; None if it is left out, or behind the end of the list."""
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    def options(self, name: str) -> Table:
+        """The operator's options; those that the file leaves out have their defaults.
+
+        Parameters
+        ----------
+        name : str
+            Name of the table in the schema: ``Conv2DOptions``.
+
+        Raises
+        ------
+        ParserError
+            If the file has the options of another operator.
+        """
+        return self.table.union("BuiltinOptions", name)
+
+    def expect_outputs(self, count: int) -> None:
+        """Check the number of outputs.
+
+        Raises
+        ------
+        ParserError
+            If the file has more or fewer.
+        """
+        if len(self.outputs) != count:
+            raise self.error(
+                "the number of outputs is wrong",
+                expected=str(count),
+                actual=str(len(self.outputs)),
+            )
+
+    def layer(self, operation: Operation, *inputs: Value | None) -> Sequence[Value]:
+        """Add the layer that the operator's outputs are the outputs of."""
+        self.expect_outputs(operation.num_outputs)
+        layer = self.network.add_layer(
+            operation,
+            inputs,
+            name=self.name,
+            outputs=self.outputs,
+            output_names=self.output_names,
+        )
+        return layer.outputs
+
+    def update_variable(self, index: int, value: Value) -> None:
+        """Say what the variable tensor that is input number `index` holds from now on."""
+        self.updates[index] = value
+
+    def error(self, failed: str, *, expected: str = "", actual: str = "") -> ParserError:
+        """An error about this operator."""
+        return self.table.error(failed, expected=expected, actual=actual)
+
+
+Converter: TypeAlias = Callable[[Node], Sequence[Value]]
+"""Adds the layers of one operator and returns its outputs."""
+
+ConverterTable: TypeAlias = Mapping[str, Converter]
+"""Converters by the operators' names in the schema's BuiltinOperator."""
+
+
+def direct(operation: Operation | Callable[[Node], Operation]) -> Converter:
+    """Converter of an operator that is one operation with the same operands in the same order.
+
+    Parameters
+    ----------
+    operation : Operation or function
+        The operation, or what makes it from the operator's options.
+    """
+
+    def convert(node: Node) -> Sequence[Value]:
+        chosen = operation if isinstance(operation, Operation) else operation(node)
+        return node.layer(chosen, *node.inputs)
+
+    return convert
+
+
+def fused_activation(options: Table) -> FusedActivation:
+    """The activation that an operator's options name.
+
+    Raises
+    ------
+    ParserError
+        If armpy does not fuse it.
+    """
+    return options.choice("FusedActivationFunction", _FUSED_ACTIVATIONS, "ActivationFunctionType")
+
+
+def require_no_activation(options: Table) -> None:
+    """Refuse an activation of an operator that TFLite computes none for.
+
+    Raises
+    ------
+    ParserError
+        If the options name one.
+    """
+    activation = options.integer("FusedActivationFunction")
+    if activation:
+        names = enumerators("ActivationFunctionType")
+        raise options.error(
+            "the operator cannot have a fused activation",
+            expected="NONE",
+            actual=names.get(activation, str(activation)),
+        )

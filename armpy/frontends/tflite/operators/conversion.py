@@ -1,0 +1,12 @@
+"""Operators that convert elements to another type or quantisation."""
+
+from __future__ import annotations
+
+from armpy.frontends.tflite.node import ConverterTable, direct
+from armpy.ops import Cast, Dequantize, Quantize
+
+CONVERTERS: ConverterTable = {
+    "CAST": direct(Cast()),
+    "DEQUANTIZE": direct(Dequantize()),
+    "QUANTIZE": direct(Quantize()),
+}

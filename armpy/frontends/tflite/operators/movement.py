@@ -1,0 +1,104 @@
+"""Operators that move elements: pads, permutations, joins, blocks, resizing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armpy.frontends.tflite.node import (
+    Converter,
+    ConverterTable,
+    Node,
+    direct,
+    require_no_activation,
+)
+from armpy.graph import Value
+from armpy.ops import (
+    BatchToSpaceNd,
+    BroadcastTo,
+    Concat,
+    DepthToSpace,
+    Pad,
+    PaddingMode,
+    Resize,
+    ResizeMethod,
+    ReverseV2,
+    SpaceToBatchNd,
+    SpaceToDepth,
+    Stack,
+    Tile,
+    Transpose,
+)
+
+_MIRROR_MODES = {0: PaddingMode.REFLECT, 1: PaddingMode.SYMMETRIC}
+
+
+def _pad(node: Node) -> Sequence[Value]:
+    return node.layer(Pad(), node.input(0), None, node.input(1))
+
+
+def _pad_with_value(node: Node) -> Sequence[Value]:
+    return node.layer(Pad(), node.input(0), node.input(2), node.input(1))
+
+
+def _mirror_pad(node: Node) -> Sequence[Value]:
+    mode = node.options("MirrorPadOptions").choice("Mode", _MIRROR_MODES, "MirrorPadMode")
+    return node.layer(Pad(padding_mode=mode), node.input(0), None, node.input(1))
+
+
+def _concatenation(node: Node) -> Concat:
+    options = node.options("ConcatenationOptions")
+    require_no_activation(options)
+    return Concat(options.integer("Axis"))
+
+
+def _pack(node: Node) -> Stack:
+    options = node.options("PackOptions")
+    count = options.integer("ValuesCount")
+    if count != len(node.inputs):
+        raise node.error(
+            "the number of inputs is wrong", expected=str(count), actual=str(len(node.inputs))
+        )
+    return Stack(options.integer("Axis"))
+
+
+def _depth_to_space(node: Node) -> DepthToSpace:
+    return DepthToSpace(node.options("DepthToSpaceOptions").integer("BlockSize"))
+
+
+def _space_to_depth(node: Node) -> SpaceToDepth:
+    return SpaceToDepth(node.options("SpaceToDepthOptions").integer("BlockSize"))
+
+
+def _resize(method: ResizeMethod, options_name: str) -> Converter:
+    """Converter of a resizing operator."""
+
+    def make(node: Node) -> Resize:
+        options = node.options(options_name)
+        return Resize(
+            method=method,
+            align_corners=options.flag("AlignCorners"),
+            half_pixel_centers=options.flag("HalfPixelCenters"),
+        )
+
+    return direct(make)
+
+
+CONVERTERS: ConverterTable = {
+    "BATCH_TO_SPACE_ND": direct(BatchToSpaceNd()),
+    "BROADCAST_TO": direct(BroadcastTo()),
+    "CONCATENATION": direct(_concatenation),
+    "DEPTH_TO_SPACE": direct(_depth_to_space),
+    "MIRROR_PAD": _mirror_pad,
+    "PACK": direct(_pack),
+    "PAD": _pad,
+    "PADV2": _pad_with_value,
+    "RESIZE_BILINEAR": _resize(ResizeMethod.BILINEAR, "ResizeBilinearOptions"),
+    "RESIZE_NEAREST_NEIGHBOR": _resize(
+        ResizeMethod.NEAREST_NEIGHBOR, "ResizeNearestNeighborOptions"
+    ),
+    "REVERSE_V2": direct(ReverseV2()),
+    "SPACE_TO_BATCH_ND": direct(SpaceToBatchNd()),
+    "SPACE_TO_DEPTH": direct(_space_to_depth),
+    "TILE": direct(Tile()),
+    "TRANSPOSE": direct(Transpose()),
+}

@@ -1,0 +1,54 @@
+"""Operators that take parts of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armpy.frontends.tflite.node import ConverterTable, Node, direct
+from armpy.graph import Value
+from armpy.ops import Gather, GatherNd, Slice, Splitter, StridedSlice, Unstack
+
+
+def _gather(node: Node) -> Gather:
+    options = node.options("GatherOptions")
+    return Gather(options.integer("Axis"), options.integer("BatchDims"))
+
+
+def _strided_slice(node: Node) -> StridedSlice:
+    options = node.options("StridedSliceOptions")
+    return StridedSlice(
+        begin_mask=options.integer("BeginMask"),
+        end_mask=options.integer("EndMask"),
+        shrink_axis_mask=options.integer("ShrinkAxisMask"),
+        ellipsis_mask=options.integer("EllipsisMask"),
+        new_axis_mask=options.integer("NewAxisMask"),
+        end_is_offset=options.flag("Offset"),
+    )
+
+
+def _split(node: Node) -> Sequence[Value]:
+    node.expect_outputs(node.options("SplitOptions").integer("NumSplits"))
+    operation = Splitter(num_splits=len(node.outputs))
+    return node.layer(operation, node.input(1), None, node.input(0))
+
+
+def _split_v(node: Node) -> Sequence[Value]:
+    node.expect_outputs(node.options("SplitVOptions").integer("NumSplits"))
+    return node.layer(Splitter(num_splits=len(node.outputs)), *node.inputs)
+
+
+def _unpack(node: Node) -> Unstack:
+    options = node.options("UnpackOptions")
+    node.expect_outputs(options.integer("Num"))
+    return Unstack(len(node.outputs), options.integer("Axis"))
+
+
+CONVERTERS: ConverterTable = {
+    "GATHER": direct(_gather),
+    "GATHER_ND": direct(GatherNd()),
+    "SLICE": direct(Slice()),
+    "SPLIT": _split,
+    "SPLIT_V": _split_v,
+    "STRIDED_SLICE": direct(_strided_slice),
+    "UNPACK": direct(_unpack),
+}

@@ -1,0 +1,79 @@
+"""Operators that work on windows of images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armpy.frontends.tflite.node import Converter, ConverterTable, Node, direct, fused_activation
+from armpy.frontends.tflite.reader import Table
+from armpy.graph import Value
+from armpy.ops import (
+    Convolution2d,
+    DepthwiseConvolution2d,
+    Pooling2d,
+    PoolingAlgorithm,
+    TransposeConvolution2d,
+)
+from armpy.ops.shapes import Padding
+
+_PADDINGS = {0: Padding.SAME, 1: Padding.VALID}
+
+
+def _padding(options: Table) -> Padding:
+    """The padding that the options name."""
+    return options.choice("Padding", _PADDINGS, "Padding")
+
+
+def _stride(options: Table) -> tuple[int, int]:
+    """Vertical and horizontal stride."""
+    return options.integer("StrideH"), options.integer("StrideW")
+
+
+def _dilation(options: Table) -> tuple[int, int]:
+    """Vertical and horizontal dilation."""
+    return options.integer("DilationHFactor"), options.integer("DilationWFactor")
+
+
+def _convolution(node: Node) -> Convolution2d:
+    options = node.options("Conv2DOptions")
+    return Convolution2d(
+        _stride(options), _dilation(options), _padding(options), fused_activation(options)
+    )
+
+
+def _depthwise_convolution(node: Node) -> DepthwiseConvolution2d:
+    """Follow the weights' shape; TFLite does not look at ``depth_multiplier`` either."""
+    options = node.options("DepthwiseConv2DOptions")
+    return DepthwiseConvolution2d(
+        _stride(options), _dilation(options), _padding(options), fused_activation(options)
+    )
+
+
+def _transpose_convolution(node: Node) -> Sequence[Value]:
+    options = node.options("TransposeConvOptions")
+    operation = TransposeConvolution2d(
+        _stride(options), _padding(options), fused_activation(options)
+    )
+    return node.layer(operation, node.input(2), node.input(1), node.input(3), node.input(0))
+
+
+def _pooling(algorithm: PoolingAlgorithm) -> Converter:
+    """Converter of a pooling operator."""
+
+    def make(node: Node) -> Pooling2d:
+        options = node.options("Pool2DOptions")
+        size = options.integer("FilterHeight"), options.integer("FilterWidth")
+        activation = fused_activation(options)
+        return Pooling2d(algorithm, size, _stride(options), _padding(options), activation)
+
+    return direct(make)
+
+
+CONVERTERS: ConverterTable = {
+    "AVERAGE_POOL_2D": _pooling(PoolingAlgorithm.AVERAGE),
+    "CONV_2D": direct(_convolution),
+    "DEPTHWISE_CONV_2D": direct(_depthwise_convolution),
+    "L2_POOL_2D": _pooling(PoolingAlgorithm.L2),
+    "MAX_POOL_2D": _pooling(PoolingAlgorithm.MAX),
+    "TRANSPOSE_CONV": _transpose_convolution,
+}

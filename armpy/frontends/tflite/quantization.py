@@ -1,0 +1,136 @@
+"""What a .tflite tensor's elements are: its type together with its quantisation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armpy.errors import InvalidArgumentError
+from armpy.frontends.tflite.reader import Table, enumerators
+from armpy.tensor import Quantization
+from armpy.types import DataType
+
+_PLAIN_TYPES = {
+    "FLOAT32": DataType.FLOAT32,
+    "FLOAT16": DataType.FLOAT16,
+    "FLOAT64": DataType.FLOAT64,
+    "BFLOAT16": DataType.BFLOAT16,
+    "BOOL": DataType.BOOLEAN,
+    "INT8": DataType.SIGNED8,
+    "INT16": DataType.SIGNED16,
+    "INT32": DataType.SIGNED32,
+    "INT64": DataType.SIGNED64,
+    "UINT8": DataType.UNSIGNED8,
+    "UINT16": DataType.UNSIGNED16,
+    "UINT32": DataType.UNSIGNED32,
+    "UINT64": DataType.UNSIGNED64,
+    "INT4": DataType.SIGNED8,
+}
+
+_QUANTIZED_TYPES = {
+    "INT4": DataType.QASYMM_S8,
+    "INT8": DataType.QASYMM_S8,
+    "UINT8": DataType.QASYMM_U8,
+    "INT16": DataType.QSYMM_S16,
+}
+
+_KEEP_SCALE = (DataType.SIGNED32, DataType.SIGNED64)
+"""Plain types whose scale is kept, because a bias has one."""
+
+
+def read_type(tensor: Table) -> str:
+    """Name of a tensor's type in the schema.
+
+    Raises
+    ------
+    ParserError
+        If armpy has no such type.
+    """
+    number = tensor.integer("Type")
+    name = enumerators("TensorType").get(number, str(number))
+    if name not in _PLAIN_TYPES:
+        raise tensor.error("the tensor type is not supported", actual=name)
+    return name
+
+
+def read_element_type(
+    tensor: Table, type_name: str, shape: tuple[int, ...] | None
+) -> tuple[DataType, Quantization | None]:
+    """Data type and quantisation that a tensor's type and quantisation table stand for.
+
+    Parameters
+    ----------
+    tensor : Table
+    type_name : str
+        As `read_type` gives it.
+    shape : tuple of int, or None
+        As in the file; None if its rank is not known.
+
+    Raises
+    ------
+    ParserError
+        If the scales or zero points are unusable or do not go with the type and shape.
+    """
+    plain = _PLAIN_TYPES[type_name]
+    table = tensor.table("Quantization")
+    if table is None or not (type_name in _QUANTIZED_TYPES or plain in _KEEP_SCALE):
+        return plain, None
+    scales: list[float] = table.numbers("Scale")
+    if not scales:
+        return plain, None
+    zero_points: list[int] = table.numbers("ZeroPoint")
+    if table.integer("DetailsType") != 0:
+        raise tensor.error("custom quantisation is not supported")
+    quantized = _QUANTIZED_TYPES.get(type_name, plain)
+    axis = None
+    if len(scales) > 1:
+        axis = _checked_axis(tensor, table.integer("QuantizedDimension"), scales, shape)
+        quantized = _per_axis_type(tensor, quantized)
+    _check_zero_points(tensor, zero_points, quantized, axis)
+    try:
+        return quantized, Quantization(tuple(scales), tuple(zero_points), axis)
+    except InvalidArgumentError as error:
+        raise tensor.error(error.failed, expected=error.expected, actual=error.actual) from error
+
+
+def _check_zero_points(
+    tensor: Table, zero_points: Sequence[int], quantized: DataType, axis: int | None
+) -> None:
+    """Check that zero points are stored integers of the type, and 0 where they have to be."""
+    lowest, highest = quantized.integer_range if axis is None else (0, 0)
+    worst = next((point for point in zero_points if not lowest <= point <= highest), None)
+    if worst is not None:
+        raise tensor.error(
+            "a zero point is out of range",
+            expected=f"{lowest} to {highest}" if axis is None else "0, as scales run along an axis",
+            actual=str(worst),
+        )
+
+
+def _checked_axis(
+    tensor: Table, axis: int, scales: Sequence[float], shape: tuple[int, ...] | None
+) -> int:
+    """The axis that several scales run along."""
+    if shape == (len(scales),):
+        return 0  # converters give a bias the axis of its weights
+    if shape is None or not 0 <= axis < len(shape):
+        raise tensor.error(
+            "the scales run along an axis that does not exist",
+            expected=f"an axis of {'an unknown shape' if shape is None else shape}",
+            actual=str(axis),
+        )
+    if shape[axis] != len(scales):
+        raise tensor.error(
+            "the number of scales is wrong",
+            expected=f"{shape[axis]}, the size of axis {axis}",
+            actual=str(len(scales)),
+        )
+    return axis
+
+
+def _per_axis_type(tensor: Table, quantized: DataType) -> DataType:
+    """The symmetric type of a per-axis quantised tensor."""
+    if quantized is DataType.QASYMM_S8:
+        return DataType.QSYMM_S8
+    if quantized is DataType.QASYMM_U8:
+        raise tensor.error("UINT8 is not supported with several scales")
+    return quantized

@@ -1,0 +1,237 @@
+"""The tensors of a subgraph, each read once and checked when it is first asked for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.errors import InvalidArgumentError
+from armpy.frontends.tflite.quantization import read_element_type, read_type
+from armpy.frontends.tflite.reader import Table, Tables
+from armpy.ops.operation import Array
+from armpy.tensor import MAX_RANK, Quantization, TensorInfo, format_shape, merge_shapes
+from armpy.types import DataType
+
+_FIRST_EXTERNAL_OFFSET = 2  # 0 and 1 say that the data is inside the flatbuffer
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """What a file says of one tensor.
+
+    Parameters
+    ----------
+    name : str
+        Empty if the file has none.
+    shape : tuple of int, or None
+        As the file was written for; None if the rank is not known.
+    data_type : DataType
+    quantization : Quantization, optional
+    is_variable : bool
+    table : Table
+        For messages and for what is read later.
+    is_packed : bool
+        Whether two elements share a byte.
+    """
+
+    name: str
+    shape: tuple[int, ...] | None
+    data_type: DataType
+    quantization: Quantization | None
+    is_variable: bool
+    table: Table
+    is_packed: bool
+
+    def input_info(self) -> TensorInfo:
+        """Type, quantisation, and the shape with None for dimensions that callers may choose.
+
+        Raises
+        ------
+        ParserError
+            If the file's two shapes of the tensor, with and without such dimensions, differ.
+        """
+        table, shape = self.table, self.shape
+        signature = _checked_shape(table, table.numbers("ShapeSignature"), lowest=-1)
+        if not signature:
+            return TensorInfo(shape, self.data_type, self.quantization)
+        open_shape = tuple(None if dim < 0 else dim for dim in signature)
+        try:
+            merge_shapes(open_shape, shape)
+        except InvalidArgumentError as error:
+            raise table.error(
+                "shape and shape signature differ",
+                expected=format_shape(shape),
+                actual=format_shape(open_shape),
+            ) from error
+        return TensorInfo(open_shape, self.data_type, self.quantization)
+
+    @property
+    def inferred_info(self) -> TensorInfo:
+        """Type and quantisation without the shape, which operators say better."""
+        return TensorInfo(None, self.data_type, self.quantization)
+
+    @property
+    def known_shape(self) -> tuple[int, ...]:
+        """The shape; that of a scalar if the file has none."""
+        return self.shape or ()
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the tensor's elements in the file."""
+        count = math.prod(self.known_shape)
+        return (count + 1) // 2 if self.is_packed else count * self.data_type.size_bytes
+
+
+class Tensors:
+    """The tensors of one subgraph by index.
+
+    Parameters
+    ----------
+    tensors, buffers : Tables
+    memory_limit_bytes : int
+        How much one tensor may take up.
+    """
+
+    def __init__(self, tensors: Tables, buffers: Tables, memory_limit_bytes: int) -> None:
+        self._tables = tensors
+        self._buffers = buffers
+        self._memory_limit_bytes = memory_limit_bytes
+        self._read: dict[int, Tensor] = {}
+
+    def __getitem__(self, index: int) -> Tensor:
+        tensor = self._read.get(index)
+        if tensor is None:
+            tensor = self._read[index] = _read_tensor(self._tables[index], index)
+            self.check_size(tensor.table, tensor.inferred_info.with_shape(tensor.shape))
+        return tensor
+
+    def check_size(self, table: Table, info: TensorInfo) -> None:
+        """Check a tensor's size, as far as it is known, against the memory limit.
+
+        Raises
+        ------
+        ParserError
+            If it is above the limit. Dimensions of 0 do not count: NumPy refuses shapes whose
+            other dimensions are too large.
+        """
+        extent = math.prod(dim or 1 for dim in info.shape or ())
+        if extent * info.data_type.size_bytes > self._memory_limit_bytes:
+            raise table.error(
+                "a tensor is larger than the memory limit",
+                expected=f"at most {self._memory_limit_bytes} bytes",
+                actual=str(info),
+            )
+
+    def constant(self, tensor: Tensor) -> Array | None:
+        """The elements of a constant.
+
+        Returns
+        -------
+        ndarray, or None
+            A read-only view of the file where its alignment allows that. None if the file
+            holds no elements for the tensor.
+
+        Raises
+        ------
+        ParserError
+            If the file holds another number of bytes than the shape says, or in a form that
+            is not supported.
+        """
+        table = tensor.table
+        stored = self._stored_bytes(table)
+        if not stored.size and tensor.size_bytes:
+            return None
+        if table.table("Sparsity") is not None:
+            raise table.error("sparse tensors are not supported")
+        if stored.size != tensor.size_bytes:
+            raise table.error(
+                "the constant has the wrong size",
+                expected=f"{tensor.size_bytes} bytes for {format_shape(tensor.shape)}",
+                actual=str(stored.size),
+            )
+        return _as_elements(tensor, stored)
+
+    def _stored_bytes(self, table: Table) -> npt.NDArray[np.uint8]:
+        """The bytes of a tensor's buffer."""
+        buffer = self._buffers[table.integer("Buffer")]
+        stored = buffer.vector("Data")
+        if not stored.size and buffer.integer("Offset") >= _FIRST_EXTERNAL_OFFSET:
+            raise table.error("data behind the end of the flatbuffer is not supported")
+        return stored
+
+
+def _read_tensor(table: Table, index: int) -> Tensor:
+    """Read all that a file says of a tensor, but for its elements."""
+    name = table.text("Name")
+    if name:
+        table.where = f"tensor {index} '{name}'"
+    shape = _read_shape(table)
+    type_name = read_type(table)
+    data_type, quantization = read_element_type(table, type_name, shape)
+    return Tensor(
+        name,
+        shape,
+        data_type,
+        quantization,
+        table.flag("IsVariable"),
+        table,
+        type_name == "INT4",
+    )
+
+
+def _read_shape(table: Table) -> tuple[int, ...] | None:
+    """A tensor's shape; None if the file says that its rank is not known."""
+    dims: list[int] = table.numbers("Shape")
+    if not dims and table.leaves_out("Shape") and not table.flag("HasRank"):
+        return None
+    return _checked_shape(table, dims, lowest=0)
+
+
+def _checked_shape(table: Table, dims: list[int], lowest: int) -> tuple[int, ...]:
+    """Dimensions, neither too many nor too small."""
+    if len(dims) > MAX_RANK:
+        raise table.error(
+            "the rank is too high", expected=f"at most {MAX_RANK}", actual=str(len(dims))
+        )
+    if any(dim < lowest for dim in dims):
+        raise table.error("a dimension is negative", actual=str(tuple(dims)))
+    return tuple(dims)
+
+
+def _as_elements(tensor: Tensor, stored: npt.NDArray[np.uint8]) -> Array:
+    """Bytes of a constant as elements, without a copy where that is possible."""
+    if tensor.is_packed:
+        return _unpacked(tensor, stored)
+    little = tensor.data_type.dtype.newbyteorder("<")
+    if tensor.data_type is DataType.BOOLEAN:
+        _check_booleans(tensor, stored)
+    elements: npt.NDArray[Any] = stored.view(little).reshape(tensor.known_shape)  # Any: as Array
+    if elements.flags.aligned and elements.dtype.isnative:
+        return elements
+    tensor.table.charge(stored.size)
+    copied = elements.astype(tensor.data_type.dtype)
+    copied.flags.writeable = False
+    return copied
+
+
+def _unpacked(tensor: Tensor, stored: npt.NDArray[np.uint8]) -> Array:
+    """4-bit elements, of which a byte's lower half comes first, as int8."""
+    tensor.table.charge(4 * stored.size)
+    halves = np.empty((stored.size, 2), np.int8)
+    signed = stored.view(np.int8)
+    np.right_shift(np.left_shift(signed, 4), 4, out=halves[:, 0])
+    np.right_shift(signed, 4, out=halves[:, 1])
+    elements = halves.reshape(-1)[: math.prod(tensor.known_shape)].reshape(tensor.known_shape)
+    elements.flags.writeable = False
+    return elements
+
+
+def _check_booleans(tensor: Tensor, stored: npt.NDArray[np.uint8]) -> None:
+    """Check that no byte is anything but 0 or 1, which NumPy takes for granted."""
+    tensor.table.charge(stored.size)
+    if stored.size and int(stored.max()) > 1:
+        raise tensor.table.error("a BOOL constant has bytes other than 0 and 1")
