@@ -1,0 +1,150 @@
+"""Entry of the `armpy` command: what becomes of errors, interrupts and closed pipes."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TextIO
+
+from armpy.cli.settings import Settings
+from armpy.errors import ArmpyError, InvalidArgumentError
+
+LIBRARIES = ("click", "rich", "PIL")
+"""What the extra ``cli`` brings."""
+
+EXIT_FAILURE = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the `armpy` command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Without the program's name; those of the process if left out.
+
+    Returns
+    -------
+    int
+        Exit code: 0, 1 for a failure, 2 for a command line that cannot be followed, 130
+        after an interrupt.
+    """
+    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
+    if missing:
+        _complain(f"{', '.join(missing)} not found. Run: pip install 'armpy[cli]'")
+        return EXIT_USAGE
+    for stream in (sys.stdout, sys.stderr):
+        # A name that the terminal's encoding lacks must not stop the output.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    settings = Settings()
+    with _logging_to_stderr(settings):
+        try:
+            code = _run(list(sys.argv[1:] if arguments is None else arguments), settings)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except KeyboardInterrupt:
+            return EXIT_INTERRUPTED
+        except BrokenPipeError:
+            _forget(sys.stdout)
+            return EXIT_FAILURE
+        except Exception as error:  # noqa: BLE001  # the command's boundary: one line, no traceback
+            if settings.debug:
+                traceback.print_exc()
+            _complain(_describe(error, settings))
+            return EXIT_USAGE if isinstance(error, InvalidArgumentError) else EXIT_FAILURE
+    return code
+
+
+def _run(arguments: list[str], settings: Settings) -> int:
+    """Run the click application; errors of usage are told here."""
+    import click  # noqa: PLC0415  # must not be needed to say that it is missing
+
+    from armpy.cli.app import app  # noqa: PLC0415
+
+    try:
+        # app.main would print a line of its own after an interrupt.
+        with app.make_context("armpy", arguments, obj=settings) as context:
+            app.invoke(context)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.Abort:
+        return EXIT_INTERRUPTED
+    except click.ClickException as error:
+        _complain(error.format_message() + _where_to_read(error))
+        return error.exit_code
+    return 0
+
+
+def _where_to_read(error: Exception) -> str:
+    """A pointer to the help of the command that was used wrongly."""
+    context = getattr(error, "ctx", None)
+    return f" See {context.command_path} --help." if context is not None else ""
+
+
+def _describe(error: Exception, settings: Settings) -> str:
+    """What to say about an exception."""
+    if isinstance(error, ArmpyError | OSError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return f"out of memory. {error}".rstrip(". ") + "."
+    more = "" if settings.debug else " (--debug shows where)"
+    return f"{type(error).__name__}: {error}{more}"
+
+
+def _complain(text: str) -> None:
+    """Print one line about an error."""
+    if sys.stderr is not None:
+        print("armpy: error:", " ".join(text.split()), file=sys.stderr)
+
+
+def _forget(stream: TextIO) -> None:
+    """Let what is still to be written to a closed pipe go nowhere, also at exit."""
+    try:
+        number = stream.fileno()
+    except (OSError, ValueError):
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, number)
+    os.close(nowhere)
+
+
+@contextmanager
+def _logging_to_stderr(settings: Settings) -> Iterator[None]:
+    """Send log records to stderr as long as the command runs."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_LineFormatter(settings))
+    root = logging.getLogger()
+    before = root.level
+    settings.root_logger = root
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(before)
+
+
+class _LineFormatter(logging.Formatter):
+    """One line per record; tracebacks only where they were asked for."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self._settings = settings
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = f"armpy: {record.levelname.lower()}: {' '.join(record.getMessage().split())}"
+        if self._settings.debug and record.exc_info:
+            text += "\n" + self.formatException(record.exc_info)
+        return text
+
+
+if __name__ == "__main__":
+    sys.exit(main())

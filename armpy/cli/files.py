@@ -1,0 +1,141 @@
+"""Reads inputs from and writes outputs to files."""
+
+from __future__ import annotations
+
+import colorsys
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from armpy.cli.results import Array, Mask
+from armpy.errors import InvalidArgumentError
+
+_NPY_MAGIC = b"\x93NUMPY"
+_LONGEST_NAME = 100
+_GOLDEN_ANGLE = 0.381966
+
+
+def split_input(option: str, names: Sequence[str]) -> tuple[str, str]:
+    """Name and path of ``name=file.npy``; names may hold any character.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the name is none of the model's, or the path is missing.
+    """
+    fitting = [name for name in names if option.startswith(f"{name}=")]
+    if not fitting:
+        raise InvalidArgumentError(
+            "the model has no such input" if "=" in option else "not of the form name=file.npy",
+            where="--input",
+            expected="one of " + ", ".join(f"'{name}'" for name in names),
+            actual=f"'{option.partition('=')[0]}'",
+        )
+    name = max(fitting, key=len)
+    return name, option[len(name) + 1 :]
+
+
+def read_inputs(options: Iterable[str], names: Sequence[str]) -> dict[str, Array]:
+    """Arrays of several ``name=file.npy``.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a name is not the model's or comes twice, or a file cannot be used.
+    """
+    arrays: dict[str, Array] = {}
+    for option in options:
+        name, path = split_input(option, names)
+        if name in arrays:
+            raise InvalidArgumentError(f"the input '{name}' is given twice", where="--input")
+        arrays[name] = read_npy(path)
+    return arrays
+
+
+def read_npy(path: str) -> Array:
+    """Read an array; pickled objects are refused.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such file or it holds no array of numbers.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            is_npy = file.read(len(_NPY_MAGIC)) == _NPY_MAGIC
+        if not is_npy:
+            raise InvalidArgumentError("not a .npy file", where=path)
+        # A mapping checks the shape against the file before memory is taken for it.
+        array: Array = np.array(np.load(path, mmap_mode="r", allow_pickle=False))
+    except OSError as error:
+        raise InvalidArgumentError(
+            f"cannot be read: {error.strerror or error}", where=path
+        ) from error
+    except InvalidArgumentError:
+        raise
+    except (ValueError, EOFError, SyntaxError, TypeError, OverflowError) as error:
+        raise InvalidArgumentError(
+            f"the array cannot be read: {str(error).rstrip('.')}", where=path
+        ) from error
+    return array
+
+
+def file_stems(names: Iterable[str]) -> list[str]:
+    """File names without extension for tensors' names: plain, in one folder, all different."""
+    stems: list[str] = []
+    used: set[str] = set()
+    for name in names:
+        plain = re.sub(r"[^A-Za-z0-9._-]+", "_", name).lstrip("._-")[:_LONGEST_NAME] or "output"
+        stem, number = plain, 1
+        # Some file systems do not tell capital letters from small ones.
+        while stem.lower() in used:
+            stem, number = f"{plain}_{number}", number + 1
+        used.add(stem.lower())
+        stems.append(stem)
+    return stems
+
+
+def write_outputs(folder: str, arrays: Mapping[str, Array], masks: Mapping[str, Mask]) -> list[str]:
+    """Write each output as ``.npy`` and each mask as a coloured ``.png`` besides.
+
+    Returns
+    -------
+    list of str
+        Paths of the files.
+    """
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    written: list[str] = []
+    for (name, array), stem in zip(arrays.items(), file_stems(arrays), strict=True):
+        written.append(str(target / f"{stem}.npy"))
+        np.save(written[-1], array, allow_pickle=False)
+        if name in masks:
+            written.append(str(target / f"{stem}.png"))
+            write_mask(written[-1], masks[name])
+    return written
+
+
+def write_mask(path: str, mask: Mask) -> None:
+    """Write a mask as a picture whose palette indexes are the classes (modulo 256)."""
+    from PIL import Image  # noqa: PLC0415  # slow to import
+
+    picture = Image.fromarray((mask % 256).astype(np.uint8)).convert("L")
+    picture.putpalette(palette())
+    picture.save(path)
+
+
+def palette() -> list[int]:
+    """256 colours, three numbers each: black for class 0, then hues far from each other.
+
+    Notes
+    -----
+    Each hue is the golden angle away from the one before, in three shades by turns.
+    """
+    colours: list[int] = [0, 0, 0]
+    for index in range(1, 256):
+        shade = (1.0, 0.75, 0.55)[index // 8 % 3]
+        colour = colorsys.hsv_to_rgb(index * _GOLDEN_ANGLE % 1.0, 0.75, shade)
+        colours += [round(255 * part) for part in colour]
+    return colours

@@ -1,0 +1,295 @@
+"""Runs a model on what the command line gives it."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from armpy.cli.files import read_inputs, write_outputs
+from armpy.cli.images import Normalization, image_input, open_image, sized_shapes
+from armpy.cli.labels import Labels, read_labels
+from armpy.cli.results import Array, Mask, OutputReport, as_mask, report_output
+from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.runtime import Model
+from armpy.tensor import TensorInfo, format_shape
+from armpy.types import DataType
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What to run a model on, and what to tell about it.
+
+    Parameters
+    ----------
+    image : str, optional
+        Path of a picture.
+    inputs : tuple of str
+        Each ``name=file.npy``.
+    labels : str, optional
+        Path of a label file.
+    top : int
+        How many classes to list.
+    output : str, optional
+        Folder for the outputs.
+    repeat : int, optional
+        How many executions to time.
+    size : tuple of int, optional
+        Height and width of images where the model leaves them open.
+    resize : {"stretch", "crop", "pad"}
+    value_range, mean, std : tuple of float, optional
+        How pixels become real numbers.
+    seed : int
+        For random inputs.
+    """
+
+    image: str | None = None
+    inputs: tuple[str, ...] = ()
+    labels: str | None = None
+    top: int = 5
+    output: str | None = None
+    repeat: int | None = None
+    size: tuple[int, int] | None = None
+    resize: str = "stretch"
+    value_range: tuple[float, ...] | None = None
+    mean: tuple[float, ...] | None = None
+    std: tuple[float, ...] | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.image is not None and self.inputs:
+            raise InvalidArgumentError("--image and --input do not go together")
+        if self.value_range is not None and (self.mean or self.std):
+            raise InvalidArgumentError("--range does not go with --mean and --std")
+        if self.inputs and self.size:
+            raise InvalidArgumentError("--size does not go with --input")
+        if self.image is None and (self.value_range or self.mean or self.std):
+            raise InvalidArgumentError("--range, --mean and --std need --image")
+
+    @property
+    def normalization(self) -> Normalization | None:
+        """How pixels become real numbers; None if nothing was said about it."""
+        if self.value_range is not None:
+            return Normalization.from_range(*self.value_range)
+        if self.mean or self.std:
+            return Normalization.from_mean(self.mean or (0.0,), self.std or (1.0,))
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Duration of executions after a first one that does not count.
+
+    Parameters
+    ----------
+    runs : int
+    min_ms, median_ms, mean_ms : float
+    """
+
+    runs: int
+    min_ms: float
+    median_ms: float
+    mean_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What a run has shown.
+
+    Parameters
+    ----------
+    inputs : str
+        What the model was given.
+    placement : str
+        Which backend took how many layers.
+    layers_by_backend : dict of str to int
+    outputs : tuple of OutputReport
+    timing : Timing, optional
+    files : tuple of str
+        Paths of written files.
+    hints : tuple of str
+        What was assumed without knowing.
+    """
+
+    inputs: str
+    placement: str
+    layers_by_backend: dict[str, int]
+    outputs: tuple[OutputReport, ...]
+    timing: Timing | None = None
+    files: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+
+
+def run_model(model: Model, request: RunRequest) -> RunReport:
+    """Run a model and describe what comes out.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If what the request names does not go with the model.
+    """
+    labels = read_labels(request.labels) if request.labels is not None else None
+    arrays, origin, hints = prepare_inputs(model, request)
+    results = _run(model, arrays, request)
+    timing = None if request.repeat is None else time_runs(model, arrays, request.repeat)
+    reports, masks = _describe(model, results, labels, request.top)
+    files = write_outputs(request.output, results, masks) if request.output is not None else []
+    placement = model.placement
+    return RunReport(
+        origin,
+        str(placement) if placement is not None else "not known",
+        dict(placement.layers_by_backend) if placement is not None else {},
+        tuple(reports),
+        timing,
+        tuple(files),
+        tuple(hints),
+    )
+
+
+def _run(model: Model, arrays: dict[str, Array], request: RunRequest) -> dict[str, Array]:
+    """Run once; an error tells of ``--size`` where a size was guessed."""
+    try:
+        return model.run(arrays)
+    except ArmpyError as error:
+        is_guessed = not (request.image or request.inputs or request.size)
+        if is_guessed and any(not spec.info.is_fully_shaped for spec in model.inputs):
+            error.fix = error.fix or "The model takes several sizes; choose one with --size HxW"
+        raise
+
+
+def prepare_inputs(model: Model, request: RunRequest) -> tuple[dict[str, Array], str, list[str]]:
+    """The model's inputs, where they are from, and hints.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a picture or an array does not go with the model.
+    """
+    if request.image is not None:
+        return _image_inputs(model, request, request.image)
+    if request.inputs:
+        arrays = read_inputs(request.inputs, [spec.name for spec in model.inputs])
+        _refuse_real_numbers(model, arrays)
+        return arrays, ", ".join(request.inputs), []
+    arrays = random_inputs(model, request.seed, request.size)
+    return arrays, f"random numbers, seed {request.seed}", []
+
+
+def _refuse_real_numbers(model: Model, arrays: Mapping[str, Array]) -> None:
+    """Refuse floats for a quantised input, as the model would, in the command's own words."""
+    for spec in model.inputs:
+        array = arrays.get(spec.name)
+        is_real = array is not None and array.dtype.kind == "f"
+        if is_real and spec.data_type.is_quantized and not model.quantize_inputs:
+            raise InvalidArgumentError(
+                "the array holds real numbers, the input is quantised",
+                where=f"input '{spec.name}'",
+                expected=str(spec.data_type.dtype),
+                fix="Quantise them with --quantize-inputs",
+            )
+
+
+def _image_inputs(
+    model: Model, request: RunRequest, path: str
+) -> tuple[dict[str, Array], str, list[str]]:
+    """A picture as the model's only input."""
+    if len(model.inputs) != 1:
+        raise InvalidArgumentError(
+            "a picture can only be given to a model with one input",
+            where="--image",
+            actual=f"{len(model.inputs)}: " + ", ".join(f"'{s.name}'" for s in model.inputs),
+            fix="Give each input with --input name=file.npy",
+        )
+    spec = model.inputs[0]
+    image = open_image(path)
+    array, hint = image_input(
+        image,
+        spec.name,
+        spec.info,
+        size=request.size,
+        resize=request.resize,
+        normalization=request.normalization,
+    )
+    origin = f"{path}, {image.width}x{image.height} pixels, as {spec.data_type.name}"
+    return {spec.name: array}, origin + format_shape(array.shape), [hint] if hint else []
+
+
+def random_inputs(model: Model, seed: int, size: tuple[int, int] | None = None) -> dict[str, Array]:
+    """Random numbers for every input.
+
+    Parameters
+    ----------
+    model : Model
+    seed : int
+    size : tuple of int, optional
+        Height and width of images whose size is open. Other open dimensions get the
+        model's default, or 1.
+    """
+    generator = np.random.default_rng(seed)
+    sized = {} if size is None else sized_shapes(model.inputs, size)
+    arrays: dict[str, Array] = {}
+    defaults = model.graph.default_shapes
+    for spec, default in zip(model.inputs, defaults, strict=True):
+        shape = (
+            sized.get(spec.name)
+            or default
+            or tuple(1 if dim is None else dim for dim in spec.shape or ())
+        )
+        arrays[spec.name] = _random(generator, spec.info, shape)
+    return arrays
+
+
+def _random(generator: np.random.Generator, info: TensorInfo, shape: Sequence[int]) -> Array:
+    """Random elements that any model can take.
+
+    Integers that are no quantised numbers are 0 or 1: they may be indexes.
+    """
+    data_type = info.data_type
+    if data_type.is_float and data_type is not DataType.BFLOAT16:
+        return generator.uniform(-1.0, 1.0, shape).astype(data_type.dtype)
+    if data_type.is_quantized or data_type in (DataType.UNSIGNED8, DataType.SIGNED8):
+        low, high = data_type.integer_range
+        return generator.integers(low, high, shape, endpoint=True).astype(data_type.dtype)
+    return generator.integers(0, 2, shape).astype(data_type.dtype)
+
+
+def time_runs(model: Model, arrays: dict[str, Array], repeat: int) -> Timing:
+    """Time executions one by one; the model has been executed before."""
+    durations_ms = []
+    for _ in range(repeat):
+        begin = time.perf_counter()
+        model.run(arrays)
+        durations_ms.append(1000 * (time.perf_counter() - begin))
+    return Timing(
+        repeat, min(durations_ms), statistics.median(durations_ms), statistics.fmean(durations_ms)
+    )
+
+
+def _describe(
+    model: Model, results: dict[str, Array], labels: Labels | None, top: int
+) -> tuple[list[OutputReport], dict[str, Mask]]:
+    """Reports of all outputs, and the masks among them by name."""
+    is_only = len(model.outputs) == 1
+    input_shapes = [spec.shape for spec in model.inputs]
+    reports = []
+    masks: dict[str, Mask] = {}
+    for spec in model.outputs:
+        stored = results[spec.name]
+        mask = as_mask(stored, has_labels=labels is not None) if is_only else None
+        if mask is not None:
+            masks[spec.name] = mask
+        report = report_output(
+            spec.name,
+            spec.info,
+            stored,
+            mask=mask,
+            labels=labels,
+            top=top,
+            # An autoencoder's output has no classes.
+            may_classify=is_only and spec.shape not in input_shapes,
+        )
+        reports.append(report)
+    return reports, masks

@@ -1,0 +1,34 @@
+"""What every command is told besides its own options."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Settings:
+    """How much a command says.
+
+    Parameters
+    ----------
+    debug : bool
+        Whether tracebacks are shown.
+    verbosity : int
+        0 for warnings, 1 for information, 2 for everything.
+    root_logger : logging.Logger, optional
+        Its level follows `verbosity`.
+    """
+
+    debug: bool = False
+    verbosity: int = 0
+    root_logger: logging.Logger | None = None
+
+    def raise_verbosity(self, verbosity: int) -> None:
+        """Say at least this much from now on."""
+        self.verbosity = max(self.verbosity, verbosity)
+        levels = (logging.WARNING, logging.INFO, logging.DEBUG)
+        if self.root_logger is not None and self.verbosity:
+            self.root_logger.setLevel(levels[min(self.verbosity, 2)])
+            # Pillow describes every chunk of a picture file.
+            logging.getLogger("PIL").setLevel(logging.INFO)

@@ -1,0 +1,68 @@
+"""Option values that are more than a word or a number."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+import click
+
+_Value = TypeVar("_Value")
+
+_MOST_PIXELS = 1 << 26
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    """Height and width of ``224x320``."""
+    match = re.fullmatch(r"([1-9]\d{0,8})[xX]([1-9]\d{0,8})", text)
+    if match is None:
+        raise ValueError("expected HEIGHTxWIDTH such as 224x320")
+    height, width = int(match[1]), int(match[2])
+    if height * width > _MOST_PIXELS:
+        raise ValueError(f"expected at most {_MOST_PIXELS} pixels")
+    return height, width
+
+
+def parse_numbers(text: str) -> tuple[float, ...]:
+    """Finite numbers with commas between them."""
+    try:
+        numbers = tuple(float(part) for part in text.split(","))
+    except ValueError as error:
+        raise ValueError("expected numbers with commas between them") from error
+    if not all(map(math.isfinite, numbers)):
+        raise ValueError("expected finite numbers")
+    return numbers
+
+
+def parse_range(text: str) -> tuple[float, ...]:
+    """Two different numbers."""
+    numbers = parse_numbers(text)
+    if len(numbers) != 2 or numbers[0] == numbers[1]:
+        raise ValueError("expected two different numbers such as -1,1")
+    return numbers
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """Names with commas between them."""
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise ValueError("expected names with commas between them")
+    return names
+
+
+def parsed(
+    parse: Callable[[str], _Value],
+) -> Callable[[click.Context, click.Parameter, str | None], _Value | None]:
+    """An option's callback made of a function that raises `ValueError`."""
+
+    def callback(context: click.Context, param: click.Parameter, text: str | None) -> _Value | None:
+        if text is None:
+            return None
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise click.BadParameter(f"'{text}': {error}.", context, param) from error
+
+    return callback

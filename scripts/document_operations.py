@@ -1,0 +1,119 @@
+"""Writes docs/operations.md from the operation definitions, or checks that it is up to date.
+
+Usage::
+
+    python scripts/document_operations.py [--check]
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import enum
+import inspect
+import sys
+from pathlib import Path
+
+from armpy import ops
+from armpy.ops.operation import Operand, Operation, TypeRule
+
+PAGE = Path(__file__).parents[1] / "docs" / "operations.md"
+
+HEAD = """# Operations
+
+Made from the definitions in `armpy/ops/` by `scripts/document_operations.py`; do not edit.
+
+An operand in brackets may be left out. One with an arrow becomes the attribute behind it as soon as
+its value is known. Types are given as rows: inputs, then outputs; no rows mean that every type is
+allowed.
+"""
+
+
+def operations() -> list[type[Operation]]:
+    """Every operation that `armpy.ops` exports, by name."""
+    found = [
+        value
+        for value in vars(ops).values()
+        if inspect.isclass(value) and issubclass(value, Operation) and value is not Operation
+    ]
+    return sorted(found, key=lambda kind: kind.__name__)
+
+
+def describe(kind: type[Operation]) -> str:
+    """The section of one operation."""
+    text = inspect.cleandoc(kind.__doc__ or "").replace("``", "`")
+    parts = [f"## {kind.__name__}", _paragraphs(text)]
+    parts.append(f"Inputs: {', '.join(map(_operand, kind.inputs)) or 'none'}.")
+    parts.append(f"Outputs: {', '.join(map(_operand, kind.outputs))}.")
+    fields = [
+        f"`{field.name}` = {_default(field)}"
+        for field in dataclasses.fields(kind)  # type: ignore[arg-type]  # every one is a dataclass
+    ]
+    if fields:
+        parts.append("Attributes: " + ", ".join(fields) + ".")
+    if kind.type_rules:
+        rows = "\n".join(map(_type_row, kind.type_rules))
+        parts.append("| inputs | outputs |\n|---|---|\n" + rows)
+    return "\n\n".join(parts)
+
+
+def _paragraphs(docstring: str) -> str:
+    """A numpydoc docstring as Markdown: underlined headings become bold words."""
+    lines = docstring.splitlines()
+    kept: list[str] = []
+    for index, line in enumerate(lines):
+        if line and set(line) == {"-"} and index and len(line) == len(lines[index - 1]):
+            kept[-1] = f"**{kept[-1]}**\n"
+        elif line.startswith("    "):
+            kept.append(
+                ": " + line.strip() if kept and not kept[-1].startswith(":") else line.strip()
+            )
+        else:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def _operand(operand: Operand) -> str:
+    """One operand in short."""
+    name = f"`{operand.name}`" + ("..." if operand.variadic else "")
+    if operand.becomes:
+        return f"[{name} → `{operand.becomes}`]"
+    return f"[{name}]" if operand.optional else name
+
+
+def _default(field: dataclasses.Field[object]) -> str:
+    """An attribute's default value."""
+    value = field.default
+    if value is dataclasses.MISSING:
+        return "(required)"
+    if isinstance(value, enum.Enum):
+        return f"`{type(value).__name__}.{value.name}`"
+    return f"`{value!r}`"
+
+
+def _type_row(type_rule: TypeRule) -> str:
+    """One row of a type table."""
+    columns = [
+        ", ".join("/".join(sorted(t.name for t in types)) for types in side)
+        for side in (type_rule.inputs, type_rule.outputs)
+    ]
+    return f"| {columns[0]} | {columns[1]} |"
+
+
+def main() -> int:
+    """Write the page, or compare it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--check", action="store_true", help="fail if the page is out of date")
+    arguments = parser.parse_args()
+    page = "\n\n".join([HEAD.rstrip(), *map(describe, operations())]) + "\n"
+    if not arguments.check:
+        PAGE.write_text(page, encoding="utf-8")
+        return 0
+    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == page:
+        return 0
+    print("docs/operations.md is out of date: run python scripts/document_operations.py")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
