@@ -1,0 +1,117 @@
+"""The command on trained models and photographs, where they are there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any  # JSON documents
+
+import numpy as np
+import pytest
+
+from armpy.cli.__main__ import main
+
+for library in ("click", "rich", "PIL"):
+    pytest.importorskip(library)
+
+SHARED = Path(__file__).parents[2].parent / "shared"
+CORAL = SHARED / "models" / "coral"
+IMAGES = SHARED / "images"
+
+pytestmark = pytest.mark.skipif(
+    not CORAL.is_dir(), reason="the trained models are not there (../shared)"
+)
+
+IMAGENET = "imagenet_labels.txt"
+BIRDS = "inat_bird_labels.txt"
+
+
+def run(capsys: pytest.CaptureFixture[str], model: Path, *options: str) -> dict[str, Any]:
+    """The JSON document of a run."""
+    code = main(["run", str(model), "--json", *options])
+    captured = capsys.readouterr()
+    assert code == 0, captured.err
+    found: dict[str, Any] = json.loads(captured.out)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("model", "labels", "picture", "expected"),
+    [
+        ("mobilenet_v2_1.0_224_quant", IMAGENET, "cat", "Egyptian cat"),
+        ("mobilenet_v2_1.0_224_quant", IMAGENET, "bird", "chickadee"),
+        ("mobilenet_v2_1.0_224_quant", IMAGENET, "sunflower", "daisy"),
+        ("mobilenet_v1_0.25_128_quant", IMAGENET, "cat", "Egyptian cat"),
+        ("mobilenet_v1_0.5_160_quant", IMAGENET, "cat", "Egyptian cat"),
+        ("mobilenet_v1_0.5_160_quant", IMAGENET, "bird", "chickadee"),
+        (
+            "mobilenet_v2_1.0_224_inat_bird_quant",
+            BIRDS,
+            "bird",
+            "Poecile atricapillus (Black-capped Chickadee)",
+        ),
+    ],
+)
+def test_a_photograph_shows_what_it_shows(
+    capsys: pytest.CaptureFixture[str], model: str, labels: str, picture: str, expected: str
+) -> None:
+    found = run(
+        capsys,
+        CORAL / f"{model}.tflite",
+        *("--image", str(IMAGES / f"{picture}.bmp"), "--labels", str(CORAL / labels)),
+    )
+    (output,) = found["outputs"]
+    assert output["classes"][0]["label"] == expected
+    assert found["hints"] == []
+
+
+def test_most_of_the_foreground_of_a_photograph_of_a_dog_is_dog(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    image = pytest.importorskip("PIL.Image")
+    found = run(
+        capsys,
+        CORAL / "deeplabv3_mnv2_pascal_quant.tflite",
+        *("--image", str(IMAGES / "dog_segmentation.bmp")),
+        *("--labels", str(CORAL / "pascal_voc_segmentation_labels.txt")),
+        *("--output", str(tmp_path)),
+    )
+    (output,) = found["outputs"]
+    pixels = {region["label"]: region["pixels"] for region in output["regions"]}
+    foreground = 513 * 513 - pixels["background"]
+    assert pixels["dog"] > 0.9 * foreground
+    assert 0.3 < pixels["dog"] / (513 * 513) < 0.6
+    mask = np.load(tmp_path / "ArgMax.npy")[0]
+    with image.open(tmp_path / "ArgMax.png") as picture:
+        np.testing.assert_array_equal(np.asarray(picture), mask)
+
+
+def test_a_channels_first_model_takes_a_photograph(capsys: pytest.CaptureFixture[str]) -> None:
+    found = run(
+        capsys,
+        SHARED / "models" / "micro" / "mobilenet_v2_quantized_1x3x224x224.tflite",
+        *("--image", str(IMAGES / "cat.bmp"), "--labels", str(CORAL / IMAGENET)),
+        *("--mean", "123.675,116.28,103.53", "--std", "58.395,57.12,57.375"),
+    )
+    (output,) = found["outputs"]
+    assert output["classes"][0]["label"] == "Egyptian cat"
+
+
+def test_a_model_of_open_size_is_described_for_a_size(capsys: pytest.CaptureFixture[str]) -> None:
+    model = SHARED / "models" / "keras" / "mobilenet_v3_small_224_float32.tflite"
+    assert main(["inspect", str(model), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["layers_by_backend"] == {}
+    assert main(["inspect", str(model), "--size", "64x96", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert sum(found["layers_by_backend"].values()) > 50
+    assert found["arena_bytes"] > 0
+
+
+def test_a_model_of_open_size_runs_on_random_numbers_of_a_size(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    model = SHARED / "models" / "keras" / "mobilenet_v3_small_224_float32.tflite"
+    (output,) = run(capsys, model, "--size", "64x96")["outputs"]
+    assert output["shape"] == [1, 1000]
+    assert main(["run", str(model)]) == 1
+    assert "choose one with --size HxW" in capsys.readouterr().err

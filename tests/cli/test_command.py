@@ -1,0 +1,313 @@
+"""The command as a whole, called in this process."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any  # JSON documents
+
+import numpy as np
+import pytest
+
+import armpy
+from armpy.cli.__main__ import main
+
+for library in ("click", "rich", "PIL"):
+    pytest.importorskip(library)
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits"
+MODEL = str(DIGITS / "digits_int8.tflite")
+LABELS = str(DIGITS / "labels.txt")
+SEVEN = str(DIGITS / "pictures" / "seven.png")
+INPUT = "serving_default_image:0"
+OUTPUT = "StatefulPartitionedCall_1:0"
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def armpy_command(capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs the command; gives its exit code and what it wrote to stdout and stderr."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(arguments)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def succeed(command: Command, *arguments: str) -> str:
+    code, out, err = command(*arguments)
+    assert (code, err) == (0, "")
+    return out
+
+
+def document(command: Command, *arguments: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(succeed(command, *arguments, "--json"))
+    return found
+
+
+DIGIT_NAMES = Path(LABELS).read_text("utf-8").split()
+
+
+@pytest.mark.parametrize("name", DIGIT_NAMES)
+def test_every_digit_is_recognised(armpy_command: Command, name: str) -> None:
+    picture = str(DIGITS / "pictures" / f"{name}.png")
+    out = succeed(armpy_command, "run", MODEL, "--image", picture, "--labels", LABELS)
+    lines = out.splitlines()
+    assert lines[0].startswith("placement: 10 layers: CpuRef 10;")
+    assert lines[1] == f"inputs: {picture}, 128x128 pixels, as QASYMM_S8(1, 16, 16, 1)"
+    assert lines[2].startswith(f"output: {OUTPUT} QASYMM_S8(1, 10) min 0 ")
+    assert lines[3].split() == ["class", "score", "label"]
+    assert lines[4].split()[::2] == [str(DIGIT_NAMES.index(name)), name]
+    assert len(lines) == 9
+
+
+def test_the_run_as_json(armpy_command: Command) -> None:
+    options = ["--image", SEVEN, "--labels", LABELS, "--top", "2", "--repeat", "2"]
+    found = document(armpy_command, "run", MODEL, *options)
+    assert found["model"] == MODEL
+    assert found["layers_by_backend"] == {"CpuRef": 10}
+    assert found["timing"]["runs"] == 2
+    (output,) = found["outputs"]
+    assert output["shape"] == [1, 10]
+    assert output["classes"][0]["label"] == "seven"
+    assert len(output["classes"]) == 2
+
+
+def test_json_has_null_where_a_number_is_not_finite(
+    armpy_command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def not_finite(_: object) -> tuple[float, float, float]:
+        return float("nan"), float("inf"), 1.0
+
+    monkeypatch.setattr("armpy.cli.results._figures", not_finite)
+    found = document(armpy_command, "run", MODEL)
+    (output,) = found["outputs"]
+    assert (output["min"], output["max"], output["mean"]) == (None, None, 1.0)
+
+
+def test_random_inputs_are_said_to_be_so(armpy_command: Command) -> None:
+    out = succeed(armpy_command, "run", MODEL, "--seed", "3", "--repeat", "1")
+    assert "inputs: random numbers, seed 3\n" in out
+    assert re.search(r"time: min [\d.]+ ms, median [\d.]+ ms, mean [\d.]+ ms of 1 runs", out)
+
+
+def test_outputs_are_written(armpy_command: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    out = succeed(armpy_command, "run", MODEL, "--image", SEVEN, "--output", str(folder))
+    path = folder / "StatefulPartitionedCall_1_0.npy"
+    assert f"written: {path}\n" in out
+    stored = np.load(path)
+    assert (stored.dtype, stored.shape, int(stored.argmax())) == (np.int8, (1, 10), 7)
+
+
+def test_an_array_is_run_and_quantised_if_asked_for(armpy_command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    np.save(path, np.zeros((1, 16, 16, 1), np.float32))
+    option = f"{INPUT}={path}"
+    out = succeed(armpy_command, "run", MODEL, "--input", option, "--quantize-inputs")
+    assert f"inputs: {option}\n" in out
+    code, _, err = armpy_command("run", MODEL, "--input", option)
+    assert code == 2
+    assert "Quantise them with --quantize-inputs" in err
+
+
+def test_a_signature_gives_the_names(armpy_command: Command) -> None:
+    assert "output: output_0 " in succeed(
+        armpy_command, "run", MODEL, "--signature", "serving_default"
+    )
+
+
+def test_inspect_shows_what_the_model_is(armpy_command: Command) -> None:
+    out = succeed(armpy_command, "inspect", MODEL, "--layers")
+    assert re.search(rf"{INPUT} +\(1, 16, 16, 1\) +QASYMM_S8 +0\.0039215689 +-128\n", out)
+    assert re.search(rf"{OUTPUT} +\(1, 10\) +QASYMM_S8 +0\.00390625 +-128\n", out)
+    assert re.search(r"\n +3  Convolution2d\n", out)
+    assert re.search(r"serving_default +image +output_0\n", out)
+    assert re.search(r"\n0  Convolution2d +CpuRef +0  \S", out)
+    assert re.search(r"\n9  Softmax +CpuRef +0  \S", out)
+    assert re.search(r"memory: weights 7 KiB, working memory \d+ KiB per execution", out)
+
+
+def test_inspect_as_json(armpy_command: Command) -> None:
+    found = document(armpy_command, "inspect", MODEL)
+    assert "layers" not in found
+    operators = found["operators"]
+    assert isinstance(operators, dict)
+    assert sum(operators.values()) == 10
+    layers = document(armpy_command, "inspect", MODEL, "--layers")["layers"]
+    assert isinstance(layers, list)
+    assert [layer["number"] for layer in layers] == list(range(10))
+
+
+def test_inspect_draws_the_network(armpy_command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "model.dot"
+    succeed(armpy_command, "inspect", MODEL, "--dot", str(path))
+    text = path.read_text("utf-8")
+    assert text.startswith("digraph")
+    assert text.count("BackendID : CpuRef") == 10
+
+
+def test_backends_are_listed_unloaded_and_loaded(armpy_command: Command) -> None:
+    def of_reference(*arguments: str) -> dict[str, object]:
+        found = document(armpy_command, "backends", *arguments)["backends"]
+        assert isinstance(found, list)
+        (entry,) = (e for e in found if e["id"] == "CpuRef")
+        assert isinstance(entry, dict)
+        return entry
+
+    listed, loaded = of_reference(), of_reference("--load")
+    assert (listed["status"], listed["device_type"]) == ("found", None)
+    assert (loaded["status"], loaded["device_type"]) == ("registered", "CPU_REFERENCE")
+    assert "CpuRef" in succeed(armpy_command, "backends")
+
+
+def test_the_version(armpy_command: Command) -> None:
+    assert succeed(armpy_command, "--version") == f"armpy {armpy.__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [(), ("run",), ("inspect",), ("backends",)])
+def test_every_command_has_help(armpy_command: Command, arguments: tuple[str, ...]) -> None:
+    assert succeed(armpy_command, *arguments, "--help").startswith("Usage: armpy")
+
+
+def test_no_command_shows_the_help_on_stderr(armpy_command: Command) -> None:
+    code, out, err = armpy_command()
+    assert (code, out) == (2, "")
+    assert err.startswith("Usage: armpy")
+
+
+@pytest.mark.parametrize("arguments", [("-v", "run", MODEL), ("run", MODEL, "-v")])
+def test_verbose_logs_to_stderr(armpy_command: Command, arguments: tuple[str, ...]) -> None:
+    code, _, err = armpy_command(*arguments)
+    assert code == 0
+    assert re.search(r"^armpy: info: 10 layers", err, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run"], "Missing argument 'MODEL'"),
+        (["run", "nothing.tflite"], "'nothing.tflite' does not exist"),
+        (["run", MODEL, "--bogus"], "No such option"),
+        (["walk"], "No such command 'walk'"),
+        (["run", MODEL, "--top", "0"], "0 is not in the range"),
+        (["run", MODEL, "--repeat", "0"], "0 is not in the range"),
+        (["run", MODEL, "--num-threads", "0"], "0 is not in the range"),
+        (["run", MODEL, "--on-fallback", "maybe"], "'maybe' is not one of"),
+        (["run", MODEL, "--backends", ","], "expected names"),
+        (["run", MODEL, "--size", "3"], "expected HEIGHTxWIDTH"),
+        (["run", MODEL, "--size", "3x3"], "no image input of open size"),
+        (["run", MODEL, "--image", SEVEN, "--size", "3x3"], "Expected 16x16; got 3x3"),
+        (["run", MODEL, "--image", SEVEN, "--mean", "1,2"], "Expected 1 number; got 2"),
+        (["run", MODEL, "--image", LABELS], "not a picture that can be read"),
+        (["run", MODEL, "--image", SEVEN, "--labels", SEVEN], "not a text file"),
+        (["run", MODEL, "--input", "y=x.npy"], f"no such input. Expected one of '{INPUT}'"),
+        (["run", MODEL, "--input", f"{INPUT}={LABELS}"], "not a .npy file"),
+        (["run", MODEL, "--signature", "other"], "no such signature. Expected 'serving_default'"),
+        (["run", MODEL, "--output", LABELS], "is a file"),
+    ],
+)
+def test_a_command_line_that_cannot_be_followed_is_told_in_one_line(
+    armpy_command: Command, arguments: list[str], message: str
+) -> None:
+    code, out, err = armpy_command(*arguments)
+    assert (code, out) == (2, "")
+    assert re.fullmatch(r"armpy: error: [^\n]*\n", err)
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", LABELS], "not a .tflite file"),
+        (["inspect", LABELS], "not a .tflite file"),
+        (["run", MODEL, "--backends", "Nowhere"], "there is no backend 'Nowhere'"),
+    ],
+)
+def test_a_failure_is_told_in_one_line(
+    armpy_command: Command, arguments: list[str], message: str
+) -> None:
+    code, out, err = armpy_command(*arguments)
+    assert (code, out) == (1, "")
+    assert re.fullmatch(r"armpy: error: [^\n]*\n", err)
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "message"),
+    [
+        ((1, 16, 16, 2), "int8", "got (1, 16, 16, 2)"),
+        ((1, 16, 16, 1), "int32", "got int32(1, 16, 16, 1)"),
+    ],
+)
+def test_an_array_of_another_shape_or_type_is_rejected(
+    armpy_command: Command, tmp_path: Path, shape: tuple[int, ...], dtype: str, message: str
+) -> None:
+    path = tmp_path / "x.npy"
+    np.save(path, np.zeros(shape, dtype))
+    code, _, err = armpy_command("run", MODEL, "--input", f"{INPUT}={path}")
+    assert code == 2
+    assert message in err
+
+
+def test_fewer_labels_than_classes_are_rejected(armpy_command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "labels.txt"
+    path.write_text("zero\none\n")
+    code, _, err = armpy_command("run", MODEL, "--labels", str(path))
+    assert code == 2
+    assert "Expected 10 labels; got 2" in err
+
+
+def test_a_traceback_needs_debug(armpy_command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("by design")
+
+    monkeypatch.setattr("armpy.cli.run.run_model", fail)
+    code, out, err = armpy_command("run", MODEL)
+    assert (code, out) == (1, "")
+    assert err == "armpy: error: ZeroDivisionError: by design (--debug shows where)\n"
+    code, _, err = armpy_command("run", MODEL, "--debug")
+    assert code == 1
+    assert "Traceback" in err
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "text"),
+    [
+        (KeyboardInterrupt(), 130, ""),
+        (MemoryError("Unable to allocate 1 TiB"), 1, "out of memory. Unable to allocate 1 TiB."),
+        (MemoryError(), 1, "out of memory."),
+        (OSError(28, "No space left on device"), 1, "No space left on device"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_stops_a_run_decides_on_the_exit_code(
+    armpy_command: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    code: int,
+    text: str,
+) -> None:
+    def stop(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("armpy.cli.run.run_model", stop)
+    found, out, err = armpy_command("run", MODEL)
+    assert (found, out) == (code, "")
+    assert text in err
+    assert bool(err) == bool(text)
+
+
+def test_control_characters_in_names_do_not_reach_the_terminal(
+    armpy_command: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "labels.txt"
+    path.write_text("\n".join(f"\x1b[31m[red]{digit}" for digit in range(10)))
+    out = succeed(armpy_command, "run", MODEL, "--labels", str(path))
+    assert "\x1b" not in out
+    assert "\\x1b[31m[red]" in out

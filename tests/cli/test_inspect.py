@@ -1,0 +1,87 @@
+"""Describing models that are built by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from armpy.cli.inspect import inspect_model, write_dot
+from armpy.cli.report import print_model, printable
+from armpy.network import Network
+from armpy.runtime import Model
+from tests.support.networks import ADD, RELU, f32
+
+
+def open_model() -> Model:
+    net = Network("open")
+    net.output("y", net.add(RELU, net.input("x", f32(None, 2))))
+    return Model(net)
+
+
+def test_constants_are_counted_once() -> None:
+    net = Network("twice")
+    weights = net.constant(np.ones((4, 2), np.float32))
+    x = net.input("x", f32(4, 2))
+    state = net.variable("state", f32(3))
+    net.output("y", net.add(ADD, net.add(ADD, x, weights), weights))
+    net.assign(state, net.add(RELU, state))
+    report = inspect_model(Model(net))
+    assert report.weights_bytes == 32
+    assert report.variables_bytes == 12
+    assert report.operators == {"ElementwiseBinary": 2, "Activation": 1}
+
+
+def test_a_model_without_shapes_has_no_placement_yet() -> None:
+    report = inspect_model(open_model())
+    assert report.placement == "not known before the inputs' shapes are"
+    assert report.layers == ()
+    assert report.inputs[0].shape == (None, 2)
+
+
+def test_a_model_without_shapes_is_drawn_without_backends(tmp_path: Path) -> None:
+    model = open_model()
+    write_dot(model, str(tmp_path / "a.dot"))
+    assert "BackendID" not in (tmp_path / "a.dot").read_text("utf-8")
+    model.resize({"x": (3, 2)})
+    write_dot(model, str(tmp_path / "b.dot"))
+    assert "BackendID" in (tmp_path / "b.dot").read_text("utf-8")
+
+
+@pytest.fixture
+def printed(capsys: pytest.CaptureFixture[str]) -> Callable[[Model], str]:
+    pytest.importorskip("rich")
+
+    def run(model: Model) -> str:
+        print_model(inspect_model(model), with_layers=True)
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_a_long_name_is_not_cut_in_a_pipe(printed: Callable[[Model], str]) -> None:
+    name = "layer/" * 100
+    net = Network("long")
+    net.output("y", net.add(RELU, net.input("x", f32(2)), name=name))
+    out = printed(Model(net))
+    assert name in out
+    assert all(line == line.rstrip() for line in out.splitlines())
+
+
+def test_a_long_name_is_folded_at_a_terminal(
+    printed: Callable[[Model], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    net = Network("long")
+    net.output("y", net.add(RELU, net.input("x", f32(2)), name="n" * 300))
+    out = printed(Model(net))
+    assert out.count("n" * 40) >= 5
+    assert "…" not in out
+
+
+def test_control_characters_are_escaped() -> None:
+    assert printable("a\x1b[0m\nb\u202eä") == "a\\x1b[0m\\nb\\u202eä"

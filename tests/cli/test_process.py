@@ -1,0 +1,117 @@
+"""The command as a process of its own: start, end, and what it imports."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+for library in ("click", "rich", "PIL"):
+    pytest.importorskip(library)
+
+MODEL = str(Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite")
+ARMPY = [sys.executable, "-W", "error", "-m", "armpy"]
+
+
+def run_python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_the_module_is_the_command() -> None:
+    done = subprocess.run([*ARMPY, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("armpy ")
+
+
+def test_importing_armpy_imports_no_library_of_the_command() -> None:
+    code = "import armpy, armpy.runtime, armpy.loading, sys; print(sorted(sys.modules))"
+    modules = run_python(code).stdout
+    for library in ("click", "rich", "PIL"):
+        assert f"'{library}'" not in modules
+
+
+def test_help_imports_neither_rich_nor_pillow_nor_a_backend() -> None:
+    code = (
+        "import sys; from armpy.cli.__main__ import main; "
+        "main(['run', '--help']); print(sorted(sys.modules))"
+    )
+    modules = run_python(code).stdout.splitlines()[-1]
+    for name in ("rich", "PIL", "armpy_reference", "armpy.runtime"):
+        assert f"'{name}'" not in modules
+
+
+def test_listing_backends_imports_none() -> None:
+    code = (
+        "import sys; from armpy.cli.__main__ import main; "
+        "main(['backends']); print('armpy_reference' in sys.modules)"
+    )
+    assert run_python(code).stdout.splitlines()[-1] == "False"
+
+
+@pytest.mark.parametrize("library", ["click", "rich", "PIL"])
+def test_a_missing_library_is_told_with_the_way_to_install_it(library: str) -> None:
+    done = run_python(
+        f"import sys; sys.modules['{library}'] = None; from armpy.cli.__main__ import main; "
+        "sys.exit(main(['backends']))"
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines() == [
+        f"armpy: error: {library} not found. Run: pip install 'armpy[cli]'"
+    ]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes close differently")
+@pytest.mark.parametrize("options", [["--layers"], ["--json"]])
+def test_a_closed_pipe_ends_the_command_silently(options: list[str]) -> None:
+    process = subprocess.Popen(
+        [*ARMPY, "inspect", MODEL, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    with process.stderr:
+        assert process.stderr.read() == b""
+    assert process.wait() == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals differ")
+def test_an_interrupt_ends_the_command_silently() -> None:
+    process = subprocess.Popen(
+        [*ARMPY, "-v", "run", MODEL, "--repeat", "100000000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    process.stderr.readline()  # the model is loaded
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (130, b"", b"")
+
+
+def test_an_encoding_without_a_character_does_not_stop_the_output(tmp_path: Path) -> None:
+    labels = tmp_path / "labels.txt"
+    labels.write_text("\n".join(["Käfer"] * 10), "utf-8")
+    done = subprocess.run(
+        [*ARMPY, "run", MODEL, "--labels", str(labels)],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "K\\xe4fer" in done.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_told_in_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*ARMPY, "backends"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[0].startswith("armpy: error: ")
+    assert len(done.stderr.splitlines()) == 1

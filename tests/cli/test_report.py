@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from armpy.cli.inspect import ModelReport, RefusalReport
+from armpy.cli.report import print_json, print_model, print_run
+from armpy.cli.results import OutputReport, RegionShare
+from armpy.cli.run import RunReport
+
+pytest.importorskip("rich")
+
+OUTPUT = OutputReport("mask", (1, 8, 8), "SIGNED64", 0.0, 12.0, 3.0)
+MODEL = ModelReport((), (), {}, (), "2 layers: A 1, B 1", {"A": 1, "B": 1}, (), (), 0, 0, 0)
+
+
+def test_the_regions_of_a_mask_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    regions = (RegionShare(12, 48, 0.75, "dog"), RegionShare(0, 16, 0.25, ""))
+    print_run(RunReport("x", "y", {}, (replace(OUTPUT, regions=regions),)))
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert rows[-3:] == [
+        ["class", "pixels", "share", "label"],
+        ["12", "48", "75.00%", "dog"],
+        ["0", "16", "25.00%"],
+    ]
+
+
+def test_an_output_without_elements_is_printed_without_figures(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    empty = OutputReport("y", (0, 4), "FLOAT32", None, None, None)
+    print_run(RunReport("x", "y", {}, (empty,)))
+    assert capsys.readouterr().out.splitlines()[-1] == "output: y FLOAT32(0, 4)"
+
+
+def test_refusals_are_printed_with_their_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    refusal = RefusalReport("Softmax", "A", "rank 5 is not supported", 7)
+    print_model(replace(MODEL, refusals=(refusal,)))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1].split(maxsplit=3) == ["7", "Softmax", "A", "rank 5 is not supported"]
+
+
+def test_tuples_and_numbers_that_are_not_finite_become_json(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_json({"a": (1, float("nan"), [float("-inf"), "ä"])})
+    out = capsys.readouterr().out
+    assert "".join(out.split()) == r'{"a":[1,null,[null,"\u00e4"]]}'

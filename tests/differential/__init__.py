@@ -1,0 +1,1 @@
+"""Tests that compare armpy with another engine."""

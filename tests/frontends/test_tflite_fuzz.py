@@ -1,0 +1,121 @@
+"""No .tflite file, however damaged, does anything but load or raise a `ParserError`.
+
+What loads and is small is also run: then any `ArmpyError` is allowed, and nothing else.
+
+3,000 files are tried, a third each of small sound ones with odd contents, small damaged ones
+and real damaged ones; the environment variable ``ARMPY_FUZZ_COUNT`` says how many
+instead (100,000 before a release), and ``ARMPY_FUZZ_START`` at which number to begin. A
+failure names the number of the file, which always gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import armpy
+from armpy.errors import ArmpyError, ParserError
+from armpy.frontends.tflite import parse_tflite
+from armpy.runtime import Model, Runtime, RuntimeOptions
+from tests.support.mutations import mutated
+from tests.support.odd_models import odd_model
+from tests.support.shared import SHARED
+from tests.support.tflite_cases import CASES
+
+COUNT = int(os.environ.get("ARMPY_FUZZ_COUNT", "3000"))
+START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
+MEMORY_LIMIT_BYTES = 64 << 20
+LARGEST_RUN_BYTES = 1 << 20
+TIME_LIMIT_S = 2.0
+PARTS = 10
+KINDS = 3
+
+MODELS = SHARED / "models"
+REAL_MODELS = (
+    "micro/hello_world_int8",
+    "micro/simple_add_model",
+    "micro/keyword_scrambled",
+    "micro/trained_lstm_int8",
+    "mlperf_tiny/kws_ref_model",
+)
+
+
+def _case_seeds() -> list[bytes]:
+    """One small model per operator."""
+    return [case.model().to_bytes() for case in CASES]
+
+
+def _real_seeds() -> list[bytes]:
+    """Small real models, if they are there."""
+    paths = [MODELS / f"{name}.tflite" for name in REAL_MODELS]
+    return [path.read_bytes() for path in paths if path.exists()]
+
+
+RUNTIME = Runtime(RuntimeOptions(backends=["CpuRef"], memory_limit_bytes=MEMORY_LIMIT_BYTES))
+
+
+def _try_one(data: bytes) -> str:
+    """Load a file and run it if it is small; what is wrong with the outcome, or nothing."""
+    started = time.perf_counter()
+    try:
+        with armpy.load(data, memory_limit_bytes=MEMORY_LIMIT_BYTES, runtime=RUNTIME) as model:
+            duration = time.perf_counter() - started
+            _run_if_small(model)
+    except ParserError as error:
+        duration = time.perf_counter() - started
+        if not str(error):
+            return "an error without a text"
+    except Exception as error:  # noqa: BLE001  # any other error is what is looked for
+        return f"{type(error).__name__}: {error}"
+    return "" if duration < TIME_LIMIT_S else f"it took {duration:.1f} s"
+
+
+def _run_if_small(model: Model) -> None:
+    """Run a model on zeros; whatever is wrong with it has to be an `ArmpyError`."""
+    placement = model.placement
+    infos = [spec.info for spec in model.inputs]
+    if placement is None or not all(info.is_fully_shaped for info in infos):
+        return
+    if placement.peak_bytes + sum(info.size_bytes for info in infos) > LARGEST_RUN_BYTES:
+        return
+    with contextlib.suppress(ArmpyError), np.errstate(all="ignore"):
+        model(*(np.zeros(info.known_shape, info.data_type.dtype) for info in infos))
+
+
+def _failures(make: Callable[[int], bytes], part: int) -> dict[int, str]:
+    """What went wrong, by number of the file, in one part of the numbers."""
+    numbers = range(START + part, START + COUNT // KINDS, PARTS)
+    outcomes = {number: _try_one(make(number)) for number in numbers}
+    return {number: outcome for number, outcome in outcomes.items() if outcome}
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_odd_models_parse_or_raise_parser_errors(part: int) -> None:
+    assert _failures(odd_model, part) == {}
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_damaged_small_models_parse_or_raise_parser_errors(part: int) -> None:
+    seeds = _case_seeds()
+    assert _failures(lambda number: mutated(seeds, number), part) == {}
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_damaged_real_models_parse_or_raise_parser_errors(part: int) -> None:
+    seeds = _real_seeds()
+    if not seeds:
+        pytest.skip(f"no models in {MODELS}")
+    assert _failures(lambda number: mutated(seeds, number), part) == {}
+
+
+def test_real_models_parse_as_they_are() -> None:
+    seeds = _real_seeds()
+    if not seeds:
+        pytest.skip(f"no models in {MODELS}")
+    for data in seeds:
+        assert parse_tflite(data).build().outputs

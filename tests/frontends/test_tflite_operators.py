@@ -1,0 +1,146 @@
+"""What each operator of a .tflite file becomes."""
+
+from __future__ import annotations
+
+import pytest
+
+from armpy.errors import ParserError
+from armpy.frontends.tflite import parse_tflite
+from armpy.frontends.tflite.operators import CONVERTERS
+from armpy.frontends.tflite.reader import enumerators
+from armpy.ops import Reshape, Select
+from tests.support.tflite_cases import CASES, IMAGE, STRIDES, Case, Spec, X, zeros
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_operator_becomes_the_operation_with_its_options(case: Case) -> None:
+    graph = parse_tflite(case.model().to_bytes()).build()
+    assert [layer.operation for layer in graph.layers] == [case.expected]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_operands_come_in_the_order_of_the_operation(case: Case) -> None:
+    layer = parse_tflite(case.model().to_bytes()).build().layers[0]
+    names = [None if value is None else value.name for value in layer.inputs]
+    order = case.order or tuple(None if spec is None else i for i, spec in enumerate(case.inputs))
+    expected = [None if i is None else f"in{i}" for i in order]
+    while expected[-1] is None:
+        expected.pop()
+    assert names == expected
+
+
+def test_every_operator_has_a_case() -> None:
+    assert {case.operator for case in CASES} == set(CONVERTERS)
+
+
+def test_every_converter_is_for_an_operator_of_the_schema() -> None:
+    assert set(CONVERTERS) <= set(enumerators("BuiltinOperator").values())
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "options", "message"),
+    [
+        (
+            "ADD",
+            [X, X],
+            {"fused_activation_function": "TANH"},
+            r"operator 0 ADD 'out0': FusedActivationFunction is not supported.*got TANH",
+        ),
+        ("ADD", [X, X], {"fused_activation_function": 99}, "got 99"),
+        (
+            "CONCATENATION",
+            [X, X],
+            {"axis": 0, "fused_activation_function": "RELU"},
+            "cannot have a fused activation.*got RELU",
+        ),
+        (
+            "L2_NORMALIZATION",
+            [X],
+            {"fused_activation_function": "RELU6"},
+            "cannot have a fused activation",
+        ),
+        (
+            "FULLY_CONNECTED",
+            [X, zeros(4, 3)],
+            {"weights_format": "SHUFFLED4x16INT8"},
+            "WeightsFormat is not supported. Expected DEFAULT; got SHUFFLED4x16INT8",
+        ),
+        ("CONV_2D", [IMAGE, zeros(3, 2, 2, 2)], {**STRIDES, "padding": 7}, "Padding is not"),
+        ("PACK", [X, X], {"axis": 0, "values_count": 3}, "number of inputs is wrong.*3; got 2"),
+        ("UNPACK", [X], {"num": 2_000_000_000}, "number of outputs is wrong"),
+        ("SPLIT", [X, X], {"num_splits": 2_000_000_000}, "number of outputs is wrong"),
+        ("LEAKY_RELU", [X], {"alpha": float("nan")}, "Alpha is not a finite number. Got nan"),
+        ("SOFTMAX", [X], {"beta": -1.0}, "operator 0 SOFTMAX 'out0': beta is not positive"),
+        ("CONV_2D", [IMAGE, zeros(3, 2, 2, 2)], None, "stride is too small"),
+        ("SVDF", [X, zeros(4, 3), zeros(4, 5)], {"rank": 2}, "input 4, the state, is missing"),
+        (
+            "SVDF",
+            [X, zeros(4, 3), zeros(4, 5), None, Spec((2, 20))],
+            {"rank": 2},
+            "tensor 3 'in4' holds a state, but it is not a variable",
+        ),
+        (
+            "UNIDIRECTIONAL_SEQUENCE_LSTM",
+            [X],
+            {"diagonal_recurrent_tensors": True},
+            "diagonal recurrent weights",
+        ),
+    ],
+)
+def test_options_that_cannot_be_used_are_refused(
+    operator: str, inputs: list[Spec], options: dict[str, float], message: str
+) -> None:
+    case = Case(operator, inputs, CASES[0].expected, options)
+    with pytest.raises(ParserError, match=message):
+        parse_tflite(case.model().to_bytes())
+
+
+def test_condition_of_rank_1_selects_rows() -> None:
+    condition, x = Spec((4,), "BOOL"), Spec((4, 3, 2))
+    case = Case("SELECT", [condition, x, x], Select(), outputs=[x])
+    reshape, select = parse_tflite(case.model().to_bytes()).build().layers
+    assert reshape.operation == Reshape((-1, 1, 1))
+    assert select.inputs[0] is reshape.outputs[0]
+    assert select.outputs[0].info.shape == (4, 3, 2)
+
+
+def test_options_of_another_operator_are_refused() -> None:
+    case = Case("ADD", [X, X], CASES[0].expected)
+    model = case.model()
+    graph = model.subgraph("second")
+    x, y = X.write(graph, "x"), X.write(graph, "y")
+    graph.operator("ADD", [x, x], [y], {}, options_table="MulOptions")
+    graph.inputs(x)
+    graph.outputs(y)
+    model.signature("second", {"x": x}, {"y": y})
+    with pytest.raises(ParserError, match=r"another operator. Expected AddOptions; got MulOptions"):
+        parse_tflite(model.to_bytes(), signature="second")
+
+
+def test_variable_is_assigned_the_state_that_the_layer_leaves() -> None:
+    case = next(case for case in CASES if case.operator == "SVDF")
+    graph = parse_tflite(case.model().to_bytes()).build()
+    (variable,) = graph.variables
+    assert variable.value is graph.layers[0].inputs[4]
+    assert variable.next_value is graph.layers[0].outputs[0]
+    assert not variable.initial.any()
+
+
+def test_second_reader_of_a_variable_sees_what_the_first_one_left() -> None:
+    case = next(case for case in CASES if case.operator == "SVDF")
+    model = case.model()
+    graph = model.subgraph("twice")
+    inputs = [
+        None if spec is None else spec.write(graph, f"in{i}") for i, spec in enumerate(case.inputs)
+    ]
+    outputs = [Spec((2, 2)).write(graph, name) for name in ("first", "second")]
+    for output in outputs:
+        graph.operator("SVDF", inputs, [output], case.options)
+    graph.inputs(inputs[0])  # type: ignore[arg-type]  # it is there
+    graph.outputs(*outputs)
+    model.signature("twice", {"x": inputs[0]}, {"y": outputs[1]})  # type: ignore[dict-item]
+    built = parse_tflite(model.to_bytes(), signature="twice").build()
+    (variable,) = built.variables
+    first, second = built.layers
+    assert second.inputs[4] is first.outputs[0]
+    assert variable.next_value is second.outputs[0]

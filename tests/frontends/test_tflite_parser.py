@@ -1,0 +1,390 @@
+"""From a .tflite file to a network: edges, order, signatures, errors."""
+
+from __future__ import annotations
+
+import struct
+import time
+from typing import Any
+
+import flatbuffers
+import pytest
+import tflite
+
+from armpy.errors import LayerValidationError, ParserError, UnsupportedOperatorError
+from armpy.frontends.tflite import parse_tflite, signatures
+from tests.support.tflite_writer import Subgraph, Tensor, TfliteModel
+
+
+def add(graph: Subgraph, x: Tensor, y: Tensor, out: Tensor) -> None:
+    """Add an ADD operator."""
+    graph.operator("ADD", [x, y], [out], {})
+
+
+def test_inputs_and_outputs_keep_their_order_and_names() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    a, b, c, d = (graph.tensor(name, (2,)) for name in "abcd")
+    add(graph, a, b, c)
+    add(graph, b, c, d)
+    graph.inputs(b, a)
+    graph.outputs(d, c)
+    built = parse_tflite(model.to_bytes()).build()
+    assert [value.name for value in built.inputs] == ["b", "a"]
+    assert built.output_names == ("d", "c")
+
+
+def test_layers_are_named_after_their_first_output() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    a, b, c = graph.tensor("a", (2,)), graph.tensor("b", (2,)), graph.tensor(None, (2,))
+    add(graph, a, a, b)
+    add(graph, a, b, c)
+    graph.inputs(a)
+    graph.outputs(c)
+    built = parse_tflite(model.to_bytes()).build()
+    assert [layer.name for layer in built.layers] == ["b", "operator 1 ADD"]
+
+
+def test_names_are_made_unique() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    tensors = [graph.tensor(name, (2,)) for name in ("x", "x", "x_1", None, "")]
+    graph.inputs(*tensors)
+    graph.outputs(tensors[0], tensors[0], tensors[3])
+    built = parse_tflite(model.to_bytes()).build()
+    assert [value.name for value in built.inputs] == ["x", "x_1", "x_1_1", "input_3", "input_4"]
+    assert built.output_names == ("x", "x_1", "output_2")
+
+
+def test_shapes_of_intermediate_tensors_are_inferred() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    a, b = graph.tensor("a", (2, 3)), graph.tensor("b", (7, 7, 7))
+    add(graph, a, a, b)
+    graph.inputs(a)
+    graph.outputs(b)
+    assert parse_tflite(model.to_bytes()).build().outputs[0].info.shape == (2, 3)
+
+
+def two_subgraphs() -> TfliteModel:
+    """A model with a signature for each of its two subgraphs."""
+    model = TfliteModel()
+    for name in ("first", "second"):
+        graph = model.subgraph(name)
+        a, b, c, d = (graph.tensor(f"{name}_{letter}", (2,)) for letter in "abcd")
+        add(graph, a, b, c)
+        add(graph, b, c, d)
+        graph.inputs(a, b)
+        graph.outputs(c, d)
+        model.signature(name, {"lhs": b, "rhs": a}, {"sum": d, "same": d, "part": c})
+    return model
+
+
+def test_signatures_are_listed() -> None:
+    found = signatures(two_subgraphs().to_bytes())
+    assert list(found) == ["first", "second"]
+    assert found["second"].subgraph == 1
+    assert list(found["second"].outputs) == ["sum", "same", "part"]
+
+
+def test_signature_chooses_the_subgraph_and_gives_the_names() -> None:
+    network = parse_tflite(two_subgraphs().to_bytes(), signature="second")
+    built = network.build()
+    assert [value.name for value in built.inputs] == ["rhs", "lhs"]
+    assert built.output_names == ("part", "sum", "same")
+    assert built.outputs[0].name == "second_c"
+
+
+def test_unknown_signature_is_an_error_that_lists_the_known_ones() -> None:
+    with pytest.raises(ParserError, match=r"no signature 'third'. Expected 'first', 'second'"):
+        parse_tflite(two_subgraphs().to_bytes(), signature="third")
+
+
+def test_signature_of_a_model_without_any_is_an_error() -> None:
+    with pytest.raises(ParserError, match=r"no signature 'x'. Expected none"):
+        parse_tflite(TfliteModel().to_bytes(), signature="x")
+
+
+def test_signature_must_name_every_input() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    a, b = graph.tensor("a", (2,)), graph.tensor("b", (2,))
+    graph.inputs(a, b)
+    graph.outputs(a)
+    model.signature("s", {"a": a}, {"out": a})
+    with pytest.raises(ParserError, match=r"signature 's': inputs.*no name. Got tensors \[1\]"):
+        parse_tflite(model.to_bytes(), signature="s")
+
+
+def test_signature_must_keep_to_the_edge_of_the_subgraph() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    a, b = graph.tensor("a", (2,)), graph.tensor("b", (2,))
+    graph.inputs(a)
+    graph.outputs(a)
+    model.signature("s", {"a": a}, {"out": b})
+    with pytest.raises(ParserError, match=r"'out' is not one of the subgraph's outputs"):
+        parse_tflite(model.to_bytes(), signature="s")
+
+
+def test_two_signatures_of_one_name_are_refused() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    a = graph.tensor("a", (2,))
+    for _ in range(2):
+        model.signature("s", {"a": a}, {"a": a})
+    with pytest.raises(ParserError, match=r"two signatures have this name"):
+        signatures(model.to_bytes())
+
+
+def test_two_inputs_of_one_name_are_refused() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    a, b = graph.tensor("a", (2,)), graph.tensor("b", (2,))
+    graph.inputs(a, b)
+    graph.outputs(a)
+    model.signature("s", {"lhs": a, "rhs": b}, {"out": a})
+    file = model.to_bytes().replace(b"rhs", b"lhs")
+    with pytest.raises(ParserError, match=r"signature 's': two inputs have the name 'lhs'"):
+        signatures(file)
+
+
+def test_unsupported_operators_are_listed_with_their_numbers() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    x = graph.tensor("x", (2,))
+    for _ in range(2):
+        graph.operator("WHILE", [x], [x])
+    add(graph, x, x, x)
+    graph.operator("CUSTOM", [x], [x], custom_code="TFLite_Detection_PostProcess")
+    graph.operator(9999, [x], [x])
+    with pytest.raises(
+        UnsupportedOperatorError,
+        match=r"Got WHILE x2, custom 'TFLite_Detection_PostProcess' x1, operator code 9999 x1",
+    ) as caught:
+        parse_tflite(model.to_bytes())
+    assert caught.value.operators == {
+        "WHILE": 2,
+        "custom 'TFLite_Detection_PostProcess'": 1,
+        "operator code 9999": 1,
+    }
+
+
+def test_codes_of_old_files_are_understood() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    x, y = graph.tensor("x", (2,)), graph.tensor("y", (2,))
+    graph.operator("ADD", [x, x], [y], {}, legacy_code=True)
+    graph.inputs(x)
+    graph.outputs(y)
+    assert parse_tflite(model.to_bytes()).build().layers[0].operation.name == "ElementwiseBinary"
+
+
+def test_errors_of_layers_name_the_operator_and_keep_the_cause() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    x, y, z = graph.tensor("x", (2,)), graph.tensor("y", (3,)), graph.tensor("z", (3,))
+    add(graph, x, y, z)
+    graph.inputs(x, y)
+    graph.outputs(z)
+    with pytest.raises(
+        ParserError, match=r"operator 0 ADD 'z': the shapes do not broadcast"
+    ) as caught:
+        parse_tflite(model.to_bytes())
+    assert isinstance(caught.value.__cause__, LayerValidationError)
+
+
+@pytest.mark.parametrize("index", [-2, 7, 2**31 - 1])
+def test_tensor_index_out_of_range_is_refused(index: int) -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    x, y = graph.tensor("x", (2,)), graph.tensor("y", (2,))
+    graph.operator("ADD", [x, index], [y], {})
+    graph.inputs(x)
+    graph.outputs(y)
+    with pytest.raises(
+        ParserError, match=rf"there is no tensor {index}. Expected an index below 2"
+    ):
+        parse_tflite(model.to_bytes())
+
+
+def test_tensor_that_nothing_writes_is_refused() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    x, y = graph.tensor("x", (2,)), graph.tensor("y", (2,))
+    add(graph, x, x, y)
+    graph.outputs(y)
+    with pytest.raises(ParserError, match=r"tensor 0 'x': the tensor is read, but nothing has"):
+        parse_tflite(model.to_bytes())
+
+
+def test_tensor_written_twice_is_refused() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    x, y = graph.tensor("x", (2,)), graph.tensor("y", (2,))
+    add(graph, x, x, y)
+    add(graph, x, x, y)
+    graph.inputs(x)
+    graph.outputs(y)
+    with pytest.raises(ParserError, match=r"operator 1 ADD 'y': tensor 1 'y' has been written"):
+        parse_tflite(model.to_bytes())
+
+
+def test_operator_that_writes_a_variable_directly_is_refused() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    x, y = graph.tensor("x", (2,)), graph.tensor("y", (2,), variable=True)
+    add(graph, x, x, y)
+    graph.inputs(x)
+    graph.outputs(y)
+    with pytest.raises(ParserError, match=r"tensor 1 'y' is a variable"):
+        parse_tflite(model.to_bytes())
+
+
+def test_input_given_twice_is_refused() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    x = graph.tensor("x", (2,))
+    graph.inputs(x, x)
+    graph.outputs(x)
+    with pytest.raises(ParserError, match=r"tensor 0 'x': the tensor is an input twice"):
+        parse_tflite(model.to_bytes())
+
+
+def test_too_many_inputs_are_refused() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    graph.inputs(*[0] * 2000)
+    with pytest.raises(ParserError, match=r"too many inputs. Expected at most 1024; got 2000"):
+        parse_tflite(model.to_bytes())
+
+
+def test_model_without_outputs_is_refused() -> None:
+    model = TfliteModel()
+    model.subgraph()
+    with pytest.raises(ParserError, match=r"the model has no output"):
+        parse_tflite(model.to_bytes())
+
+
+def test_model_without_subgraphs_is_refused() -> None:
+    with pytest.raises(ParserError, match=r"there is no subgraph 0"):
+        parse_tflite(TfliteModel().to_bytes())
+
+
+def test_output_above_the_memory_limit_is_refused() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    x, y = graph.tensor("x", (1000, 1)), graph.tensor("y", (1, 1000))
+    z = graph.tensor("z", (1,))
+    add(graph, x, y, z)
+    graph.inputs(x, y)
+    graph.outputs(z)
+    with pytest.raises(ParserError, match=r"operator 0 ADD 'z': a tensor is larger"):
+        parse_tflite(model.to_bytes(), memory_limit_bytes=1_000_000)
+
+
+def repeated_tables(field: str, count: int, payload: int) -> bytes:
+    """A file whose tables of one kind are all the same one, which holds a long vector."""
+    schema: Any = tflite  # Any: neither package has types
+    builder: Any = getattr(flatbuffers, "Builder")(1024)  # noqa: B009  # not exported by name
+    name = builder.CreateString("x" * payload)
+    builder.StartVector(4, payload, 4)
+    for _ in range(payload):
+        builder.PrependInt32(-1)
+    indexes = builder.EndVector()
+    if field == "operators":
+        schema.OperatorStart(builder)
+        schema.OperatorAddInputs(builder, indexes)
+        table = schema.OperatorEnd(builder)
+    else:
+        schema.TensorStart(builder)
+        schema.TensorAddName(builder, name)
+        table = schema.TensorEnd(builder)
+    builder.StartVector(4, count, 4)
+    for _ in range(count):
+        builder.PrependUOffsetTRelative(table)
+    tables = builder.EndVector()
+    builder.StartVector(4, count, 4)
+    for index in reversed(range(count)):
+        builder.PrependInt32(index)
+    outputs = builder.EndVector()
+    schema.SubGraphStart(builder)
+    if field == "operators":
+        schema.SubGraphAddOperators(builder, tables)
+    else:
+        schema.SubGraphAddTensors(builder, tables)
+        schema.SubGraphAddOutputs(builder, outputs)
+    subgraph = schema.SubGraphEnd(builder)
+    builder.StartVector(4, 1, 4)
+    builder.PrependUOffsetTRelative(subgraph)
+    subgraphs = builder.EndVector()
+    schema.OperatorCodeStart(builder)
+    code = schema.OperatorCodeEnd(builder)
+    builder.StartVector(4, 1, 4)
+    builder.PrependUOffsetTRelative(code)
+    codes = builder.EndVector()
+    schema.ModelStart(builder)
+    schema.ModelAddVersion(builder, 3)
+    schema.ModelAddSubgraphs(builder, subgraphs)
+    schema.ModelAddOperatorCodes(builder, codes)
+    builder.Finish(schema.ModelEnd(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
+@pytest.mark.parametrize(
+    ("field", "count", "payload"), [("operators", 20_000, 20_000), ("tensors", 1000, 60_000)]
+)
+def test_tables_that_lie_over_each_other_cost_little(field: str, count: int, payload: int) -> None:
+    data = repeated_tables(field, count, payload)
+    started = time.perf_counter()
+    with pytest.raises(ParserError):
+        parse_tflite(data)
+    assert time.perf_counter() - started < 2.0
+
+
+def test_vector_longer_than_the_file_is_refused_before_it_is_read() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    x = graph.tensor("x", (77, 78, 79))
+    graph.inputs(x)
+    graph.outputs(x)
+    length_and_shape = struct.pack("<4i", 3, 77, 78, 79)
+    file = model.to_bytes()
+    assert file.count(length_and_shape) == 1
+    damaged = file.replace(length_and_shape, struct.pack("<I3i", 0xFFFFFFF0, 77, 78, 79))
+    with pytest.raises(ParserError, match=r"tensor 0 'x': .*Shape is longer than the file"):
+        parse_tflite(damaged)
+
+
+def test_very_long_names_are_refused() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    x = graph.tensor("x" * 70_000, (2,))
+    graph.inputs(x)
+    graph.outputs(x)
+    with pytest.raises(ParserError, match=r"Name is too long. Expected at most 65536 bytes"):
+        parse_tflite(model.to_bytes())
+
+
+def test_names_that_are_no_utf8_are_made_readable() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    x = graph.tensor("abcd", (2,))
+    graph.inputs(x)
+    graph.outputs(x)
+    file = model.to_bytes().replace(b"abcd", b"a\xff\xfed")
+    assert parse_tflite(file).build().output_names == ("a\ufffd\ufffdd",)
+
+
+def test_every_prefix_of_a_file_is_damage() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    x, y = graph.tensor("x", (2,)), graph.tensor("y", (2,), data=[1.0, 2.0])
+    z = graph.tensor("z", (2,))
+    add(graph, x, y, z)
+    graph.inputs(x)
+    graph.outputs(z)
+    file = model.to_bytes()
+    for size in range(len(file) - 16):
+        with pytest.raises(ParserError):
+            parse_tflite(file[:size])

@@ -1,0 +1,276 @@
+"""What the tensors of a .tflite file become."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from armpy.errors import ParserError
+from armpy.frontends.tflite import parse_tflite
+from armpy.graph import Value
+from armpy.tensor import Quantization
+from armpy.types import DataType
+from tests.support.tflite_writer import SparseDimension, Sparsity, TfliteModel
+
+
+def input_of(
+    shape: tuple[int, ...] | None = (2, 3), type: str = "FLOAT32", **more: object
+) -> Value:
+    """The input of a model that has one tensor, its input and output."""
+    model = TfliteModel()
+    graph = model.subgraph()
+    tensor = graph.tensor("x", shape, type, **more)  # type: ignore[arg-type]  # by each test
+    graph.inputs(tensor)
+    graph.outputs(tensor)
+    return parse_tflite(model.to_bytes()).build().inputs[0]
+
+
+def constant_of(
+    shape: tuple[int, ...], type: str, data: object, **more: object
+) -> npt.NDArray[np.generic]:
+    """The elements of the constant that is a model's only tensor."""
+    model = TfliteModel()
+    graph = model.subgraph()
+    tensor = graph.tensor("c", shape, type, data=data, **more)  # type: ignore[arg-type]  # as above
+    graph.outputs(tensor)
+    elements = parse_tflite(model.to_bytes()).build().outputs[0].data
+    assert elements is not None
+    return elements
+
+
+@pytest.mark.parametrize(
+    ("type", "data_type"),
+    [
+        ("FLOAT32", DataType.FLOAT32),
+        ("FLOAT16", DataType.FLOAT16),
+        ("FLOAT64", DataType.FLOAT64),
+        ("BFLOAT16", DataType.BFLOAT16),
+        ("BOOL", DataType.BOOLEAN),
+        ("INT8", DataType.SIGNED8),
+        ("INT16", DataType.SIGNED16),
+        ("INT32", DataType.SIGNED32),
+        ("INT64", DataType.SIGNED64),
+        ("UINT8", DataType.UNSIGNED8),
+        ("UINT16", DataType.UNSIGNED16),
+        ("UINT32", DataType.UNSIGNED32),
+        ("UINT64", DataType.UNSIGNED64),
+    ],
+)
+def test_types_without_quantisation(type: str, data_type: DataType) -> None:
+    info = input_of(type=type).info
+    assert (info.data_type, info.quantization) == (data_type, None)
+
+
+@pytest.mark.parametrize(
+    ("type", "data_type"),
+    [
+        ("INT8", DataType.QASYMM_S8),
+        ("UINT8", DataType.QASYMM_U8),
+        ("INT16", DataType.QSYMM_S16),
+        ("INT32", DataType.SIGNED32),
+        ("INT64", DataType.SIGNED64),
+    ],
+)
+def test_types_with_quantisation(type: str, data_type: DataType) -> None:
+    info = input_of(type=type, scale=0.5, zero_point=3).info
+    assert info.data_type is data_type
+    assert info.quantization == Quantization.per_tensor(0.5, 3)
+
+
+def test_scales_along_an_axis_make_int8_symmetric() -> None:
+    info = input_of(type="INT8", scale=[0.5, 0.25, 0.125], axis=1).info
+    assert info.data_type is DataType.QSYMM_S8
+    assert info.quantization == Quantization((0.5, 0.25, 0.125), (0, 0, 0), 1)
+
+
+def test_one_scale_holds_for_the_whole_tensor() -> None:
+    info = input_of((2, 1), "INT8", scale=[0.5], axis=1).info
+    assert info.quantization == Quantization.per_tensor(0.5)
+
+
+def test_axis_of_a_bias_is_its_own() -> None:
+    quantization = input_of((3,), "INT32", scale=[1.0, 2.0, 4.0], axis=3).info.quantization
+    assert quantization is not None
+    assert quantization.axis == 0
+
+
+def test_scale_of_floats_is_ignored() -> None:
+    assert input_of(scale=float("nan")).info.quantization is None
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"scale": float("nan")}, "a scale cannot be used.*got nan"),
+        ({"scale": float("inf")}, "a scale cannot be used.*got inf"),
+        ({"scale": -0.5}, "a scale cannot be used.*got -0.5"),
+        ({"scale": 0.0}, "a scale cannot be used.*got 0.0"),
+        ({"scale": 0.5, "zero_point": 128}, "zero point is out of range.*-128 to 127; got 128"),
+        ({"scale": 0.5, "zero_point": []}, "zero points differ.*1 zero points; got 0"),
+        ({"scale": [0.5, 0.5], "zero_point": [0]}, "zero points differ"),
+        ({"scale": [0.5, 0.5], "zero_point": [0, 1]}, "zero point is out of range.*got 1"),
+        ({"scale": [0.5, 0.5], "axis": 2}, r"axis that does not exist.*\(2, 3\); got 2"),
+        ({"scale": [0.5, 0.5], "axis": -1}, "axis that does not exist.*got -1"),
+        ({"scale": [0.5, 0.5], "axis": 1}, "number of scales is wrong.*3, the size of axis 1"),
+    ],
+)
+def test_quantisation_that_cannot_be_used_is_refused(
+    more: Mapping[str, object], message: str
+) -> None:
+    with pytest.raises(ParserError, match=rf"tensor 0 'x': .*{message}"):
+        input_of((2, 3), "INT8", **more)
+
+
+def test_uint8_with_scales_along_an_axis_is_refused() -> None:
+    with pytest.raises(ParserError, match=r"UINT8 is not supported with several scales"):
+        input_of(type="UINT8", scale=[0.5, 0.5], axis=0)
+
+
+@pytest.mark.parametrize("type", ["STRING", "RESOURCE", "VARIANT", "COMPLEX64"])
+def test_other_types_are_refused_by_name(type: str) -> None:
+    with pytest.raises(ParserError, match=rf"tensor 0 'x': .*not supported. Got {type}"):
+        input_of(type=type)
+
+
+def test_unknown_type_is_refused_by_number() -> None:
+    with pytest.raises(ParserError, match=r"not supported. Got 77"):
+        input_of(type=77)  # type: ignore[arg-type]  # not a type of the schema
+
+
+def test_open_dimensions_have_a_default() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    x = graph.tensor("x", (1, 4), shape_signature=(-1, 4))
+    graph.inputs(x)
+    graph.outputs(x)
+    built = parse_tflite(model.to_bytes()).build()
+    assert built.inputs[0].info.shape == (None, 4)
+    assert built.default_shapes == ((1, 4),)
+
+
+def test_unknown_rank_stays_unknown() -> None:
+    assert input_of(None).info.shape is None
+
+
+def test_empty_shape_is_a_scalar() -> None:
+    assert input_of(()).info.shape == ()
+
+
+@pytest.mark.parametrize("signature", [(-1, 3, 1), (3, -1), (-2, 3)])
+def test_signature_that_does_not_fit_the_shape_is_refused(signature: tuple[int, ...]) -> None:
+    with pytest.raises(ParserError, match=r"shape signature differ|dimension is negative"):
+        input_of((2, 3), shape_signature=signature)
+
+
+def test_negative_dimension_is_refused() -> None:
+    with pytest.raises(ParserError, match=r"dimension is negative. Got \(2, -3\)"):
+        input_of((2, -3))
+
+
+def test_too_many_dimensions_are_refused() -> None:
+    with pytest.raises(ParserError, match=r"rank is too high. Expected at most 8; got 9"):
+        input_of((1,) * 9)
+
+
+def test_int4_constant_is_unpacked_lower_half_first() -> None:
+    elements = constant_of((3,), "INT4", bytes([0xF1, 0x08]), scale=0.5)
+    np.testing.assert_array_equal(elements, np.array([1, -1, -8], np.int8))
+
+
+def test_int4_input_is_refused() -> None:
+    with pytest.raises(ParserError, match=r"INT4 is supported for constants only"):
+        input_of(type="INT4")
+
+
+def test_constant_without_elements_needs_no_buffer() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    graph.outputs(graph.tensor("c", (0, 3), "INT32"))
+    info = parse_tflite(model.to_bytes()).build().outputs[0].info
+    assert (info.shape, info.is_constant) == ((0, 3), True)
+
+
+def test_boolean_constant_of_other_bytes_is_refused() -> None:
+    with pytest.raises(ParserError, match=r"bytes other than 0 and 1"):
+        constant_of((2,), "BOOL", b"\1\2")
+
+
+@pytest.mark.parametrize("size", [1, 23, 25, 48])
+def test_constant_of_the_wrong_size_is_refused(size: int) -> None:
+    with pytest.raises(ParserError, match=rf"wrong size. Expected 24 bytes.*got {size}"):
+        constant_of((2, 3), "FLOAT32", bytes(size))
+
+
+def test_unaligned_constant_is_copied() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    graph.outputs(graph.tensor("c", (4,), "FLOAT32", data=[1, 2, 3, 4]))
+    file = model.to_bytes()
+    elements = parse_tflite(memoryview(b"\0" + file)[1:]).build().outputs[0].data
+    assert elements is not None
+    assert elements.flags.aligned
+    assert not elements.flags.writeable
+    np.testing.assert_array_equal(elements, [1, 2, 3, 4])
+
+
+def test_sparse_constant_is_refused_by_name() -> None:
+    sparsity = Sparsity((0,), (SparseDimension(4),))
+    with pytest.raises(ParserError, match=r"tensor 0 'c': sparse tensors are not supported"):
+        constant_of((4,), "FLOAT32", [1, 2, 3, 4], sparsity=sparsity)
+
+
+def test_external_buffer_is_refused_by_name() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    index = model.buffer(bytes(16), external=True)
+    graph.outputs(graph.tensor("c", (4,), "FLOAT32", buffer=index))
+    with pytest.raises(ParserError, match=r"tensor 0 'c': data behind the end of the flatbuffer"):
+        parse_tflite(model.to_bytes())
+
+
+def test_buffer_that_does_not_exist_is_refused() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    graph.outputs(graph.tensor("c", (4,), "FLOAT32", buffer=9))
+    with pytest.raises(ParserError, match=r"there is no buffer 9"):
+        parse_tflite(model.to_bytes())
+
+
+def test_tensor_above_the_memory_limit_is_refused() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    x = graph.tensor("x", (1000, 1000, 1000, 1000), "FLOAT32")
+    graph.inputs(x)
+    graph.outputs(x)
+    with pytest.raises(
+        ParserError, match=r"a tensor is larger than the memory limit. Expected at most 4294967296"
+    ):
+        parse_tflite(model.to_bytes())
+
+
+def test_empty_constant_with_dimensions_that_numpy_cannot_hold_is_refused() -> None:
+    with pytest.raises(ParserError, match=r"a tensor is larger than the memory limit"):
+        constant_of((2**31 - 1, 0, 2**31 - 1, 8), "INT32", [])
+
+
+def test_variables_count_together_against_the_memory_limit() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    a = graph.tensor("a", (100,), "FLOAT32", variable=True)
+    b = graph.tensor("b", (100,), "FLOAT32", variable=True)
+    graph.outputs(a, b)
+    assert len(parse_tflite(model.to_bytes(), memory_limit_bytes=800).build().variables) == 2
+    with pytest.raises(ParserError, match=r"variables are larger than the memory limit.*got 800"):
+        parse_tflite(model.to_bytes(), memory_limit_bytes=799)
+
+
+def test_variable_begins_with_its_zero_point() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    graph.outputs(graph.tensor("v", (2,), "INT8", scale=0.5, zero_point=-7, variable=True))
+    (variable,) = parse_tflite(model.to_bytes()).build().variables
+    np.testing.assert_array_equal(variable.initial, np.array([-7, -7], np.int8))
+    assert variable.next_value is variable.value

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+from itertools import combinations
+
+import pytest
+
+from armpy.graph import SubgraphView, to_dot
+from armpy.network import Network
+from tests.support.networks import ADD, RELU, chain, diamond, f32, graph_of_edges, i32
+
+
+def test_each_value_knows_its_producer_and_consumers() -> None:
+    graph = diamond()
+    top, left, right, bottom = graph.layers
+    assert graph.producers[top.outputs[0]] is top
+    assert graph.consumers[top.outputs[0]] == (left, right)
+    assert graph.consumers[right.outputs[0]] == (bottom,)
+    assert graph.outputs[0] not in graph.consumers
+    assert graph.inputs[0] not in graph.producers
+
+
+def test_a_layer_that_reads_a_value_twice_is_one_consumer() -> None:
+    net = Network()
+    x = net.input("x", f32(1))
+    net.output("y", net.add(ADD, x, x))
+    graph = net.build()
+    assert graph.consumers[x] == graph.layers
+
+
+def test_values_are_counted_once_constants_included() -> None:
+    values = list(diamond().values())
+    assert len(values) == len(set(values)) == 7
+
+
+def test_a_graph_cannot_be_edited() -> None:
+    graph = chain()
+    with pytest.raises(FrozenInstanceError):
+        graph.layers = ()  # type: ignore[misc]  # that is the point
+    with pytest.raises(FrozenInstanceError):
+        graph.layers[0].name = "other"  # type: ignore[misc]  # that is the point
+
+
+def test_layers_and_values_show_what_they_are() -> None:
+    graph = chain(1)
+    assert repr(graph.layers[0]) == "Layer(0, ElementwiseBinary 'add_0')"
+    assert repr(graph.inputs[0]) == "Value(0, 'x', FLOAT32(4,))"
+
+
+def test_a_layer_gives_its_operands_infos_and_none_for_those_left_out() -> None:
+    net = Network()
+    x = net.input("x", f32(1, 4, 4, 1))
+    w = net.input("w", f32(1, 1, 1, 1))
+    from armpy.ops import Convolution2d
+
+    layer = net.add_layer(Convolution2d(), [x, w, None])
+    assert layer.input_infos == (x.info, w.info)
+    assert layer.output_infos == (f32(1, 4, 4, 1),)
+
+
+def test_an_operand_left_out_in_the_middle_has_no_reader() -> None:
+    from armpy.ops import Pad
+
+    net = Network()
+    x, padding = net.input("x", f32(2)), net.input("padding", i32(1, 2))
+    net.output("y", net.add(Pad(), x, None, padding))
+    graph = net.build()
+    assert set(graph.consumers) == {x, padding}
+    assert graph.layers[0].input_infos == (x.info, None, padding.info)
+    assert SubgraphView.of(graph, graph.layers).inputs == (x, padding)
+    assert to_dot(graph).count("->") == 3
+
+
+def test_a_view_reads_what_others_make_and_gives_what_others_read() -> None:
+    graph = diamond()
+    top, left, right, bottom = graph.layers
+    view = SubgraphView.of(graph, [left, top])
+    assert view.layers == (top, left)
+    assert view.inputs == graph.inputs
+    assert view.outputs == (top.outputs[0], left.outputs[0])
+    assert SubgraphView.of(graph, [right, bottom]).inputs == (top.outputs[0], left.outputs[0])
+
+
+def test_constants_are_no_inputs_of_a_view() -> None:
+    graph = chain()
+    assert SubgraphView.of(graph, graph.layers).inputs == graph.inputs
+
+
+def test_a_value_read_inside_and_handed_to_the_caller_is_an_output_of_the_view() -> None:
+    graph = graph_of_edges([[], [0]])
+    view = SubgraphView.of(graph, graph.layers)
+    assert view.outputs == graph.outputs
+
+
+def test_a_value_that_nobody_reads_is_no_output_of_the_view() -> None:
+    net = Network()
+    x = net.input("x", f32(1))
+    net.add(RELU, x, name="dead")
+    net.output("y", net.add(RELU, x))
+    graph = net.build()
+    assert SubgraphView.of(graph, graph.layers).outputs == graph.outputs
+
+
+def test_what_a_variable_keeps_is_an_output_of_the_view() -> None:
+    net = Network()
+    state = net.variable("v", f32(1))
+    following = net.add(RELU, state)
+    net.assign(state, following)
+    net.output("y", net.add(RELU, following))
+    graph = net.build()
+    view = SubgraphView.of(graph, graph.layers)
+    assert view.inputs == (state,)
+    assert following in view.outputs
+
+
+def test_a_layer_given_twice_is_counted_once() -> None:
+    graph = chain(2)
+    first = graph.layers[0]
+    assert SubgraphView.of(graph, [first, first]).layers == (first,)
+
+
+def test_a_view_is_convex_unless_a_path_leaves_it_and_comes_back() -> None:
+    graph = diamond()
+    top, left, right, bottom = graph.layers
+    assert SubgraphView.of(graph, [top, left, right, bottom]).is_convex_in(graph)
+    assert SubgraphView.of(graph, [top, left]).is_convex_in(graph)
+    assert SubgraphView.of(graph, [left, right]).is_convex_in(graph)
+    assert not SubgraphView.of(graph, [top, left, bottom]).is_convex_in(graph)
+
+
+def test_convexity_sees_paths_over_several_layers() -> None:
+    graph = graph_of_edges([[], [0], [1], [0, 2]])
+    first, _, _, last = graph.layers
+    assert not SubgraphView.of(graph, [first, last]).is_convex_in(graph)
+
+
+def test_a_part_of_a_view_is_the_view_of_its_layers() -> None:
+    graph = diamond()
+    view = SubgraphView.of(graph, graph.layers)
+    for count in range(1, 5):
+        for layers in combinations(graph.layers, count):
+            part, expected = view.part(layers), SubgraphView.of(graph, layers)
+            assert part.layers == expected.layers
+            assert part.inputs == expected.inputs
+            assert part.outputs == expected.outputs
+            assert part.is_convex_in(view) is expected.is_convex_in(graph)
+
+
+def test_a_part_of_a_view_gives_what_the_view_gives_and_no_more() -> None:
+    graph = graph_of_edges([[], [0], [1]])
+    first, second, third = graph.layers
+    view = SubgraphView((first, second), graph.inputs, second.outputs)
+    assert view.part([first]).outputs == first.outputs
+    assert view.part([first, second]).outputs == second.outputs
+    assert view.part([first, third]).layers == (first,)

@@ -1,0 +1,61 @@
+"""Every real model gives the outputs that TFLite's reference kernels gave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armpy
+from armpy.ops.operation import Array
+from tests.support.shared import shared_file, shared_files
+
+GOLDEN = shared_files("golden", "*.npz")
+
+
+def cases(golden: Path) -> list[tuple[str, list[Array], list[Array]]]:
+    """Name, inputs and outputs of each case of a golden file."""
+    with np.load(golden) as data:
+        arrays = {key: data[key] for key in data.files if "/" in key}
+    names = sorted({key.split("/")[0] for key in arrays})
+    return [
+        (
+            name,
+            [arrays[key] for key in sorted(arrays) if key.startswith(f"{name}/in")],
+            [arrays[key] for key in sorted(arrays) if key.startswith(f"{name}/out")],
+        )
+        for name in names
+    ]
+
+
+@pytest.mark.skipif(not GOLDEN, reason="no golden outputs beside the checkout")
+def test_there_is_a_golden_file_per_model_family() -> None:
+    families = {path.name.split("__")[0] for path in GOLDEN}
+    assert families == {"coral", "keras", "micro", "mlperf_tiny"}
+
+
+@pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.stem)
+def test_model_agrees_with_its_golden_outputs(golden: Path) -> None:
+    folder, name = golden.stem.split("__", 1)
+    path = shared_file("models", folder, f"{name}.tflite")
+    compared = 0
+    for case, inputs, expected in cases(golden):
+        with armpy.load(path, backends=["CpuRef"]) as model:
+            got = model(*inputs)
+        outputs = got if isinstance(got, tuple) else (got,)
+        assert len(outputs) == len(expected)
+        for ours, theirs in zip(outputs, expected, strict=True):
+            assert_agree(f"{golden.stem} / {case}", ours, theirs)
+            compared += 1
+    assert compared
+
+
+def assert_agree(what: str, ours: Array, theirs: Array) -> None:
+    """Compare dtype, shape, then values: integers exactly, floats relative to the largest."""
+    assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), what
+    if ours.dtype.kind == "f":
+        tolerance = 1e-5 * np.abs(theirs).max()
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance, err_msg=what)
+    else:
+        np.testing.assert_array_equal(ours, theirs, err_msg=what)

@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+from armpy_reference import ReferenceBackend
+
+from armpy.backend import ReasonCode, Support
+from armpy.errors import BackendCapabilityError, GraphValidationError, InvalidArgumentError
+from armpy.network import Network
+from armpy.ops import Activation, ElementwiseBinary
+from armpy.optimizer import OptimizerOptions, optimize_graph
+from armpy.optimizer.assign import Exclusions, SupportOracle, assign_backends
+from tests.support.fake_backends import CompilingBackend, FakeBackend
+from tests.support.networks import RELU, chain, diamond, f32
+
+CPU = ReferenceBackend()
+
+
+def test_each_layer_goes_to_the_first_backend_that_takes_it() -> None:
+    first = FakeBackend("First", {Activation})
+    second = FakeBackend("Second")
+    network = optimize_graph(diamond(), [first, second, CPU])
+    assert network.backend_ids == {0: "First", 1: "Second", 2: "Second", 3: "Second"}
+    assert network.placement.layers_by_backend == {"First": 1, "Second": 3}
+
+
+def test_the_order_of_preference_decides() -> None:
+    a, b = FakeBackend("A"), FakeBackend("B")
+    assert set(optimize_graph(chain(), [a, b]).backend_ids.values()) == {"A"}
+    assert set(optimize_graph(chain(), [b, a]).backend_ids.values()) == {"B"}
+
+
+def test_every_refusal_is_kept_with_code_and_text() -> None:
+    network = optimize_graph(diamond(), [FakeBackend("First", {ElementwiseBinary}), CPU])
+    (refusal,) = network.placement.refusals
+    assert (refusal.layer_id, refusal.layer, refusal.operation) == (0, "top", "Activation")
+    assert (refusal.backend, refusal.code) == ("First", "operation")
+    assert refusal.text == "First does not do Activation"
+
+
+@pytest.mark.parametrize(
+    ("faults", "text"),
+    [
+        ({"get_layer_support": ValueError("oops")}, r"raised ValueError\('oops'\)"),
+        ({"get_layer_support": None}, "raised AttributeError"),
+        ({"is_layer_supported": ValueError("oops")}, r"raised ValueError\('oops'\)"),
+        ({"is_layer_supported": True}, "answered True, not a Support"),
+        ({"is_layer_supported": None}, "answered None, not a Support"),
+        ({"is_layer_supported": Support(False)}, "no reason given"),
+        ({"is_layer_supported": Support(False, "odd", "text")}, "text"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_wrong_answer_about_a_layer_is_a_refusal(faults: dict[str, object], text: str) -> None:
+    network = optimize_graph(chain(1), [FakeBackend(faults=faults), CPU])
+    assert network.backend_ids == {0: "CpuRef"}
+    (refusal,) = network.placement.refusals
+    assert refusal.code == "other"
+    with pytest.raises(BackendCapabilityError, match=f"'add_0': .*Fake: .*{text}"):
+        optimize_graph(chain(1), [FakeBackend(faults=faults)])
+    assert json.loads(network.placement.to_json())["refusals"][0]["backend"] == "Fake"
+
+
+def test_each_question_is_asked_once() -> None:
+    asked = []
+
+    class Asked(FakeBackend):
+        def get_layer_support(self):  # type: ignore[no-untyped-def]  # as the base class
+            asked.append(1)
+            return super().get_layer_support()
+
+    oracle = SupportOracle([Asked()])
+    graph = chain(3)
+    for _ in range(2):
+        assign_backends(graph, oracle, {})
+    assert asked == [1]
+    assert oracle.ask(oracle.backends[0], graph.layers[0])
+
+
+def test_a_layer_that_nobody_takes_is_an_error_with_every_backends_reason() -> None:
+    backends = [FakeBackend("A", ()), FakeBackend("B", ())]
+    text = (
+        "ElementwiseBinary 'add_0': no allowed backend supports this layer: "
+        r"A: A does not do ElementwiseBinary; B: B does not do ElementwiseBinary\. Allow another"
+    )
+    with pytest.raises(BackendCapabilityError, match=text):
+        optimize_graph(chain(), backends)
+
+
+def test_an_excluded_pair_is_refused_with_the_reason_of_the_exclusion() -> None:
+    excluded: Exclusions = {(1, "Fake"): Support.no(ReasonCode.PREPARATION, "it broke")}
+    network = optimize_graph(chain(3), [FakeBackend(), CPU], excluded=excluded)
+    assert network.backend_ids == {0: "Fake", 1: "CpuRef", 2: "Fake"}
+    (refusal,) = network.placement.refusals
+    assert (refusal.layer_id, refusal.code, refusal.text) == (1, "preparation", "it broke")
+
+
+def test_fallback_is_silent_where_it_is_allowed(caplog: pytest.LogCaptureFixture) -> None:
+    network = optimize_graph(chain(), [FakeBackend(operations=()), CPU])
+    assert network.placement.fallbacks == 3
+    assert caplog.records == []
+
+
+def test_fallback_can_be_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    optimize_graph(diamond(), [FakeBackend("First", {Activation}), CPU], OptimizerOptions("warn"))
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert "3 fell back: ElementwiseBinary x3 refused by First" in record.message
+
+
+def test_fallback_can_be_an_error() -> None:
+    text = (
+        "on_fallback='error': 3 layers do not run on First: "
+        "ElementwiseBinary 'left' refused by First: First does not do ElementwiseBinary"
+    )
+    with pytest.raises(BackendCapabilityError, match=text):
+        optimize_graph(
+            diamond(), [FakeBackend("First", {Activation}), CPU], OptimizerOptions("error")
+        )
+
+
+@pytest.mark.parametrize("choice", ["warn", "error"])
+def test_without_fallback_there_is_nothing_to_say(
+    choice: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    optimize_graph(chain(), [FakeBackend(), CPU], OptimizerOptions(choice))
+    assert caplog.records == []
+
+
+def test_other_choices_for_fallback_are_rejected() -> None:
+    with pytest.raises(InvalidArgumentError, match="allow or warn or error; got 'never'"):
+        OptimizerOptions("never")
+
+
+def test_a_damaged_graph_is_rejected_before_any_backend_is_asked() -> None:
+    from dataclasses import replace
+
+    graph = chain(2)
+    backend = CompilingBackend()
+    with pytest.raises(GraphValidationError, match="read before it is written"):
+        optimize_graph(replace(graph, layers=graph.layers[::-1]), [backend])
+    assert backend.offered == []
+
+
+def test_a_graph_without_layers_has_an_empty_report() -> None:
+    net = Network()
+    net.output("y", net.input("x", f32(2)))
+    placement = optimize_graph(net.build(), [CPU]).placement
+    assert str(placement) == (
+        "0 layers: nothing to run; 0 partitions, 0 copies, 0 KiB working memory"
+    )
+
+
+def test_the_report_counts_the_models_layers_whatever_they_were_made_into() -> None:
+    compiler = CompilingBackend("Compiler", {ElementwiseBinary})
+    placement = optimize_graph(diamond(), [compiler, CPU]).placement
+    assert placement.layers_by_backend == {"Compiler": 3, "CpuRef": 1}
+    assert (placement.fallbacks, placement.num_partitions, placement.num_copies) == (1, 2, 0)
+    made, cpu = placement.layers[::-1]
+    assert (made.backend, made.operation, made.origins) == (
+        "Compiler",
+        "PreCompiled",
+        ("left", "right", "bottom"),
+    )
+    assert (cpu.layer, cpu.origins, cpu.partition) == ("top", (), 0)
+
+
+def test_the_text_of_a_report_is_one_short_line() -> None:
+    net = Network()
+    value = net.input("x", f32(256))
+    for kind in range(5):
+        value = net.add(RELU if kind % 2 else ElementwiseBinary(), *[value] * (2 - kind % 2))
+    net.output("y", value)
+    text = str(optimize_graph(net.build(), [FakeBackend(operations={Activation}), CPU]).placement)
+    assert text == (
+        "5 layers: Fake 2, CpuRef 3; 5 partitions, 0 copies, 2 KiB working memory; 3 fell back: "
+        "ElementwiseBinary x3 refused by Fake (Fake does not do ElementwiseBinary)"
+    )
+
+
+def test_the_text_of_a_report_names_the_commonest_reasons_and_counts_the_others() -> None:
+    backends = [FakeBackend(name, ()) for name in "ABCDE"]
+    text = str(optimize_graph(chain(1), [*backends, CPU]).placement)
+    assert text.endswith("2 more reasons in the placement report")
+
+
+def test_the_report_as_json_is_complete() -> None:
+    network = optimize_graph(diamond(), [FakeBackend("First", {Activation}), CPU])
+    report = json.loads(network.placement.to_json(indent=2))
+    assert [layer["backend"] for layer in report["layers"]] == ["First", *["CpuRef"] * 3]
+    assert {layer["layer"] for layer in report["layers"]} == {"top", "left", "right", "bottom"}
+    assert len(report["refusals"]) == 3
+    assert report["refusals"][0]["text"] == "First does not do ElementwiseBinary"
+    assert report["layers_by_backend"] == {"First": 1, "CpuRef": 3}
+    assert report["fallbacks"] == 3
+    assert report["peak_bytes"] == sum(report["arena_bytes"].values()) == 64 * 3

@@ -1,0 +1,304 @@
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from armpy_reference import ReferenceBackend
+
+from armpy.errors import BackendUnavailableError, InvalidArgumentError
+from armpy.plugins import BackendRegistry, Candidate, CandidateStatus, preferred_backends
+from armpy.plugins.registry import why_incompatible
+from armpy.runtime import Runtime, RuntimeOptions
+from tests.support.fake_backends import FakeBackend, registry_of
+from tests.support.fake_distributions import FakeSite, fake_site
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[FakeSite]:
+    with fake_site(tmp_path) as found:
+        yield found
+
+
+def candidate(registry: BackendRegistry, backend_id: str) -> Candidate:
+    """The first candidate of an id."""
+    return next(c for c in registry.candidates if c.backend_id == backend_id)
+
+
+def test_an_installed_distributions_backend_is_found_and_loaded(site: FakeSite) -> None:
+    site.install_backend("Npu", version="2.3")
+    registry = BackendRegistry.discover()
+    found = candidate(registry, "Npu")
+    assert (found.source, found.status) == ("npu-backend 2.3", CandidateStatus.FOUND)
+    assert registry.get("Npu").backend_id == "Npu"
+    assert found.status is CandidateStatus.REGISTERED
+    assert registry.get("Npu") is registry.get("Npu")
+
+
+def test_listing_imports_no_backend(site: FakeSite) -> None:
+    module = site.install_backend("Npu")
+    registry = BackendRegistry.discover()
+    assert "Npu" in registry.backend_ids
+    assert module not in sys.modules
+    registry.get("Npu")
+    assert module in sys.modules
+
+
+def test_the_installed_reference_is_found() -> None:
+    assert "CpuRef" in BackendRegistry.discover().backend_ids
+
+
+def test_of_two_backends_of_one_id_the_first_distribution_by_name_wins(site: FakeSite) -> None:
+    site.install_backend("Npu", name="b-vendor")
+    site.install_backend("Npu", name="a-vendor")
+    registry = BackendRegistry.discover()
+    first, second = (c for c in registry.candidates if c.backend_id == "Npu")
+    assert (first.source, first.status) == ("a-vendor 1.0", CandidateStatus.FOUND)
+    assert (second.source, second.status) == ("b-vendor 1.0", CandidateStatus.DUPLICATE)
+    assert second.reason == "another backend has the id 'Npu'"
+    assert type(registry.get("Npu")).__module__ == "a_vendor"
+
+
+@pytest.mark.parametrize("backend_id", ["", "Unknown"])
+def test_an_invalid_id_is_rejected(site: FakeSite, backend_id: str) -> None:
+    site.install("odd-vendor", {backend_id: "odd_vendor:Backend"})
+    registry = BackendRegistry.discover()
+    found = candidate(registry, backend_id)
+    assert found.status is CandidateStatus.REJECTED
+    assert found.reason == f"'{backend_id}' is not a valid backend id"
+    assert backend_id not in registry.backend_ids
+    with pytest.raises(BackendUnavailableError, match="is not a valid backend id"):
+        registry.get(backend_id)
+    with pytest.raises(InvalidArgumentError, match="is not a valid backend id"):
+        registry_of().register(backend_id, FakeBackend)
+
+
+BROKEN = {
+    "import error": ("import no_such_module", "Backend", "ModuleNotFoundError"),
+    "syntax error": ("def (", "Backend", "SyntaxError"),
+    "exit while imported": ("raise SystemExit(3)", "Backend", r"SystemExit\(3\)"),
+    "missing class": ("", "Backend", "AttributeError"),
+    "no reference": ("", "not a reference!", "AttributeError|ValueError|TypeError"),
+    "factory raises": ("def Backend(): raise OSError('no device')", "Backend", "no device"),
+    "an armpy error": (
+        "from armpy.errors import BackendUnavailableError\n"
+        "def Backend(): raise BackendUnavailableError('no device', where='npu')",
+        "Backend",
+        "npu: no device",
+    ),
+    "factory needs arguments": ("def Backend(x): pass", "Backend", "TypeError"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_backend_that_cannot_be_loaded_has_failed_and_stops_no_other(
+    site: FakeSite, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    source, attribute, reason = BROKEN[name]
+    site.install("bad-vendor", {"Bad": f"bad_vendor:{attribute}"}, source=source)
+    site.install_backend("Good")
+    registry = BackendRegistry.discover()
+    ids = [backend.backend_id for backend in registry.available()]
+    assert "Good" in ids
+    assert "Bad" not in ids
+    found = candidate(registry, "Bad")
+    assert found.status is CandidateStatus.FAILED
+    assert "Traceback" in found.traceback
+    text = f"backend 'Bad' from bad-vendor 1.0 cannot be used: .*{reason}"
+    for _ in range(2):
+        with pytest.raises(BackendUnavailableError, match=text):
+            registry.get("Bad")
+    warnings = [r for r in caplog.records if r.levelno == logging.WARNING]
+    assert [w.message.split(":")[0] for w in warnings] == [
+        "backend 'Bad' from bad-vendor 1.0 is left out"
+    ]
+
+
+REJECTED = {
+    "another class": ("def Backend(): return 'npu'", "made str, not an IBackendInternal"),
+    "no factory": ("Backend = 5", "made int, not an IBackendInternal"),
+    "another id": ("def Backend(): return Fake('Other')", "it calls itself 'Other'"),
+    "newer api": (
+        "class Backend(Fake):\n"
+        "    api_version = '0.99'\n"
+        "    def __init__(self): super().__init__('Bad')",
+        "made for API version 0.99, which does not fit",
+    ),
+    "no kind of memory": (
+        "class Backend(Fake):\n"
+        "    shares_host_memory = 'yes'\n"
+        "    def __init__(self): super().__init__('Bad')",
+        "its shares_host_memory is 'yes', not true or false",
+    ),
+    "no device type": (
+        "def Backend(): return Fake('Bad', device_type='NPU')",
+        "its device type 'NPU' is not a DeviceType",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REJECTED)
+def test_a_factory_that_makes_something_else_is_rejected(site: FakeSite, name: str) -> None:
+    source, reason = REJECTED[name]
+    header = "from tests.support.fake_backends import FakeBackend as Fake\n"
+    site.install("bad-vendor", {"Bad": "bad_vendor:Backend"}, source=header + source)
+    registry = BackendRegistry.discover()
+    with pytest.raises(BackendUnavailableError, match=reason):
+        registry.get("Bad")
+    assert candidate(registry, "Bad").status is CandidateStatus.REJECTED
+    assert "Bad" not in [backend.backend_id for backend in registry.available()]
+
+
+@pytest.mark.parametrize("member", ["device_type", "shares_host_memory", "backend_id"])
+def test_a_backend_whose_properties_raise_has_failed(site: FakeSite, member: str) -> None:
+    source = f"""
+    from tests.support.fake_backends import FakeBackend
+
+    class Backend(FakeBackend):
+        @property
+        def {member}(self):
+            raise OSError("no driver")
+    """
+    site.install("bad-vendor", {"Fake": "bad_vendor:Backend"}, source=source)
+    registry = BackendRegistry.discover()
+    assert "Fake" not in [backend.backend_id for backend in registry.available()]
+    assert "no driver" in candidate(registry, "Fake").reason
+    with pytest.raises(BackendUnavailableError, match="no driver"):
+        registry.get("Fake")
+
+
+def test_an_instance_is_as_good_as_a_factory(site: FakeSite) -> None:
+    source = "from tests.support.fake_backends import FakeBackend\nbackend = FakeBackend('Npu')"
+    site.install("npu-vendor", {"Npu": "npu_vendor:backend"}, source=source)
+    assert BackendRegistry.discover().get("Npu").backend_id == "Npu"
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("metadata", ["", "Metadata-Version: 2.1\n", "Name: only-a-name\n"])
+def test_a_distribution_with_damaged_metadata_stops_no_other(site: FakeSite, metadata: str) -> None:
+    site.install_backend("Odd", metadata=metadata)
+    site.install_backend("Good")
+    registry = BackendRegistry.discover()
+    assert registry.get("Good").backend_id == "Good"
+    assert registry.get("Odd").backend_id == "Odd"
+
+
+def test_a_distribution_whose_metadata_cannot_be_read_stops_no_other(site: FakeSite) -> None:
+    module = site.install_backend("Odd")
+    (site.path / f"{module}-1.0.dist-info" / "METADATA").write_bytes(b"Name: \xff\xfe")
+    registry = BackendRegistry.discover()
+    assert candidate(registry, "Odd").source == f"{module}:Backend"
+    assert registry.get("Odd").backend_id == "Odd"
+
+
+def test_the_order_is_the_same_every_time(site: FakeSite) -> None:
+    for backend_id in ("C", "A", "B"):
+        site.install_backend(backend_id)
+    first = [c.backend_id for c in BackendRegistry.discover().candidates]
+    assert first == sorted(first)
+    assert first == [c.backend_id for c in BackendRegistry.discover().candidates]
+
+
+@pytest.mark.parametrize(
+    ("version", "core", "fits"),
+    [
+        ("0.1", "0.1", True),
+        ("0.0", "0.1", True),
+        ("0.1.7", "0.1", True),
+        ("0.2", "0.1", False),
+        ("1.0", "0.1", False),
+        ("0.9", "1.2", False),
+        ("1.0", "1.2", True),
+        ("1.2", "1.2", True),
+        ("1.3", "1.2", False),
+        ("1.10", "1.9", False),
+        ("2.0", "1.2", False),
+    ],
+)
+def test_the_major_has_to_be_equal_and_the_minor_at_most_the_cores(
+    version: str, core: str, fits: bool
+) -> None:
+    reason = why_incompatible(version, core)
+    expected = "" if fits else f"it is made for API version {version}, which does not fit {core}"
+    assert reason == expected
+
+
+@pytest.mark.parametrize("version", ["", "new", None, 0.1])
+def test_something_that_is_no_version_does_not_fit(version: object) -> None:
+    reason = why_incompatible(version)  # type: ignore[arg-type]  # backends are untyped
+    assert reason == f"its API version {version!r} is not of the form major.minor"
+
+
+def test_an_unknown_id_is_an_error_that_says_what_there_is() -> None:
+    with pytest.raises(BackendUnavailableError, match=r"no backend 'X'.*one of CpuRef, Fake"):
+        registry_of(FakeBackend(), ReferenceBackend()).get("X")
+    with pytest.raises(BackendUnavailableError, match="none: no backend is installed"):
+        registry_of().get("X")
+
+
+def test_a_backend_registered_by_hand_twice_is_an_error() -> None:
+    registry = registry_of(FakeBackend())
+    with pytest.raises(InvalidArgumentError, match=r"'Fake' cannot be .*has the id 'Fake'"):
+        registry.register("Fake", FakeBackend)
+    assert len(registry.candidates) == 1
+
+
+def test_names_give_the_order_and_count_once() -> None:
+    registry = registry_of(FakeBackend("A"), FakeBackend("B"), ReferenceBackend())
+    chosen = preferred_backends(registry, ["B", "CpuRef", "B"])
+    assert [backend.backend_id for backend in chosen] == ["B", "CpuRef"]
+
+
+def test_without_any_backend_the_reasons_are_said() -> None:
+    registry = BackendRegistry()
+    registry.register("Bad", lambda: FakeBackend("Other"))
+    with pytest.raises(BackendUnavailableError, match=r"can be used. Got it calls itself 'Other'"):
+        preferred_backends(registry, None)
+
+
+def test_the_environment_names_backends_in_order(
+    site: FakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.install_backend("Npu")
+    monkeypatch.setenv("ARMPY_BACKENDS", " CpuRef , Npu,,")
+    assert Runtime().get_device_spec().supported_backends == ("CpuRef", "Npu")
+
+
+def test_options_come_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARMPY_BACKENDS", "Missing")
+    options = RuntimeOptions(["CpuRef"])
+    assert Runtime(options).get_device_spec().supported_backends == ("CpuRef",)
+    with pytest.raises(BackendUnavailableError, match="no backend 'Missing'"):
+        Runtime()
+
+
+@pytest.mark.parametrize("value", ["", " , "])
+def test_an_empty_environment_variable_means_every_backend(
+    site: FakeSite, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    site.install_backend("Npu")
+    monkeypatch.setenv("ARMPY_BACKENDS", value)
+    ids = Runtime().get_device_spec().supported_backends
+    assert ids[0] == "Npu"
+    assert ids[-1] == "CpuRef"
+
+
+def test_a_broken_installed_backend_never_stops_a_runtime(site: FakeSite) -> None:
+    site.install("bad-vendor", {"Bad": "bad_vendor:Backend"}, source="1 / 0")
+    spec = Runtime(RuntimeOptions(["CpuRef"])).get_device_spec()
+    assert spec.supported_backends == ("CpuRef",)
+    assert "Bad" not in Runtime().get_device_spec().supported_backends
+    with pytest.raises(BackendUnavailableError, match=r"bad-vendor 1.0.*ZeroDivisionError"):
+        Runtime(RuntimeOptions(["Bad"]))
+
+
+def test_an_installed_backend_is_used_without_being_named(site: FakeSite) -> None:
+    from armpy.runtime import Model
+    from tests.support.networks import chain
+
+    site.install_backend("Npu")
+    placement = Model(chain(2)).placement
+    assert placement is not None
+    assert placement.layers_by_backend == {"Npu": 2}

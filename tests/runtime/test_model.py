@@ -1,0 +1,446 @@
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from armpy.errors import BackendError, InvalidArgumentError, LayerValidationError
+from armpy.graph import Graph
+from armpy.network import Network
+from armpy.ops import Convolution2d
+from armpy.ops.operation import Array
+from armpy.runtime import Model
+from armpy.tensor import Quantization, TensorInfo
+from armpy.types import DataType
+from tests.support.fake_backends import CountingManager, FakeBackend, OwnMemoryBackend, runtime_of
+from tests.support.networks import ADD, RELU, chain, diamond, f32, floats
+
+
+def two_sums() -> Graph:
+    """``sum = a + b`` and ``double = a + a`` on vectors of 2."""
+    net = Network()
+    a, b = net.input("a", f32(2)), net.input("b", f32(2))
+    net.output("sum", net.add(ADD, a, b, name="sum"))
+    net.output("double", net.add(ADD, a, a, name="double"))
+    return net.build()
+
+
+def counter(shape: tuple[int, ...] = (2,)) -> Graph:
+    """``total = state = state + x``, beginning with 0."""
+    net = Network()
+    x = net.input("x", f32(*shape))
+    state = net.variable("state", f32(*shape))
+    total = net.add(ADD, state, x)
+    net.assign(state, total)
+    net.output("total", total)
+    return net.build()
+
+
+@pytest.fixture
+def model() -> Model:
+    return Model(two_sums(), runtime_of())
+
+
+def test_one_output_is_returned_bare_and_several_as_a_tuple(model: Model) -> None:
+    np.testing.assert_array_equal(Model(chain(1), runtime_of())(floats(0, 1, 2, 3)), [1, 2, 3, 4])
+    total, double = model(floats(1, 2), floats(10, 20))
+    np.testing.assert_array_equal(total, [11, 22])
+    np.testing.assert_array_equal(double, [2, 4])
+
+
+def test_inputs_and_outputs_can_be_named(model: Model) -> None:
+    results = model.run({"b": floats(10, 20), "a": floats(1, 2)})
+    assert list(results) == ["sum", "double"]
+    np.testing.assert_array_equal(results["sum"], [11, 22])
+
+
+def test_a_model_without_inputs_can_be_called() -> None:
+    net = Network()
+    net.output("y", net.constant(floats(1, 2)))
+    np.testing.assert_array_equal(Model(net, runtime_of())(), [1, 2])
+
+
+def test_specs_say_what_goes_in_and_out() -> None:
+    info = TensorInfo((None, 2), DataType.QASYMM_U8, Quantization.per_tensor(0.5, 3))
+    net = Network()
+    net.output("y", net.add(RELU, net.input("x", info)))
+    model = Model(net, runtime_of())
+    (x,), (y,) = model.inputs, model.outputs
+    assert (x.name, x.shape, x.data_type) == ("x", (None, 2), DataType.QASYMM_U8)
+    assert (y.name, y.quantization) == ("y", info.quantization)
+    assert model.placement is None
+    assert len(model.graph.layers) == 1
+
+
+A, B = floats(1, 2), floats(10, 20)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda m: m(A), r"number of inputs is wrong. Expected 2: a\(2,\), b\(2,\); got 1"),
+        (lambda m: m(A, B, A), "number of inputs is wrong.*got 3"),
+        (lambda m: m.run({"a": A}), "inputs are not the network's.*got missing 'b'"),
+        (lambda m: m.run({"a": A, "b": B, "c": A}), "got not known 'c'"),
+        (lambda m: m.run({"a": A, "c": B}), "got missing 'b'; not known 'c'"),
+        (lambda m: m.run([A, B]), "inputs are not given by name.*got list"),
+        (lambda m: m.run({"a": A, "b": B}, [A]), "outputs are not given by name.*got list"),
+        (lambda m: m(A, floats(1)), r"input 'b'.*Expected \(2,\); got \(1,\)"),
+        (lambda m: m(A, floats(1, 2).reshape(1, 2)), r"input 'b'.*got \(1, 2\)"),
+        (lambda m: m(A, np.array([1.0, 2.0])), r"input 'b'.*Expected float32"),
+        (lambda m: m(A, None), "input 'b'.*wrong type"),
+        (
+            lambda m: m.run({"a": A, "b": B}, {"z": A}),
+            "no such output. Expected sum, double; got 'z'",
+        ),
+        (lambda m: m.run({"a": A, "b": B}, {"sum": floats(1)}), "output 'sum'.*cannot take"),
+    ],
+)
+def test_a_wrong_call_is_one_clear_error_and_the_model_works_afterwards(
+    model: Model, call: Callable[[Model], object], text: str
+) -> None:
+    with pytest.raises(InvalidArgumentError, match=text):
+        call(model)
+    np.testing.assert_array_equal(model(A, B)[0], [11, 22])
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([1, 2], ">f4"),
+        np.array([1, 9, 2], np.float32)[::2],
+        [1, 2],
+        np.ma.masked_array([1, 2], dtype=np.float32),
+    ],
+    ids=["big-endian", "strided", "list", "masked"],
+)
+def test_inputs_of_other_forms_give_the_same_answer(model: Model, array: object) -> None:
+    np.testing.assert_array_equal(model(array, B)[0], [11, 22])
+
+
+def test_inputs_are_never_written_to(model: Model) -> None:
+    a = floats(1, 2)
+    a.setflags(write=False)
+    model(a, a)
+    np.testing.assert_array_equal(a, [1, 2])
+
+
+def test_scalars_run() -> None:
+    net = Network()
+    net.output("y", net.add(ADD, net.input("x", f32()), net.constant(np.float32(1))))
+    result = Model(net, runtime_of())(2)
+    assert isinstance(result, np.ndarray)
+    assert (result.shape, float(result)) == ((), 3.0)
+
+
+def test_tensors_without_elements_run() -> None:
+    result = Model(chain(2, (0, 3)), runtime_of())(np.zeros((0, 3), np.float32))
+    assert isinstance(result, np.ndarray)
+    assert result.shape == (0, 3)
+
+
+def test_real_numbers_are_quantised_where_the_model_is_told_to() -> None:
+    info = TensorInfo((2,), DataType.QASYMM_U8, Quantization.per_tensor(0.5, 10))
+    net = Network()
+    net.output("y", net.add(RELU, net.input("x", info)))
+    real = floats(-1, 1)
+    model = Model(net, runtime_of(), quantize_inputs=True)
+    np.testing.assert_array_equal(model(real), [10, 12])
+    np.testing.assert_array_equal(model(np.array([8, 12], np.uint8)), [10, 12])
+    with pytest.raises(InvalidArgumentError, match="quantize_inputs=True"):
+        Model(net, runtime_of())(real)
+
+
+def test_every_execution_gives_new_arrays(model: Model) -> None:
+    first = model(A, B)[0]
+    second = model(A, A)[0]
+    assert not np.shares_memory(first, second)
+    np.testing.assert_array_equal(first, [11, 22])
+
+
+def test_outputs_are_written_to_the_callers_arrays(model: Model) -> None:
+    out = floats(0, 0)
+    results = model.run({"a": A, "b": B}, {"double": out})
+    assert results["double"] is out
+    np.testing.assert_array_equal(out, [2, 4])
+    np.testing.assert_array_equal(results["sum"], [11, 22])
+
+
+def test_an_output_may_be_written_over_an_input(model: Model) -> None:
+    a = floats(1, 2)
+    results = model.run({"a": a, "b": B}, {"sum": a})
+    np.testing.assert_array_equal(a, [11, 22])
+    np.testing.assert_array_equal(results["double"], [2, 4])
+
+
+def test_an_output_may_partly_overlap_an_input() -> None:
+    memory = floats(1, 2, 3, 4, 5)
+    Model(chain(1), runtime_of()).run({"x": memory[:4]}, {"y": memory[1:]})
+    np.testing.assert_array_equal(memory, [1, 2, 3, 4, 5])
+    Model(chain(2), runtime_of()).run({"x": memory[:4]}, {"y": memory[1:]})
+    np.testing.assert_array_equal(memory, [1, 3, 4, 5, 6])
+
+
+def test_output_arrays_that_overlap_each_other_are_rejected(model: Model) -> None:
+    out = floats(0, 0)
+    with pytest.raises(InvalidArgumentError, match=r"output arrays overlap. Got 'sum', 'double'"):
+        model.run({"a": A, "b": B}, {"sum": out, "double": out})
+
+
+def passing_through() -> Graph:
+    """Outputs that no layer writes, or that are one value under two names."""
+    net = Network()
+    x = net.input("x", f32(2))
+    y = net.add(ADD, x, x)
+    net.output("x", x)
+    net.output("y", y)
+    net.output("y_again", y)
+    net.output("x_again", x)
+    net.output("constant", net.constant(floats(5, 6)))
+    return net.build()
+
+
+@pytest.mark.parametrize("backend", [None, OwnMemoryBackend()])
+def test_outputs_can_be_inputs_constants_or_repeated(backend: FakeBackend | None) -> None:
+    model = Model(passing_through(), runtime_of(*[backend] if backend else []))
+    x = floats(1, 2)
+    outs = {"y_again": floats(0, 0), "constant": floats(0, 0), "x": floats(0, 0)}
+    for results in (model.run({"x": x}), model.run({"x": x}, outs)):
+        for name, expected in zip(results, ([1, 2], [2, 4], [2, 4], [1, 2], [5, 6]), strict=True):
+            np.testing.assert_array_equal(results[name], expected)
+        results["x"][:] = results["constant"][:] = results["y"][:] = 99
+        np.testing.assert_array_equal(x, [1, 2])
+        np.testing.assert_array_equal(results["y_again"], [2, 4])
+    np.testing.assert_array_equal(model.run({"x": x})["constant"], [5, 6])
+    np.testing.assert_array_equal(outs["y_again"], [2, 4])
+
+
+def test_state_is_kept_between_executions_and_can_be_reset() -> None:
+    model = Model(counter(), runtime_of())
+    for expected in ([1, 2], [2, 4], [3, 6]):
+        np.testing.assert_array_equal(model(floats(1, 2)), expected)
+    model.reset_state()
+    np.testing.assert_array_equal(model(floats(1, 2)), [1, 2])
+
+
+def test_models_of_one_network_have_states_of_their_own() -> None:
+    runtime = runtime_of()
+    first, second = Model(counter(), runtime), Model(counter(), runtime)
+    first(floats(1, 1))
+    np.testing.assert_array_equal(second(floats(1, 1)), [1, 1])
+
+
+def test_changing_a_result_does_not_change_the_state() -> None:
+    model = Model(counter(), runtime_of())
+    out = floats(0, 0)
+    result = model.run({"x": floats(1, 1)}, {"total": out})["total"]
+    result[:] = 50
+    np.testing.assert_array_equal(model(floats(1, 1)), [2, 2])
+
+
+def test_a_variable_that_is_never_assigned_keeps_its_elements() -> None:
+    net = Network()
+    initial = floats(3, 4)
+    state = net.variable("state", f32(2), initial)
+    net.output("state", state)
+    model = Model(net, runtime_of())
+    for _ in range(2):
+        result = model()
+        assert isinstance(result, np.ndarray)
+        np.testing.assert_array_equal(result, [3, 4])
+        result[:] = 0
+    np.testing.assert_array_equal(initial, [3, 4])
+
+
+def test_a_failed_execution_leaves_the_state_as_it_was() -> None:
+    backend = FailingOnDemand()
+    model = Model(counter(), runtime_of(backend))
+    model(floats(1, 1))
+    backend.fails = True
+    with pytest.raises(BackendError, match="FailsOnDemand"):
+        model(floats(1, 1))
+    backend.fails = False
+    np.testing.assert_array_equal(model(floats(1, 1)), [2, 2])
+
+
+class FailingOnDemand(FakeBackend):
+    """Its workloads raise as long as it is told so."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        super().__init__("FailsOnDemand")
+        self.fails = False
+        self.error = error or ZeroDivisionError("oops")
+
+    def create_workload_factory(self, memory_manager):  # type: ignore[no-untyped-def]  # as base
+        from armpy.backend import IWorkload
+
+        outer, inner = self, super().create_workload_factory(memory_manager)
+
+        class Workload(IWorkload):
+            def __init__(self, right: IWorkload) -> None:
+                self.right = right
+
+            def execute(self, inputs, outputs):  # type: ignore[no-untyped-def]  # as the base
+                if outer.fails:
+                    raise outer.error
+                self.right.execute(inputs, outputs)
+
+        class Factory(type(inner)):  # type: ignore[misc]  # a class made here
+            def create_workload(self, operation, info):  # type: ignore[no-untyped-def]  # as base
+                return Workload(inner.create_workload(operation, info))
+
+        return Factory({})
+
+
+def test_a_workload_that_raises_is_named_with_its_layer_and_the_model_works_afterwards() -> None:
+    backend = FailingOnDemand()
+    model = Model(diamond(), runtime_of(backend))
+    backend.fails = True
+    text = r"FailsOnDemand / Activation 'top': the workload raised ZeroDivisionError\('oops'\)"
+    for _ in range(3):
+        with pytest.raises(BackendError, match=text) as caught:
+            model(floats(1, 1, 1, 1))
+        assert isinstance(caught.value.__cause__, ZeroDivisionError)
+        assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    backend.fails = False
+    np.testing.assert_array_equal(model(floats(1, 1, 1, 1)), [5, 5, 5, 5])
+
+
+def test_an_armpy_error_of_a_workload_keeps_its_kind_and_its_text_does_not_grow() -> None:
+    backend = FailingOnDemand(LayerValidationError("bad index", where="gather"))
+    model = Model(diamond(), runtime_of(backend))
+    backend.fails = True
+    for _ in range(3):
+        text = "^FailsOnDemand / Activation 'top' / gather: bad index.$"
+        with pytest.raises(LayerValidationError, match=text):
+            model(floats(1, 1, 1, 1))
+
+
+@pytest.mark.parametrize("fault", [ValueError("oops"), BackendError("oops")])
+def test_a_backend_that_cannot_make_a_tensor_is_named(fault: Exception) -> None:
+    model = Model(diamond(), runtime_of(FakeBackend(faults={"create_tensor_handle": fault})))
+    for _ in range(2):
+        with pytest.raises(BackendError, match=r"Fake / create_tensor_handle: .*oops"):
+            model(floats(1, 1, 1, 1))
+
+
+def test_a_wrong_tensor_handle_is_an_error_of_the_layer_that_meets_it() -> None:
+    model = Model(diamond(), runtime_of(FakeBackend(faults={"create_tensor_handle": "handle"})))
+    with pytest.raises(BackendError, match=r"Fake / Activation 'top': .*AttributeError"):
+        model(floats(1, 1, 1, 1))
+
+
+@pytest.mark.parametrize(
+    "fault", [ValueError("oops"), LayerValidationError("oops"), None, "workload"]
+)
+def test_a_backend_that_fails_to_prepare_a_layer_loses_it(
+    fault: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = Model(diamond(), runtime_of(FakeBackend(faults={"create_workload": fault})))
+    np.testing.assert_array_equal(model(floats(-1, 0, 2, 5)), [1, 1, 9, 21])
+    assert model.placement is not None
+    assert model.placement.layers_by_backend == {"CpuRef": 4}
+    assert [refusal.code for refusal in model.placement.refusals] == ["preparation"] * 4
+    reason = "returned" if fault is None or fault == "workload" else "oops"
+    assert all(reason in refusal.text for refusal in model.placement.refusals)
+    assert "Fake could not prepare Activation 'top'" in caplog.text
+
+
+def test_all_that_was_compiled_into_a_layer_moves_on_if_it_cannot_be_prepared() -> None:
+    from tests.support.fake_backends import CompilingBackend
+
+    compiler = CompilingBackend(faults={"create_workload": ValueError("oops")})
+    model = Model(diamond(), runtime_of(compiler, FakeBackend("Second")))
+    assert model.placement is not None
+    assert model.placement.layers_by_backend == {"Second": 4}
+    assert {r.layer for r in model.placement.refusals} == {"top", "left", "right", "bottom"}
+
+
+def test_the_last_backends_own_error_is_raised_if_it_cannot_prepare_a_layer() -> None:
+    from armpy.errors import BackendCapabilityError
+    from armpy.runtime import Runtime, RuntimeOptions
+    from tests.support.fake_backends import registry_of
+
+    def runtime_with(fault: Exception) -> Runtime:
+        only = registry_of(FakeBackend(faults={"create_workload": fault}))
+        return Runtime(RuntimeOptions(["Fake"], registry=only))
+
+    with pytest.raises(LayerValidationError, match=r"^Fake / Activation 'top': rank 9"):
+        Model(diamond(), runtime_with(LayerValidationError("rank 9")))
+    text = r"Activation 'top': no allowed.*Fake: preparation failed: oops"
+    with pytest.raises(BackendCapabilityError, match=text):
+        Model(diamond(), runtime_with(ValueError("oops")))
+
+
+def test_backends_memory_is_held_while_a_network_runs() -> None:
+    manager = CountingManager()
+    model = Model(chain(), runtime_of(FakeBackend(memory_manager=manager)))
+    assert manager.acquired == 0
+    model(floats(1, 1, 1, 1))
+    model(floats(1, 1, 1, 1))
+    assert (manager.held, manager.acquired, manager.most_held) == (0, 2, 1)
+
+
+def test_memory_is_given_back_after_an_execution_that_failed() -> None:
+    manager = CountingManager()
+    backend = FakeBackend(memory_manager=manager, faults={"execute": ValueError("oops")})
+    model = Model(chain(), runtime_of(backend))
+    with pytest.raises(BackendError, match="oops"):
+        model(floats(1, 1, 1, 1))
+    assert (manager.held, manager.acquired) == (0, 1)
+
+
+def test_memory_that_cannot_be_acquired_is_an_error_and_the_rest_is_given_back() -> None:
+    first, second = CountingManager(), CountingManager({"acquire": ValueError("full")})
+    runtime = runtime_of(
+        FakeBackend("A", memory_manager=first), FakeBackend("B", memory_manager=second)
+    )
+    model = Model(chain(), runtime)
+    for _ in range(2):
+        with pytest.raises(BackendError, match=r"^B / acquire: .*ValueError\('full'\)"):
+            model(floats(1, 1, 1, 1))
+        assert (first.held, second.held) == (0, 0)
+
+
+def test_memory_that_cannot_be_given_back_is_an_error_and_the_model_works_afterwards() -> None:
+    manager = CountingManager({"release": ValueError("busy")})
+    model = Model(chain(), runtime_of(FakeBackend(memory_manager=manager)))
+    for _ in range(2):
+        with pytest.raises(BackendError, match=r"^Fake / release: .*busy"):
+            model(floats(1, 1, 1, 1))
+        assert manager.held == 0
+
+
+def test_a_closed_model_cannot_be_used_and_its_network_is_unloaded() -> None:
+    with Model(chain(), runtime_of()) as model:
+        model(floats(1, 1, 1, 1))
+    model.close()
+    uses: list[Callable[[], object]] = [
+        lambda: model(floats(1, 1, 1, 1)),
+        lambda: model.run({}),
+        lambda: model.resize({}),
+        model.reset_state,
+        lambda: model.inputs,
+        lambda: model.placement,
+    ]
+    for use in uses:
+        with pytest.raises(InvalidArgumentError, match=r"the model is closed. Load it again"):
+            use()
+    with pytest.raises(InvalidArgumentError, match="no network is loaded"):
+        model.runtime.get_network(model.network_id)
+
+
+def test_a_model_makes_a_runtime_of_its_own_if_none_is_given() -> None:
+    assert "CpuRef" in Model(chain()).runtime.get_device_spec().supported_backends
+
+
+def test_an_output_array_of_a_convolution_is_filled_completely() -> None:
+    net = Network()
+    x = net.input("x", f32(1, 2, 2, 1))
+    w: Array = np.full((1, 1, 1, 1), 2, np.float32)
+    net.output("y", net.add(Convolution2d(), x, net.constant(w)))
+    out = np.full((1, 2, 2, 1), np.nan, np.float32)
+    Model(net, runtime_of()).run({"x": np.ones((1, 2, 2, 1), np.float32)}, {"y": out})
+    np.testing.assert_array_equal(out, np.full((1, 2, 2, 1), 2))

@@ -1,0 +1,263 @@
+from __future__ import annotations
+
+import logging
+
+import pytest
+from armpy_reference import ReferenceBackend
+
+from armpy.errors import (
+    ArmpyError,
+    BackendCapabilityError,
+    BackendError,
+    BackendUnavailableError,
+    GraphValidationError,
+    InvalidArgumentError,
+    MemoryLimitError,
+)
+from armpy.graph import Graph
+from armpy.network import Network
+from armpy.plugins import CandidateStatus
+from armpy.runtime import Runtime, RuntimeOptions
+from armpy.types import DeviceType
+from tests.support.fake_backends import FakeBackend, RecordingContext, registry_of, runtime_of
+from tests.support.networks import RELU, chain, diamond, f32, floats
+
+EVENTS = [
+    "before_load_network",
+    "after_load_network",
+    "before_unload_network",
+    "after_unload_network",
+]
+
+
+@pytest.fixture
+def log() -> list[tuple[str, str, int]]:
+    return []
+
+
+@pytest.fixture
+def runtime() -> Runtime:
+    return runtime_of()
+
+
+def test_networks_have_ids_of_their_own(runtime: Runtime) -> None:
+    first, second = runtime.load_network(chain(1)), runtime.load_network(chain(2))
+    assert first != second
+    x = floats(0, 0, 0, 0)
+    assert runtime.enqueue_workload(first, {"x": x})["y"][0] == 1
+    assert runtime.enqueue_workload(second, {"x": x})["y"][0] == 2
+
+
+def test_an_unloaded_network_is_gone_and_the_others_stay(runtime: Runtime) -> None:
+    first, second = runtime.load_network(chain(1)), runtime.load_network(chain(2))
+    runtime.unload_network(first)
+    for use in (runtime.get_network, runtime.unload_network):
+        with pytest.raises(InvalidArgumentError, match=f"no network is .* the id {first}"):
+            use(first)
+    with pytest.raises(InvalidArgumentError, match=f"no network is .* the id {first}"):
+        runtime.enqueue_workload(first, {})
+    assert runtime.enqueue_workload(second, {"x": floats(0, 0, 0, 0)})["y"][0] == 2
+    assert runtime.load_network(chain(1)) not in (first, second)
+
+
+def test_a_builder_can_be_loaded_as_it_is(runtime: Runtime) -> None:
+    net = Network()
+    net.output("y", net.add(RELU, net.input("x", f32(2))))
+    assert runtime.load_network(net) == 0
+
+
+def test_a_damaged_graph_is_rejected(runtime: Runtime) -> None:
+    from dataclasses import replace
+
+    graph = chain(2)
+    with pytest.raises(GraphValidationError, match="'add_1': input 0 is read before"):
+        runtime.load_network(replace(graph, layers=graph.layers[::-1]))
+
+
+@pytest.mark.parametrize("wrong", [None, "model.tflite"])
+def test_something_that_is_no_network_is_rejected(runtime: Runtime, wrong: object) -> None:
+    with pytest.raises(
+        InvalidArgumentError, match="a Network or Graph; got " + type(wrong).__name__
+    ):
+        runtime.load_network(wrong)  # type: ignore[arg-type]  # untyped callers do this
+
+
+def test_contexts_are_told_in_order_about_every_network(log: list[tuple[str, str, int]]) -> None:
+    runtime = runtime_of(
+        FakeBackend("A", context=RecordingContext("A", log)),
+        FakeBackend("B", context=RecordingContext("B", log)),
+    )
+    runtime.unload_network(runtime.load_network(chain()))
+    assert log == [(name, event, 0) for event in EVENTS for name in "AB"]
+
+
+def test_a_network_that_cannot_be_loaded_is_announced_only(
+    log: list[tuple[str, str, int]],
+) -> None:
+    registry = registry_of(FakeBackend("A", (), context=RecordingContext("A", log)))
+    runtime = Runtime(RuntimeOptions(["A"], registry=registry))
+    with pytest.raises(BackendCapabilityError):
+        runtime.load_network(chain())
+    assert log == [("A", "before_load_network", 0)]
+    with pytest.raises(InvalidArgumentError, match="no network is loaded under the id 0"):
+        runtime.get_network(0)
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_context_that_raises_is_named(event: str, log: list[tuple[str, str, int]]) -> None:
+    context = RecordingContext("A", log, {event: ValueError("oops")})
+    runtime = runtime_of(FakeBackend("A", context=context))
+    with pytest.raises(BackendError, match=f"^A / {event}: the backend raised ValueError"):
+        runtime.unload_network(runtime.load_network(chain()))
+    with pytest.raises(InvalidArgumentError, match="no network is loaded under the id 0"):
+        runtime.get_network(0)
+
+
+def test_options_reach_the_backends_context() -> None:
+    seen = []
+
+    class Seeing(FakeBackend):
+        def create_backend_context(self, options):  # type: ignore[no-untyped-def]  # as the base
+            seen.append(dict(options))
+
+    backends = registry_of(Seeing("A"), Seeing("B"))
+    Runtime(
+        RuntimeOptions(
+            ["A", "B"],
+            num_threads=3,
+            backend_options={"B": {"num_threads": 1, "x": "y"}},
+            registry=backends,
+        )
+    )
+    assert seen == [{"num_threads": 3}, {"num_threads": 1, "x": "y"}]
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        (BackendUnavailableError("no device"), "no device"),
+        (ValueError("oops"), r"raised ValueError\('oops'\)"),
+        ("no context", "create_backend_context returned 'no context'"),
+    ],
+)
+def test_a_backend_without_its_device_is_left_out_unless_it_was_named(
+    fault: object, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken = FakeBackend("Broken", faults={"create_backend_context": fault})
+    runtime = Runtime(RuntimeOptions(registry=registry_of(broken, ReferenceBackend())))
+    spec = runtime.get_device_spec()
+    assert spec.supported_backends == ("CpuRef",)
+    by_id = {candidate.backend_id: candidate for candidate in spec.candidates}
+    assert by_id["Broken"].status is CandidateStatus.FAILED
+    assert by_id["CpuRef"].status is CandidateStatus.REGISTERED
+    assert "backend 'Broken' is left out" in caplog.text
+    with pytest.raises(ArmpyError, match=text):
+        raise ArmpyError(by_id["Broken"].reason)
+    with pytest.raises(ArmpyError, match="Broken.*" + text):
+        runtime_of(broken)
+
+
+def test_a_runtime_needs_a_backend() -> None:
+    with pytest.raises(BackendUnavailableError, match="no backend can be used"):
+        Runtime(RuntimeOptions(registry=registry_of()))
+    broken = FakeBackend(faults={"create_backend_context": BackendUnavailableError("no device")})
+    with pytest.raises(BackendUnavailableError, match=r"no backend can be used. Got .*no device"):
+        Runtime(RuntimeOptions(registry=registry_of(broken)))
+
+
+def test_without_names_the_kind_of_device_decides_then_the_id() -> None:
+    registry = registry_of(
+        ReferenceBackend(),
+        FakeBackend("Z", device_type=DeviceType.GPU),
+        FakeBackend("B", device_type=DeviceType.CPU_COMPILED),
+        FakeBackend("A", device_type=DeviceType.CPU_COMPILED),
+    )
+    spec = Runtime(RuntimeOptions(registry=registry)).get_device_spec()
+    assert spec.supported_backends == ("Z", "A", "B", "CpuRef")
+
+
+def test_constants_are_folded_by_the_reference_whatever_is_preferred() -> None:
+    registry = registry_of(FakeBackend("A"), ReferenceBackend())
+    runtime = Runtime(RuntimeOptions(["A"], registry=registry))
+    graph = runtime.get_network(runtime.load_network(_constant_graph())).graph
+    assert graph.layers == ()
+
+
+@pytest.mark.parametrize("reference", [None, FakeBackend("CpuRef", faults={"device_type": 5})])
+def test_without_a_reference_backend_networks_run_unfolded(reference: FakeBackend | None) -> None:
+    backends = [FakeBackend("A")] + ([reference] if reference else [])
+    runtime = Runtime(RuntimeOptions(["A"], registry=registry_of(*backends)))
+    network = runtime.load_network(_constant_graph())
+    assert len(runtime.get_network(network).graph.layers) == 1
+    assert runtime.enqueue_workload(network, {})["y"][0] == 2
+
+
+def _constant_graph() -> Graph:
+    net = Network()
+    net.output("y", net.add(RELU, net.constant(floats(2))))
+    return net.build()
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"num_threads": 0}, "num_threads: .*1 or more, or None; got 0"),
+        ({"backends": "CpuRef"}, r"a sequence of ids; got 'CpuRef'. Write \['CpuRef'\]"),
+    ],
+)
+def test_options_that_cannot_be_used_are_rejected(options: dict[str, object], text: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=text):
+        RuntimeOptions(**options)  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_options_are_checked_when_the_runtime_is_made_or_a_network_loaded() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"on_fallback: .*got 'never'"):
+        runtime_of(on_fallback="never")
+    with pytest.raises(InvalidArgumentError, match="the plan cache is too small"):
+        runtime_of(plan_cache_size=0).load_network(chain())
+
+
+def test_an_empty_list_of_backends_is_a_mistake() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"the list of backends is empty.*CpuRef"):
+        Runtime(RuntimeOptions([]))
+
+
+def test_a_network_that_needs_more_than_the_memory_limit_is_rejected() -> None:
+    # The results take 16 bytes, and two aligned buffers 128.
+    runtime = runtime_of(memory_limit_bytes=143)
+    with pytest.raises(MemoryLimitError, match=r"at most 143 bytes .*got 144 bytes"):
+        runtime.load_network(chain())
+    assert runtime_of(memory_limit_bytes=144).load_network(chain()) == 0
+
+
+def test_loading_says_in_one_line_what_runs_where(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "armpy"):
+        runtime_of(FakeBackend("A")).load_network(diamond())
+    (record,) = caplog.records
+    assert record.message.startswith("4 layers: A 4; 1 partitions")
+    assert "\n" not in record.message
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        {"create_memory_manager": ValueError("oops")},
+        {"create_workload_factory": ValueError("oops")},
+        {"create_workload_factory": BackendError("oops")},
+        {"create_workload_factory": "oops"},
+    ],
+)
+def test_a_backend_that_makes_no_factory_gets_no_layers(faults: dict[str, object]) -> None:
+    runtime = runtime_of(FakeBackend("A", faults=faults))
+    placement = runtime.get_network(runtime.load_network(chain())).placement
+    assert placement is not None
+    assert placement.layers_by_backend == {"CpuRef": 3}
+    assert {(r.backend, r.code) for r in placement.refusals} == {("A", "device")}
+    assert all("oops" in r.text for r in placement.refusals)
+
+
+def test_a_backend_that_makes_no_factory_and_is_the_only_one_is_an_error() -> None:
+    backend = FakeBackend("A", faults={"create_workload_factory": ValueError("oops")})
+    runtime = Runtime(RuntimeOptions(["A"], registry=registry_of(backend)))
+    with pytest.raises(BackendCapabilityError, match=r"'add_0': .*A: .*ValueError\('oops'\)"):
+        runtime.load_network(chain())

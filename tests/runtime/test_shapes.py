@@ -1,0 +1,371 @@
+from __future__ import annotations
+
+import gc
+import tracemalloc
+import weakref
+
+import numpy as np
+import pytest
+
+from armpy.errors import InvalidArgumentError, LayerValidationError, UnimplementedError
+from armpy.graph import Graph
+from armpy.network import Network
+from armpy.ops import ElementwiseBinary, ExpandDims, Reshape, Shape, Squeeze
+from armpy.ops.operation import Array
+from armpy.runtime import LoadedNetwork, Model
+from armpy.runtime.static_plan import StaticPlan
+from armpy.runtime.stepwise_plan import LARGEST_KEY_ELEMENTS, StepwisePlan
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from tests.support.fake_backends import (
+    CompilingBackend,
+    FakeBackend,
+    OwnMemoryBackend,
+    runtime_of,
+)
+from tests.support.networks import (
+    ADD,
+    RELU,
+    chain,
+    f32,
+    flatten_as_keras_writes_it,
+    floats,
+    i32,
+    ints,
+)
+
+
+def loaded(model: Model) -> LoadedNetwork:
+    return model.runtime.get_network(model.network_id)
+
+
+def shape_given() -> Graph:
+    """``y = relu(reshape(x + 1, shape + 0))``, the shape an input that a layer changes."""
+    net = Network()
+    x = net.input("x", f32(2, 3))
+    shape = net.add(ADD, net.input("shape", i32(2)), net.constant(ints(0, 0)), name="layer")
+    moved = net.add(ADD, x, net.constant(np.float32(1)), name="layer")
+    net.output("y", net.add(RELU, net.add(Reshape(), moved, shape, name="layer"), name="layer"))
+    net.output("shape_again", shape)
+    net.output("moved", moved)
+    return net.build()
+
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def test_another_shape_at_the_call_is_prepared_for() -> None:
+    model = Model(chain(2, (None, 2)), runtime_of())
+    for batch in (1, 3, 2, 3):
+        result = model(np.zeros((batch, 2), np.float32))
+        np.testing.assert_array_equal(result, np.full((batch, 2), 2))
+
+
+def test_the_keras_flatten_runs_for_every_batch() -> None:
+    net = Network()
+    x = net.input("x", f32(None, 2, 3), default_shape=(1, 2, 3))
+    net.output("y", flatten_as_keras_writes_it(net, x))
+    model = Model(net, runtime_of())
+    for batch in (1, 4):
+        data = np.arange(batch * 6, dtype=np.float32).reshape(batch, 2, 3)
+        np.testing.assert_array_equal(model(data), data.reshape(batch, 6))
+    assert model.placement is not None
+    assert [layer.layer for layer in model.placement.layers] == ["flatten"]
+
+
+def test_the_default_shape_is_prepared_when_the_network_is_loaded() -> None:
+    net = Network()
+    net.output("y", net.add(RELU, net.input("x", f32(None), default_shape=(3,))))
+    model = Model(net, runtime_of())
+    assert model.placement is not None
+    assert loaded(model).default_shapes() == [(3,)]
+
+
+def test_a_default_shape_that_does_not_work_is_left_to_the_caller() -> None:
+    net = Network()
+    a = net.input("a", f32(None), default_shape=(2,))
+    net.output("y", net.add(ADD, a, net.input("b", f32(3))))
+    model = Model(net, runtime_of())
+    assert model.placement is None
+    np.testing.assert_array_equal(model(floats(1, 2, 3), floats(1, 1, 1)), [2, 3, 4])
+    with pytest.raises(LayerValidationError, match="do not broadcast"):
+        model(floats(1, 2), floats(1, 1, 1))
+    np.testing.assert_array_equal(model(floats(1), floats(1, 1, 1)), [2, 2, 2])
+
+
+def test_resize_prepares_another_shape_now() -> None:
+    net = Network()
+    a = net.input("a", f32(None), default_shape=(1,))
+    net.output("y", net.add(ADD, a, net.input("b", f32(2))))
+    model = Model(net, runtime_of())
+    model.resize({"a": (2,)})
+    assert ((2,), (2,)) in loaded(model)._plans
+    model.resize({})
+    assert loaded(model)._latest is not None
+
+
+@pytest.mark.parametrize(
+    ("shapes", "text"),
+    [
+        ({"z": (1,)}, "no such input. Expected x; got 'z'"),
+        ({"x": (1, 2)}, r"input 'x'.*\(\?, 3\); got \(1, 2\)"),
+        ({}, "input 'x': an input has no shape yet"),
+        ({"x": (-1, 3)}, "a dimension is negative"),
+    ],
+)
+def test_a_shape_that_cannot_be_prepared_is_rejected(
+    shapes: dict[str, tuple[int, ...]], text: str
+) -> None:
+    model = Model(chain(1, (None, 3)), runtime_of())
+    with pytest.raises(InvalidArgumentError, match=text):
+        model.resize(shapes)
+    model(np.zeros((1, 3), np.float32))
+
+
+def test_the_least_recently_used_plan_goes_first() -> None:
+    model = Model(chain(1, (None,)), runtime_of(plan_cache_size=2))
+    for size in (1, 2, 1, 3):
+        model(np.zeros(size, np.float32))
+    assert list(loaded(model)._plans) == [((1,),), ((3,),)]
+
+
+def test_memory_does_not_grow_over_200_shapes() -> None:
+    model = Model(chain(3, (None,)), runtime_of(CompilingBackend()))
+    network = loaded(model)
+    plans: list[weakref.ref[object]] = []
+    tracemalloc.start()
+    try:
+        for size in range(1, 201):
+            model(np.zeros(size, np.float32))
+            plans.append(weakref.ref(network._plans[((size,),)]))
+            if size == 50:
+                gc.collect()
+                before = tracemalloc.get_traced_memory()[0]
+        gc.collect()
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert len(network._plans) == 8
+    assert sum(plan() is not None for plan in plans) == 8
+    # The compiler keeps what it was offered; that is a few hundred bytes per shape.
+    assert grown < 2_000_000
+
+
+def test_a_shape_that_depends_on_values_is_found_while_running() -> None:
+    model = Model(shape_given(), runtime_of())
+    for shape in (ints(3, 2), ints(1, 6), ints(3, 2), ints(-1, 2)):
+        y, again, moved = model(X, shape)
+        np.testing.assert_array_equal(y, (X + 1).reshape(shape))
+        np.testing.assert_array_equal(again, shape)
+        np.testing.assert_array_equal(moved, X + 1)
+
+
+def test_a_value_that_decides_on_shapes_can_be_an_input_itself() -> None:
+    net = Network()
+    net.output("y", net.add(Reshape(), net.input("x", f32(2, 3)), net.input("shape", i32(None))))
+    model = Model(net, runtime_of())
+    np.testing.assert_array_equal(model(X, ints(6)), X.reshape(6))
+    np.testing.assert_array_equal(model(X, ints(1, 3, 2)), X.reshape(1, 3, 2))
+
+
+def test_the_report_of_a_stepwise_network_is_complete_after_an_execution() -> None:
+    model = Model(shape_given(), runtime_of(FakeBackend("Fake", {ElementwiseBinary})))
+    assert model.placement is not None
+    assert model.placement.layers_by_backend == {"Fake": 2}
+    model(X, ints(3, 2))
+    report = model.placement
+    assert report is not None
+    assert report.layers_by_backend == {"Fake": 2, "CpuRef": 2}
+    assert [layer.operation for layer in report.layers] == [
+        "ElementwiseBinary",
+        "ElementwiseBinary",
+        "Reshape",
+        "Activation",
+    ]
+    assert [layer.partition for layer in report.layers] == [0, 1, 2, 2]
+    assert (report.fallbacks, report.num_partitions, report.num_copies) == (2, 3, 0)
+    assert {refusal.operation for refusal in report.refusals} == {"Reshape", "Activation"}
+
+
+def test_copies_are_in_no_partition_of_a_stepwise_networks_report() -> None:
+    model = Model(shape_given(), runtime_of(OwnMemoryBackend("Npu")))
+    model(X, ints(3, 2))
+    assert model.placement is not None
+    copies = [layer for layer in model.placement.layers if layer.operation == "MemCopy"]
+    assert len(copies) == model.placement.num_copies == 6
+    assert {layer.partition for layer in copies} == {-1}
+
+
+def test_an_operand_that_does_not_fit_is_an_error_of_its_layer_and_the_model_works_on() -> None:
+    model = Model(shape_given(), runtime_of())
+    with pytest.raises(LayerValidationError, match=r"Reshape 'layer'.*6 elements.*got \(4, 4\)"):
+        model(X, ints(4, 4))
+    np.testing.assert_array_equal(model(X, ints(6, 1))[0], (X + 1).reshape(6, 1))
+
+
+def nested() -> Graph:
+    """Each reshape's operand is made from what the one before gives."""
+    net = Network()
+    x = net.input("x", f32(2, 3))
+    value = net.add(Reshape(), x, net.input("first", i32(None)))
+    sizes = net.add(Shape(), value)
+    doubled = net.add(Reshape(), sizes, net.input("second", i32(1)))
+    net.output("y", net.add(RELU, net.add(Reshape(), x, doubled)))
+    net.output("sizes", doubled)
+    return net.build()
+
+
+@pytest.mark.parametrize("plan_cache_size", [1, 2, 8])
+def test_steps_can_be_nested_whatever_the_size_of_the_cache(plan_cache_size: int) -> None:
+    model = Model(nested(), runtime_of(plan_cache_size=plan_cache_size))
+    for shape in (ints(3, 2), ints(6, 1), ints(3, 2)):
+        y, sizes = model(X, shape, ints(2))
+        np.testing.assert_array_equal(y, X.reshape(shape))
+        np.testing.assert_array_equal(sizes, shape)
+    assert len(loaded(model)._plans) <= plan_cache_size
+
+
+def test_plans_of_the_rest_are_kept_by_value() -> None:
+    model = Model(shape_given(), runtime_of())
+    for _ in range(3):
+        for shape in (ints(3, 2), ints(6, 1)):
+            model(X, shape)
+    kinds = [type(plan) for plan in loaded(model)._plans.values()]
+    assert sorted(kind.__name__ for kind in kinds) == ["StaticPlan", "StaticPlan", "StepwisePlan"]
+
+
+def test_many_different_values_keep_the_cache_bounded() -> None:
+    net = Network()
+    x = net.input("x", f32(2, 3))
+    net.output("y", net.add(ExpandDims(), x, net.add(ADD, *[net.input("axis", i32(1))] * 2)))
+    model = Model(net, runtime_of(plan_cache_size=3))
+    for number in range(60):
+        model(X, ints(number % 2))
+    assert len(loaded(model)._plans) <= 3
+
+
+def test_changing_a_result_does_not_change_a_plan_that_was_made_from_it() -> None:
+    net = Network()
+    x = net.input("x", i32(2))
+    shape = net.add(ADD, net.input("shape", i32(1)), net.constant(ints(0)))
+    net.output("sum", net.add(ADD, net.add(Reshape(), x, shape), shape))
+    net.output("shape", shape)
+    model = Model(net, runtime_of())
+    total, given = model(ints(10, 20), ints(2))
+    np.testing.assert_array_equal(total, [12, 22])
+    given[:] = 77
+    np.testing.assert_array_equal(model(ints(10, 20), ints(2))[0], [12, 22])
+
+
+def test_outputs_of_a_stepwise_network_are_written_to_the_callers_arrays() -> None:
+    model = Model(shape_given(), runtime_of())
+    inputs: dict[str, object] = {"x": X, "shape": ints(3, 2)}
+    outs: dict[str, Array] = {
+        "y": np.zeros((3, 2), np.float32),
+        "shape_again": ints(0, 0),
+        "moved": np.zeros((2, 3), np.float32),
+    }
+    results = model.run(inputs, outs)
+    assert all(results[name] is outs[name] for name in outs)
+    np.testing.assert_array_equal(outs["y"], (X + 1).reshape(3, 2))
+    np.testing.assert_array_equal(outs["shape_again"], [3, 2])
+    np.testing.assert_array_equal(outs["moved"], X + 1)
+
+
+@pytest.mark.parametrize(
+    ("array", "text"),
+    [
+        (np.zeros((2, 3), np.float32), r"shape \(3, 2\); got float32\(2, 3\)"),
+        (np.zeros((3, 2)), r"shape \(\?, \?\); got float64\(3, 2\)"),
+        (np.zeros(6, np.float32), r"shape \(\?, \?\); got float32\(6,\)"),
+    ],
+)
+def test_arrays_that_do_not_fit_a_stepwise_networks_output_are_rejected(
+    array: Array, text: str
+) -> None:
+    model = Model(shape_given(), runtime_of())
+    with pytest.raises(InvalidArgumentError, match=text):
+        model.run({"x": X, "shape": ints(3, 2)}, {"y": array})
+    model(X, ints(3, 2))
+
+
+def test_one_value_under_two_names_gives_two_arrays_stepwise() -> None:
+    net = Network()
+    y = net.add(Reshape(), net.input("x", f32(2, 3)), net.input("shape", i32(2)))
+    net.output("y", y)
+    net.output("again", y)
+    net.output("constant", net.constant(floats(1)))
+    model = Model(net, runtime_of())
+    first, second, constant = model(X, ints(3, 2))
+    assert not np.shares_memory(first, second)
+    constant[:] = 9
+    np.testing.assert_array_equal(model(X, ints(3, 2))[2], [1])
+
+
+def test_a_stepwise_network_keeps_state() -> None:
+    net = Network()
+    x = net.input("x", f32(2, 3))
+    state = net.variable("x", f32(3, 2))  # of the same name as the input
+    total = net.add(ADD, net.add(Reshape(), x, net.input("shape", i32(2))), state)
+    net.assign(state, total)
+    net.output("total", total)
+    model = Model(net, runtime_of())
+    for factor in (1, 2, 3):
+        np.testing.assert_array_equal(model(X, ints(3, 2)), factor * X.reshape(3, 2))
+    model.reset_state()
+    np.testing.assert_array_equal(model(X, ints(3, 2)), X.reshape(3, 2))
+
+
+def test_an_operand_that_gives_too_many_axes_is_an_error_of_its_layer() -> None:
+    net = Network()
+    x = net.input("x", f32(1))
+    net.output("y", net.add(Reshape(), x, net.input("shape", i32(None)), name="reshape"))
+    with pytest.raises(InvalidArgumentError, match="'reshape' / TensorInfo: the rank is too high"):
+        Model(net, runtime_of())(floats(1), np.ones(9, np.int32))
+
+
+def test_a_large_operand_that_decides_on_shapes_is_refused() -> None:
+    net = Network()
+    x = net.input("x", f32(1))
+    net.output("y", net.add(Squeeze(), x, net.input("axes", i32(None))))
+    model = Model(net, runtime_of())
+    with pytest.raises(UnimplementedError, match="at most 4096 elements; got 4097"):
+        model(floats(1), np.zeros(LARGEST_KEY_ELEMENTS + 1, np.int32))
+
+
+def test_shapes_that_nothing_tells_are_refused_with_the_layers_name() -> None:
+    from armpy.ops import Activation
+
+    class Unknown(Activation):
+        """Gives no shape, whatever it reads."""
+
+        __slots__ = ()
+
+        def infer_shapes(self, inputs):  # type: ignore[no-untyped-def]  # as the base class
+            return (None,)
+
+    net = Network()
+    net.output("y", net.add(Unknown(), net.input("x", f32(2)), name="unknown"))
+    with pytest.raises(UnimplementedError, match="Unknown 'unknown': the shapes of these outputs"):
+        Model(net, runtime_of())
+
+
+def test_an_unknown_rank_is_known_at_the_call() -> None:
+    net = Network()
+    x = net.input("x", TensorInfo(None, DataType.FLOAT32))
+    net.output("y", net.add(RELU, x))
+    model = Model(net, runtime_of())
+    for shape in ((), (2,), (1, 2, 3)):
+        result = model(np.ones(shape, np.float32))
+        assert isinstance(result, np.ndarray)
+        assert result.shape == shape
+
+
+def test_the_kind_of_plan_follows_from_what_is_known() -> None:
+    static, stepwise = Model(chain(), runtime_of()), Model(shape_given(), runtime_of())
+    assert isinstance(next(iter(loaded(static)._plans.values())), StaticPlan)
+    for model, num_layers in ((static, 3), (stepwise, 2)):
+        optimized = loaded(model).optimized
+        assert optimized is not None
+        assert len(optimized.graph.layers) == num_layers
+    assert isinstance(next(iter(loaded(stepwise)._plans.values())), StepwisePlan)

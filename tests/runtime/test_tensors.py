@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from armpy.errors import InvalidArgumentError
+from armpy.ops.operation import Array
+from armpy.runtime.tensors import (
+    as_input,
+    check_output_array,
+    dequantize_array,
+    quantize_array,
+)
+from armpy.tensor import Quantization, TensorInfo
+from armpy.types import DataType
+from tests.support.networks import f32, floats, i32, ints
+
+U8 = TensorInfo((3,), DataType.QASYMM_U8, Quantization.per_tensor(0.5, 10))
+
+
+def test_an_array_that_fits_is_used_itself() -> None:
+    array = floats(1, 2)
+    assert as_input("x", f32(2), array) is array
+
+
+def test_a_read_only_array_is_used_itself() -> None:
+    array = floats(1, 2)
+    array.setflags(write=False)
+    assert as_input("x", f32(2), array) is array
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([1, 2], ">f4"),
+        np.array([1, 9, 2, 9], np.float32)[::2],
+        np.array([2, 1], np.float32)[::-1],
+        np.frombuffer(b"\0" + floats(1, 2).tobytes(), np.uint8)[1:].view(np.float32),
+        np.ma.masked_array([1, 2], dtype=np.float32),
+        [1, 2],
+        (1.0, 2.0),
+        [np.float64(1), 2],
+    ],
+    ids=["big-endian", "strided", "reversed", "unaligned", "masked", "ints", "tuple", "mixed"],
+)
+def test_other_forms_of_the_same_numbers_are_converted(array: object) -> None:
+    given_array = as_input("x", f32(2), array)
+    assert type(given_array) is np.ndarray
+    assert given_array.flags.c_contiguous
+    assert given_array.flags.aligned
+    assert given_array.dtype == np.float32
+    assert given_array.dtype.isnative
+    np.testing.assert_array_equal(given_array, [1, 2])
+
+
+@pytest.mark.parametrize("scalar", [3, 3.0, np.float32(3), np.array(3, np.float32)])
+def test_a_scalar_input_takes_numbers_and_arrays_without_axes(scalar: object) -> None:
+    array = as_input("x", f32(), scalar)
+    assert (array.shape, array.dtype.name, float(array)) == ((), "float32", 3.0)
+
+
+def test_a_strided_scalar_keeps_its_rank() -> None:
+    array = np.frombuffer(b"\0" + floats(1).tobytes(), np.uint8)[1:].view(np.float32).reshape(())
+    assert as_input("x", f32(), array).shape == ()
+
+
+def test_an_array_like_object_is_converted() -> None:
+    class Tensor:
+        def __array__(self, dtype: object = None, copy: object = None) -> Array:
+            return floats(1, 2)
+
+    np.testing.assert_array_equal(as_input("x", f32(2), Tensor()), [1, 2])
+
+
+class _Stubborn:
+    def __array__(self, dtype: object = None, copy: object = None) -> Array:
+        raise RuntimeError("call detach() first")
+
+
+@pytest.mark.parametrize(
+    ("given_object", "text"),
+    [
+        ([[1], [1, 2]], "cannot be made an array.*got list"),
+        (_Stubborn(), r"cannot be made an array: call detach\(\) first.*got _Stubborn"),
+        (1e300, "cannot be made an array: overflow"),
+        (None, "wrong type.*got object"),
+        ("text", "wrong type.*got <U4"),
+        ({"x": 1}, "wrong type.*got object"),
+        (1j, "wrong type.*got complex128"),
+        (True, "wrong type.*got bool"),
+        (10**30, "wrong type.*got object"),
+        (np.array([1.0, 2.0]), r"Expected float32.*got float64\(2,\).*astype\('float32'\)"),
+    ],
+)
+def test_what_is_no_float32_is_rejected(given_object: object, text: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="input 'x': .*" + text):
+        as_input("x", f32(2), given_object)
+
+
+@pytest.mark.parametrize("numbers", [[300], [-1], [0.5], [True]])
+def test_plain_numbers_that_would_change_are_rejected(numbers: list[float]) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"wrong type. Expected uint8"):
+        as_input("x", TensorInfo((1,), DataType.UNSIGNED8), numbers)
+
+
+def test_plain_integers_in_range_are_taken() -> None:
+    assert as_input("x", TensorInfo((2,), DataType.UNSIGNED8), [0, 255]).dtype == np.uint8
+    assert as_input("x", TensorInfo((), DataType.BOOLEAN), True).dtype == np.bool_
+
+
+def test_a_shape_that_does_not_fit_is_rejected() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"input 'x'.*\(\?, 2\); got \(2,\).*chosen"):
+        as_input("x", f32(None, 2), floats(1, 2))
+
+
+def test_open_dimensions_take_any_size() -> None:
+    assert as_input("x", f32(None), floats(1, 2, 3)).shape == (3,)
+
+
+def test_real_numbers_for_a_quantised_input_are_a_mistake_by_default() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"input 'x'.*uint8.*quantize_inputs=True"):
+        as_input("x", U8, floats(1, 2, 3))
+
+
+def test_real_numbers_are_quantised_if_asked_for() -> None:
+    for real in (floats(0, 0.25, 200), [0.0, 0.25, 200.0], np.array([0, 0.25, 200])):
+        np.testing.assert_array_equal(as_input("x", U8, real, quantize=True), [10, 11, 255])
+
+
+def test_stored_integers_are_taken_as_they_are_even_where_real_ones_are_quantised() -> None:
+    stored = np.array([1, 2, 3], np.uint8)
+    assert as_input("x", U8, stored, quantize=True) is stored
+
+
+def test_integers_are_not_quantised() -> None:
+    with pytest.raises(InvalidArgumentError, match="wrong type"):
+        as_input("x", U8, ints(1, 2, 3), quantize=True)
+
+
+def test_real_numbers_for_a_plain_integer_input_stay_a_mistake() -> None:
+    with pytest.raises(InvalidArgumentError, match="wrong type"):
+        as_input("x", i32(1), floats(1), quantize=True)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_numbers_that_are_not_finite_are_not_quantised(number: float) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"input 'x': .*finite numbers; got NaN or inf"):
+        as_input("x", U8, floats(number, 0, 0), quantize=True)
+
+
+def test_quantising_rounds_half_away_from_zero_and_saturates() -> None:
+    info = TensorInfo((6,), DataType.QASYMM_S8, Quantization.per_tensor(2.0, 0))
+    real = floats(1, -1, 3, -3, 1000, -1000)
+    np.testing.assert_array_equal(quantize_array(real, info), [1, -1, 2, -2, 127, -128])
+
+
+@given(st.lists(st.integers(0, 255), min_size=1, max_size=8))
+def test_quantising_undoes_dequantising(stored: list[int]) -> None:
+    info = TensorInfo((len(stored),), DataType.QASYMM_U8, Quantization.per_tensor(0.3, 17))
+    array = np.array(stored, np.uint8)
+    real = dequantize_array(array, info)
+    assert real.dtype == np.float32
+    np.testing.assert_array_equal(quantize_array(real, info), array)
+
+
+def test_dequantising_leaves_other_types_alone() -> None:
+    array = floats(1)
+    assert dequantize_array(array, f32(1)) is array
+    plain = np.array([1], np.uint8)
+    assert dequantize_array(plain, TensorInfo((1,), DataType.QASYMM_U8)) is plain
+
+
+def test_an_output_array_that_fits_is_used_itself() -> None:
+    array = floats(1, 2)
+    assert check_output_array("y", f32(2), array) is array
+    assert check_output_array("y", f32(None), array) is array
+
+
+def _read_only() -> Array:
+    array = floats(1, 2)
+    array.setflags(write=False)
+    return array
+
+
+@pytest.mark.parametrize(
+    ("array", "text"),
+    [
+        ([1.0, 2.0], "got list"),
+        (np.zeros(2), r"got float64\(2,\)"),
+        (np.zeros(2, ">f4"), r"got >f4\(2,\)"),
+        (np.zeros(3, np.float32), r"got float32\(3,\)"),
+        (np.zeros((1, 2), np.float32), r"got float32\(1, 2\)"),
+        (_read_only(), "got a read-only array"),
+        (np.zeros(4, np.float32)[::2], "got an array that is not contiguous"),
+    ],
+)
+def test_an_output_array_that_does_not_fit_is_rejected(array: object, text: str) -> None:
+    expected = r"output 'y': .*writable C-contiguous float32 array of shape \(2,\); "
+    with pytest.raises(InvalidArgumentError, match=expected + text):
+        check_output_array("y", f32(2), array)

@@ -1,0 +1,270 @@
+from __future__ import annotations
+
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from armpy.backend import IWorkloadFactory
+from armpy.errors import ArmpyError, InvalidArgumentError, LayerValidationError
+from armpy.graph import Graph
+from armpy.network import Network
+from armpy.ops import Activation, Reshape
+from armpy.runtime import Model, Runtime
+from tests.support.fake_backends import (
+    CompilingBackend,
+    CountingManager,
+    FakeBackend,
+    OwnMemoryBackend,
+    registry_of,
+    runtime_of,
+)
+from tests.support.networks import ADD, chain, diamond, f32, floats, i32, ints
+
+THREADS = 8
+TIMEOUT_SECONDS = 60
+
+
+def in_threads(work: Callable[[int], object], count: int = THREADS) -> list[Exception]:
+    """Do some work in several threads that begin together; what they raise."""
+    errors: list[Exception] = []
+    barrier = threading.Barrier(count)
+
+    def run(number: int) -> None:
+        barrier.wait(TIMEOUT_SECONDS)
+        try:
+            work(number)
+        except Exception as error:  # noqa: BLE001 - the caller looks at all of them
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(n,), daemon=True) for n in range(count)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # threads take turns often, so that races show
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(TIMEOUT_SECONDS)
+    finally:
+        sys.setswitchinterval(interval)
+    assert not any(thread.is_alive() for thread in threads), "a deadlock"
+    return errors
+
+
+@pytest.mark.parametrize(
+    "backend",
+    [
+        FakeBackend(),
+        CompilingBackend(),
+        OwnMemoryBackend(operations={Activation}),
+        FakeBackend(memory_manager=CountingManager()),
+    ],
+    ids=["plain", "compiling", "own memory", "memory manager"],
+)
+def test_threads_that_share_a_model_get_their_own_answers(backend: FakeBackend) -> None:
+    model = Model(diamond(), runtime_of(backend))
+
+    def work(number: int) -> None:
+        for turn in range(200):
+            x = np.full(4, number * 1000 + turn, np.float32)
+            np.testing.assert_array_equal(model(x), x + 1 + 3 * x)
+
+    assert in_threads(work) == []
+
+
+class _JustTaken(deque[object]):
+    """Looks as if it held something, which another thread has taken since."""
+
+    def __len__(self) -> int:
+        return 1
+
+
+def test_working_memory_that_another_thread_has_just_taken_is_made_anew() -> None:
+    model = Model(diamond(), runtime_of())
+    (plan,) = model.runtime.get_network(model.network_id)._plans.values()
+    plan._idle = _JustTaken()  # type: ignore[union-attr]  # it is static
+    np.testing.assert_array_equal(model(floats(1, 1, 1, 1)), [5, 5, 5, 5])
+
+
+def test_backends_memory_is_held_once_for_overlapping_executions() -> None:
+    manager = CountingManager()
+    model = Model(diamond(), runtime_of(FakeBackend(memory_manager=manager)))
+    assert in_threads(lambda _: [model(floats(1, 1, 1, 1)) for _ in range(100)]) == []
+    assert (manager.held, manager.most_held) == (0, 1)
+
+
+def test_threads_with_shapes_of_their_own_get_their_own_answers_and_outputs() -> None:
+    model = Model(chain(2, (None,)), runtime_of(plan_cache_size=3))
+
+    def work(number: int) -> None:
+        for turn in range(40):
+            size = 1 + (number + turn) % 5
+            out = np.zeros(size, np.float32)
+            x = np.full(size, number, np.float32)
+            result = model.run({"x": x}, {"y": out} if turn % 2 else None)["y"]
+            np.testing.assert_array_equal(result, x + 2)
+
+    assert in_threads(work) == []
+
+
+class Slow(FakeBackend):
+    """Counts how many workloads it makes."""
+
+    def __init__(self) -> None:
+        super().__init__("Slow")
+        self.made = 0
+
+    def create_workload_factory(self, memory_manager):  # type: ignore[no-untyped-def]  # as base
+        outer = self
+        inner: IWorkloadFactory = super().create_workload_factory(memory_manager)
+
+        class Factory(type(inner)):  # type: ignore[misc]  # a class made here
+            def create_workload(self, operation, info):  # type: ignore[no-untyped-def]  # as base
+                outer.made += 1
+                threading.Event().wait(0.01)
+                return inner.create_workload(operation, info)
+
+        return Factory({})
+
+
+def test_threads_that_race_for_a_new_shape_prepare_it_once() -> None:
+    backend = Slow()
+    model = Model(chain(2, (None,)), runtime_of(backend))
+    assert in_threads(lambda _: model(np.zeros(3, np.float32))) == []
+    assert backend.made == 2
+
+
+def test_an_error_while_preparing_leaves_no_lock_behind() -> None:
+    net = Network()
+    net.output("y", net.add(ADD, net.input("a", f32(None)), net.input("b", f32(None))))
+    model = Model(net, runtime_of())
+
+    def work(number: int) -> None:
+        for _ in range(10):
+            if number % 2:
+                with pytest.raises(LayerValidationError, match="do not broadcast"):
+                    model(floats(1, 2), floats(1, 2, 3))
+            else:
+                np.testing.assert_array_equal(model(floats(1, 2), floats(1, 2)), [2, 4])
+
+    assert in_threads(work) == []
+
+
+def counter() -> Graph:
+    net = Network()
+    state = net.variable("state", f32(1))
+    total = net.add(ADD, state, net.input("x", f32(1)))
+    net.assign(state, total)
+    net.output("total", total)
+    return net.build()
+
+
+def test_a_network_with_state_counts_every_execution_once() -> None:
+    model = Model(counter(), runtime_of())
+    seen: list[float] = []
+
+    def work(_: int) -> None:
+        for _ in range(100):
+            result = model(floats(1))
+            assert isinstance(result, np.ndarray)
+            seen.append(float(result[0]))
+
+    assert in_threads(work) == []
+    assert sorted(seen) == list(range(1, THREADS * 100 + 1))
+
+
+def test_stepwise_networks_can_be_shared() -> None:
+    net = Network()
+    shape = net.add(ADD, net.input("shape", i32(2)), net.constant(ints(0, 0)))
+    net.output("y", net.add(Reshape(), net.input("x", f32(12)), shape))
+    model = Model(net, runtime_of(plan_cache_size=3))
+    x = np.arange(12, dtype=np.float32)
+    shapes = [(1, 12), (2, 6), (3, 4), (4, 3), (6, 2)]
+
+    def work(number: int) -> None:
+        for turn in range(30):
+            wanted = shapes[(number + turn) % len(shapes)]
+            np.testing.assert_array_equal(model(ints(*wanted), x), x.reshape(wanted))
+
+    assert in_threads(work) == []
+
+
+def test_networks_are_loaded_and_unloaded_side_by_side() -> None:
+    runtime = runtime_of()
+    ids: list[int] = []
+
+    def work(number: int) -> None:
+        for _ in range(10):
+            network = runtime.load_network(chain(1))
+            ids.append(network)
+            runtime.enqueue_workload(network, {"x": floats(0, 0, 0, 0)})
+            runtime.unload_network(network)
+
+    assert in_threads(work) == []
+    assert sorted(ids) == list(range(THREADS * 10))
+
+
+def test_of_two_threads_that_unload_a_network_one_gets_the_error() -> None:
+    runtime = runtime_of()
+    network = runtime.load_network(chain(1))
+    errors = in_threads(lambda _: runtime.unload_network(network))
+    assert len(errors) == THREADS - 1
+    assert all(isinstance(error, InvalidArgumentError) for error in errors)
+
+
+def test_runtimes_that_share_a_registry_load_each_backend_once() -> None:
+    made: list[int] = []
+
+    def factory() -> FakeBackend:
+        made.append(1)
+        threading.Event().wait(0.05)
+        return FakeBackend("Late")
+
+    registry = registry_of()
+    registry.register("Late", factory)
+    from armpy.runtime import RuntimeOptions
+
+    assert in_threads(lambda _: Runtime(RuntimeOptions(registry=registry))) == []
+    assert made == [1]
+
+
+def test_an_execution_under_way_outlives_its_network() -> None:
+    began, unloaded = threading.Event(), threading.Event()
+
+    class Waiting(CountingManager):
+        def acquire(self) -> None:
+            began.set()
+            assert unloaded.wait(TIMEOUT_SECONDS)
+
+        def release(self) -> None:
+            pass
+
+    runtime = runtime_of(FakeBackend(memory_manager=Waiting()))
+    network = runtime.load_network(chain(1))
+    results: list[dict[str, object]] = []
+    thread = threading.Thread(
+        target=lambda: results.append(
+            dict(runtime.enqueue_workload(network, {"x": floats(0, 0, 0, 0)}))
+        ),
+        daemon=True,
+    )
+    thread.start()
+    assert began.wait(TIMEOUT_SECONDS)
+    runtime.unload_network(network)
+    unloaded.set()
+    thread.join(TIMEOUT_SECONDS)
+    np.testing.assert_array_equal(results[0]["y"], [1, 1, 1, 1])
+
+
+def test_errors_of_several_threads_do_not_mix() -> None:
+    model = Model(chain(1, (None,)), runtime_of())
+
+    def work(number: int) -> None:
+        for _ in range(50):
+            with pytest.raises(ArmpyError, match=rf"got \({number}, 1\)"):
+                model(np.zeros((number, 1), np.float32))
+
+    assert in_threads(work) == []

@@ -1,0 +1,380 @@
+"""Backends that tests put in the place of real ones; their workloads are CpuRef's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+
+import numpy as np
+from armpy_reference import ReferenceBackend
+from armpy_reference.factory import ReferenceWorkloadFactory
+
+from armpy.backend import (
+    HostTensorHandle,
+    IBackendContext,
+    IBackendInternal,
+    ILayerSupport,
+    IMemoryManager,
+    ITensorHandle,
+    IWorkload,
+    IWorkloadFactory,
+    OptimizationViews,
+    ReasonCode,
+    Substitution,
+    Support,
+    WorkloadInfo,
+)
+from armpy.graph import SubgraphView, Value
+from armpy.ops import PreCompiled
+from armpy.ops.operation import Array, OperandInfos, Operation
+from armpy.plugins import BackendRegistry
+from armpy.runtime import Runtime, RuntimeOptions
+from armpy.tensor import TensorInfo
+from armpy.types import BackendId, DeviceType
+
+Faults = Mapping[str, object]
+"""By method: an exception that it raises, or what it answers instead of the right thing."""
+
+
+def registry_of(*backends: IBackendInternal) -> BackendRegistry:
+    """A registry that has these backends and no others."""
+    registry = BackendRegistry()
+    for backend in backends:
+        registry.register(backend.backend_id, lambda backend=backend: backend)  # type: ignore[misc]
+    return registry
+
+
+def runtime_of(*backends: IBackendInternal, **options: object) -> Runtime:
+    """A runtime that prefers these backends in this order and CpuRef last."""
+    everything = [*backends, ReferenceBackend()]
+    ids = [backend.backend_id for backend in everything]
+    chosen = RuntimeOptions(backends=ids, registry=registry_of(*everything))
+    return Runtime(replace(chosen, **options))  # type: ignore[arg-type]  # checked at run time
+
+
+class Faulty:
+    """Something whose methods can be told to misbehave."""
+
+    def __init__(self, faults: Faults) -> None:
+        self.faults = faults
+
+    def answer(self, method: str, right: Callable[[], object]) -> object:
+        """The right answer, or the fault of this method."""
+        if method not in self.faults:
+            return right()
+        fault = self.faults[method]
+        if isinstance(fault, BaseException):
+            raise copy(fault)  # one object would gather the tracebacks of all times
+        return fault
+
+
+class FakeSupport(ILayerSupport, Faulty):
+    """Takes the operations that its backend names, of the shapes that CpuRef takes."""
+
+    def __init__(
+        self, backend_id: BackendId, operations: Collection[type] | None, faults: Faults
+    ) -> None:
+        super().__init__(faults)
+        self._backend_id = backend_id
+        self._operations = operations
+
+    def is_layer_supported(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        return self.answer(  # type: ignore[return-value]  # a fault may be of any type
+            "is_layer_supported", lambda: self._support(operation, inputs, outputs)
+        )
+
+    def _support(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        if self._operations is not None and type(operation) not in self._operations:
+            text = f"{self._backend_id} does not do {operation.name}"
+            return Support.no(ReasonCode.OPERATION, text)
+        return ReferenceBackend().get_layer_support().is_layer_supported(operation, inputs, outputs)
+
+
+class FakeFactory(IWorkloadFactory, Faulty):
+    """CpuRef's workloads, and one that runs what `CompilingBackend` made."""
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        right: Callable[[], IWorkload]
+        if isinstance(operation, PreCompiled):
+            right = lambda: ProgramWorkload(operation.program)  # noqa: E731
+        else:
+            right = lambda: ReferenceWorkloadFactory().create_workload(operation, info)  # noqa: E731
+        workload = self.answer("create_workload", right)
+        if "execute" in self.faults:
+            return FaultyWorkload(self.faults)
+        return workload  # type: ignore[return-value]  # a fault may be of any type
+
+    def create_tensor_handle(self, info: TensorInfo, memory: Array) -> ITensorHandle:
+        return self.answer(  # type: ignore[return-value]  # a fault may be of any type
+            "create_tensor_handle",
+            lambda: super(FakeFactory, self).create_tensor_handle(info, memory),
+        )
+
+
+class FaultyWorkload(IWorkload, Faulty):
+    """Fails when it is executed."""
+
+    def execute(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> None:
+        self.answer("execute", lambda: None)
+
+
+class FakeBackend(IBackendInternal, Faulty):
+    """Does some operations as CpuRef does; refuses the others with a reason.
+
+    Parameters
+    ----------
+    backend_id : str
+    operations : collection of type, optional
+        What it does; everything if left out.
+    device_type : DeviceType
+    memory_manager, context
+        What it makes for each network and each runtime.
+    faults : mapping
+        How it misbehaves.
+    """
+
+    def __init__(
+        self,
+        backend_id: BackendId = "Fake",
+        operations: Collection[type] | None = None,
+        *,
+        device_type: DeviceType = DeviceType.ACCELERATOR,
+        memory_manager: IMemoryManager | None = None,
+        context: IBackendContext | None = None,
+        faults: Faults | None = None,
+    ) -> None:
+        super().__init__(faults or {})
+        self._backend_id = backend_id
+        self._operations = operations
+        self._device_type = device_type
+        self._memory_manager = memory_manager
+        self._context = context
+
+    @property
+    def backend_id(self) -> BackendId:
+        return self._backend_id
+
+    @property
+    def device_type(self) -> DeviceType:
+        return self.answer("device_type", lambda: self._device_type)  # type: ignore[return-value]
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        return self.answer(  # type: ignore[return-value]  # a fault may be of any type
+            "create_workload_factory", lambda: FakeFactory(self.faults)
+        )
+
+    def get_layer_support(self) -> ILayerSupport:
+        return self.answer(  # type: ignore[return-value]  # a fault may be of any type
+            "get_layer_support",
+            lambda: FakeSupport(self._backend_id, self._operations, self.faults),
+        )
+
+    def create_memory_manager(self) -> IMemoryManager | None:
+        return self.answer(  # type: ignore[return-value]  # a fault may be of any type
+            "create_memory_manager", lambda: self._memory_manager
+        )
+
+    def create_backend_context(self, options: Mapping[str, object]) -> IBackendContext | None:
+        return self.answer(  # type: ignore[return-value]  # a fault may be of any type
+            "create_backend_context", lambda: self._context
+        )
+
+    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
+        return self.answer(  # type: ignore[return-value]  # a fault may be of any type
+            "optimize_subgraph", lambda: super(FakeBackend, self).optimize_subgraph(view)
+        )
+
+
+class RecordingContext(IBackendContext, Faulty):
+    """Writes down what it is told."""
+
+    def __init__(self, name: str, log: list[tuple[str, str, int]], faults: Faults | None = None):
+        super().__init__(faults or {})
+        self._name = name
+        self._log = log
+
+    def _note(self, event: str, network_id: int) -> None:
+        self._log.append((self._name, event, network_id))
+        self.answer(event, lambda: None)
+
+    def before_load_network(self, network_id: int) -> None:
+        self._note("before_load_network", network_id)
+
+    def after_load_network(self, network_id: int) -> None:
+        self._note("after_load_network", network_id)
+
+    def before_unload_network(self, network_id: int) -> None:
+        self._note("before_unload_network", network_id)
+
+    def after_unload_network(self, network_id: int) -> None:
+        self._note("after_unload_network", network_id)
+
+
+class CountingManager(IMemoryManager, Faulty):
+    """Counts how often its memory is held, now and at most."""
+
+    def __init__(self, faults: Faults | None = None) -> None:
+        super().__init__(faults or {})
+        self.held = 0
+        self.most_held = 0
+        self.acquired = 0
+
+    def acquire(self) -> None:
+        self.answer("acquire", lambda: None)
+        self.held += 1
+        self.acquired += 1
+        self.most_held = max(self.held, self.most_held)
+
+    def release(self) -> None:
+        self.held -= 1
+        self.answer("release", lambda: None)
+
+
+class DeviceTensorHandle(ITensorHandle):
+    """A tensor in memory that the host sees through a staging copy only."""
+
+    __slots__ = ("_info", "_staging", "backend_id", "elements")
+
+    def __init__(self, backend_id: BackendId, info: TensorInfo) -> None:
+        self.backend_id = backend_id
+        self._info = info
+        self.elements = np.zeros(info.known_shape, info.data_type.dtype)
+        self._staging: Array | None = None
+
+    @property
+    def info(self) -> TensorInfo:
+        return self._info
+
+    def map(self) -> Array:
+        self._staging = self.elements.copy()
+        return self._staging
+
+    def unmap(self) -> None:
+        if self._staging is not None:
+            self.elements = self._staging
+            self._staging = None
+
+
+class _DeviceWorkload(IWorkload):
+    """Runs a host workload on device tensors, and refuses all others but constants."""
+
+    def __init__(self, backend_id: BackendId, host: IWorkload, info: WorkloadInfo) -> None:
+        self._backend_id = backend_id
+        self._host = host
+        self._constants = info.constants
+
+    def execute(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> None:
+        changing = [h for h, c in zip(inputs, self._constants, strict=True) if c is None and h]
+        for handle in (*changing, *outputs):
+            if not isinstance(handle, DeviceTensorHandle) or handle.backend_id != self._backend_id:
+                raise RuntimeError(f"{handle} is not in the memory of {self._backend_id}")
+        self._host.execute(inputs, outputs)
+        for handle in (*changing, *outputs):
+            handle.unmap()
+
+
+class _DeviceFactory(IWorkloadFactory):
+    """Makes workloads and tensors of a backend with memory of its own."""
+
+    def __init__(self, backend_id: BackendId) -> None:
+        self._backend_id = backend_id
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        host = ReferenceWorkloadFactory().create_workload(operation, info)
+        return _DeviceWorkload(self._backend_id, host, info)
+
+    def create_tensor_handle(self, info: TensorInfo, memory: Array) -> ITensorHandle:
+        return DeviceTensorHandle(self._backend_id, info)
+
+
+class OwnMemoryBackend(FakeBackend):
+    """Has memory of its own: everything that it reads has to be copied there."""
+
+    @property
+    def shares_host_memory(self) -> bool:
+        return False
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        return _DeviceFactory(self.backend_id)
+
+
+class ProgramWorkload(IWorkload):
+    """Runs a subgraph layer by layer in memory of its own."""
+
+    def __init__(self, view: SubgraphView) -> None:
+        self._view = view
+        factory = ReferenceWorkloadFactory()
+        self._steps = []
+        for layer in view.layers:
+            constants = tuple(None if v is None else v.data for v in layer.inputs)
+            info = WorkloadInfo(layer.name, layer.input_infos, layer.output_infos, constants)
+            self._steps.append((layer, factory.create_workload(layer.operation, info)))
+
+    def execute(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> None:
+        handles: dict[Value, ITensorHandle | None] = {
+            **dict(zip(self._view.inputs, inputs, strict=True)),
+            **dict(zip(self._view.outputs, outputs, strict=True)),
+        }
+        for layer, workload in self._steps:
+            made = [handles.get(v) or _scratch(v) for v in layer.outputs]
+            read = [
+                None if v is None else (handles[v] if v.data is None else _constant(v))
+                for v in layer.inputs
+            ]
+            workload.execute(read, made)
+            handles.update(zip(layer.outputs, made, strict=True))
+
+
+def _scratch(value: Value) -> ITensorHandle:
+    """Memory for a value inside a program."""
+    array = np.empty(value.info.known_shape, value.info.data_type.dtype)
+    return HostTensorHandle(value.info, array)
+
+
+def _constant(value: Value) -> ITensorHandle:
+    """A handle on a constant's elements."""
+    assert value.data is not None
+    return HostTensorHandle(value.info, value.data)
+
+
+Divider = Callable[[SubgraphView], OptimizationViews]
+"""How a compiling backend answers when it is offered a subgraph."""
+
+
+def compiled(view: SubgraphView) -> Substitution:
+    """One layer in a subgraph's place."""
+    shapes = tuple(value.info.known_shape for value in view.outputs)
+    return Substitution.by_operation(view, PreCompiled(view, shapes))
+
+
+class CompilingBackend(FakeBackend):
+    """Puts one PreCompiled layer in the place of every subgraph, or what a divider says."""
+
+    def __init__(
+        self,
+        backend_id: BackendId = "Compiler",
+        operations: Collection[type] | None = None,
+        *,
+        divider: Divider | None = None,
+        faults: Faults | None = None,
+    ) -> None:
+        super().__init__(backend_id, operations, faults=faults)
+        self._divider = divider
+        self.offered: list[SubgraphView] = []
+
+    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
+        self.offered.append(view)
+        if self._divider is not None:
+            return self._divider(view)
+        return OptimizationViews(substitutions=[compiled(view)])

@@ -1,0 +1,100 @@
+"""Small networks that several tests use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from armpy.graph import Graph, Value
+from armpy.network import Network
+from armpy.ops import (
+    Activation,
+    ActivationFunction,
+    BinaryOperation,
+    ElementwiseBinary,
+    Reshape,
+    Shape,
+    Stack,
+    StridedSlice,
+)
+from armpy.ops.operation import Array
+from armpy.tensor import Shape as TensorShape
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+
+ADD = ElementwiseBinary(BinaryOperation.ADD)
+MUL = ElementwiseBinary(BinaryOperation.MUL)
+RELU = Activation(ActivationFunction.RELU)
+
+
+def f32(*shape: int | None) -> TensorInfo:
+    """Info of a float32 tensor."""
+    return TensorInfo(shape, DataType.FLOAT32)
+
+
+def i32(*shape: int | None) -> TensorInfo:
+    """Info of an int32 tensor."""
+    return TensorInfo(shape, DataType.SIGNED32)
+
+
+def floats(*values: float) -> Array:
+    """A float32 vector."""
+    return np.array(values, np.float32)
+
+
+def ints(*values: int) -> Array:
+    """An int32 vector."""
+    return np.array(values, np.int32)
+
+
+def chain(length: int = 3, shape: TensorShape = (4,)) -> Graph:
+    """``x -> +1 -> +1 -> ... -> y``, its layers named add_0, add_1, ..."""
+    net = Network("chain")
+    value = net.input("x", TensorInfo(shape, DataType.FLOAT32))
+    one = net.constant(np.float32(1))
+    for index in range(length):
+        value = net.add(ADD, value, one, name=f"add_{index}")
+    net.output("y", value)
+    return net.build()
+
+
+def diamond() -> Graph:
+    """``x -> top -> (left, right) -> bottom -> y`` on vectors of 4."""
+    net = Network("diamond")
+    top = net.add(RELU, net.input("x", f32(4)), name="top")
+    left = net.add(ADD, top, net.constant(np.float32(1)), name="left")
+    right = net.add(MUL, top, net.constant(np.float32(3)), name="right")
+    net.output("y", net.add(ADD, left, right, name="bottom"))
+    return net.build()
+
+
+def graph_of_edges(parents: Sequence[Sequence[int]]) -> Graph:
+    """A graph of additions: layer ``i`` reads the one or two layers in ``parents[i]``, or ``x``.
+
+    Every layer's output is an output of the graph, so that none is dead.
+    """
+    net = Network("random")
+    x = net.input("x", f32(4))
+    made: list[Value] = []
+    for index, reads in enumerate(parents):
+        values = [made[parent] for parent in reads] or [x]
+        value = net.add(ADD, values[0], values[-1], name=f"n{index}")
+        net.output(f"y{index}", value)
+        made.append(value)
+    return net.build()
+
+
+def flatten_as_keras_writes_it(net: Network, x: Value) -> Value:
+    """``x`` with all axes but the first merged: SHAPE, STRIDED_SLICE, PACK, RESHAPE."""
+    shape = net.add(Shape(), x, name="shape")
+    batch = net.add(
+        StridedSlice(shrink_axis_mask=1),
+        shape,
+        net.constant(ints(0)),
+        net.constant(ints(1)),
+        net.constant(ints(1)),
+        name="strided_slice",
+    )
+    packed = net.add(Stack(axis=0), batch, net.constant(np.int32(-1)), name="stack")
+    return net.add(Reshape(), x, packed, name="flatten")

@@ -1,0 +1,74 @@
+"""Run one operation on CpuRef's workload, without a network around it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from armpy_reference.factory import ReferenceWorkloadFactory
+
+from armpy.backend import HostTensorHandle, WorkloadInfo
+from armpy.ops.operation import Array, Operation, as_attribute
+from armpy.tensor import Quantization, TensorInfo
+from armpy.types import DataType
+
+
+def tensor(
+    values: object,
+    data_type: DataType = DataType.FLOAT32,
+    scale: float | None = None,
+    zero_point: int = 0,
+) -> tuple[TensorInfo, Array]:
+    """A TensorInfo and its elements (stored integers for quantised types)."""
+    array = np.array(values, data_type.dtype)
+    quantization = None if scale is None else Quantization.per_tensor(scale, zero_point)
+    return TensorInfo(array.shape, data_type, quantization), array
+
+
+def run_operation(
+    operation: Operation,
+    inputs: Sequence[tuple[TensorInfo, Array] | None],
+    outputs: Sequence[TensorInfo | None] = (),
+    constants: Sequence[int] = (),
+) -> list[Array]:
+    """Infer and execute one operation; shapes may be left out of `outputs` with None.
+
+    Parameters
+    ----------
+    inputs : sequence of (TensorInfo, ndarray) or None
+        None for an optional operand that is left out.
+    outputs : sequence of (TensorInfo or None)
+        Declared infos, needed where types or quantisation do not follow.
+    constants : sequence of int
+        Which inputs the workload is given as constants.
+
+    Notes
+    -----
+    Inputs that become attributes are turned into them first, as the core does.
+    """
+    kept: list[tuple[TensorInfo, Array] | None] = []
+    for i, item in enumerate(inputs):
+        becomes = operation.input_operand(i).becomes
+        if becomes and item is not None:
+            operation = operation.with_attributes(**{becomes: as_attribute(item[1])})
+            kept.append(None)
+        else:
+            kept.append(item)
+    while kept and kept[-1] is None:
+        kept.pop()
+    infos = [None if item is None else item[0] for item in kept]
+    results = operation.infer(infos, outputs)
+    given = tuple(item[1] if item and i in constants else None for i, item in enumerate(kept))
+    info = WorkloadInfo("test", tuple(infos), results, given)
+    workload = ReferenceWorkloadFactory().create_workload(operation, info)
+    arrays = [
+        np.full(
+            r.known_shape, 0x55 if r.data_type is not DataType.BOOLEAN else 1, r.data_type.dtype
+        )
+        for r in results
+    ]
+    workload.execute(
+        [None if item is None else HostTensorHandle(*item) for item in kept],
+        [HostTensorHandle(r, a) for r, a in zip(results, arrays, strict=True)],
+    )
+    return arrays

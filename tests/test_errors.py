@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+import armpy
+from armpy import errors
+from armpy.errors import ArmpyError, InvalidArgumentError, UnsupportedOperatorError
+from armpy.ops.operation import located
+
+KINDS = [
+    kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, ArmpyError)
+]
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({}, "it failed."),
+        ({"where": "conv"}, "conv: it failed."),
+        ({"expected": "3", "actual": "4"}, "it failed. Expected 3; got 4."),
+        ({"expected": "3"}, "it failed. Expected 3."),
+        ({"actual": "4"}, "it failed. Got 4."),
+        ({"fix": "Try this."}, "it failed. Try this."),
+        (
+            {"where": "conv", "expected": "3", "actual": "4", "fix": "Try this"},
+            "conv: it failed. Expected 3; got 4. Try this.",
+        ),
+    ],
+)
+def test_the_text_is_built_from_the_fields(fields: dict[str, str], text: str) -> None:
+    assert str(ArmpyError("it failed", **fields)) == text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_error_survives_pickling_with_its_fields(kind: type[ArmpyError]) -> None:
+    error = kind("it failed", where="conv", expected="3", actual="4", fix="Try this")
+    for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert type(again) is kind
+        assert str(again) == str(error)
+        assert again.args == error.args
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_error_is_exported_by_the_package(kind: type[ArmpyError]) -> None:
+    assert getattr(armpy, kind.__name__) is kind
+    assert kind.__name__ in armpy.__all__
+
+
+class VendorError(ArmpyError):
+    """An error with a signature of its own, as a backend may have."""
+
+    def __init__(self, device: int, code: int) -> None:
+        super().__init__(f"device {device} answered {code}")
+        self.code = code
+
+
+def test_a_subclass_with_another_signature_survives_pickling() -> None:
+    again = pickle.loads(pickle.dumps(VendorError(1, 7)))
+    assert type(again) is VendorError
+    assert str(again) == "device 1 answered 7."
+    assert again.code == 7
+
+
+def test_attributes_set_later_survive_pickling() -> None:
+    error = UnsupportedOperatorError("operators are missing")
+    error.operators = {"FOO": 2}
+    assert pickle.loads(pickle.dumps(error)).operators == {"FOO": 2}
+    assert UnsupportedOperatorError("others").operators == {}
+
+
+def test_errors_are_also_the_builtin_kinds_that_they_resemble() -> None:
+    assert issubclass(errors.InvalidArgumentError, ValueError)
+    assert issubclass(errors.ExecutionTimeoutError, TimeoutError)
+    assert issubclass(errors.UnimplementedError, NotImplementedError)
+
+
+def test_locating_puts_the_outer_place_first() -> None:
+    error = located(lambda: "conv", InvalidArgumentError("it failed", where="weights"))
+    assert str(error) == "conv / weights: it failed."
+
+
+def test_locating_does_not_repeat_a_place_that_the_outer_one_names() -> None:
+    error = located(lambda: "Reshape 'r'", InvalidArgumentError("it failed", where="Reshape"))
+    assert str(error) == "Reshape 'r': it failed."
+
+
+def test_locating_one_exception_object_again_and_again_adds_nothing() -> None:
+    error: ArmpyError = InvalidArgumentError("it failed", where="weights")
+    for _ in range(3):
+        error = located(lambda: "conv", error)
+    assert str(error) == "conv / weights: it failed."

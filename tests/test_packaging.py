@@ -1,0 +1,21 @@
+"""The wheel holds every package of the tree."""
+
+from __future__ import annotations
+
+from configparser import ConfigParser
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_setup_cfg_lists_the_packages_of_the_tree() -> None:
+    options = ConfigParser()
+    options.read(ROOT / "setup.cfg")
+    listed = options["options"]["packages"].split()
+    roots = [ROOT, ROOT / "backends" / "reference"]
+    found = [
+        ".".join(path.parent.relative_to(root).parts)
+        for root, name in zip(roots, ("armpy", "armpy_reference"), strict=True)
+        for path in (root / name).rglob("__init__.py")
+    ]
+    assert sorted(listed) == sorted(found)
