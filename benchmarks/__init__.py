@@ -1,0 +1,1 @@
+"""Measurements of armpy; nothing here is a test."""

@@ -1,0 +1,202 @@
+"""Measures CpuRef: time per run, load time, peak memory, overhead, import time.
+
+Every figure comes from processes of their own, on one thread, each the median over
+several rounds. Where LiteRT is installed (extra ``bench``) its time per run is taken in
+the same round, interleaved, and the ratio is given.
+
+Usage::
+
+    python -m benchmarks.cpu_ref MODEL.tflite [...] [--json FILE] [--rounds N]
+    python -m benchmarks.cpu_ref --overhead
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+_RUN = """
+import json, resource, sys, time
+import numpy as np
+start = time.perf_counter()
+import armpy
+imported = time.perf_counter()
+path, shape = sys.argv[1], json.loads(sys.argv[2])
+from armpy import loading, runtime
+from armpy.frontends import tflite
+import armpy_reference
+armpy.load(path, backends=["CpuRef"]).close()
+before = time.perf_counter()
+model = armpy.load(path, backends=["CpuRef"])
+loaded = time.perf_counter()
+generator = np.random.default_rng(0)
+arrays = []
+for spec in model.inputs:
+    dims = [shape[i] if shape else (d or 1) for i, d in enumerate(spec.shape)]
+    low, high = spec.data_type.integer_range if not spec.data_type.is_float else (0, 1)
+    arrays.append(generator.uniform(low, high, dims).astype(spec.data_type.dtype))
+model(*arrays)
+times = []
+deadline = time.perf_counter() + 1.0
+while len(times) < 3 or time.perf_counter() < deadline:
+    begin = time.perf_counter()
+    model(*arrays)
+    times.append(time.perf_counter() - begin)
+print(json.dumps({
+    "import_ms": 1e3 * (imported - start),
+    "load_ms": 1e3 * (loaded - before),
+    "run_ms": 1e3 * sorted(times)[len(times) // 2],
+    "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    "arena_mb": model.placement.peak_bytes / 2**20,
+}))
+"""
+
+_RUN_LITERT = """
+import json, sys, time
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter
+path, shape = sys.argv[1], json.loads(sys.argv[2])
+interpreter = Interpreter(model_path=path, num_threads=1)
+if shape:
+    interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], shape)
+interpreter.allocate_tensors()
+for details in interpreter.get_input_details():
+    zeros = np.zeros(details["shape"], details["dtype"])
+    interpreter.set_tensor(details["index"], zeros)
+interpreter.invoke()
+times = []
+deadline = time.perf_counter() + 0.5
+while len(times) < 3 or time.perf_counter() < deadline:
+    begin = time.perf_counter()
+    interpreter.invoke()
+    times.append(time.perf_counter() - begin)
+print(json.dumps({"run_ms": 1e3 * sorted(times)[len(times) // 2]}))
+"""
+
+_OVERHEAD = """
+import json, time
+import numpy as np
+import armpy
+from armpy import DataType, Network, TensorInfo, ops
+from armpy.backend import HostTensorHandle
+net = Network()
+x = net.input("x", TensorInfo((8,), DataType.FLOAT32))
+net.output("y", net.add(ops.Reshape((2, 4)), x))
+model = armpy.Model(net)
+array = np.ones(8, np.float32)
+target = {"y": np.empty((2, 4), np.float32)}
+workload = model._loaded._latest[1]._workloads[0]
+info = model.graph.layers[0]
+ins = [HostTensorHandle(info.input_infos[0], array)]
+outs = [HostTensorHandle(info.output_infos[0], target["y"])]
+
+def measure(call):
+    best = []
+    for _ in range(9):
+        begin = time.perf_counter()
+        for _ in range(5000):
+            call()
+        best.append((time.perf_counter() - begin) / 5000 * 1e6)
+    return sorted(best)[len(best) // 2]
+
+kernel = measure(lambda: workload.execute(ins, outs))
+print(json.dumps({
+    "kernel_us": kernel,
+    "overhead_run_us": measure(lambda: model.run({"x": array})) - kernel,
+    "overhead_run_into_us": measure(lambda: model.run({"x": array}, target)) - kernel,
+    "overhead_call_us": measure(lambda: model(array)) - kernel,
+}))
+"""
+
+_IMPORT = """
+import json, sys, time
+import numpy
+start = time.perf_counter()
+import armpy
+print(json.dumps({"import_ms": 1e3 * (time.perf_counter() - start)}))
+"""
+
+
+def run_python(code: str, *arguments: str) -> dict[str, float]:
+    """Run a measurement in a process of its own on one core and thread."""
+    command = [sys.executable, "-c", code, *arguments]
+    pin: Callable[[], None] | None = None
+    if hasattr(os, "sched_setaffinity"):
+        core = min(os.sched_getaffinity(0))
+
+        def pin() -> None:
+            os.sched_setaffinity(0, {core})
+
+    done = subprocess.run(
+        command,
+        env=os.environ | ONE_THREAD,
+        capture_output=True,
+        text=True,
+        check=True,
+        preexec_fn=pin,
+    )
+    result: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+def median_of(rounds: list[dict[str, float]]) -> dict[str, float]:
+    """Median of each figure."""
+    return {key: statistics.median(figures[key] for figures in rounds) for key in rounds[0]}
+
+
+def measure_model(
+    path: Path, shape: list[int], rounds: int, *, with_litert: bool
+) -> dict[str, float]:
+    """All figures of one model; LiteRT's beside them where it is installed."""
+    ours, theirs = [], []
+    for _ in range(rounds):
+        ours.append(run_python(_RUN, str(path), json.dumps(shape)))
+        if with_litert:
+            theirs.append(run_python(_RUN_LITERT, str(path), json.dumps(shape)))
+    figures = median_of(ours)
+    if theirs:
+        figures["litert_ms"] = median_of(theirs)["run_ms"]
+        figures["times_litert"] = figures["run_ms"] / figures["litert_ms"]
+    return figures
+
+
+def has_litert() -> bool:
+    """Whether LiteRT is installed."""
+    return (
+        subprocess.run([sys.executable, "-c", "import ai_edge_litert"], check=False).returncode == 0
+    )
+
+
+def main() -> None:
+    """Measure what the command line asks for and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("models", nargs="*", type=Path, metavar="MODEL")
+    parser.add_argument("--shape", default="[]", help="input shape as JSON, for open dimensions")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--overhead", action="store_true")
+    arguments = parser.parse_args()
+    results: dict[str, dict[str, float]] = {}
+    if arguments.overhead or not arguments.models:
+        results["overhead"] = median_of([run_python(_OVERHEAD) for _ in range(arguments.rounds)])
+        results["import beyond NumPy"] = median_of([run_python(_IMPORT) for _ in range(9)])
+    litert = bool(arguments.models) and has_litert()
+    for path in arguments.models:
+        shape = json.loads(arguments.shape)
+        results[path.name] = measure_model(path, shape, arguments.rounds, with_litert=litert)
+    for name, figures in results.items():
+        print(f"{name:48}", "  ".join(f"{key} {value:.3g}" for key, value in figures.items()))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=2))
+
+
+if __name__ == "__main__":
+    main()
