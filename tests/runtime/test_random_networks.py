@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from armpy.backend import OptimizationViews
@@ -81,19 +81,16 @@ def check(case: Case, *backends: FakeBackend) -> Model:
 
 
 @given(cases())
-@settings(deadline=None)
 def test_backends_that_share_memory(case: Case) -> None:
     check(case, FakeBackend("A", {ElementwiseBinary}), FakeBackend("B", {Activation}))
 
 
 @given(cases())
-@settings(deadline=None)
 def test_backends_with_memories_of_their_own(case: Case) -> None:
     check(case, OwnMemoryBackend("A", {ElementwiseBinary}), OwnMemoryBackend("B", {Activation}))
 
 
 @given(cases())
-@settings(deadline=None)
 def test_compilers_of_whole_subgraphs(case: Case) -> None:
     model = check(case, CompilingBackend("A", {ElementwiseBinary, Activation}))
     assert model.placement is not None
@@ -101,7 +98,6 @@ def test_compilers_of_whole_subgraphs(case: Case) -> None:
 
 
 @given(cases())
-@settings(deadline=None)
 def test_compilers_of_random_parts_that_give_some_back(case: Case) -> None:
     def divide(view: SubgraphView) -> OptimizationViews:
         first, second, third, fourth = (

@@ -1,0 +1,9 @@
+"""Settings that hold for all tests."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+# A machine that is busy with something else is no reason for a property to fail.
+settings.register_profile("armpy", deadline=None)
+settings.load_profile("armpy")
