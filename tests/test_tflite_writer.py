@@ -35,7 +35,7 @@ def has_options(code: int) -> bool:
 OPERATORS = [
     name
     for name, code in vars(tflite.BuiltinOperator).items()
-    if isinstance(code, int) and has_options(code)
+    if isinstance(code, int) and not name.startswith("_") and has_options(code)
 ]
 
 

@@ -239,7 +239,8 @@ def _stored(values: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[np.gener
 
 def _enumerators(enumeration: type) -> dict[str, int]:
     """Return the names and numbers of a generated enumeration."""
-    return {name: value for name, value in vars(enumeration).items() if isinstance(value, int)}
+    members = vars(enumeration).items()
+    return {n: v for n, v in members if isinstance(v, int) and not n.startswith("_")}
 
 
 def enumerator(enumeration: type, value: str | int) -> int:

@@ -296,7 +296,9 @@ def read_model(data: memoryview) -> Table:
 @cache
 def enumerators(kind: str) -> dict[int, str]:
     """Names of the enumerators of one of the schema's enumerations, by number."""
-    return {n: name for name, n in vars(getattr(tflite, kind)).items() if isinstance(n, int)}
+    # From Python 3.13 on, a class also has the number of its first line among its members.
+    members = vars(getattr(tflite, kind)).items()
+    return {n: name for name, n in members if isinstance(n, int) and not name.startswith("_")}
 
 
 _EMPTY: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
