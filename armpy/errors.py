@@ -14,6 +14,7 @@ The tree::
     ├── MemoryImportError             caller memory cannot be used as an input
     ├── MemoryExportError             caller memory cannot be used as an output
     ├── MemoryLimitError              a network needs more memory than is allowed
+    ├── MemoryValidationError         a memory strategy's answer cannot be used
     ├── ExecutionTimeoutError         a deadline passed
     └── UnimplementedError            a feature that this version does not have
 """
@@ -68,9 +69,10 @@ class ArmpyError(Exception):
             parts.append(f"Expected {self.expected}")
         elif self.actual:
             parts.append(f"Got {self.actual}")
+        text = ". ".join(part.rstrip(".") for part in parts)
         if self.fix:
-            parts.append(self.fix.rstrip("."))
-        return ". ".join(parts) + "."
+            text += f". {self.fix}"
+        return text if text.endswith((".", "?", "!")) else f"{text}."
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.__dict__.copy()))
@@ -136,6 +138,10 @@ class MemoryExportError(ArmpyError):
 
 class MemoryLimitError(ArmpyError, MemoryError):
     """A network needs more memory than the caller allows."""
+
+
+class MemoryValidationError(ArmpyError):
+    """A memory strategy's answer cannot be used."""
 
 
 class ExecutionTimeoutError(ArmpyError, TimeoutError):

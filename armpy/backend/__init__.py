@@ -1,30 +1,65 @@
-"""Everything that a backend's author imports."""
+"""Everything that a backend's author imports; the contract of `BACKEND_API_VERSION`."""
 
-from armpy.backend.interface import (
-    BACKEND_API_VERSION,
-    IBackendContext,
-    IBackendInternal,
-    IMemoryManager,
+from armpy.backend.capabilities import (
+    Capabilities,
+    Capability,
+    PerformanceFigures,
+    has_capability,
+    has_matching_capability,
 )
+from armpy.backend.context import IBackendContext, IBackendModelContext, IBackendProfilingContext
+from armpy.backend.interface import BACKEND_API_VERSION, IBackendInternal
 from armpy.backend.layer_support import ILayerSupport, ReasonCode, Support
+from armpy.backend.memory import DefaultAllocator, ICustomAllocator, IMemoryManager, MemorySource
+from armpy.backend.memory_strategy import IMemoryOptimizerStrategy, MemBin, MemBlock, PackingType
 from armpy.backend.optimization_views import OptimizationViews, Substitution
+from armpy.backend.options import NO_OPTIONS, BackendOption, OptionScope, OptionValue, OptionValues
 from armpy.backend.tensor_handle import HostTensorHandle, ITensorHandle
+from armpy.backend.tensor_handle_factory import (
+    HOST_FACTORY_ID,
+    HostTensorHandleFactory,
+    ITensorHandleFactory,
+    TensorHandleFactoryRegistry,
+)
 from armpy.backend.workload import ALIGNMENT_BYTES, IWorkload, IWorkloadFactory, WorkloadInfo
 
 __all__ = [
     "ALIGNMENT_BYTES",
     "BACKEND_API_VERSION",
+    "HOST_FACTORY_ID",
+    "NO_OPTIONS",
+    "BackendOption",
+    "Capabilities",
+    "Capability",
+    "DefaultAllocator",
     "HostTensorHandle",
+    "HostTensorHandleFactory",
     "IBackendContext",
     "IBackendInternal",
+    "IBackendModelContext",
+    "IBackendProfilingContext",
+    "ICustomAllocator",
     "ILayerSupport",
     "IMemoryManager",
+    "IMemoryOptimizerStrategy",
     "ITensorHandle",
+    "ITensorHandleFactory",
     "IWorkload",
     "IWorkloadFactory",
+    "MemBin",
+    "MemBlock",
+    "MemorySource",
     "OptimizationViews",
+    "OptionScope",
+    "OptionValue",
+    "OptionValues",
+    "PackingType",
+    "PerformanceFigures",
     "ReasonCode",
     "Substitution",
     "Support",
+    "TensorHandleFactoryRegistry",
     "WorkloadInfo",
+    "has_capability",
+    "has_matching_capability",
 ]

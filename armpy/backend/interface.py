@@ -3,61 +3,34 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Sequence
 
+from armpy.backend.capabilities import Capabilities, PerformanceFigures
+from armpy.backend.context import IBackendContext, IBackendModelContext, IBackendProfilingContext
 from armpy.backend.layer_support import ILayerSupport
+from armpy.backend.memory import ICustomAllocator, IMemoryManager
 from armpy.backend.optimization_views import OptimizationViews
+from armpy.backend.options import BackendOption, OptionValues
+from armpy.backend.tensor_handle_factory import TensorHandleFactoryRegistry
 from armpy.backend.workload import IWorkloadFactory
+from armpy.errors import BackendCapabilityError
 from armpy.graph import SubgraphView
-from armpy.types import BackendId, DeviceType
+from armpy.types import BackendId, DataType, DeviceType
 
-BACKEND_API_VERSION = "0.1"
+BACKEND_API_VERSION = "1.0"
 """Version of this contract. A backend made for the same major and at most this minor loads."""
-
-
-class IMemoryManager(ABC):
-    """Holds the memory that a backend needs while networks run.
-
-    References
-    ----------
-    Arm NN IMemoryManager.
-    """
-
-    @abstractmethod
-    def acquire(self) -> None:
-        """Get the memory; called before the first of overlapping executions."""
-
-    @abstractmethod
-    def release(self) -> None:
-        """Give the memory back; called after the last of overlapping executions."""
-
-
-class IBackendContext:
-    """Is told when networks come and go; kept by the Runtime for its lifetime.
-
-    References
-    ----------
-    Arm NN IBackendContext.
-    """
-
-    def before_load_network(self, network_id: int) -> None:
-        """A network is about to be loaded; `after_load_network` follows unless that fails."""
-
-    def after_load_network(self, network_id: int) -> None:
-        """A network was loaded."""
-
-    def before_unload_network(self, network_id: int) -> None:
-        """A network is about to be unloaded."""
-
-    def after_unload_network(self, network_id: int) -> None:
-        """A network was unloaded."""
 
 
 class IBackendInternal(ABC):
     """A backend: a light factory for everything that runs layers on one kind of device.
 
-    Three methods must be written, the rest have working defaults. An instance keeps no
-    state that the objects it makes depend on.
+    Three members must be written: `backend_id`, `create_workload_factory` and
+    `get_layer_support`. All others have working defaults. An instance keeps no state that
+    the objects it makes depend on.
+
+    Whatever a method raises, or returns against this contract, is contained by the core and
+    becomes an error that names the backend and the method; other backends and networks are
+    not affected.
 
     References
     ----------
@@ -70,7 +43,7 @@ class IBackendInternal(ABC):
     @property
     @abstractmethod
     def backend_id(self) -> BackendId:
-        """The backend's name, unique among all backends."""
+        """The backend's name, unique among all backends; not empty and not ``"Unknown"``."""
 
     @abstractmethod
     def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
@@ -87,28 +60,59 @@ class IBackendInternal(ABC):
         """The object that says which layers this backend can run."""
 
     @property
+    def version(self) -> str:
+        """The backend's own version, for reports."""
+        return ""
+
+    @property
     def device_type(self) -> DeviceType:
         """Kind of device; decides the order of backends where the caller gives none."""
         return DeviceType.OTHER
 
     @property
-    def shares_host_memory(self) -> bool:
-        """Whether its workloads read and write host memory without a copy."""
-        return True
+    def options(self) -> Sequence[BackendOption]:
+        """The options that the backend understands; any other is an error of the caller."""
+        return ()
 
-    def create_memory_manager(self) -> IMemoryManager | None:
-        """Make the memory manager of one loaded network; None if there is none."""
-        return None
+    @property
+    def supported_extensions(self) -> Sequence[str]:
+        """Reverse-domain names of the vendor extensions whose operations it can run."""
+        return ()
 
-    def create_backend_context(self, options: Mapping[str, object]) -> IBackendContext | None:
-        """Make the object that is told about networks; None if there is none.
+    @property
+    def number_of_cache_files(self) -> int:
+        """How many files one compiled network is kept in; 0 if it keeps none."""
+        return 0
 
-        Raises
-        ------
-        BackendUnavailableError
-            If the device is not there; the backend is then left out, with this reason.
+    def get_capabilities(self) -> Capabilities:
+        """What it can do beyond running layers; see `Capability` for what the core asks about."""
+        return {}
+
+    def get_performance(self, data_type: DataType) -> PerformanceFigures:
+        """How fast it says it is for tensors of a data type, against CpuRef."""
+        return PerformanceFigures()
+
+    def create_workload_factory_with_options(
+        self, memory_manager: IMemoryManager | None, model_options: OptionValues
+    ) -> IWorkloadFactory:
+        """Make the factory for a network that the caller gave model options for.
+
+        Parameters
+        ----------
+        memory_manager : IMemoryManager or None
+        model_options : mapping of str to value
+            Every declared option of scope MODEL, checked, defaults filled in.
+
+        Notes
+        -----
+        A backend that declares options of scope MODEL overrides at least one of the methods
+        ending in ``_with_options``. The others forward to the method without options.
         """
-        return None
+        return self.create_workload_factory(memory_manager)
+
+    def get_layer_support_with_options(self, model_options: OptionValues) -> ILayerSupport:
+        """The layer support of a network that the caller gave model options for."""
+        return self.get_layer_support()
 
     def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
         """Replace parts of a subgraph by something better; all untouched by default.
@@ -123,6 +127,75 @@ class IBackendInternal(ABC):
         -------
         OptimizationViews
             Verified before it is applied. A layer in `failed` goes to the next backend.
-            `SubgraphView.part` makes views of parts.
         """
         return OptimizationViews(untouched=[view])
+
+    def optimize_subgraph_with_options(
+        self, view: SubgraphView, model_options: OptionValues
+    ) -> OptimizationViews:
+        """`optimize_subgraph` for a network that the caller gave model options for."""
+        return self.optimize_subgraph(view)
+
+    def create_backend_context(self, options: OptionValues) -> IBackendContext | None:
+        """Make the object that is told about networks; None if there is none.
+
+        Parameters
+        ----------
+        options : mapping of str to value
+            Every declared option of scope RUNTIME, checked, defaults filled in.
+
+        Raises
+        ------
+        BackendUnavailableError
+            If the device is not there; the backend is then left out, with this reason.
+        """
+        return None
+
+    def create_backend_model_context(
+        self, model_options: OptionValues
+    ) -> IBackendModelContext | None:
+        """Make what belongs to one network's options; kept as long as the network."""
+        return None
+
+    def create_backend_profiling_context(self) -> IBackendProfilingContext | None:
+        """Make the object that adds the backend's own measurements to a profile."""
+        return None
+
+    def create_memory_manager(self) -> IMemoryManager | None:
+        """Make the memory manager of one loaded network; None if there is none."""
+        return None
+
+    def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
+        """Add the backend's tensor handle factories for one loaded network; none by default."""
+        return
+
+    def get_handle_factory_preferences(self) -> Sequence[str]:
+        """Ids of factories for its tensors, best first; handles in host memory if empty.
+
+        Notes
+        -----
+        Two backends share a tensor without a copy if the writer's factory exports a kind of
+        memory that the reader's imports.
+        """
+        return ()
+
+    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> None:
+        """Take working memory from an application's allocator from now on.
+
+        Raises
+        ------
+        BackendCapabilityError
+            If it cannot; the text says why. So it is by default.
+
+        Notes
+        -----
+        A backend whose tensors are in planned arenas need do nothing: the core takes these
+        from the allocator. It overrides the method to say so.
+        """
+        raise BackendCapabilityError(
+            "the backend does not use custom memory allocators", where=self.backend_id
+        )
+
+    def get_default_allocator(self) -> ICustomAllocator | None:
+        """What arenas are taken from if the application says nothing; None for host memory."""
+        return None

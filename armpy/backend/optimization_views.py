@@ -43,12 +43,20 @@ class Substitution:
             net.output(f"{index}", value)
         return cls(subgraph, net.build())
 
+    @classmethod
+    def by_nothing(cls, subgraph: SubgraphView) -> Substitution:
+        """Connect each input of a subgraph with the output of the same number."""
+        net = Network("nothing")
+        for index, value in enumerate(subgraph.inputs):
+            net.output(f"{index}", net.input(f"{index}", value.info))
+        return cls(subgraph, net.build())
+
 
 @dataclass(eq=False)
 class OptimizationViews:
     """How a backend divides a subgraph that it was offered.
 
-    Every layer of the offered view is in exactly one of the three lists.
+    Every layer of the offered view is in exactly one of the four lists.
 
     Parameters
     ----------
@@ -57,6 +65,8 @@ class OptimizationViews:
         Layers that this backend cannot run after all; offered to the next backend.
     untouched : list of SubgraphView
         Layers that this backend runs one by one.
+    deleted : list of SubgraphView
+        Layers that do nothing: each output of the view equals the input of the same number.
 
     References
     ----------
@@ -66,3 +76,4 @@ class OptimizationViews:
     substitutions: list[Substitution] = field(default_factory=list)
     failed: list[SubgraphView] = field(default_factory=list)
     untouched: list[SubgraphView] = field(default_factory=list)
+    deleted: list[SubgraphView] = field(default_factory=list)

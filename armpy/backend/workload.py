@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from armpy.backend.tensor_handle import HostTensorHandle, ITensorHandle
+from armpy.backend.tensor_handle import ITensorHandle
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
 
@@ -63,7 +63,7 @@ class IWorkload(ABC):
 
 
 class IWorkloadFactory(ABC):
-    """Makes the workloads and tensor handles of one loaded network on one backend.
+    """Makes the workloads of one loaded network on one backend.
 
     References
     ----------
@@ -79,20 +79,6 @@ class IWorkloadFactory(ABC):
         ArmpyError
             If it cannot be prepared; the layer then moves to the next backend.
         """
-
-    def create_tensor_handle(self, info: TensorInfo, memory: Array) -> ITensorHandle:
-        """Make a handle for a tensor in the working memory that the core has planned.
-
-        Parameters
-        ----------
-        info : TensorInfo
-            Fully shaped.
-        memory : ndarray, uint8, shape (info.size_bytes,)
-            Part of an arena in host memory, aligned to `ALIGNMENT_BYTES`. A backend with
-            memory of its own may leave it unused.
-        """
-        array = memory.view(info.data_type.dtype).reshape(info.known_shape)
-        return HostTensorHandle(info, array)
 
 
 ALIGNMENT_BYTES = 64

@@ -6,10 +6,25 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from armpy.backend import IBackendInternal, ILayerSupport, ReasonCode, Support
-from armpy.errors import BackendCapabilityError
+from armpy.backend import (
+    Capability,
+    IBackendInternal,
+    ILayerSupport,
+    OptionValues,
+    ReasonCode,
+    Support,
+    has_matching_capability,
+)
+from armpy.errors import ArmpyError, BackendCapabilityError, BackendError
 from armpy.graph import Graph, Layer
+from armpy.ops import (
+    Convolution2d,
+    DepthwiseConvolution2d,
+    FullyConnected,
+    TransposeConvolution2d,
+)
 from armpy.optimizer.placement import Refusal
+from armpy.plugins.boundary import ask_backend, ask_method, describe
 from armpy.types import BackendId
 
 _log = logging.getLogger("armpy.optimizer")
@@ -44,11 +59,18 @@ class SupportOracle:
     ----------
     backends : sequence of IBackendInternal
         Most preferred first.
+    model_options : mapping of str to mapping, optional
+        By backend id, where the caller gave any.
     """
 
-    def __init__(self, backends: Sequence[IBackendInternal]) -> None:
+    def __init__(
+        self,
+        backends: Sequence[IBackendInternal],
+        model_options: Mapping[BackendId, OptionValues] | None = None,
+    ) -> None:
         self.backends = tuple(backends)
-        self._supports: dict[BackendId, ILayerSupport] = {}
+        self._model_options = model_options or {}
+        self._supports: dict[BackendId, ILayerSupport | Support] = {}
         self._answers: dict[tuple[Layer, BackendId], Support] = {}
 
     def ask(self, backend: IBackendInternal, layer: Layer) -> Support:
@@ -61,20 +83,68 @@ class SupportOracle:
 
     def _ask(self, backend: IBackendInternal, layer: Layer) -> Support:
         """Put the question to the backend."""
+        missing = _missing_capability(backend, layer)
+        if missing is not None:
+            return missing
+        support = self._support_of(backend)
+        if isinstance(support, Support):
+            return support
+
+        def is_layer_supported() -> object:
+            infos = layer.input_infos, layer.output_infos
+            return _plain(support.is_layer_supported(layer.operation, *infos))
+
         try:
-            support = self._supports.get(backend.backend_id)
-            if support is None:
-                support = self._supports[backend.backend_id] = backend.get_layer_support()
-            answer = support.is_layer_supported(
-                layer.operation, layer.input_infos, layer.output_infos
-            )
-        except Exception as error:  # noqa: BLE001 - plugin boundary: becomes the reason
-            _log.exception("%s failed when asked about %s", backend.backend_id, layer.where)
-            return Support.no(ReasonCode.OTHER, f"is_layer_supported raised {error!r}")
-        if not isinstance(answer, Support):
-            text = f"is_layer_supported answered {answer!r}, not a Support"
-            return Support.no(ReasonCode.OTHER, text)
+            return ask_backend(backend.backend_id, Support, is_layer_supported)
+        except ArmpyError as error:
+            _log.warning("%s, asked about %s", error, layer.where, exc_info=True)
+            return Support.no(ReasonCode.OTHER, str(error))
+
+    def _support_of(self, backend: IBackendInternal) -> ILayerSupport | Support:
+        """A backend's layer support, or the refusal if it has none; made once."""
+        backend_id = backend.backend_id
+        if backend_id not in self._supports:
+            options = self._model_options.get(backend_id)
+            ask = backend_id, ILayerSupport, backend
+            try:
+                self._supports[backend_id] = (
+                    ask_method(*ask, "get_layer_support")
+                    if options is None
+                    else ask_method(*ask, "get_layer_support_with_options", options)
+                )
+            except ArmpyError as error:
+                _log.warning("%s", error, exc_info=True)
+                self._supports[backend_id] = Support.no(ReasonCode.OTHER, str(error))
+        return self._supports[backend_id]
+
+
+def _plain(answer: object) -> object:
+    """An answer without anything of the backend's own in it, if it is one."""
+    if not isinstance(answer, Support):
         return answer
+    if not isinstance(answer.is_supported, bool):
+        raise BackendError("the answer is neither yes nor no", actual=describe(answer.is_supported))
+    code = answer.code if isinstance(answer.code, ReasonCode) else ReasonCode.OTHER
+    return Support(answer.is_supported, code, str(answer.text or "no reason given"))
+
+
+_WEIGHTED = (Convolution2d, DepthwiseConvolution2d, TransposeConvolution2d, FullyConnected)
+
+
+def _missing_capability(backend: IBackendInternal, layer: Layer) -> Support | None:
+    """The refusal of weights that are computed, by a backend that takes constants only."""
+    if not isinstance(layer.operation, _WEIGHTED):
+        return None
+    names = [
+        layer.operation.input_name(index)
+        for index, value in enumerate(layer.inputs[1:3], start=1)
+        if value is not None and value.data is None
+    ]
+    capabilities = backend.get_capabilities()
+    if not names or has_matching_capability(Capability.NON_CONST_WEIGHTS, True, capabilities):
+        return None
+    text = f"{' and '.join(names)} are not constant; it lacks {Capability.NON_CONST_WEIGHTS}"
+    return Support.no(ReasonCode.CONSTANT, text)
 
 
 def assign_backends(
@@ -111,14 +181,14 @@ def assign_backends(
 
 def _refusal(layer: Layer, backend: IBackendInternal, answer: Support) -> Refusal:
     """One line of the placement report."""
-    code = answer.code if isinstance(answer.code, ReasonCode) else ReasonCode.OTHER
+    code = answer.code or ReasonCode.OTHER
     return Refusal(
         layer.id,
         layer.name,
         layer.operation.name,
         backend.backend_id,
         code.value,
-        str(answer.text or "no reason given"),
+        answer.text,
     )
 
 

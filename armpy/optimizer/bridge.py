@@ -2,60 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from armpy.backend import IBackendInternal
+from armpy.backend import (
+    HostTensorHandleFactory,
+    IBackendInternal,
+    IMemoryManager,
+    ITensorHandleFactory,
+    TensorHandleFactoryRegistry,
+)
 from armpy.graph import Graph, Value
 from armpy.network import Network
 from armpy.ops import MemCopy
+from armpy.plugins.boundary import ask_method, call_method
+from armpy.plugins.guard import GuardedHandleFactory
 from armpy.types import BackendId
 
 HOST = "host"
-"""The memory space that all backends with `IBackendInternal.shares_host_memory` use."""
+"""Where the caller's arrays and constants are; not a backend's id."""
+
+_HOST_FACTORY = HostTensorHandleFactory()
 
 
-def memory_space(backend: IBackendInternal) -> str:
-    """Name of the memory that a backend's tensors are in."""
-    return HOST if backend.shares_host_memory else backend.backend_id
+def choose_handle_factory(
+    backend: IBackendInternal,
+) -> tuple[ITensorHandleFactory, tuple[IMemoryManager, ...]]:
+    """Ask a backend which factory makes its tensors.
+
+    Returns
+    -------
+    factory : ITensorHandleFactory
+        The first preferred one that the backend registered; the host's if none.
+    managers : tuple of IMemoryManager
+        What it registered beside the factories.
+    """
+    registry = TensorHandleFactoryRegistry()
+    backend_id = backend.backend_id
+    call_method(backend_id, backend, "register_tensor_handle_factories", registry)
+    preferences = ask_method(backend_id, Sequence, backend, "get_handle_factory_preferences")
+    factory = GuardedHandleFactory(backend_id, registry.first_of(preferences))
+    return factory, registry.memory_managers
 
 
 def bridge(
-    graph: Graph, backends: Mapping[int, IBackendInternal]
+    graph: Graph,
+    backends: Mapping[int, IBackendInternal],
+    factories: Mapping[BackendId, ITensorHandleFactory],
 ) -> tuple[Graph, dict[int, BackendId], int]:
-    """Copy each value into every memory in which it is read and does not live.
+    """Copy each value into every memory in which it is read and cannot be shared.
 
     Parameters
     ----------
     backends : mapping of int to IBackendInternal
         By layer id.
+    factories : mapping of str to ITensorHandleFactory
+        By backend id.
 
     Returns
     -------
     graph : Graph
         With a MemCopy layer per copy; the same object if none is needed.
     backend_ids : dict of int to str
-        By layer id; a copy belongs to the backend that it copies for.
+        By layer id; a copy belongs to the backend that it copies for, `HOST` for the caller.
     num_copies : int
     """
     ids = {layer.id: backends[layer.id].backend_id for layer in graph.layers}
-    if all(memory_space(backend) == HOST for backend in backends.values()):
+    used = {name: factories[name] for name in ids.values()}
+    if all(shares(_HOST_FACTORY, f) and shares(f, _HOST_FACTORY) for f in used.values()):
         return graph, ids, 0
-    bridger = _Bridger(graph, backends, ids)
+    bridger = _Bridger(graph, {HOST: _HOST_FACTORY, **used}, ids)
     return bridger.run(), ids, bridger.num_copies
 
 
+def shares(writer: ITensorHandleFactory, reader: ITensorHandleFactory) -> bool:
+    """Whether one factory's tensors can be read by another's users without a copy."""
+    return writer == reader or bool(writer.export_sources & reader.import_sources)
+
+
 class _Bridger:
-    """Rebuilds a graph with copies; knows each value in each memory it has reached."""
+    """Rebuilds a graph with copies; knows each value at each place it has reached."""
 
     def __init__(
-        self, graph: Graph, backends: Mapping[int, IBackendInternal], ids: dict[int, BackendId]
+        self,
+        graph: Graph,
+        factories: Mapping[str, ITensorHandleFactory],
+        ids: dict[int, BackendId],
     ) -> None:
         self._graph = graph
-        self._backends = backends
+        self._factories = factories
         self._ids = ids
         self._net = Network()
-        self._homes: dict[Value, str] = {}
-        self._known: dict[tuple[Value, str], Value] = {}
+        self._places: dict[Value, dict[str, Value]] = {}
         self._next_id = max((layer.id for layer in graph.layers), default=-1) + 1
         self.num_copies = 0
 
@@ -68,14 +105,10 @@ class _Bridger:
             value = variable.value
             self._put(value, HOST, net.variable(value.name, value.info, variable.initial))
         for layer in graph.layers:
-            backend = self._backends[layer.id]
-            space = memory_space(backend)
+            place = self._ids[layer.id]
             made = net.add_layer(
                 layer.operation,
-                [
-                    None if value is None else self._in(value, space, backend.backend_id)
-                    for value in layer.inputs
-                ],
+                [None if value is None else self._at(value, place) for value in layer.inputs],
                 name=layer.name,
                 outputs=layer.output_infos,
                 output_names=[value.name for value in layer.outputs],
@@ -83,43 +116,48 @@ class _Bridger:
                 origins=layer.origins,
             )
             for old, new in zip(layer.outputs, made.outputs, strict=True):
-                self._put(old, space, new)
+                self._put(old, place, new)
         for name, value in zip(graph.output_names, graph.outputs, strict=True):
-            net.output(name, self._in(value, HOST, HOST))
+            net.output(name, self._at(value, HOST))
         for variable in graph.variables:
-            net.assign(self._known[variable.value, HOST], self._in(variable.next_value, HOST, HOST))
+            source = self._places[variable.value][HOST]
+            net.assign(source, self._at(variable.next_value, HOST))
         return net.build()
 
-    def _put(self, old: Value, space: str, new: Value) -> None:
-        """Remember where a value is made."""
-        self._homes[old] = space
-        self._known[old, space] = new
+    def _put(self, old: Value, place: str, new: Value) -> None:
+        """Remember where a value is."""
+        self._places.setdefault(old, {})[place] = new
 
-    def _in(self, value: Value, space: str, backend_id: BackendId) -> Value:
-        """The value in a memory space, copied if it is not there yet."""
+    def _at(self, value: Value, place: str) -> Value:
+        """The value as a place can read it, copied if need be."""
         if value.data is not None:
-            # Constants are handed to workloads as host arrays in every memory space.
-            space = HOST
-            if (value, space) not in self._known:
-                info = value.info
-                constant = self._net.constant(
-                    value.data,
-                    name=value.name,
-                    data_type=info.data_type,
-                    quantization=info.quantization,
-                )
-                self._known[value, space] = constant
-        elif (value, space) not in self._known:
-            home = self._homes[value]
-            layer = self._net.add_layer(
-                MemCopy(),
-                [self._known[value, home]],
-                name=f"[ {value.name} {home} -> {space} ]",
-                outputs=[value.info],
-                layer_id=self._next_id,
+            return self._constant(value)
+        places = self._places[value]
+        for other, known in places.items():
+            if shares(self._factories[other], self._factories[place]):
+                return known
+        home, known = next(iter(places.items()))
+        layer = self._net.add_layer(
+            MemCopy(),
+            [known],
+            name=f"[ {value.name} {home} -> {place} ]",
+            outputs=[value.info],
+            layer_id=self._next_id,
+        )
+        self._ids[layer.id] = place
+        self._next_id += 1
+        self.num_copies += 1
+        places[place] = layer.outputs[0]
+        return layer.outputs[0]
+
+    def _constant(self, value: Value) -> Value:
+        """A constant, which workloads are handed as a host array everywhere."""
+        places = self._places.setdefault(value, {})
+        if HOST not in places:
+            places[HOST] = self._net.constant(
+                value.data,  # type: ignore[arg-type]  # the caller has asked
+                name=value.name,
+                data_type=value.info.data_type,
+                quantization=value.info.quantization,
             )
-            self._ids[layer.id] = backend_id
-            self._next_id += 1
-            self.num_copies += 1
-            self._known[value, space] = layer.outputs[0]
-        return self._known[value, space]
+        return places[HOST]

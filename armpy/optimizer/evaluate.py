@@ -10,6 +10,7 @@ from armpy.backend import HostTensorHandle, IBackendInternal, WorkloadInfo
 from armpy.errors import ArmpyError, BackendError
 from armpy.graph import Value
 from armpy.ops.operation import Array, Operation
+from armpy.plugins.boundary import describe, let_user_interrupt
 from armpy.tensor import TensorInfo
 
 ALWAYS_FOLDED_BYTES = 64 * 1024
@@ -49,15 +50,16 @@ class Evaluator:
         if size_bytes > max(ALWAYS_FOLDED_BYTES, LARGEST_GROWTH * known_bytes):
             return None
         infos = [None if value is None else value.info for value in inputs]
-        if not self._support.is_layer_supported(operation, infos, outputs):
-            return None
         try:
+            if not self._support.is_layer_supported(operation, infos, outputs):
+                return None
             return self._execute(operation, infos, arrays, outputs)
         except ArmpyError:
             raise
-        except Exception as error:  # plugin boundary: raised again under one type
+        except BaseException as error:
+            let_user_interrupt(error)
             raise BackendError(
-                f"folding constants raised {error!r}", where=operation.name
+                f"folding constants raised {describe(error)}", where=operation.name
             ) from error
 
     def _execute(

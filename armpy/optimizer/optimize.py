@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from armpy.backend import IBackendInternal, ReasonCode, Substitution, Support
-from armpy.errors import BackendCapabilityError, BackendError, InvalidArgumentError
+from armpy.backend import (
+    Capability,
+    IBackendInternal,
+    IMemoryOptimizerStrategy,
+    ITensorHandleFactory,
+    OptionValues,
+    ReasonCode,
+    Substitution,
+    Support,
+    has_matching_capability,
+)
+from armpy.errors import ArmpyError, BackendCapabilityError, InvalidArgumentError
 from armpy.graph import Graph, Layer, SubgraphView, select_subgraphs, verify_graph
 from armpy.optimizer.assign import Assignment, Exclusions, SupportOracle, assign_backends
-from armpy.optimizer.bridge import bridge
+from armpy.optimizer.bridge import bridge, choose_handle_factory
 from armpy.optimizer.memory_plan import MemoryPlan, plan_memory
 from armpy.optimizer.placement import LayerPlacement, Placement
 from armpy.optimizer.substitute import apply_substitutions, backends_after, offer
@@ -31,6 +41,10 @@ class OptimizerOptions:
     on_fallback : {"allow", "warn", "error"}
         What to do when a layer does not run on the first preferred backend: nothing, log a
         warning, or raise `BackendCapabilityError`.
+    model_options : mapping of str to mapping
+        Checked options of scope MODEL by backend id, for backends that were given any.
+    memory_strategies : mapping of str to IMemoryOptimizerStrategy
+        By backend id; the default strategy where missing.
 
     Raises
     ------
@@ -39,6 +53,8 @@ class OptimizerOptions:
     """
 
     on_fallback: str = "allow"
+    model_options: Mapping[BackendId, OptionValues] = field(default_factory=dict)
+    memory_strategies: Mapping[BackendId, IMemoryOptimizerStrategy] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.on_fallback not in ON_FALLBACK:
@@ -78,6 +94,7 @@ def optimize_graph(
     backends: Sequence[IBackendInternal],
     options: OptimizerOptions | None = None,
     excluded: Exclusions | None = None,
+    handle_factories: Mapping[BackendId, ITensorHandleFactory] | None = None,
 ) -> OptimizedNetwork:
     """Assign layers to backends, let these optimise their parts, plan memory.
 
@@ -90,6 +107,8 @@ def optimize_graph(
     options : OptimizerOptions, optional
     excluded : dict, optional
         Layers that backends have failed to prepare; grows with what fails here.
+    handle_factories : mapping of str to ITensorHandleFactory, optional
+        What makes each backend's tensors; asked of the backends if left out.
 
     Raises
     ------
@@ -99,13 +118,19 @@ def optimize_graph(
         If the graph is not well formed.
     """
     verify_graph(graph)
+    options = options or OptimizerOptions()
     excluded = {} if excluded is None else excluded
-    rounds = _Rounds(graph, SupportOracle(backends), excluded)
+    oracle = SupportOracle(backends, options.model_options)
+    rounds = _Rounds(graph, oracle, excluded, options.model_options)
     assignment, partitions, substitutions = rounds.run()
     substituted = apply_substitutions(graph, substitutions)
     by_layer = backends_after(substituted, assignment.backends)
-    bridged, backend_ids, num_copies = bridge(substituted.graph, by_layer)
-    memory = plan_memory(bridged, backend_ids) if bridged.is_fully_shaped else MemoryPlan()
+    if handle_factories is None:
+        handle_factories = {b.backend_id: choose_handle_factory(b)[0] for b in backends}
+    bridged, backend_ids, num_copies = bridge(substituted.graph, by_layer, handle_factories)
+    memory = MemoryPlan()
+    if bridged.is_fully_shaped:
+        memory = plan_memory(bridged, backend_ids, options.memory_strategies)
     origins = {
         layer.id: tuple(o.id for o in substituted.made_from.get(layer.id, (layer,)))
         for layer in substituted.graph.layers
@@ -113,17 +138,24 @@ def optimize_graph(
     placement = _report(
         bridged, backend_ids, assignment, partitions, origins, num_copies, memory, backends
     )
-    _act_on_fallback(placement, backends, options or OptimizerOptions())
+    _act_on_fallback(placement, backends, options)
     return OptimizedNetwork(bridged, backend_ids, memory, placement, origins)
 
 
 class _Rounds:
     """Assigns and offers subgraphs until no backend gives a part back."""
 
-    def __init__(self, graph: Graph, oracle: SupportOracle, excluded: Exclusions) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        oracle: SupportOracle,
+        excluded: Exclusions,
+        model_options: Mapping[BackendId, OptionValues],
+    ) -> None:
         self._graph = graph
         self._oracle = oracle
         self._excluded = excluded
+        self._model_options = model_options
         # A part that comes out the same in a later round is not compiled again.
         self._answers: dict[tuple[BackendId, tuple[int, ...]], list[Substitution]] = {}
 
@@ -131,6 +163,8 @@ class _Rounds:
         """Repeat until every offered part is taken; each round excludes at least one pair."""
         while True:
             assignment = assign_backends(self._graph, self._oracle, self._excluded)
+            if self._exclude_all_or_nothing(assignment):
+                continue
             backends = assignment.backends
             parts = select_subgraphs(self._graph, assignment.backend_id)
             refused_before = len(self._excluded)
@@ -140,13 +174,32 @@ class _Rounds:
             if len(self._excluded) == refused_before:
                 return assignment, parts, substitutions
 
+    def _exclude_all_or_nothing(self, assignment: Assignment) -> bool:
+        """Take a backend out that wants all layers and refuses one; whether there was any."""
+        refused = {r.backend: r for r in reversed(assignment.refusals)}
+        for backend in self._oracle.backends:
+            refusal = refused.get(backend.backend_id)
+            wants_all = has_matching_capability(
+                Capability.ALL_OR_NOTHING, True, backend.get_capabilities()
+            )
+            takes_some = any(b is backend for b in assignment.backends.values())
+            if refusal is not None and wants_all and takes_some:
+                text = f"it runs all layers or none; {refusal.operation} '{refusal.layer}': "
+                for layer in self._graph.layers:
+                    key = (layer.id, backend.backend_id)
+                    support = Support.no(ReasonCode.OTHER, text + refusal.text)
+                    self._excluded.setdefault(key, support)
+                return True
+        return False
+
     def _offer(self, backend: IBackendInternal, part: SubgraphView) -> list[Substitution]:
         """Offer one part; what the backend cannot take is excluded from it."""
         key = (backend.backend_id, tuple(layer.id for layer in part.layers))
         if key not in self._answers:
             try:
-                views = offer(self._graph, backend, part)
-            except BackendError as error:
+                options = self._model_options.get(backend.backend_id)
+                views = offer(self._graph, backend, part, options)
+            except ArmpyError as error:
                 _log.warning("%s; its %d layers fall back", error, len(part.layers), exc_info=True)
                 self._exclude(backend, part.layers, str(error))
                 return []

@@ -6,46 +6,60 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
-from armpy.backend import IBackendInternal, OptimizationViews, Substitution
+from armpy.backend import IBackendInternal, OptimizationViews, OptionValues, Substitution
 from armpy.errors import ArmpyError, BackendError
 from armpy.graph import Graph, Layer, SubgraphView, Value, verify_graph
 from armpy.network import Network
 from armpy.ops.operation import located
+from armpy.plugins.boundary import ask_method, describe, let_user_interrupt
 
 
-def offer(graph: Graph, backend: IBackendInternal, view: SubgraphView) -> OptimizationViews:
+def offer(
+    graph: Graph,
+    backend: IBackendInternal,
+    view: SubgraphView,
+    model_options: OptionValues | None = None,
+) -> OptimizationViews:
     """Let a backend optimise a subgraph and check its answer.
+
+    Returns
+    -------
+    OptimizationViews
+        With what is to be deleted written as substitutions by nothing.
 
     Raises
     ------
+    ArmpyError
+        If the backend raises one.
     BackendError
-        If the backend raises, or its answer cannot be applied.
+        If the backend raises something else, or its answer cannot be applied.
     """
-    where = f"{backend.backend_id} / optimize_subgraph"
+    name = "optimize_subgraph"
+    arguments: tuple[object, ...] = (view,)
+    if model_options is not None:
+        name, arguments = "optimize_subgraph_with_options", (view, model_options)
+    views = ask_method(backend.backend_id, OptimizationViews, backend, name, *arguments)
+    where = f"{backend.backend_id} / {name}"
     try:
-        views = backend.optimize_subgraph(view)
-        _check_answer(graph, view, views)
+        return _checked(graph, view, views)
     except BackendError as error:
         raise located(lambda: where, error) from error.__cause__
-    except Exception as error:  # plugin boundary: raised again under one type
-        raise BackendError(
-            f"the backend raised {error!r}, or its answer cannot be read", where=where
-        ) from error
-    return views
+    except BaseException as error:
+        let_user_interrupt(error)
+        text = f"the answer cannot be read: {describe(error)}"
+        raise BackendError(text, where=where) from error
 
 
-def _check_answer(graph: Graph, view: SubgraphView, views: OptimizationViews) -> None:
-    """Check that the answer can be applied."""
-    if not isinstance(views, OptimizationViews):
-        raise BackendError(
-            "the answer has the wrong type",
-            expected="OptimizationViews",
-            actual=type(views).__name__,
-        )
+def _checked(graph: Graph, view: SubgraphView, views: OptimizationViews) -> OptimizationViews:
+    """An answer that can be applied."""
+    nothing = [Substitution.by_nothing(deleted) for deleted in views.deleted]
+    lists = [*views.substitutions, *nothing], [*views.failed], [*views.untouched]
+    views = OptimizationViews(*lists)  # whose lists the backend does not have
     _check_division(view, views)
     for substitution in views.substitutions:
         _check_substitution(graph, substitution)
     _check_acyclic(view, views.substitutions)
+    return views
 
 
 def _check_division(view: SubgraphView, views: OptimizationViews) -> None:

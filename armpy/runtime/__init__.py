@@ -2,7 +2,8 @@
 
 from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.runtime.model import Model, TensorSpec
-from armpy.runtime.runtime import DeviceSpec, Runtime, RuntimeOptions
+from armpy.runtime.options import RuntimeOptions
+from armpy.runtime.runtime import DeviceSpec, Runtime
 
 __all__ = [
     "DeviceSpec",

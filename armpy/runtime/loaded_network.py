@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from armpy.backend import IBackendInternal, IMemoryManager, IWorkloadFactory, ReasonCode, Support
-from armpy.errors import (
-    ArmpyError,
-    BackendError,
-    InvalidArgumentError,
-    LayerValidationError,
-    MemoryLimitError,
-)
+from armpy.backend import ICustomAllocator, ReasonCode, Support
+from armpy.errors import ArmpyError, BackendError, LayerValidationError, MemoryLimitError
 from armpy.graph import Graph, verify_graph
 from armpy.ops.operation import Array, located
 from armpy.optimizer import (
@@ -28,7 +23,11 @@ from armpy.optimizer import (
     specialize,
 )
 from armpy.optimizer.assign import Exclusions
-from armpy.runtime.boundary import call_backend
+from armpy.optimizer.bridge import HOST
+from armpy.plugins.guard import GuardedBackend
+from armpy.profiling import Profiler
+from armpy.runtime.host import host_session
+from armpy.runtime.session import open_session
 from armpy.runtime.static_plan import PreparationError, PreparationFailure, StaticPlan
 from armpy.runtime.stepwise_plan import StepwisePlan, split_at_unknown
 from armpy.tensor import TensorInfo, format_shape
@@ -46,6 +45,33 @@ DEFAULT_MEMORY_LIMIT_BYTES = 4 << 30
 """Most memory that a model's tensors, or one execution, may need unless the caller says more."""
 
 
+@dataclass(frozen=True, slots=True)
+class NetworkSettings:
+    """What a runtime's options mean for one loaded network.
+
+    Parameters
+    ----------
+    optimizer : OptimizerOptions
+    plan_cache_size : int
+        Number of plans kept; the least recently used one goes first.
+    memory_limit_bytes : int
+        Most working memory and results that one execution may need.
+    allocators : mapping of str to ICustomAllocator
+        The application's, by backend id.
+    profiler : Profiler, optional
+        Is told how long executions and their steps take.
+    after_run : callable, optional
+        Called when an execution has come to its end.
+    """
+
+    optimizer: OptimizerOptions
+    plan_cache_size: int = DEFAULT_PLAN_CACHE_SIZE
+    memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES
+    allocators: Mapping[BackendId, ICustomAllocator] = field(default_factory=dict)
+    profiler: Profiler | None = None
+    after_run: Callable[[], None] | None = None
+
+
 class LoadedNetwork:
     """A graph, its backends, and a plan for every set of shapes it was lately called with.
 
@@ -53,20 +79,16 @@ class LoadedNetwork:
     ----------
     graph : Graph
         Dimensions may be unknown.
-    backends : sequence of IBackendInternal
+    backends : sequence of GuardedBackend
         Most preferred first.
     evaluator : Evaluator, optional
         Folds constants.
-    options : OptimizerOptions
-    plan_cache_size : int
-        Number of plans kept; the least recently used one goes first.
-    memory_limit_bytes : int
-        Most working memory and results that one execution may need.
+    settings : NetworkSettings
 
     Raises
     ------
     MemoryLimitError
-        If more is needed for the default shapes.
+        If more memory is needed for the default shapes than is allowed.
 
     Notes
     -----
@@ -78,54 +100,41 @@ class LoadedNetwork:
     def __init__(
         self,
         graph: Graph,
-        backends: Sequence[IBackendInternal],
+        backends: Sequence[GuardedBackend],
         evaluator: Evaluator | None,
-        options: OptimizerOptions,
-        plan_cache_size: int = DEFAULT_PLAN_CACHE_SIZE,
-        memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES,
+        settings: NetworkSettings,
     ) -> None:
-        if plan_cache_size < 1:
-            raise InvalidArgumentError(
-                "the plan cache is too small", expected="1 or more", actual=str(plan_cache_size)
-            )
         verify_graph(graph)
         self.graph = specialize(graph, evaluator=evaluator)
+        self.profiler = settings.profiler
         self._backends = tuple(backends)
         self._evaluator = evaluator
-        self._options = options
+        self._settings = settings
         self._plans: OrderedDict[PlanKey, Plan] = OrderedDict()
-        self._cache_size = plan_cache_size
-        self._memory_limit_bytes = memory_limit_bytes
         self._lock = threading.RLock()
         self._run_lock = threading.Lock()
         self._excluded: Exclusions = {}
-        self._managers: dict[BackendId, IMemoryManager] = {}
-        self._factories: dict[BackendId, IWorkloadFactory] = {}
+        self._sessions = {HOST: host_session()}
         for backend in self._backends:
-            self._make_factory(backend)
-        self._memory_users = _MemoryUsers(self._managers)
+            self._open_session(backend)
         self._state = [variable.initial for variable in self.graph.variables]
         self._latest: tuple[PlanKey, Plan] | None = None
         self._prepare_default()
 
-    def _make_factory(self, backend: IBackendInternal) -> None:
-        """Make a backend's memory manager and factory; one that fails gets no layers."""
+    def _open_session(self, backend: GuardedBackend) -> None:
+        """Let a backend make what it needs for this network; one that fails gets no layers."""
         backend_id = backend.backend_id
+        settings = self._settings
         try:
-            manager = call_backend(backend_id, backend.create_memory_manager)
-            factory = call_backend(backend_id, backend.create_workload_factory, manager)
-            if not isinstance(factory, IWorkloadFactory):
-                raise BackendError(
-                    f"create_workload_factory returned {factory!r}", where=backend_id
-                )
+            self._sessions[backend_id] = open_session(
+                backend,
+                settings.optimizer.model_options.get(backend_id),
+                settings.allocators.get(backend_id),
+            )
         except ArmpyError as error:
             _log.warning("%s; its layers fall back", error, exc_info=True)
             answer = Support.no(ReasonCode.DEVICE, str(error))
             self._excluded |= {(layer.id, backend_id): answer for layer in self.graph.layers}
-            return
-        self._factories[backend_id] = factory
-        if manager is not None:
-            self._managers[backend_id] = manager
 
     def default_shapes(self) -> list[tuple[int, ...]] | None:
         """The shape of each input to prepare for; None if one is not known."""
@@ -199,11 +208,17 @@ class LoadedNetwork:
             One per graph output.
         """
         plan = self._latest_plan(tuple(array.shape for array in inputs))
-        with self._memory_users:
-            if not self._state:
-                return plan.run(inputs, outputs)
+        started = time.perf_counter() if self.profiler is not None else 0.0
+        if not self._state:
+            results = plan.run(inputs, outputs)
+        else:
             with self._run_lock:
-                return self._run_with_state(plan, inputs, outputs)
+                results = self._run_with_state(plan, inputs, outputs)
+        if self.profiler is not None:
+            self.profiler.add("Execute", "", started, time.perf_counter())
+        if self._settings.after_run is not None:
+            self._settings.after_run()
+        return results
 
     def output_infos(self, shapes: Sequence[tuple[int, ...]]) -> tuple[TensorInfo, ...]:
         """Info of each output for some input shapes; what depends on values is not known."""
@@ -248,7 +263,7 @@ class LoadedNetwork:
         """Put a plan at the fresh end of the cache."""
         self._plans[key] = plan
         self._plans.move_to_end(key)
-        while len(self._plans) > self._cache_size:
+        while len(self._plans) > self._settings.plan_cache_size:
             self._plans.popitem(last=False)
         return plan
 
@@ -274,10 +289,13 @@ class LoadedNetwork:
     def _static_plan(self, graph: Graph) -> StaticPlan:
         """Optimise and prepare; a backend that fails at a layer loses it to the next one."""
         while True:
-            network = optimize_graph(graph, self._backends, self._options, self._excluded)
+            handles = {name: session.handles for name, session in self._sessions.items()}
+            network = optimize_graph(
+                graph, self._backends, self._settings.optimizer, self._excluded, handles
+            )
             self._check_memory(network)
             try:
-                plan = StaticPlan(network, self._factories)
+                plan = StaticPlan(network, self._sessions, self.profiler)
             except PreparationError as error:
                 for failure in error.failures:
                     self._exclude(network, failure)
@@ -289,10 +307,10 @@ class LoadedNetwork:
         """Check what one execution needs against the limit, before anything is allocated."""
         results = sum(value.info.size_bytes for value in network.graph.results)
         needed = network.placement.peak_bytes + results
-        if needed > self._memory_limit_bytes:
+        if needed > self._settings.memory_limit_bytes:
             raise MemoryLimitError(
                 "one execution of the network needs too much memory",
-                expected=f"at most {self._memory_limit_bytes} bytes (memory_limit_bytes)",
+                expected=f"at most {self._settings.memory_limit_bytes} bytes (memory_limit_bytes)",
                 actual=f"{needed} bytes",
             )
 
@@ -302,10 +320,12 @@ class LoadedNetwork:
         Raises
         ------
         ArmpyError
-            If the backend is the last one and raised it: there is nobody else to ask.
+            If the backend is the last one and raised it itself: nobody else can be asked.
         """
         cause = failure.cause
-        if failure.backend_id == self._backends[-1].backend_id and isinstance(cause, ArmpyError):
+        is_last = failure.backend_id == self._backends[-1].backend_id
+        if is_last and not isinstance(cause, BackendError):
+            cause.where = cause.where.removeprefix(f"{failure.backend_id} / ")
             raise located(lambda: f"{failure.backend_id} / {failure.layer.where}", cause)
         _log.warning("%s; it moves to the next backend", failure, exc_info=cause)
         answer = Support.no(ReasonCode.PREPARATION, f"preparation failed: {cause}")
@@ -315,35 +335,3 @@ class LoadedNetwork:
     def describe_shapes(self) -> str:
         """Names and shapes of the inputs, for messages."""
         return ", ".join(f"{v.name}{format_shape(v.info.shape)}" for v in self.graph.inputs)
-
-
-class _MemoryUsers:
-    """Acquires backends' memory for the first of overlapping executions until the last ends."""
-
-    def __init__(self, managers: Mapping[BackendId, IMemoryManager]) -> None:
-        self._managers = managers
-        self._users = 0
-        self._held = ExitStack()
-        self._lock = threading.Lock()
-
-    def __enter__(self) -> None:
-        if self._managers:
-            with self._lock:
-                if self._users == 0:
-                    self._acquire()
-                self._users += 1
-
-    def _acquire(self) -> None:
-        """Acquire all or, if one of them raises, none."""
-        with ExitStack() as stack:
-            for backend_id, manager in self._managers.items():
-                call_backend(backend_id, manager.acquire)
-                stack.callback(call_backend, backend_id, manager.release)
-            self._held = stack.pop_all()
-
-    def __exit__(self, *exc_info: object) -> None:
-        if self._managers:
-            with self._lock:
-                self._users -= 1
-                if self._users == 0:
-                    self._held.close()

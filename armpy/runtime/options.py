@@ -1,14 +1,131 @@
-"""Reads options from the environment."""
+"""The options of a runtime."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+from armpy.backend import ICustomAllocator, IMemoryOptimizerStrategy
+from armpy.errors import InvalidArgumentError
+from armpy.optimizer import OptimizerOptions
+from armpy.plugins import BackendRegistry, PluginOptions
+from armpy.runtime.loaded_network import DEFAULT_MEMORY_LIMIT_BYTES, DEFAULT_PLAN_CACHE_SIZE
 from armpy.types import BackendId
 
 BACKENDS_VARIABLE = "ARMPY_BACKENDS"
 """Environment variable with backend ids in order of preference, comma separated."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeOptions:
+    """How a `Runtime` is set up.
+
+    Parameters
+    ----------
+    backends : sequence of str, optional
+        Ids in order of preference; None for every installed backend in armpy's own order
+        (accelerators, GPUs, compiled CPU, reference). ``ARMPY_BACKENDS`` (comma separated)
+        takes the place of None.
+    on_fallback : {"allow", "warn", "error"}
+        What to do when a layer does not run on the first preferred backend.
+    num_threads : int, optional
+        For backends that have threads of their own. CpuRef has none: NumPy's matrix
+        products use as many as NumPy's library is set to (``OPENBLAS_NUM_THREADS``).
+    plan_cache_size : int
+        How many input shapes a loaded network stays prepared for.
+    memory_limit_bytes : int
+        Most working memory and results that one execution may need.
+    backend_options : mapping of str to mapping
+        Options by backend id; each is checked against what the backend declares.
+    dynamic_backends_path : path or sequence of paths
+        Absolute directories with modules named ``<vendor>_<name>_backend``. Left empty,
+        ``ARMPY_DYNAMIC_BACKENDS_PATH`` says it.
+    trust_insecure_paths : bool
+        Load modules also from directories and files that other users can change.
+    trust_file : path, optional
+        Allow-list of backends and their hashes; ``ARMPY_TRUST_FILE`` if left out.
+    probe : bool
+        Import every candidate in a child process first.
+    custom_allocators : mapping of str to ICustomAllocator
+        What working memory of these backends is taken from; a backend that cannot is left
+        out.
+    protected_mode : bool
+        Use only backends with the capability ProtectedContentAllocation and a custom
+        allocator of protected memory.
+    memory_strategies : mapping of str to (str or IMemoryOptimizerStrategy)
+        How working memory of these backends is packed.
+    profiling : bool
+        Measure every execution and step; see `Runtime.get_profiler`.
+    registry : BackendRegistry, optional
+        Use this one instead of looking for backends.
+    """
+
+    backends: Sequence[BackendId] | None = None
+    on_fallback: str = "allow"
+    num_threads: int | None = None
+    plan_cache_size: int = DEFAULT_PLAN_CACHE_SIZE
+    memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES
+    backend_options: Mapping[BackendId, Mapping[str, object]] = field(default_factory=dict)
+    dynamic_backends_path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = ()
+    trust_insecure_paths: bool = False
+    trust_file: str | os.PathLike[str] | None = None
+    probe: bool = False
+    custom_allocators: Mapping[BackendId, ICustomAllocator] = field(default_factory=dict)
+    protected_mode: bool = False
+    memory_strategies: Mapping[BackendId, str | IMemoryOptimizerStrategy] = field(
+        default_factory=dict
+    )
+    profiling: bool = False
+    registry: BackendRegistry | None = None
+
+    def __post_init__(self) -> None:
+        OptimizerOptions(self.on_fallback)  # raises if there is no such choice
+        if self.plan_cache_size < 1:
+            raise InvalidArgumentError(
+                "the plan cache is too small",
+                where="plan_cache_size",
+                expected="1 or more",
+                actual=str(self.plan_cache_size),
+            )
+        if self.num_threads is not None and self.num_threads < 1:
+            raise InvalidArgumentError(
+                "the number of threads is too small",
+                where="num_threads",
+                expected="1 or more, or None",
+                actual=str(self.num_threads),
+            )
+        self._check_entries("backend_options", Mapping)
+        self._check_entries("custom_allocators", ICustomAllocator)
+        self._check_entries("memory_strategies", str, IMemoryOptimizerStrategy)
+        if isinstance(self.backends, str):
+            raise InvalidArgumentError(
+                "the option has the wrong type",
+                where="backends",
+                expected="a sequence of ids",
+                actual=repr(self.backends),
+                fix=f"Write [{self.backends!r}]",
+            )
+
+    def _check_entries(self, name: str, *kinds: type) -> None:
+        """Check the types of what an option gives for each backend."""
+        for backend_id, given in getattr(self, name).items():
+            if not isinstance(given, kinds):
+                raise InvalidArgumentError(
+                    "the option has the wrong type",
+                    where=f"{name}['{backend_id}']",
+                    expected=" or ".join(kind.__name__ for kind in kinds),
+                    actual=type(given).__name__,
+                )
+
+    def plugin_options(self) -> PluginOptions:
+        """Those of the options that say where backends come from and what is trusted."""
+        return PluginOptions(
+            dynamic_backends_path=self.dynamic_backends_path,
+            trust_insecure_paths=self.trust_insecure_paths,
+            trust_file=self.trust_file,
+            probe=self.probe,
+        )
 
 
 def backend_preferences(chosen: Sequence[BackendId] | None) -> list[BackendId] | None:

@@ -4,81 +4,30 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 
 import numpy as np
 
-from armpy.backend import IBackendContext, IBackendInternal
-from armpy.errors import BackendError, BackendUnavailableError, InvalidArgumentError
+from armpy.backend import IBackendProfilingContext
+from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.graph import Graph
 from armpy.network import Network
 from armpy.ops.operation import Array
 from armpy.optimizer import Evaluator, OptimizerOptions
-from armpy.plugins import BackendRegistry, Candidate, CandidateStatus, preferred_backends
-from armpy.runtime.boundary import call_backend
-from armpy.runtime.loaded_network import (
-    DEFAULT_MEMORY_LIMIT_BYTES,
-    DEFAULT_PLAN_CACHE_SIZE,
-    LoadedNetwork,
-)
-from armpy.runtime.options import backend_preferences
+from armpy.plugins import BackendRegistry, Candidate, CandidateStatus
+from armpy.plugins.boundary import ask_backend, call_method
+from armpy.plugins.guard import GuardedBackend
+from armpy.profiling import Profiler
+from armpy.runtime.loaded_network import LoadedNetwork, NetworkSettings
+from armpy.runtime.options import RuntimeOptions
+from armpy.runtime.setup import BackendSetup
 from armpy.runtime.tensors import as_input, check_output_array
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 _log = logging.getLogger("armpy.runtime")
-
-
-@dataclass(frozen=True, slots=True)
-class RuntimeOptions:
-    """How a `Runtime` is set up.
-
-    Parameters
-    ----------
-    backends : sequence of str, optional
-        Ids in order of preference; None for every installed backend in armpy's own order
-        (accelerators, GPUs, compiled CPU, reference). ``ARMPY_BACKENDS`` (comma separated)
-        takes the place of None.
-    on_fallback : {"allow", "warn", "error"}
-        What to do when a layer does not run on the first preferred backend.
-    num_threads : int, optional
-        For backends that have threads of their own. CpuRef has none: NumPy's matrix
-        products use as many as NumPy's library is set to (``OPENBLAS_NUM_THREADS``).
-    plan_cache_size : int
-        How many input shapes a loaded network stays prepared for.
-    memory_limit_bytes : int
-        Most working memory and results that one execution may need.
-    backend_options : mapping of str to mapping
-        Options by backend id, handed to the backend's context.
-    registry : BackendRegistry, optional
-        Where backends come from; all installed ones by default.
-    """
-
-    backends: Sequence[BackendId] | None = None
-    on_fallback: str = "allow"
-    num_threads: int | None = None
-    plan_cache_size: int = DEFAULT_PLAN_CACHE_SIZE
-    memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES
-    backend_options: Mapping[BackendId, Mapping[str, object]] = field(default_factory=dict)
-    registry: BackendRegistry | None = None
-
-    def __post_init__(self) -> None:
-        if self.num_threads is not None and self.num_threads < 1:
-            raise InvalidArgumentError(
-                "the number of threads is too small",
-                where="num_threads",
-                expected="1 or more, or None",
-                actual=str(self.num_threads),
-            )
-        if isinstance(self.backends, str):
-            raise InvalidArgumentError(
-                "the option has the wrong type",
-                where="backends",
-                expected="a sequence of ids",
-                actual=repr(self.backends),
-                fix=f"Write [{self.backends!r}]",
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,66 +73,32 @@ class Runtime:
 
     def __init__(self, options: RuntimeOptions | None = None) -> None:
         self.options = options or RuntimeOptions()
-        self._registry = self.options.registry or BackendRegistry.discover()
-        self._optimizer_options = OptimizerOptions(self.options.on_fallback)
-        self._contexts: dict[BackendId, IBackendContext] = {}
-        self._left_out: dict[BackendId, str] = {}
-        self._backends = self._usable_backends()
+        self._registry = self.options.registry or BackendRegistry.discover(
+            self.options.plugin_options()
+        )
+        self._setup = BackendSetup(self.options, self._registry)
+        self._contexts = self._setup.contexts
         self._evaluator = self._make_evaluator()
         self._networks: dict[int, LoadedNetwork] = {}
+        self._unloading: set[int] = set()
         self._next_id = 0
         self._lock = threading.Lock()
-
-    def _usable_backends(self) -> tuple[IBackendInternal, ...]:
-        """The preferred backends whose contexts could be made."""
-        named = backend_preferences(self.options.backends)
-        usable = []
-        for backend in preferred_backends(self._registry, named):
-            own = dict(self.options.backend_options.get(backend.backend_id, {}))
-            if self.options.num_threads is not None:
-                own.setdefault("num_threads", self.options.num_threads)
-            try:
-                context = self._make_context(backend, own)
-            except (BackendUnavailableError, BackendError) as error:
-                if named is not None:
-                    raise
-                _log.warning("backend '%s' is left out: %s", backend.backend_id, error)
-                self._left_out[backend.backend_id] = str(error)
-                continue
-            if context is not None:
-                self._contexts[backend.backend_id] = context
-            usable.append(backend)
-        if not usable:
-            raise BackendUnavailableError(
-                "no backend can be used", actual="; ".join(self._left_out.values())
-            )
-        return tuple(usable)
-
-    def _make_context(
-        self, backend: IBackendInternal, options: Mapping[str, object]
-    ) -> IBackendContext | None:
-        """Ask a backend for its context and check the answer."""
-        context = call_backend(backend.backend_id, backend.create_backend_context, options)
-        if context is not None and not isinstance(context, IBackendContext):
-            raise BackendError(
-                f"create_backend_context returned {context!r}", where=backend.backend_id
-            )
-        return context
 
     def _make_evaluator(self) -> Evaluator | None:
         """What folds constants: the reference backend, whatever the preferences are."""
         try:
-            return Evaluator(self._registry.get(REFERENCE_BACKEND_ID))
-        except BackendUnavailableError as error:
+            return Evaluator(GuardedBackend(self._registry.get(REFERENCE_BACKEND_ID)))
+        except ArmpyError as error:
             _log.debug("constants are not folded: %s", error)
             return None
 
     def get_device_spec(self) -> DeviceSpec:
         """The backends of this runtime and everything that was found."""
-        ids = tuple(backend.backend_id for backend in self._backends)
+        ids = tuple(backend.backend_id for backend in self._setup.backends)
+        left_out = self._setup.left_out
         candidates = [
-            replace(c, status=CandidateStatus.FAILED, reason=self._left_out[c.backend_id])
-            if c.status is CandidateStatus.REGISTERED and c.backend_id in self._left_out
+            replace(c, status=CandidateStatus.FAILED, reason=left_out[c.backend_id])
+            if c.status is CandidateStatus.REGISTERED and c.backend_id in left_out
             else c
             for c in self._registry.candidates
         ]
@@ -218,21 +133,67 @@ class Runtime:
         self._notify("before_load_network", network_id)
         loaded = LoadedNetwork(
             graph,
-            self._backends,
+            self._setup.backends,
             self._evaluator,
-            self._optimizer_options,
-            self.options.plan_cache_size,
-            self.options.memory_limit_bytes,
+            self._network_settings(network_id),
         )
         self._notify("after_load_network", network_id)
         with self._lock:
             self._networks[network_id] = loaded
         return network_id
 
+    def _network_settings(self, network_id: int) -> NetworkSettings:
+        """What the options mean for one more network."""
+        options, setup = self.options, self._setup
+        return NetworkSettings(
+            OptimizerOptions(options.on_fallback, setup.model_options, setup.memory_strategies),
+            options.plan_cache_size,
+            options.memory_limit_bytes,
+            options.custom_allocators,
+            self._make_profiler() if options.profiling else None,
+            partial(self._after_run, network_id) if self._contexts else None,
+        )
+
+    def _make_profiler(self) -> Profiler:
+        """A profiler that also asks the backends for their own measurements."""
+        profiler = Profiler()
+        for backend in self._setup.backends:
+            context = backend.create_backend_profiling_context()
+            if context is not None:
+                backend_id = backend.backend_id
+                call_method(backend_id, context, "enable_profiling", True)
+                profiler.add_source(backend_id, partial(_measurements, backend_id, context))
+        return profiler
+
+    def get_profiler(self, network_id: int) -> Profiler | None:
+        """The profiler of a loaded network; None unless the options turn profiling on.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If no such network is loaded.
+        """
+        return self.get_network(network_id).profiler
+
     def _notify(self, event: str, network_id: int) -> None:
-        """Tell every context that a network comes or goes."""
+        """Tell every context that a network comes or goes; then raise the first error."""
+        first: ArmpyError | None = None
         for backend_id, context in self._contexts.items():
-            call_backend(backend_id, getattr(context, event), network_id)
+            try:
+                call_method(backend_id, context, event, network_id)
+            except ArmpyError as error:
+                if first is not None:
+                    _log.warning("%s", error, exc_info=True)
+                first = first or error
+        if first is not None:
+            raise first
+
+    def _after_run(self, network_id: int) -> None:
+        """Tell every context that an execution has ended; its results are not to be lost."""
+        try:
+            self._notify("after_enqueue_workload", network_id)
+        except ArmpyError as error:
+            _log.warning("%s", error, exc_info=True)
 
     def get_network(self, network_id: int) -> LoadedNetwork:
         """The loaded network of an id.
@@ -273,7 +234,8 @@ class Runtime:
         InvalidArgumentError
             If inputs or outputs do not fit the network.
         """
-        return run_by_name(self.get_network(network_id), inputs, {} if outputs is None else outputs)
+        network = self.get_network(network_id)
+        return run_by_name(network, inputs, {} if outputs is None else outputs)
 
     def unload_network(self, network_id: int) -> None:
         """Forget a network; executions under way come to their end.
@@ -281,14 +243,34 @@ class Runtime:
         Raises
         ------
         InvalidArgumentError
-            If no such network is loaded.
+            If no such network is loaded, or it is being unloaded already.
+        ArmpyError
+            If a backend's context raises. The network stays loaded if that is before the
+            unload, and is gone if it is after.
         """
         with self._lock:
             self.get_network(network_id)
-            network = self._networks.pop(network_id)  # of two threads, one gets the error
-        self._notify("before_unload_network", network_id)
-        del network
+            if network_id in self._unloading:  # of two threads, one gets the error
+                raise InvalidArgumentError(f"the network {network_id} is being unloaded")
+            self._unloading.add(network_id)
+        try:
+            self._notify("before_unload_network", network_id)
+            del self._networks[network_id]
+        finally:
+            self._unloading.discard(network_id)
         self._notify("after_unload_network", network_id)
+
+
+def _measurements(backend_id: BackendId, context: IBackendProfilingContext) -> dict[str, float]:
+    """A backend's own measurements since the last time."""
+
+    def take_measurements() -> object:
+        found = context.take_measurements()
+        if not isinstance(found, Mapping):
+            return found
+        return {str(name): float(duration_us) for name, duration_us in found.items()}
+
+    return ask_backend(backend_id, dict, take_measurements)
 
 
 def run_by_name(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import time
+import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -12,9 +16,9 @@ import numpy as np
 from armpy.backend import (
     ALIGNMENT_BYTES,
     HostTensorHandle,
+    ICustomAllocator,
     ITensorHandle,
     IWorkload,
-    IWorkloadFactory,
     WorkloadInfo,
 )
 from armpy.errors import ArmpyError, BackendError
@@ -22,9 +26,21 @@ from armpy.graph import Layer, Value
 from armpy.ops import MemCopy
 from armpy.ops.operation import Array, located
 from armpy.optimizer import OptimizedNetwork, Placement
-from armpy.runtime.boundary import call_backend
+from armpy.optimizer.bridge import HOST
+from armpy.plugins.boundary import (
+    ask_method,
+    call_method,
+    describe,
+    let_user_interrupt,
+    read_backend,
+)
+from armpy.profiling import Profiler
+from armpy.runtime.host import CopyWorkloadFactory
+from armpy.runtime.session import BackendSession
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId
+
+_log = logging.getLogger("armpy.runtime")
 
 MAX_IDLE_MEMORIES = 4
 """Working memories that are kept for the next execution; more are made when threads need them."""
@@ -38,7 +54,7 @@ class PreparationFailure:
 
     layer: Layer
     backend_id: BackendId
-    cause: Exception
+    cause: ArmpyError
 
     def __str__(self) -> str:
         return f"{self.backend_id} could not prepare {self.layer.where}: {self.cause}"
@@ -52,17 +68,15 @@ class PreparationError(Exception):
         self.failures = failures
 
 
-class _CopyWorkload(IWorkload):
-    """Executes a MemCopy between two backends' memories."""
+def _measured(execute: Execute, profiler: Profiler, name: str, backend_id: BackendId) -> Execute:
+    """The same step with its time taken."""
 
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
-        """Map the source and copy it into the target."""
-        source = inputs[0]
-        if source is not None:
-            outputs[0].copy_in_from(source.map())
-            source.unmap()
+    def timed(inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]) -> None:
+        started = time.perf_counter()
+        execute(inputs, outputs)
+        profiler.add(name, backend_id, started, time.perf_counter())
+
+    return timed
 
 
 class StaticPlan:
@@ -72,8 +86,10 @@ class StaticPlan:
     ----------
     network : OptimizedNetwork
         Fully shaped.
-    factories : dict of str to IWorkloadFactory
+    sessions : mapping of str to BackendSession
         By backend id.
+    profiler : Profiler, optional
+        Is told how long each step takes.
 
     Raises
     ------
@@ -82,21 +98,31 @@ class StaticPlan:
     """
 
     def __init__(
-        self, network: OptimizedNetwork, factories: dict[BackendId, IWorkloadFactory]
+        self,
+        network: OptimizedNetwork,
+        sessions: Mapping[BackendId, BackendSession],
+        profiler: Profiler | None = None,
     ) -> None:
         self.network = network
-        self._factories = factories
+        self._sessions = sessions
         graph = network.graph
-        self._workloads: list[IWorkload] = []
+        self._executes: list[Execute] = []
         failures: list[PreparationFailure] = []
         for layer in graph.layers:
             try:
-                self._workloads.append(self._prepare(layer))
-            except Exception as error:  # noqa: BLE001 - plugin boundary: the layer moves on
+                execute = self._prepare(layer)
+                if profiler is not None:
+                    where = layer.where, network.backend_ids[layer.id]
+                    execute = _measured(execute, profiler, *where)
+                self._executes.append(execute)
+            except ArmpyError as error:
                 failures.append(PreparationFailure(layer, network.backend_ids[layer.id], error))
         if failures:
             raise PreparationError(failures)
         self._idle: deque[_WorkingMemory] = deque(maxlen=MAX_IDLE_MEMORIES)
+        used = dict.fromkeys(network.backend_ids[layer.id] for layer in graph.layers)
+        held = [sessions[backend_id].memory for backend_id in used]
+        self._held = [shared for shared in held if shared is not None]
         made = {value for layer in graph.layers for value in layer.outputs}
         self._writes_directly: list[bool] = []
         seen: set[Value] = set()
@@ -104,21 +130,29 @@ class StaticPlan:
             self._writes_directly.append(value in made and value not in seen)
             seen.add(value)
 
-    def _prepare(self, layer: Layer) -> IWorkload:
+    def _prepare(self, layer: Layer) -> Execute:
         """Make the workload of one layer."""
-        if isinstance(layer.operation, MemCopy):
-            return _CopyWorkload()
         backend_id = self.network.backend_ids[layer.id]
+        factory = self._sessions[backend_id].workloads
+        if isinstance(layer.operation, MemCopy):
+            factory = CopyWorkloadFactory(self._home_of(layer.inputs[0]), backend_id)
         info = WorkloadInfo(
             layer.name,
             layer.input_infos,
             layer.output_infos,
             tuple(None if value is None else value.data for value in layer.inputs),
         )
-        workload = self._factories[backend_id].create_workload(layer.operation, info)
-        if not isinstance(workload, IWorkload):
-            raise BackendError(f"create_workload returned {workload!r}")
-        return workload
+        ask = (backend_id, IWorkload, factory, "create_workload")
+        workload = ask_method(*ask, layer.operation, info)
+        kind: type[Execute] = Callable  # type: ignore[assignment]  # a class to isinstance
+        return read_backend(backend_id, workload, "execute", kind)
+
+    def _home_of(self, value: Value | None) -> BackendId:
+        """Whose memory a value is written in."""
+        for layer in self.network.graph.layers:
+            if value in layer.outputs:
+                return self.network.backend_ids[layer.id]
+        return HOST
 
     @property
     def placement(self) -> Placement:
@@ -153,6 +187,15 @@ class StaticPlan:
         BackendError
             If a backend fails; its own ArmpyErrors are raised as they are.
         """
+        if not self._held:
+            return self._run(sources, results)
+        with ExitStack() as stack:
+            for shared in self._held:
+                stack.enter_context(shared)
+            return self._run(sources, results)
+
+    def _run(self, sources: Sequence[Array], results: Sequence[Array | None] | None) -> list[Array]:
+        """Execute once while the backends hold their memory."""
         try:
             memory = self._idle.pop()
         except IndexError:  # asking first whether one is left would race with other threads
@@ -166,8 +209,10 @@ class StaticPlan:
                 step += 1
         except ArmpyError as error:
             raise located(lambda: self._where(step), error) from error.__cause__
-        except Exception as error:  # plugin boundary: raised again with the layer's name
-            raise BackendError(f"the workload raised {error!r}", where=self._where(step)) from error
+        except BaseException as error:
+            let_user_interrupt(error)
+            text = f"the workload raised {describe(error)}"
+            raise BackendError(text, where=self._where(step)) from error
         finally:
             memory.unbind()
         self._finish(memory, sources, arrays)
@@ -176,7 +221,7 @@ class StaticPlan:
 
     def _new_memory(self) -> _WorkingMemory:
         """Allocate what one execution needs."""
-        return _WorkingMemory(self.network, self._workloads, self._factories, self._writes_directly)
+        return _WorkingMemory(self.network, self._executes, self._sessions, self._writes_directly)
 
     def _where(self, step: int) -> str:
         """Backend and layer of a step, for messages."""
@@ -205,17 +250,20 @@ class _WorkingMemory:
     def __init__(
         self,
         network: OptimizedNetwork,
-        workloads: Sequence[IWorkload],
-        factories: dict[BackendId, IWorkloadFactory],
+        executes: Sequence[Execute],
+        sessions: Mapping[BackendId, BackendSession],
         writes_directly: Sequence[bool],
     ) -> None:
         graph = network.graph
         handles: dict[Value, ITensorHandle] = {}
-        arenas = {name: _aligned(size) for name, size in network.memory.arena_bytes.items()}
+        arenas = {
+            name: self._allocate(sessions[name], size)
+            for name, size in network.memory.arena_bytes.items()
+        }
         for value, (name, offset) in network.memory.offsets.items():
             memory = arenas[name][offset : offset + value.info.size_bytes]
-            create = factories[name].create_tensor_handle
-            handles[value] = call_backend(name, create, value.info, memory)
+            ask = (name, ITensorHandle, sessions[name].handles, "create_tensor_handle")
+            handles[value] = ask_method(*ask, value.info, memory)
         self._sources = [HostTensorHandle(value.info, _NOTHING) for value in graph.sources]
         handles.update(zip(graph.sources, self._sources, strict=True))
         self._results: list[HostTensorHandle] = []
@@ -227,12 +275,29 @@ class _WorkingMemory:
                 handles[value] = handle
         self.steps = [
             (
-                workload.execute,
+                execute,
                 [None if v is None else _handle_of(v, handles) for v in layer.inputs],
                 [handles[v] for v in layer.outputs],
             )
-            for layer, workload in zip(graph.layers, workloads, strict=True)
+            for layer, execute in zip(graph.layers, executes, strict=True)
         ]
+
+    def _allocate(self, session: BackendSession, size_bytes: int) -> Array:
+        """Get an arena from a backend's allocator; it goes back with this working memory."""
+        allocator = session.allocator
+        where = session.backend_id
+        ask = (where, np.ndarray, allocator, "allocate")
+        arena = ask_method(*ask, size_bytes, ALIGNMENT_BYTES)
+        weakref.finalize(self, _free, where, allocator, arena)
+        fits = arena.dtype == np.uint8 and arena.shape == (size_bytes,) and arena.flags.writeable
+        if not fits or (size_bytes and arena.ctypes.data % ALIGNMENT_BYTES):
+            raise BackendError(
+                "the allocator's memory cannot be used",
+                where=f"{where} / allocate",
+                expected=f"writable uint8({size_bytes},) aligned to {ALIGNMENT_BYTES} bytes",
+                actual=f"{arena.dtype}{arena.shape} at {arena.ctypes.data:#x}",
+            )
+        return arena
 
     def bind(self, sources: Sequence[Array], results: Sequence[Array | None] | None) -> list[Array]:
         """Let the steps read and write the caller's arrays; make those that are missing."""
@@ -258,15 +323,16 @@ class _WorkingMemory:
 _NOTHING: Array = np.empty(0, np.uint8)
 
 
+def _free(backend_id: BackendId, allocator: ICustomAllocator, arena: Array) -> None:
+    """Give an arena back; nobody waits for an error."""
+    try:
+        call_method(backend_id, allocator, "free", arena)
+    except ArmpyError as error:
+        _log.warning("%s", error, exc_info=True)
+
+
 def _handle_of(value: Value, handles: dict[Value, ITensorHandle]) -> ITensorHandle:
     """The handle of a value; constants get theirs when first read."""
     if value not in handles and value.data is not None:
         handles[value] = HostTensorHandle(value.info, value.data)
     return handles[value]
-
-
-def _aligned(size_bytes: int) -> Array:
-    """Uninitialised memory that begins at a multiple of `ALIGNMENT_BYTES`."""
-    raw = np.empty(size_bytes + ALIGNMENT_BYTES, np.uint8)
-    start = -raw.ctypes.data % ALIGNMENT_BYTES
-    return raw[start : start + size_bytes]

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import metadata
 
 from armpy.backend import (
+    Capabilities,
+    Capability,
     IBackendInternal,
+    ICustomAllocator,
     ILayerSupport,
     IMemoryManager,
     IWorkloadFactory,
@@ -47,6 +51,27 @@ class ReferenceBackend(IBackendInternal):
     def device_type(self) -> DeviceType:
         """The reference, preferred last."""
         return DeviceType.CPU_REFERENCE
+
+    @property
+    def version(self) -> str:
+        """That of the distribution it comes with."""
+        return metadata.version("armpy")
+
+    def get_capabilities(self) -> Capabilities:
+        """All that makes sense for host memory."""
+        return {
+            Capability.NON_CONST_WEIGHTS: True,
+            Capability.CONSTANT_TENSORS_AS_INPUTS: True,
+            Capability.PRE_IMPORT_IO_TENSORS: True,
+            Capability.EXTERNALLY_MANAGED_MEMORY: True,
+            Capability.SINGLE_AXIS_PACKING: True,
+            Capability.MULTI_AXIS_PACKING: True,
+            Capability.HAS_FP16: True,
+            Capability.ASYNC_EXECUTION: True,
+        }
+
+    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> None:
+        """Any allocator will do: the core takes the arenas from it."""
 
     def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
         """A factory of NumPy workloads."""

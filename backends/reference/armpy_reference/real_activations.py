@@ -40,9 +40,10 @@ def apply_activation(
 
 def _sigmoid(_: Activation, f: ElementaryFunctions, x: Float32Array) -> Float32Array:
     # The exponential of a large number is infinite, which gives the right 0.
-    result = f.exp(np.negative(x))
+    result: Float32Array = np.asarray(f.exp(np.negative(x)))  # scalars stay arrays
     result += np.float32(1)
-    return np.reciprocal(result, out=result)
+    np.reciprocal(result, out=result)
+    return result
 
 
 def _tanh(operation: Activation, f: ElementaryFunctions, x: Float32Array) -> Float32Array:
@@ -69,7 +70,7 @@ def _elu(operation: Activation, f: ElementaryFunctions, x: Float32Array) -> Floa
 
 
 def _hard_swish(_: Activation, __: ElementaryFunctions, x: Float32Array) -> Float32Array:
-    result = x + np.float32(3)
+    result = np.asarray(x + np.float32(3))
     np.clip(result, np.float32(0), np.float32(6), out=result)
     result *= x
     result /= np.float32(6)

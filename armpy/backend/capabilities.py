@@ -1,0 +1,65 @@
+"""What a backend can do beyond running layers, and how fast it says it is."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from armpy.backend.options import OptionValue
+
+
+class Capability(enum.StrEnum):
+    """Names of the capabilities that the core asks about.
+
+    A backend may list others for its own use.
+
+    References
+    ----------
+    Arm NN BackendCapabilities.
+    """
+
+    NON_CONST_WEIGHTS = "NonConstWeights"
+    PROTECTED_CONTENT_ALLOCATION = "ProtectedContentAllocation"
+    CONSTANT_TENSORS_AS_INPUTS = "ConstantTensorsAsInputs"
+    PRE_IMPORT_IO_TENSORS = "PreImportIOTensors"
+    EXTERNALLY_MANAGED_MEMORY = "ExternallyManagedMemory"
+    MULTI_AXIS_PACKING = "MultiAxisPacking"
+    SINGLE_AXIS_PACKING = "SingleAxisPacking"
+    HAS_FP16 = "HasFp16"
+    ALL_OR_NOTHING = "AllOrNothing"
+    ASYNC_EXECUTION = "AsyncExecution"
+
+
+Capabilities: TypeAlias = Mapping[str, OptionValue]
+"""Values by name; a name that is missing is the same as False."""
+
+
+def has_capability(name: str, capabilities: Capabilities) -> bool:
+    """Whether a capability is listed, whatever its value."""
+    return name in capabilities
+
+
+def has_matching_capability(name: str, value: OptionValue, capabilities: Capabilities) -> bool:
+    """Whether a capability is listed with this value, of this type."""
+    found = capabilities.get(name)
+    return type(found) is type(value) and found == value
+
+
+@dataclass(frozen=True, slots=True)
+class PerformanceFigures:
+    """A backend's own estimate against the reference on the same machine; lower is better.
+
+    Parameters
+    ----------
+    exec_time, power_usage : float
+        1.0 is as CpuRef.
+
+    References
+    ----------
+    NNAPI PerformanceInfo.
+    """
+
+    exec_time: float = 1.0
+    power_usage: float = 1.0

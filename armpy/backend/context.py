@@ -1,0 +1,65 @@
+"""Objects that a backend keeps for a runtime, a network or a profile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class IBackendContext:
+    """Is told when networks come and go; kept by the Runtime for its lifetime.
+
+    Every context of a runtime is told of every network, also if another one raises. A load
+    that fails has a `before_load_network` without an `after_load_network`, or an
+    `after_load_network` that raised; its id is never used again. An unload that
+    `before_unload_network` raises at does not take place.
+
+    References
+    ----------
+    Arm NN IBackendContext.
+    """
+
+    def before_load_network(self, network_id: int) -> None:
+        """A network is about to be loaded."""
+
+    def after_load_network(self, network_id: int) -> None:
+        """A network was loaded."""
+
+    def before_unload_network(self, network_id: int) -> None:
+        """A network is about to be unloaded."""
+
+    def after_unload_network(self, network_id: int) -> None:
+        """A network was unloaded."""
+
+    def after_enqueue_workload(self, network_id: int) -> None:
+        """An execution of a network has come to its end; what this raises is only logged."""
+
+
+class IBackendModelContext:
+    """What a backend keeps for one network; only the backend looks inside.
+
+    References
+    ----------
+    Arm NN IBackendModelContext.
+    """
+
+
+class IBackendProfilingContext:
+    """Adds a backend's own measurements to a profile.
+
+    References
+    ----------
+    Arm NN IBackendProfilingContext.
+    """
+
+    def enable_profiling(self, enabled: bool) -> None:
+        """Begin or end measuring.
+
+        Notes
+        -----
+        The core begins once, when a network is loaded with profiling on, and drops the
+        context with the network's profile.
+        """
+
+    def take_measurements(self) -> Mapping[str, float]:
+        """Durations in microseconds by name since the last call; then forget them."""
+        return {}

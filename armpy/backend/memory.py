@@ -1,0 +1,81 @@
+"""Memory of backends: where it comes from and when it is held."""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from armpy.backend.workload import ALIGNMENT_BYTES
+from armpy.ops.operation import Array
+
+
+class MemorySource(enum.Flag):
+    """Kinds of memory that can be shared; combined with ``|``.
+
+    References
+    ----------
+    Arm NN MemorySource.
+    """
+
+    UNDEFINED = 0
+    MALLOC = 1
+    DMA_BUF = 2
+    DMA_BUF_PROTECTED = 4
+    GRALLOC = 8
+
+
+class IMemoryManager(ABC):
+    """Holds the memory that a backend needs while networks run.
+
+    References
+    ----------
+    Arm NN IMemoryManager.
+    """
+
+    @abstractmethod
+    def acquire(self) -> None:
+        """Get the memory; called before the first of overlapping executions."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Give the memory back; called after the last of overlapping executions."""
+
+
+class ICustomAllocator(ABC):
+    """Gives a backend's working memory in an application's own way.
+
+    References
+    ----------
+    Arm NN ICustomAllocator.
+    """
+
+    @abstractmethod
+    def allocate(self, size_bytes: int, alignment_bytes: int) -> Array:
+        """Get memory.
+
+        Returns
+        -------
+        ndarray, uint8, shape (size_bytes,)
+            Writable; its first byte is at a multiple of `alignment_bytes`.
+        """
+
+    def free(self, memory: Array) -> None:
+        """Give memory back that `allocate` gave; nothing by default."""
+        return
+
+    @property
+    def memory_source(self) -> MemorySource:
+        """The kind of memory."""
+        return MemorySource.MALLOC
+
+
+class DefaultAllocator(ICustomAllocator):
+    """Memory of the process."""
+
+    def allocate(self, size_bytes: int, alignment_bytes: int = ALIGNMENT_BYTES) -> Array:
+        """Uninitialised memory that begins at a multiple of `alignment_bytes`."""
+        raw = np.empty(size_bytes + alignment_bytes, np.uint8)
+        start = -raw.ctypes.data % alignment_bytes
+        return raw[start : start + size_bytes]

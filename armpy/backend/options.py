@@ -1,0 +1,173 @@
+"""Options of a backend, declared as data and checked before the backend sees them."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeAlias
+
+from armpy.errors import InvalidArgumentError
+
+OptionValue: TypeAlias = bool | int | float | str
+"""What an option can be."""
+
+OptionValues: TypeAlias = Mapping[str, OptionValue]
+"""Options by name, every declared one included."""
+
+NO_OPTIONS: OptionValues = MappingProxyType({})
+"""No options at all."""
+
+
+class OptionScope(enum.Enum):
+    """When an option takes effect.
+
+    References
+    ----------
+    Arm NN's backend options of ``CreationOptions`` and model options of ``OptimizerOptions``.
+    """
+
+    RUNTIME = "runtime"
+    MODEL = "model"
+
+
+@dataclass(frozen=True, slots=True)
+class BackendOption:
+    """One option that a backend understands.
+
+    Parameters
+    ----------
+    name : str
+        In snake case.
+    default : bool, int, float or str
+        Its type is the option's type.
+    help : str
+        One sentence for the command line.
+    scope : OptionScope
+        RUNTIME options are given to `IBackendInternal.create_backend_context`, MODEL options
+        to the methods that deal with one network.
+    choices : sequence of values
+        The only values allowed; empty if any is.
+    minimum, maximum : number, optional
+        Bounds, inclusive.
+
+    Examples
+    --------
+    >>> BackendOption("num_threads", 0, "Threads to use; 0 is one per core.", minimum=0).check(2)
+    2
+    """
+
+    name: str
+    default: OptionValue
+    help: str
+    scope: OptionScope = OptionScope.RUNTIME
+    choices: tuple[OptionValue, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+
+    @property
+    def type_name(self) -> str:
+        """``bool``, ``int``, ``float`` or ``str``."""
+        return type(self.default).__name__
+
+    @property
+    def allowed(self) -> str:
+        """What values are allowed, in words."""
+        if self.choices:
+            return "one of " + ", ".join(map(repr, self.choices))
+        bounds = []
+        if self.minimum is not None:
+            bounds.append(f"at least {self.minimum:g}")
+        if self.maximum is not None:
+            bounds.append(f"at most {self.maximum:g}")
+        return " ".join([self.type_name, " and ".join(bounds)]).strip()
+
+    def check(self, value: object, where: str = "") -> OptionValue:
+        """A value that is allowed, in the option's own type.
+
+        Parameters
+        ----------
+        value : object
+            An integer is taken for a float option too.
+        where : str
+            Whose option it is, for the message.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If type or value are not allowed.
+        """
+        wanted = type(self.default)
+        if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+            with contextlib.suppress(OverflowError):  # then it stays an int, which is refused
+                value = float(value)
+        is_bad = type(value) is not wanted or (bool(self.choices) and value not in self.choices)
+        if not is_bad and isinstance(value, (int, float)):
+            low, high = self.minimum, self.maximum
+            in_range = (low is None or value >= low) and (high is None or value <= high)
+            is_bad = not in_range  # a NaN is in no range that has a bound
+        if is_bad or not isinstance(value, (bool, int, float, str)):
+            raise InvalidArgumentError(
+                f"the option '{self.name}' cannot have this value",
+                where=where,
+                expected=self.allowed,
+                actual=repr(value),
+                fix=self.help,
+            )
+        return value
+
+    def parse(self, text: str, where: str = "") -> OptionValue:
+        """A value written as text, as on a command line."""
+        wanted = type(self.default)
+        if wanted is bool:
+            known = {"true": True, "1": True, "on": True, "false": False, "0": False, "off": False}
+            return self.check(known.get(text.strip().lower(), text), where)
+        try:
+            return self.check(wanted(text), where)
+        except ValueError as error:
+            if isinstance(error, InvalidArgumentError):
+                raise
+            return self.check(text, where)
+
+
+def check_options(
+    declared: Sequence[BackendOption], given: Mapping[str, object], where: str
+) -> dict[OptionScope, OptionValues]:
+    """Check the options given for one backend and complete them with defaults.
+
+    Parameters
+    ----------
+    declared : sequence of BackendOption
+    given : mapping of str to object
+    where : str
+        The backend's id.
+
+    Returns
+    -------
+    dict of OptionScope to mapping of str to value
+        Every declared option, by scope.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the backend does not know an option, naming the nearest one that it knows; or if
+        a value is not allowed.
+    """
+    by_name = {option.name: option for option in declared}
+    for name in given:
+        if name not in by_name:
+            near = difflib.get_close_matches(str(name), by_name, n=1, cutoff=0.0)
+            raise InvalidArgumentError(
+                f"the backend has no option '{name}'",
+                where=where,
+                expected=", ".join(sorted(by_name)) or "no options: it has none",
+                fix=f"Did you mean '{near[0]}'?" if near else "Leave it out",
+            )
+    values: dict[OptionScope, dict[str, OptionValue]] = {scope: {} for scope in OptionScope}
+    for option in declared:
+        value = given.get(option.name, option.default)
+        values[option.scope][option.name] = option.check(value, where)
+    return {scope: MappingProxyType(found) for scope, found in values.items()}

@@ -1,0 +1,295 @@
+"""A backend as the core sees it: what never changes is read once, every call is contained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from armpy.backend import (
+    BackendOption,
+    Capabilities,
+    IBackendContext,
+    IBackendInternal,
+    IBackendModelContext,
+    IBackendProfilingContext,
+    ICustomAllocator,
+    ILayerSupport,
+    IMemoryManager,
+    ITensorHandle,
+    ITensorHandleFactory,
+    IWorkloadFactory,
+    MemorySource,
+    OptimizationViews,
+    OptionScope,
+    OptionValues,
+    PerformanceFigures,
+    TensorHandleFactoryRegistry,
+)
+from armpy.errors import BackendError, InvalidArgumentError
+from armpy.graph import SubgraphView
+from armpy.ops.operation import Array
+from armpy.plugins.boundary import (
+    ask_backend,
+    ask_method,
+    call_backend,
+    call_method,
+    describe,
+    is_a,
+    read_backend,
+)
+from armpy.tensor import TensorInfo
+from armpy.types import BackendId, DataType, DeviceType
+
+T = TypeVar("T")
+_NOTHING = type(None)
+
+
+class GuardedBackend(IBackendInternal):
+    """Another backend, behind the plugin boundary.
+
+    Parameters
+    ----------
+    backend : IBackendInternal
+
+    Raises
+    ------
+    BackendError
+        If a property raises or is of the wrong type; from any method, if the backend's
+        raises or returns something of the wrong type.
+    """
+
+    def __init__(self, backend: IBackendInternal) -> None:
+        self._backend = backend
+        name = type(backend).__name__
+        self._id = read_backend(name, backend, "backend_id", str)
+        self.api_version = read_backend(self._id, backend, "api_version", str)
+        self._version = read_backend(self._id, backend, "version", str)
+        self._device_type = read_backend(self._id, backend, "device_type", DeviceType)
+        self._options = self._read_options()
+        self._extensions = self._entries("supported_extensions", str, backend)
+        self._num_cache_files = read_backend(self._id, backend, "number_of_cache_files", int)
+        self._capabilities = self._read_capabilities()
+
+    def _ask(self, kind: type[T], name: str, *args: object) -> T:
+        """Call a method that must return something of a kind."""
+        return ask_method(self._id, kind, self._backend, name, *args)
+
+    def _ask_or_none(self, kind: type[T], name: str, *args: object) -> T | None:
+        """Call a method that may return None instead."""
+        kinds: tuple[type[Any], ...] = (kind, _NOTHING)  # Any: NoneType and T have no common name
+        answer: T | None = ask_method(self._id, kinds, self._backend, name, *args)
+        return answer
+
+    def _entries(self, member: str, kind: type[T], owner: object) -> tuple[T, ...]:
+        """A sequence that a property is or a method returns, and what is in it."""
+
+        def entries() -> object:
+            found = getattr(owner, member)
+            found = found() if callable(found) else found
+            # A string is a sequence too, but not of what was asked for.
+            is_list = isinstance(found, Sequence) and not isinstance(found, (str, bytes))
+            return tuple(found) if is_list else found
+
+        entries.__name__ = member
+        items = ask_backend(self._id, tuple, entries)
+        for item in items:
+            if not is_a(item, kind):
+                raise BackendError(
+                    "an entry has the wrong type",
+                    where=f"{self._id} / {member}",
+                    expected=kind.__name__,
+                    actual=describe(item),
+                )
+        return items
+
+    def _read_options(self) -> tuple[BackendOption, ...]:
+        """The declared options, if they can be used."""
+        declared = self._entries("options", BackendOption, self._backend)
+
+        def options() -> str:
+            return next(filter(None, map(_why_unusable, declared)), "")
+
+        problem = call_backend(self._id, options)
+        names = [option.name for option in declared]
+        if not problem and len(set(names)) < len(names):
+            problem = "two options have the same name"
+        if problem:
+            raise BackendError(problem, where=f"{self._id} / options", actual=describe(names))
+        return declared
+
+    def _read_capabilities(self) -> Capabilities:
+        """What the backend lists, copied."""
+
+        def get_capabilities() -> object:
+            found = self._backend.get_capabilities()
+            return dict(found) if isinstance(found, Mapping) else found
+
+        return ask_backend(self._id, Mapping, get_capabilities)
+
+    @property
+    def backend_id(self) -> BackendId:
+        """As it was when the backend was loaded."""
+        return self._id
+
+    @property
+    def version(self) -> str:
+        """As it was when the backend was loaded."""
+        return self._version
+
+    @property
+    def device_type(self) -> DeviceType:
+        """As it was when the backend was loaded."""
+        return self._device_type
+
+    @property
+    def options(self) -> Sequence[BackendOption]:
+        """As they were when the backend was loaded."""
+        return self._options
+
+    @property
+    def supported_extensions(self) -> Sequence[str]:
+        """As they were when the backend was loaded."""
+        return self._extensions
+
+    @property
+    def number_of_cache_files(self) -> int:
+        """As it was when the backend was loaded."""
+        return self._num_cache_files
+
+    def get_capabilities(self) -> Capabilities:
+        """As they were when the backend was loaded."""
+        return self._capabilities
+
+    def get_performance(self, data_type: DataType) -> PerformanceFigures:
+        """Ask the backend."""
+        return self._ask(PerformanceFigures, "get_performance", data_type)
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        """Ask the backend."""
+        return self._ask(IWorkloadFactory, "create_workload_factory", memory_manager)
+
+    def create_workload_factory_with_options(
+        self, memory_manager: IMemoryManager | None, model_options: OptionValues
+    ) -> IWorkloadFactory:
+        """Ask the backend."""
+        name = "create_workload_factory_with_options"
+        return self._ask(IWorkloadFactory, name, memory_manager, model_options)
+
+    def get_layer_support(self) -> ILayerSupport:
+        """Ask the backend."""
+        return self._ask(ILayerSupport, "get_layer_support")
+
+    def get_layer_support_with_options(self, model_options: OptionValues) -> ILayerSupport:
+        """Ask the backend."""
+        return self._ask(ILayerSupport, "get_layer_support_with_options", model_options)
+
+    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
+        """Ask the backend."""
+        return self._ask(OptimizationViews, "optimize_subgraph", view)
+
+    def optimize_subgraph_with_options(
+        self, view: SubgraphView, model_options: OptionValues
+    ) -> OptimizationViews:
+        """Ask the backend."""
+        name = "optimize_subgraph_with_options"
+        return self._ask(OptimizationViews, name, view, model_options)
+
+    def create_backend_context(self, options: OptionValues) -> IBackendContext | None:
+        """Ask the backend."""
+        return self._ask_or_none(IBackendContext, "create_backend_context", options)
+
+    def create_backend_model_context(
+        self, model_options: OptionValues
+    ) -> IBackendModelContext | None:
+        """Ask the backend."""
+        name = "create_backend_model_context"
+        return self._ask_or_none(IBackendModelContext, name, model_options)
+
+    def create_backend_profiling_context(self) -> IBackendProfilingContext | None:
+        """Ask the backend."""
+        return self._ask_or_none(IBackendProfilingContext, "create_backend_profiling_context")
+
+    def create_memory_manager(self) -> IMemoryManager | None:
+        """Ask the backend."""
+        return self._ask_or_none(IMemoryManager, "create_memory_manager")
+
+    def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
+        """Let the backend register."""
+        call_method(self._id, self._backend, "register_tensor_handle_factories", registry)
+
+    def get_handle_factory_preferences(self) -> Sequence[str]:
+        """Ask the backend."""
+        return self._entries("get_handle_factory_preferences", str, self._backend)
+
+    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> None:
+        """Tell the backend."""
+        # A backend that answers False has understood the contract otherwise.
+        ask_method(self._id, _NOTHING, self._backend, "use_custom_memory_allocator", allocator)
+
+    def get_default_allocator(self) -> ICustomAllocator | None:
+        """Ask the backend."""
+        return self._ask_or_none(ICustomAllocator, "get_default_allocator")
+
+
+def _why_unusable(option: BackendOption) -> str:
+    """What is wrong with an option that a backend declares; empty if nothing."""
+    if not isinstance(option.name, str) or not option.name.isidentifier():
+        return "the name of an option is not an identifier"
+    types = ((option.scope, OptionScope), (option.help, str), (option.choices, tuple))
+    for value, kind in types:
+        if not isinstance(value, kind):
+            return f"the option '{option.name}' has {value!r} in place of a {kind.__name__}"
+    try:
+        option.check(option.default)
+    except InvalidArgumentError as error:
+        return f"the default of an option is not allowed: {error}"
+    return ""
+
+
+class GuardedHandleFactory(ITensorHandleFactory):
+    """A backend's tensor handle factory, behind the plugin boundary.
+
+    Parameters
+    ----------
+    backend_id : str
+    factory : ITensorHandleFactory
+
+    Raises
+    ------
+    BackendError
+        If a property raises or is of the wrong type.
+    """
+
+    def __init__(self, backend_id: BackendId, factory: ITensorHandleFactory) -> None:
+        self._backend_id = backend_id
+        self._factory = factory
+        self._factory_id = read_backend(backend_id, factory, "factory_id", str)
+        self._imports = read_backend(backend_id, factory, "import_sources", MemorySource)
+        self._exports = read_backend(backend_id, factory, "export_sources", MemorySource)
+
+    @property
+    def factory_id(self) -> str:
+        """As it was when the network was loaded."""
+        return self._factory_id
+
+    @property
+    def import_sources(self) -> MemorySource:
+        """As they were when the network was loaded."""
+        return self._imports
+
+    @property
+    def export_sources(self) -> MemorySource:
+        """As they were when the network was loaded."""
+        return self._exports
+
+    def create_tensor_handle(self, info: TensorInfo, memory: Array) -> ITensorHandle:
+        """Ask the factory."""
+        name = "create_tensor_handle"
+        return ask_method(self._backend_id, ITensorHandle, self._factory, name, info, memory)
+
+    def __eq__(self, other: object) -> bool:
+        """Two backends may register one factory."""
+        return isinstance(other, GuardedHandleFactory) and other._factory is self._factory
+
+    def __hash__(self) -> int:
+        return id(self._factory)

@@ -1,0 +1,87 @@
+"""The part that the core itself plays in a loaded network: copies between memories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from armpy.backend import (
+    DefaultAllocator,
+    HostTensorHandleFactory,
+    ITensorHandle,
+    IWorkload,
+    IWorkloadFactory,
+    WorkloadInfo,
+)
+from armpy.errors import BackendError
+from armpy.ops.operation import Operation
+from armpy.optimizer.bridge import HOST
+from armpy.plugins.boundary import ask_method, call_method
+from armpy.runtime.session import BackendSession
+from armpy.tensor import TensorInfo
+from armpy.types import BackendId
+
+
+class CopyWorkload(IWorkload):
+    """Executes a MemCopy between two backends' memories.
+
+    Parameters
+    ----------
+    source_id, target_id : str
+        Whose memory is read and written, for messages.
+    info : TensorInfo
+        Fully shaped.
+    """
+
+    def __init__(self, source_id: BackendId, target_id: BackendId, info: TensorInfo) -> None:
+        self._source_id = source_id
+        self._target_id = target_id
+        self._info = info
+
+    def execute(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> None:
+        """Map the source and copy it into the target.
+
+        Raises
+        ------
+        BackendError
+            If a tensor's method raises, or the mapped elements are not of the tensor's form.
+        """
+        source, target = inputs[0], outputs[0]
+        elements = ask_method(self._source_id, np.ndarray, source, "map")
+        wanted = (self._info.data_type.dtype, self._info.known_shape)
+        try:
+            if (elements.dtype, elements.shape) != wanted:
+                raise BackendError(
+                    "the mapped elements are not of the tensor's form",
+                    where=f"{self._source_id} / map",
+                    expected=str(self._info),
+                    actual=f"{elements.dtype}{elements.shape}",
+                )
+            call_method(self._target_id, target, "copy_in_from", elements)
+        finally:
+            call_method(self._source_id, source, "unmap")
+
+
+class CopyWorkloadFactory(IWorkloadFactory):
+    """Makes the workloads of MemCopy layers between two backends' memories.
+
+    Parameters
+    ----------
+    source_id, target_id : str
+    """
+
+    def __init__(self, source_id: BackendId, target_id: BackendId) -> None:
+        self._ids = (source_id, target_id)
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        """A copy of the layer's one tensor."""
+        return CopyWorkload(*self._ids, info.outputs[0])
+
+
+def host_session() -> BackendSession:
+    """The core's own session, for tensors that are copied to the caller."""
+    copies = CopyWorkloadFactory(HOST, HOST)
+    return BackendSession(HOST, copies, HostTensorHandleFactory(), DefaultAllocator())

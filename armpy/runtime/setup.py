@@ -1,0 +1,217 @@
+"""Sets up the backends of a runtime as its options say."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from armpy.backend import (
+    Capability,
+    IBackendContext,
+    IBackendInternal,
+    ICustomAllocator,
+    IMemoryOptimizerStrategy,
+    MemorySource,
+    OptionScope,
+    OptionValues,
+    PackingType,
+    has_matching_capability,
+)
+from armpy.backend.options import check_options
+from armpy.errors import (
+    ArmpyError,
+    BackendCapabilityError,
+    BackendError,
+    BackendUnavailableError,
+    InvalidArgumentError,
+)
+from armpy.optimizer.memory_strategies import StrategyValidator, get_memory_strategy
+from armpy.plugins import BackendRegistry, CandidateStatus, preferred_backends
+from armpy.plugins.boundary import read_backend
+from armpy.plugins.guard import GuardedBackend
+from armpy.runtime.options import RuntimeOptions, backend_preferences
+from armpy.types import BackendId
+
+_log = logging.getLogger("armpy.runtime")
+
+_PACKING = {
+    PackingType.SINGLE_AXIS: Capability.SINGLE_AXIS_PACKING,
+    PackingType.MULTI_AXIS: Capability.MULTI_AXIS_PACKING,
+}
+
+
+class _RefusalError(Exception):
+    """A backend cannot be used, for the reason that is its cause."""
+
+    def __init__(self, cause: ArmpyError) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Calls of a backend, whose errors are its own and not the caller's."""
+    try:
+        yield
+    except ArmpyError as error:
+        raise _RefusalError(error) from error
+
+
+def _with_ids(
+    registry: BackendRegistry, backends: Iterable[IBackendInternal]
+) -> list[tuple[BackendId, IBackendInternal]]:
+    """Each backend with the id it was registered under, without asking the backend itself."""
+    registered = [
+        c.backend_id for c in registry.candidates if c.status is CandidateStatus.REGISTERED
+    ]
+    ids = {id(registry.get(backend_id)): backend_id for backend_id in registered}
+    return [(ids[id(backend)], backend) for backend in backends]
+
+
+class BackendSetup:
+    """The backends of a runtime with their contexts, and why others are left out.
+
+    Parameters
+    ----------
+    options : RuntimeOptions
+    registry : BackendRegistry
+
+    Attributes
+    ----------
+    backends : tuple of GuardedBackend
+        Most preferred first.
+    contexts : dict of str to IBackendContext
+    left_out : dict of str to str
+        Reason by backend id.
+    model_options : dict of str to mapping
+        Checked options of scope MODEL of the backends that were given any.
+    memory_strategies : dict of str to IMemoryOptimizerStrategy
+
+    Raises
+    ------
+    BackendUnavailableError
+        If a backend named in the options cannot be used, or none is left.
+    InvalidArgumentError
+        If an option is not known or not allowed.
+    """
+
+    def __init__(self, options: RuntimeOptions, registry: BackendRegistry) -> None:
+        self._options = options
+        self.contexts: dict[BackendId, IBackendContext] = {}
+        self.left_out: dict[BackendId, str] = {}
+        self.model_options: dict[BackendId, OptionValues] = {}
+        self.memory_strategies: dict[BackendId, IMemoryOptimizerStrategy] = {}
+        named = backend_preferences(options.backends)
+        usable: list[GuardedBackend] = []
+        for backend_id, backend in _with_ids(registry, preferred_backends(registry, named)):
+            try:
+                usable.append(self._set_up(backend_id, backend))
+            except _RefusalError as refusal:
+                if named is not None:
+                    raise refusal.cause from refusal.cause.__cause__
+                _log.warning("backend '%s' is left out: %s", backend_id, refusal)
+                self.left_out[backend_id] = str(refusal)
+        if not usable:
+            raise BackendUnavailableError(
+                "no backend can be used", actual="; ".join(self.left_out.values())
+            )
+        self.backends = tuple(usable)
+        self._check_known(registry)
+
+    def _set_up(self, backend_id: BackendId, plugin: IBackendInternal) -> GuardedBackend:
+        """Give a backend its options and allocator, and take its context.
+
+        Raises
+        ------
+        _RefusalError
+            If the backend cannot be used; any other error is the caller's mistake.
+        """
+        with _refusals():
+            backend = GuardedBackend(plugin)
+            if backend.backend_id != backend_id:
+                raise BackendError(
+                    "the backend calls itself otherwise than when it was registered",
+                    where=f"{backend_id} / backend_id",
+                    expected=repr(backend_id),
+                    actual=repr(backend.backend_id),
+                )
+        given = self._given_options(backend)
+        scopes = check_options(backend.options, given, backend_id)
+        strategy = self._strategy_for(backend)
+        with _refusals():
+            self._set_allocator(backend)
+            context = backend.create_backend_context(scopes[OptionScope.RUNTIME])
+        if context is not None:
+            self.contexts[backend_id] = context
+        if strategy is not None:
+            self.memory_strategies[backend_id] = strategy
+        if any(o.name in given for o in backend.options if o.scope is OptionScope.MODEL):
+            self.model_options[backend_id] = scopes[OptionScope.MODEL]
+        return backend
+
+    def _given_options(self, backend: GuardedBackend) -> Mapping[str, object]:
+        """The caller's options for one backend; the number of threads where it has them."""
+        given = dict(self._options.backend_options.get(backend.backend_id, {}))
+        has_threads = any(option.name == "num_threads" for option in backend.options)
+        if self._options.num_threads is not None and has_threads:
+            given.setdefault("num_threads", self._options.num_threads)
+        return given
+
+    def _set_allocator(self, backend: GuardedBackend) -> None:
+        """Let a backend use the application's allocator; check protected mode's conditions."""
+        backend_id = backend.backend_id
+        allocator = self._options.custom_allocators.get(backend_id)
+        if self._options.protected_mode:
+            self._check_protected(backend, allocator)
+        if allocator is not None:
+            backend.use_custom_memory_allocator(allocator)
+
+    def _check_protected(self, backend: GuardedBackend, allocator: ICustomAllocator | None) -> None:
+        """Check what protected mode asks of a backend."""
+        capability = Capability.PROTECTED_CONTENT_ALLOCATION
+        problem = ""
+        if not has_matching_capability(capability, True, backend.get_capabilities()):
+            problem = f"it lacks the capability {capability}"
+        elif allocator is None:
+            problem = "there is no custom allocator for it"
+        else:
+            where = f"{backend.backend_id}'s allocator"
+            source = read_backend(where, allocator, "memory_source", MemorySource)
+            if source is not MemorySource.DMA_BUF_PROTECTED:
+                problem = f"its allocator's memory is {source}, not protected"
+        if problem:
+            raise BackendCapabilityError(
+                f"the backend cannot be used in protected mode: {problem}",
+                where=backend.backend_id,
+            )
+
+    def _strategy_for(self, backend: GuardedBackend) -> IMemoryOptimizerStrategy | None:
+        """The memory strategy chosen for a backend, if it can do with it."""
+        chosen = self._options.memory_strategies.get(backend.backend_id)
+        if chosen is None:
+            return None
+        strategy = get_memory_strategy(chosen) if isinstance(chosen, str) else chosen
+        strategy = StrategyValidator(strategy)
+        capability = _PACKING[strategy.packing_type]
+        if has_matching_capability(capability, True, backend.get_capabilities()):
+            return strategy
+        _log.warning(
+            "memory strategy %s is not used for backend '%s', which lacks the capability %s",
+            strategy.name,
+            backend.backend_id,
+            capability,
+        )
+        return None
+
+    def _check_known(self, registry: BackendRegistry) -> None:
+        """Check that options name backends that exist."""
+        known = {backend.backend_id for backend in self.backends} | set(registry.backend_ids)
+        for what in ("backend_options", "custom_allocators", "memory_strategies"):
+            for backend_id in getattr(self._options, what):
+                if backend_id not in known:
+                    raise InvalidArgumentError(
+                        f"there is no backend '{backend_id}'",
+                        where=what,
+                        expected=", ".join(sorted(known)),
+                    )

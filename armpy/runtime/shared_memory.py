@@ -1,0 +1,49 @@
+"""Memory that a backend holds while a network runs on it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from armpy.backend import IMemoryManager
+from armpy.plugins.boundary import call_method
+from armpy.types import BackendId
+
+
+class SharedMemory:
+    """Acquired for the first of overlapping executions and released after the last.
+
+    Parameters
+    ----------
+    backend_id : str
+    managers : sequence of IMemoryManager
+        The backend's, for one loaded network.
+    """
+
+    def __init__(self, backend_id: BackendId, managers: Sequence[IMemoryManager]) -> None:
+        self._backend_id = backend_id
+        self._managers = tuple(managers)
+        self._users = 0
+        self._held = ExitStack()
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                self._acquire()
+            self._users += 1
+
+    def _acquire(self) -> None:
+        """Acquire all or, if one of them raises, none."""
+        with ExitStack() as stack:
+            for manager in self._managers:
+                call_method(self._backend_id, manager, "acquire")
+                stack.callback(call_method, self._backend_id, manager, "release")
+            self._held = stack.pop_all()
+
+    def __exit__(self, *exc_info: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._held.close()
