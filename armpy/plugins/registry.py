@@ -1,89 +1,138 @@
-"""Finds backends and loads the ones that are asked for."""
+"""Keeps the backends that were found, and loads the ones that are asked for."""
 
 from __future__ import annotations
 
-import enum
 import logging
+import os
 import threading
-import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
 
 import pluggy
-from packaging.version import InvalidVersion, Version
 
-from armpy.backend import BACKEND_API_VERSION, IBackendInternal
-from armpy.errors import ArmpyError, BackendUnavailableError, InvalidArgumentError
-from armpy.types import BackendId, DeviceType
-
-ENTRY_POINT_GROUP = "armpy.backends"
-"""Distributions announce backends here: ``CpuRef = "armpy_reference:ReferenceBackend"``."""
+from armpy.backend import IBackendInternal
+from armpy.errors import BackendUnavailableError, InvalidArgumentError
+from armpy.plugins import directories
+from armpy.plugins.boundary import let_user_interrupt
+from armpy.plugins.candidate import Candidate, CandidateKind, CandidateStatus, RejectionError
+from armpy.plugins.contract import CheckedBackend
+from armpy.plugins.directories import SkippedPath, backend_paths, find_modules
+from armpy.plugins.entry_points import find_entry_points
+from armpy.plugins.loading import (
+    Failure,
+    Opened,
+    check_invalid_id,
+    describe_failure,
+    open_candidate,
+)
+from armpy.plugins.modules import forget_module, private_name
+from armpy.plugins.options import PluginOptions
+from armpy.plugins.probe import probe_candidates
+from armpy.plugins.probe_result import ProbeResult
+from armpy.plugins.trust import OWN_DISTRIBUTION, read_trust
+from armpy.types import BackendId
 
 _log = logging.getLogger("armpy.plugins")
 
 BackendFactory = Callable[[], IBackendInternal]
 
 
-class CandidateStatus(enum.Enum):
-    """How far a candidate has come."""
+@dataclass(slots=True, eq=False)
+class _Record:
+    """A candidate, and how far the registry has come with it.
 
-    FOUND = "found"
-    REGISTERED = "registered"
-    DUPLICATE = "duplicate"
-    REJECTED = "rejected"
-    FAILED = "failed"
-
-
-@dataclass(slots=True)
-class Candidate:
-    """Something that says it is a backend, and what became of it.
-
-    Parameters
-    ----------
-    backend_id : str
-    source : str
-        Where it was found: a distribution with its version, or a path.
-    status : CandidateStatus
-    reason : str
-        Why it is not registered.
-    traceback : str
-        Of the exception that loading it raised.
+    `opened` is there once its code is imported, `checked` once its backend is made.
     """
 
-    backend_id: BackendId
-    source: str
-    status: CandidateStatus = CandidateStatus.FOUND
-    reason: str = ""
-    traceback: str = ""
+    candidate: Candidate
+    private_name: str = ""
+    opened: Opened | None = None
+    checked: CheckedBackend | None = None
+    has_passed_probe: bool = False
+
+    @property
+    def is_open_question(self) -> bool:
+        """Whether it may still become a backend."""
+        return self.candidate.status is CandidateStatus.FOUND
+
+    @property
+    def is_from_directory(self) -> bool:
+        """Whether it is a module from a directory."""
+        return self.candidate.kind is CandidateKind.DIRECTORY
+
+    @property
+    def can_be_probed(self) -> bool:
+        """Whether a probe can tell something new."""
+        found = self.candidate.kind is not CandidateKind.CODE and self.is_open_question
+        return found and self.opened is None and not self.has_passed_probe
 
 
 class BackendRegistry:
     """All backends that can be found, each loaded when first asked for.
+
+    Parameters
+    ----------
+    options : PluginOptions, optional
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is a trust file that cannot be used.
 
     Notes
     -----
     Listing imports no backend. One candidate that cannot be loaded stops no other: its
     reason is kept, logged once, and raised when it is asked for by name.
 
+    A module from a directory tells its id when it is imported, so these are imported as soon
+    as all backends are wanted, or an id that no other candidate has.
+
     References
     ----------
-    Arm NN BackendRegistry.
+    Arm NN BackendRegistry, DynamicBackendUtils.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, options: PluginOptions | None = None) -> None:
+        self._options = options or PluginOptions()
+        self._trust = read_trust(self._options)
         self._plugins = pluggy.PluginManager("armpy")
-        self._loaders: dict[BackendId, Callable[[], object]] = {}
-        self._candidates: list[Candidate] = []
-        self._backends: dict[BackendId, IBackendInternal] = {}
+        self._records: list[_Record] = []
+        self._owners: dict[BackendId, _Record] = {}
+        self._skipped: list[SkippedPath] = []
         self._lock = threading.RLock()
+        self._is_closed = False
 
     @classmethod
-    def discover(cls) -> BackendRegistry:
-        """A registry of the backends that installed distributions announce."""
-        registry = cls()
-        for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=_entry_order):
-            registry._add(entry.name, " ".join(_distribution(entry)) or entry.value, entry.load)
+    def discover(cls, options: PluginOptions | None = None) -> BackendRegistry:
+        """A registry of the backends in installed distributions and in directories.
+
+        Parameters
+        ----------
+        options : PluginOptions, optional
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the trust file cannot be used.
+        """
+        registry = cls(options)
+        for candidate in find_entry_points():
+            registry._add(candidate, candidate.backend_id)
+        environment = os.environ.get(directories.ENVIRONMENT_VARIABLE, "")
+        paths, skipped = backend_paths(registry._options.directories, environment)
+        found = find_modules(paths)
+        registry._skipped += [*skipped, *found.skipped]
+        for module in found.modules:
+            registry._add(
+                Candidate(
+                    "",
+                    module.path,
+                    CandidateKind.DIRECTORY,
+                    name=module.name,
+                    path=module.path,
+                    directory=module.directory,
+                )
+            )
         return registry
 
     def register(
@@ -96,36 +145,58 @@ class BackendRegistry:
         InvalidArgumentError
             If the id is empty, ``"Unknown"`` or taken.
         """
-        candidate = self._add(backend_id, source, lambda: factory)
-        if candidate.status is not CandidateStatus.FOUND:
-            self._candidates.remove(candidate)
-            raise InvalidArgumentError(
-                f"backend '{backend_id}' cannot be registered", actual=candidate.reason
-            )
+        with self._lock:
+            self._check_open()
+            record = self._add(Candidate(backend_id, source), backend_id)
+            if not record.is_open_question:
+                self._records.remove(record)
+                raise InvalidArgumentError(
+                    f"backend '{backend_id}' cannot be registered", actual=record.candidate.reason
+                )
+            record.opened = Opened(backend_id, "", factory)
 
-    def _add(self, backend_id: BackendId, source: str, load: Callable[[], object]) -> Candidate:
-        """Take up one candidate."""
-        candidate = Candidate(backend_id, source)
-        self._candidates.append(candidate)
-        if backend_id in ("", "Unknown"):
-            candidate.status = CandidateStatus.REJECTED
-            candidate.reason = f"'{backend_id}' is not a valid backend id"
-        elif backend_id in self._loaders:
-            candidate.status = CandidateStatus.DUPLICATE
-            candidate.reason = f"another backend has the id '{backend_id}'"
-        else:
-            self._loaders[backend_id] = load
-        return candidate
+    def deregister(self, backend_id: BackendId) -> None:
+        """Take a backend out, with what a directory's module left in ``sys.modules``.
+
+        Notes
+        -----
+        An id that is not known does no harm. Afterwards the id is free. Objects that the backend
+        has made go on working, but its module can import no more of its submodules.
+        """
+        with self._lock:
+            record = self._owners.pop(backend_id, None)
+            if record is None:
+                return
+            self._forget(record)
+            record.candidate.status = CandidateStatus.REJECTED
+            record.candidate.reason = "it was deregistered"
+
+    def close(self) -> None:
+        """Deregister every backend; nothing can be asked for afterwards."""
+        with self._lock:
+            for backend_id in list(self._owners):
+                self.deregister(backend_id)
+            self._is_closed = True
+
+    @property
+    def options(self) -> PluginOptions:
+        """How backends are found and loaded."""
+        return self._options
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
         """Every candidate with its status, in the order in which they were found."""
-        return tuple(self._candidates)
+        return tuple(record.candidate for record in self._records)
+
+    @property
+    def skipped_paths(self) -> tuple[SkippedPath, ...]:
+        """Directories that cannot be looked into, and what in them is nearly a module."""
+        return tuple(self._skipped)
 
     @property
     def backend_ids(self) -> tuple[BackendId, ...]:
-        """Ids that can be asked for, sorted; loading one may still fail."""
-        return tuple(sorted(self._loaders))
+        """Ids that are known and can be asked for, sorted; loading one may still fail."""
+        return tuple(sorted(self._owners))
 
     def get(self, backend_id: BackendId) -> IBackendInternal:
         """The backend of that id, loaded if need be.
@@ -135,110 +206,215 @@ class BackendRegistry:
         BackendUnavailableError
             If there is none, or it cannot be loaded; the text says why.
         """
-        backend = self._backends.get(backend_id)
-        if backend is not None:
-            return backend
-        candidate = next(
-            (
-                c
-                for c in self._candidates
-                if c.backend_id == backend_id and c.status is not CandidateStatus.DUPLICATE
-            ),
-            None,
-        )
-        if candidate is None:
-            raise BackendUnavailableError(
-                f"there is no backend '{backend_id}'",
-                expected="one of "
-                + (", ".join(self.backend_ids) or "none: no backend is installed"),
-                fix="Install the package that brings it",
-            )
+        loaded = self._plugins.get_plugin(backend_id)
+        if isinstance(loaded, _Record) and loaded.checked is not None:
+            return loaded.checked.backend
         with self._lock:
-            if candidate.status is CandidateStatus.FOUND:
-                self._try_to_load(candidate)
-        if candidate.status is CandidateStatus.REGISTERED:
-            return self._backends[backend_id]
-        raise BackendUnavailableError(
-            f"backend '{backend_id}' from {candidate.source} cannot be used: {candidate.reason}"
-        )
-
-    def _try_to_load(self, candidate: Candidate) -> None:
-        """Load one candidate and record the outcome."""
-        try:
-            factory = self._loaders[candidate.backend_id]()
-            backend = factory() if callable(factory) else factory
-            candidate.reason = _why_rejected(candidate.backend_id, backend)
-            if isinstance(backend, IBackendInternal) and not candidate.reason:
-                self._plugins.register(backend, candidate.backend_id)
-                self._backends[candidate.backend_id] = backend
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - plugin boundary: recorded
-            candidate.status = CandidateStatus.FAILED
-            candidate.reason = str(error) if isinstance(error, ArmpyError) else repr(error)
-            candidate.traceback = traceback.format_exc()
-        else:
-            rejected = bool(candidate.reason)
-            candidate.status = CandidateStatus.REJECTED if rejected else CandidateStatus.REGISTERED
-        if candidate.reason:
-            _log.warning(
-                "backend '%s' from %s is left out: %s",
-                candidate.backend_id,
-                candidate.source,
-                candidate.reason,
-            )
+            self._check_open()
+            record = self._owners.get(backend_id) or self._look_into_directories(backend_id)
+            if record is not None:
+                self._probe_if_asked([record])
+                if checked := self._load(record):
+                    return checked.backend
+            raise self._why_unavailable(backend_id, record)
 
     def available(self) -> list[IBackendInternal]:
         """Every backend that can be loaded, in the order in which armpy prefers them."""
-        backends = []
-        for backend_id in self.backend_ids:
-            try:
-                backends.append(self.get(backend_id))
-            except BackendUnavailableError as error:
-                _log.debug("%s", error)  # the reason is on the candidate and was logged once
-        return sorted(backends, key=lambda b: (b.device_type, b.backend_id))
+        with self._lock:
+            self._check_open()
+            self._probe_if_asked(self._records)
+            self._look_into_directories()
+            found = [self._load(record) for record in self._records]
+        made = [checked for checked in found if checked is not None]
+        made.sort(key=lambda checked: (checked.device_type, checked.backend_id))
+        return [checked.backend for checked in made]
 
+    def probe(self, *, examine: str = "") -> list[tuple[Candidate, ProbeResult]]:
+        """Load every candidate that is still an open question in a process of its own.
 
-def _entry_order(entry: EntryPoint) -> tuple[str, ...]:
-    """Sort key of entry points: id, then where it comes from."""
-    return entry.name, *_distribution(entry), entry.value
+        Parameters
+        ----------
+        examine : str
+            ``"module:function"`` to call with each backend there; see `probe_candidates`.
 
+        Returns
+        -------
+        list of (Candidate, ProbeResult)
+            Those that were probed. One that did not pass is not loaded any more.
+        """
+        with self._lock:
+            self._check_open()
+            records = [record for record in self._records if record.can_be_probed]
+            return self._probe(records, examine)
 
-def _distribution(entry: EntryPoint) -> tuple[str, ...]:
-    """Name and version of what an entry point comes from; empty if its metadata is damaged."""
-    try:
-        name = entry.dist.name if entry.dist else None
-        return (name, str(entry.dist.version)) if entry.dist and name else ()
-    except Exception as error:  # noqa: BLE001 - plugin boundary: one damaged distribution
-        _log.debug("the metadata of '%s' cannot be read: %s", entry.name, error)
-        return ()
+    def _add(self, candidate: Candidate, backend_id: BackendId | None = None) -> _Record:
+        """Take up one candidate, with its id if that is known."""
+        record = _Record(candidate)
+        self._records.append(record)
 
+        def check() -> None:
+            self._trust.check(candidate)
+            if backend_id is not None:
+                self._claim(record, backend_id)
 
-def _why_rejected(backend_id: BackendId, backend: object) -> str:
-    """What is wrong with what a factory made; empty if nothing."""
-    if not isinstance(backend, IBackendInternal):
-        return f"its factory made {type(backend).__name__}, not an IBackendInternal"
-    if backend.backend_id != backend_id:
-        return f"it calls itself '{backend.backend_id}'"
-    if not isinstance(backend.device_type, DeviceType):
-        return f"its device type {backend.device_type!r} is not a DeviceType"
-    if not isinstance(backend.shares_host_memory, bool):
-        return f"its shares_host_memory is {backend.shares_host_memory!r}, not true or false"
-    return why_incompatible(backend.api_version)
+        self._attempt(record, check)
+        return record
 
+    def _claim(self, record: _Record, backend_id: BackendId) -> None:
+        """Give a candidate its id, unless another has it."""
+        candidate = record.candidate
+        candidate.backend_id = backend_id
+        check_invalid_id(backend_id)
+        if candidate.kind is not CandidateKind.CODE:
+            self._trust.check_id(backend_id)
+        owner = self._owners.setdefault(backend_id, record)
+        if owner is not record:
+            reason = f"another backend has the id '{backend_id}': {owner.candidate.source}"
+            self._leave_out(record, CandidateStatus.DUPLICATE, Failure(reason, ""))
 
-def why_incompatible(version: str, core: str = BACKEND_API_VERSION) -> str:
-    """Why a backend's API version does not fit the core's; empty if it does.
+    def _look_into_directories(self, wanted: BackendId | None = None) -> _Record | None:
+        """Import directories' modules in order, until one has the wanted id."""
+        records = [record for record in self._records if record.is_from_directory]
+        self._probe_if_asked(records)
+        for record in records:
+            if wanted is not None and wanted in self._owners:
+                break
+            if record.is_open_question:
+                self._open(record)
+        return None if wanted is None else self._owners.get(wanted)
 
-    Notes
-    -----
-    The major must be equal and the minor at most the core's.
-    """
-    try:
-        wanted, offered = Version(version), Version(core)
-    except (InvalidVersion, TypeError):
-        return f"its API version {version!r} is not of the form major.minor"
-    if wanted.major != offered.major or wanted.minor > offered.minor:
-        return f"it is made for API version {version}, which does not fit {core}"
-    return ""
+    def _open(self, record: _Record) -> bool:
+        """Import a candidate's code, if that is not done yet; false if it is left out."""
+
+        def step() -> None:
+            candidate = record.candidate
+            self._trust.check(candidate)  # the files may have changed since they were found
+            record.private_name = private_name(candidate.path) if record.is_from_directory else ""
+            record.opened = opened = open_candidate(candidate, record.private_name)
+            if candidate.backend_id not in ("", opened.backend_id):
+                raise RejectionError(
+                    f"its get_backend_id returned '{opened.backend_id}', "
+                    f"and '{candidate.backend_id}' when it was probed"
+                )
+            candidate.api_version = opened.api_version
+            self._claim(record, opened.backend_id)
+
+        return record.opened is not None or self._attempt(record, step)
+
+    def _load(self, record: _Record) -> CheckedBackend | None:
+        """Make a candidate's backend, if that is not done yet; None if it is left out."""
+        if record.is_open_question and self._open(record):
+            self._attempt(record, lambda: self._create(record))
+        return record.checked
+
+    def _create(self, record: _Record) -> None:
+        """Make a backend and register it."""
+        candidate, opened = record.candidate, record.opened
+        assert opened is not None  # `_open` came before
+        checked = opened.create()
+        self._plugins.register(record, candidate.backend_id)
+        record.checked = checked
+        candidate.api_version = checked.api_version
+        candidate.device_type = checked.device_type.name
+        candidate.status = CandidateStatus.REGISTERED
+
+    def _attempt(self, record: _Record, step: Callable[[], None]) -> bool:
+        """Do something with a candidate; false, and its reason kept, if that went wrong."""
+        try:
+            step()
+        except RejectionError as error:
+            self._leave_out(record, CandidateStatus.REJECTED, Failure(str(error), ""))
+        except BaseException as error:  # noqa: BLE001 - plugin boundary: recorded
+            let_user_interrupt(error)
+            failure = describe_failure(error, record.private_name, record.candidate.name)
+            self._leave_out(record, CandidateStatus.FAILED, failure)
+        return record.is_open_question
+
+    def _leave_out(self, record: _Record, status: CandidateStatus, failure: Failure) -> None:
+        """Record and log why a candidate is not used."""
+        candidate = record.candidate
+        candidate.status = status
+        candidate.reason, candidate.traceback = failure.reason, failure.traceback
+        candidate.missing_module = failure.missing_module
+        candidate.missing_library = failure.missing_library
+        self._forget(record)
+        _log.warning(
+            "backend '%s' from %s is left out: %s",
+            candidate.label,
+            candidate.source,
+            candidate.reason,
+        )
+
+    def _forget(self, record: _Record) -> None:
+        """Drop what a candidate brought into the process."""
+        if record.checked is not None:
+            self._plugins.unregister(name=record.candidate.backend_id)
+        record.opened = record.checked = None
+        if record.private_name:
+            forget_module(record.private_name)
+
+    def _probe_if_asked(self, records: Iterable[_Record]) -> None:
+        """Probe what is about to be loaded, if the options say so."""
+        if self._options.probe:
+            own = OWN_DISTRIBUTION
+            asked = [r for r in records if r.can_be_probed and r.candidate.distribution != own]
+            self._probe(asked)
+
+    def _probe(
+        self, records: Sequence[_Record], examine: str = ""
+    ) -> list[tuple[Candidate, ProbeResult]]:
+        """Probe candidates and record the outcome."""
+        candidates = [record.candidate for record in records]
+        timeout_s = self._options.probe_timeout_s
+        results = probe_candidates(candidates, timeout_s=timeout_s, examine=examine)
+        for record, result in zip(records, results, strict=True):
+            self._note(record, result)
+        return list(zip(candidates, results, strict=True))
+
+    def _note(self, record: _Record, result: ProbeResult) -> None:
+        """Record what a probe found out about a candidate."""
+        record.has_passed_probe = result.passed
+        candidate = record.candidate
+        candidate.api_version = result.api_version
+        candidate.device_type = result.device_type
+        if result.passed:
+            self._attempt(record, lambda: self._claim(record, result.backend_id))
+            return
+        candidate.backend_id = candidate.backend_id or result.backend_id
+        failure = Failure(
+            result.reason,
+            result.traceback or result.output,
+            result.missing_module,
+            result.missing_library,
+        )
+        self._leave_out(record, result.status, failure)
+
+    def _check_open(self) -> None:
+        """Check that the registry was not closed."""
+        if self._is_closed:
+            raise BackendUnavailableError("the registry of backends is closed")
+
+    def _why_unavailable(
+        self, backend_id: BackendId, record: _Record | None
+    ) -> BackendUnavailableError:
+        """The error for a backend that cannot be had."""
+        lost = [
+            c
+            for c in self.candidates
+            if c.backend_id == backend_id and c.status is not CandidateStatus.DUPLICATE
+        ]
+        if record is not None or lost:
+            candidate = record.candidate if record is not None else lost[0]
+            return BackendUnavailableError(
+                f"backend '{backend_id}' from {candidate.source} cannot be used: {candidate.reason}"
+            )
+        unknown = [f"{c.source}: {c.reason}" for c in self.candidates if not c.backend_id]
+        return BackendUnavailableError(
+            f"there is no backend '{backend_id}'",
+            expected="one of " + (", ".join(self.backend_ids) or "none: no backend is installed"),
+            fix="Install the package that brings it"
+            + ("".join(f"; left out is {reason}" for reason in unknown)),
+        )
 
 
 def preferred_backends(

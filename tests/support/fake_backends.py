@@ -11,18 +11,23 @@ from armpy_reference import ReferenceBackend
 from armpy_reference.factory import ReferenceWorkloadFactory
 
 from armpy.backend import (
+    Capabilities,
+    Capability,
     HostTensorHandle,
+    HostTensorHandleFactory,
     IBackendContext,
     IBackendInternal,
     ILayerSupport,
     IMemoryManager,
     ITensorHandle,
+    ITensorHandleFactory,
     IWorkload,
     IWorkloadFactory,
     OptimizationViews,
     ReasonCode,
     Substitution,
     Support,
+    TensorHandleFactoryRegistry,
     WorkloadInfo,
 )
 from armpy.graph import SubgraphView, Value
@@ -109,10 +114,18 @@ class FakeFactory(IWorkloadFactory, Faulty):
             return FaultyWorkload(self.faults)
         return workload  # type: ignore[return-value]  # a fault may be of any type
 
+
+class FakeHandleFactory(HostTensorHandleFactory, Faulty):
+    """Makes tensors in host memory, or does not."""
+
+    @property
+    def factory_id(self) -> str:
+        return "test/host"
+
     def create_tensor_handle(self, info: TensorInfo, memory: Array) -> ITensorHandle:
         return self.answer(  # type: ignore[return-value]  # a fault may be of any type
             "create_tensor_handle",
-            lambda: super(FakeFactory, self).create_tensor_handle(info, memory),
+            lambda: super(FakeHandleFactory, self).create_tensor_handle(info, memory),
         )
 
 
@@ -186,6 +199,15 @@ class FakeBackend(IBackendInternal, Faulty):
             "create_backend_context", lambda: self._context
         )
 
+    def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
+        registry.register_factory(FakeHandleFactory(self.faults))
+
+    def get_handle_factory_preferences(self) -> Sequence[str]:
+        return ["test/host"]
+
+    def get_capabilities(self) -> Capabilities:
+        return {Capability.NON_CONST_WEIGHTS: True}
+
     def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
         return self.answer(  # type: ignore[return-value]  # a fault may be of any type
             "optimize_subgraph", lambda: super(FakeBackend, self).optimize_subgraph(view)
@@ -215,6 +237,9 @@ class RecordingContext(IBackendContext, Faulty):
 
     def after_unload_network(self, network_id: int) -> None:
         self._note("after_unload_network", network_id)
+
+    def after_enqueue_workload(self, network_id: int) -> None:
+        self._note("after_enqueue_workload", network_id)
 
 
 class CountingManager(IMemoryManager, Faulty):
@@ -292,6 +317,17 @@ class _DeviceFactory(IWorkloadFactory):
         host = ReferenceWorkloadFactory().create_workload(operation, info)
         return _DeviceWorkload(self._backend_id, host, info)
 
+
+class DeviceHandleFactory(ITensorHandleFactory):
+    """Makes tensors in a device's memory, which nobody else can read."""
+
+    def __init__(self, backend_id: BackendId) -> None:
+        self._backend_id = backend_id
+
+    @property
+    def factory_id(self) -> str:
+        return f"test/{self._backend_id}"
+
     def create_tensor_handle(self, info: TensorInfo, memory: Array) -> ITensorHandle:
         return DeviceTensorHandle(self._backend_id, info)
 
@@ -299,12 +335,14 @@ class _DeviceFactory(IWorkloadFactory):
 class OwnMemoryBackend(FakeBackend):
     """Has memory of its own: everything that it reads has to be copied there."""
 
-    @property
-    def shares_host_memory(self) -> bool:
-        return False
-
     def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
         return _DeviceFactory(self.backend_id)
+
+    def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
+        registry.register_factory(DeviceHandleFactory(self.backend_id))
+
+    def get_handle_factory_preferences(self) -> Sequence[str]:
+        return [f"test/{self.backend_id}"]
 
 
 class ProgramWorkload(IWorkload):

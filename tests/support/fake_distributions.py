@@ -47,6 +47,7 @@ class FakeSite:
         source: str = "",
         version: str = "1.0",
         metadata: str | None = None,
+        record: bool = False,
     ) -> str:
         """Write one distribution; returns the name of its module.
 
@@ -60,6 +61,8 @@ class FakeSite:
             Of the module.
         metadata : str, optional
             The METADATA file's text, sound by default; none is written if it is empty.
+        record : bool
+            Whether to write the list of files, as installers do.
         """
         module = name.replace("-", "_")
         (self.path / f"{module}.py").write_text(dedent(source))
@@ -72,14 +75,34 @@ class FakeSite:
             (info / "METADATA").write_text(metadata)
         lines = [f"{backend_id} = {reference}" for backend_id, reference in entry_points.items()]
         (info / "entry_points.txt").write_text("\n".join(["[armpy.backends]", *lines, ""]))
+        if record:
+            names = [f"{module}.py", f"__pycache__/{module}.pyc", "../bin/tool"]
+            names += [f"{info.name}/{file}" for file in ("METADATA", "entry_points.txt", "RECORD")]
+            (info / "RECORD").write_text("".join(f"{file},,\n" for file in names))
         return module
 
-    def install_backend(self, backend_id: str, extra: str = "pass", **options: str) -> str:
+    def install_backend(
+        self,
+        backend_id: str,
+        extra: str = "pass",
+        *,
+        name: str = "",
+        version: str = "1.0",
+        metadata: str | None = None,
+        record: bool = False,
+    ) -> str:
         """Write a distribution that brings one backend, a sound one unless `extra` spoils it."""
-        name = options.pop("name", f"{backend_id.lower()}-backend")
+        name = name or f"{backend_id.lower()}-backend"
         source = BACKEND_SOURCE.format(backend_id=backend_id, extra=extra)
         reference = f"{name.replace('-', '_')}:Backend"
-        return self.install(name, {backend_id: reference}, source=source, **options)
+        return self.install(
+            name,
+            {backend_id: reference},
+            source=source,
+            version=version,
+            metadata=metadata,
+            record=record,
+        )
 
 
 @contextmanager

@@ -1,0 +1,76 @@
+"""SHA-256 digests of modules and distributions."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import PurePosixPath
+
+from armpy.plugins.candidate import RejectionError
+from armpy.plugins.directories import module_files
+
+_BOOKKEEPING = {"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"}
+"""Files of a ``*.dist-info`` that installers write, each in its own way."""
+
+
+def file_digest(path: str) -> str:
+    """SHA-256 of a file's contents, in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def files_digest(files: Iterable[tuple[str, str]]) -> str:
+    """SHA-256 over the lines that ``sha256sum`` prints for some files.
+
+    Parameters
+    ----------
+    files : iterable of (str, str)
+        The name to print and the path to read.
+    """
+    lines = hashlib.sha256()
+    for name, path in files:
+        lines.update(f"{file_digest(path)}  {name}\n".encode(errors="surrogateescape"))
+    return lines.hexdigest()
+
+
+def module_digest(path: str) -> str:
+    """That of a file's contents, or `files_digest` of a package's files.
+
+    Notes
+    -----
+    Names are relative to the package's directory and sorted; bytecode does not count.
+    """
+    return files_digest(module_files(path)) if os.path.isdir(path) else file_digest(path)
+
+
+def distribution_digest(name: str) -> str:
+    """`files_digest` of the files that an installed distribution's RECORD lists.
+
+    Raises
+    ------
+    RejectionError
+        If it lists none.
+
+    Notes
+    -----
+    Names are relative to the folder of installation and sorted. Bytecode, scripts and the
+    files that installers write do not count, so that the digest is the same wherever the
+    wheel is installed.
+    """
+    try:
+        files = distribution(name).files or []
+    except PackageNotFoundError:
+        files = []
+    counted = {str(PurePosixPath(f)): str(f.locate()) for f in files if _counts(PurePosixPath(f))}
+    if not counted:
+        raise RejectionError(f"distribution '{name}' lists no installed files to be hashed")
+    return files_digest(sorted(counted.items()))
+
+
+def _counts(path: PurePosixPath) -> bool:
+    """Whether a file that a RECORD lists is part of the wheel rather than of its installation."""
+    is_script = ".." in path.parts and path.parent.name in ("bin", "Scripts")
+    is_note = path.parent.suffix == ".dist-info" and path.name in _BOOKKEEPING
+    return not (path.suffix == ".pyc" or is_script or is_note)

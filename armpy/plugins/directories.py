@@ -1,0 +1,190 @@
+"""Finds backend modules in directories."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ENVIRONMENT_VARIABLE = "ARMPY_DYNAMIC_BACKENDS_PATH"
+"""Directories to look in if the options name none, with ``os.pathsep`` between them."""
+
+_NAME = re.compile(r"[a-zA-Z0-9]+_[a-zA-Z0-9]+_backend(\.py)?")
+_INIT = "__init__.py"
+
+_log = logging.getLogger("armpy.plugins")
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedPath:
+    """A directory or an entry of one that was not taken up.
+
+    Parameters
+    ----------
+    path, reason : str
+    """
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleFile:
+    """A file or package in which a backend may be.
+
+    Parameters
+    ----------
+    name : str
+        Of the module: that of the directory's entry, without ``.py``.
+    path : str
+        Canonical path of the file or the package's directory.
+    directory : str
+        Where it was found.
+    """
+
+    name: str
+    path: str
+    directory: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a look into directories brought.
+
+    Parameters
+    ----------
+    modules : tuple of ModuleFile
+    skipped : tuple of SkippedPath
+    """
+
+    modules: tuple[ModuleFile, ...]
+    skipped: tuple[SkippedPath, ...]
+
+
+def is_module_name(name: str) -> bool:
+    """Whether a directory's entry is named as a backend's module or package.
+
+    Notes
+    -----
+    ``<vendor>_<name>_backend``, with ``.py`` for a file; letters and digits of ASCII only. Arm NN's
+    version numbers after ``.so`` have no counterpart: a module tells its version itself.
+
+    References
+    ----------
+    Arm NN backend developer guide, "Dynamic backend file naming convention".
+    """
+    return _NAME.fullmatch(name) is not None
+
+
+def why_invalid(path: str) -> str:
+    """Why a directory cannot be looked into; empty if it can."""
+    if not path:
+        return "the path is empty"
+    if not os.path.exists(path):
+        return "the path does not exist"
+    if not os.path.isdir(path):
+        return "the path is not a directory"
+    if not os.path.isabs(path):
+        return "the path is not absolute"
+    return ""
+
+
+def backend_paths(
+    override: Sequence[str] = (), environment: str = ""
+) -> tuple[list[str], list[SkippedPath]]:
+    """The directories to look into, in order, and those that cannot be used.
+
+    Parameters
+    ----------
+    override : sequence of str
+        If there are any, the environment does not count.
+    environment : str
+        Paths separated by ``os.pathsep``; empty ones do not count.
+    """
+    given = override or [part for part in environment.split(os.pathsep) if part]
+    valid, skipped = [], []
+    for path in dict.fromkeys(given):
+        if reason := why_invalid(path):
+            skipped.append(_skip(path, reason))
+        else:
+            valid.append(path)
+    return valid, skipped
+
+
+def find_modules(paths: Iterable[str]) -> Found:
+    """Every backend module in some directories, in their order and then sorted by name.
+
+    Notes
+    -----
+    Each canonical path counts once. The name that counts is the directory entry's own, not
+    that of what it links to.
+    """
+    modules: dict[str, ModuleFile] = {}
+    skipped: list[SkippedPath] = []
+    for directory in paths:
+        try:
+            names = sorted(os.listdir(directory))
+        except OSError as error:
+            skipped.append(_skip(directory, f"it cannot be read: {error.strerror}"))
+            continue
+        for name in names:
+            entry = os.path.join(directory, name)
+            if reason := _why_no_module(entry, name):
+                if "backend" in name.lower():
+                    skipped.append(_skip(entry, reason))
+                continue
+            path = os.path.realpath(entry)
+            modules.setdefault(path, ModuleFile(name.removesuffix(".py"), path, directory))
+    return Found(tuple(modules.values()), tuple(skipped))
+
+
+def module_files(path: str) -> list[tuple[str, str]]:
+    """The files of a module: relative and full path, sorted; bytecode is left out.
+
+    Parameters
+    ----------
+    path : str
+        A file, or a package's directory. Directories that are linked into it are followed once.
+    """
+    if not os.path.isdir(path):
+        return [(os.path.basename(path), path)]
+    files: list[tuple[str, str]] = []
+    seen = set()
+    for folder, subfolders, names in os.walk(path, followlinks=True):
+        seen.add(os.path.realpath(folder))
+        subfolders[:] = [
+            sub
+            for sub in subfolders
+            if sub != "__pycache__" and os.path.realpath(os.path.join(folder, sub)) not in seen
+        ]
+        for name in names:
+            full = os.path.join(folder, name)
+            files.append((Path(os.path.relpath(full, path)).as_posix(), full))
+    return sorted(files)
+
+
+def init_file(path: str) -> str:
+    """The file that is run first: a package's ``__init__.py`` or the file itself."""
+    return os.path.join(path, _INIT) if os.path.isdir(path) else path
+
+
+def _why_no_module(entry: str, name: str) -> str:
+    """Why an entry of a directory is no backend module; empty if it is one."""
+    if not is_module_name(name):
+        return "its name is not <vendor>_<name>_backend, with .py for a file"
+    if not os.path.exists(entry):
+        return "it is a link to something that does not exist"
+    if name.endswith(".py"):
+        return "" if os.path.isfile(entry) else "it is not a file"
+    if not os.path.isfile(os.path.join(entry, _INIT)):
+        return f"it is not a package: it has no {_INIT}"
+    return ""
+
+
+def _skip(path: str, reason: str) -> SkippedPath:
+    """Note and log that something is not taken up."""
+    _log.warning("backends' path '%s' is skipped: %s", path, reason)
+    return SkippedPath(path, reason)

@@ -1,0 +1,134 @@
+"""Loads candidates, and puts into words what goes wrong."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from armpy.errors import ArmpyError
+from armpy.plugins.boundary import let_user_interrupt
+from armpy.plugins.candidate import Candidate, CandidateKind, RejectionError
+from armpy.plugins.contract import CheckedBackend, check_backend
+from armpy.plugins.entry_points import load_entry_point
+from armpy.plugins.modules import open_module
+from armpy.types import BackendId
+
+_LIBRARY = re.compile(r"([^\s:'\"]+\.(?:so|dylib|dll)[.\d]*)(?=: cannot open|'? \(no such file)")
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A candidate whose code was imported, before its backend is made.
+
+    Parameters
+    ----------
+    backend_id : str
+    api_version : str
+        Empty if only the backend itself tells it.
+    factory : callable
+    """
+
+    backend_id: BackendId
+    api_version: str
+    factory: Callable[[], object]
+
+    def create(self) -> CheckedBackend:
+        """Make the backend and check it; raises RejectionError or what the backend raises."""
+        return check_backend(self.backend_id, self.factory())
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What an exception that loading raised says.
+
+    Parameters
+    ----------
+    reason, traceback : str
+    missing_module, missing_library : str
+        Empty unless one could not be found.
+    """
+
+    reason: str
+    traceback: str
+    missing_module: str = ""
+    missing_library: str = ""
+
+
+def open_candidate(candidate: Candidate, private_name: str) -> Opened:
+    """Import a candidate's code; raises RejectionError or what that code raises.
+
+    Parameters
+    ----------
+    candidate : Candidate
+        An entry point or a directory's module.
+    private_name : str
+        For the latter; see `modules.private_name`.
+    """
+    if candidate.kind is CandidateKind.DIRECTORY:
+        module = open_module(candidate.path, private_name)
+        return Opened(module.backend_id, module.api_version, module.create)
+    loaded = load_entry_point(candidate)
+    factory = loaded if callable(loaded) else lambda: loaded
+    return Opened(candidate.backend_id, "", factory)
+
+
+def why_invalid_id(backend_id: BackendId) -> str:
+    """Why no backend may have an id; empty if one may."""
+    return f"'{backend_id}' is not a valid backend id" if backend_id in ("", "Unknown") else ""
+
+
+def check_invalid_id(backend_id: BackendId) -> None:
+    """Raise RejectionError for an id that no backend may have."""
+    if reason := why_invalid_id(backend_id):
+        raise RejectionError(reason)
+
+
+def describe_failure(error: BaseException, private_name: str = "", name: str = "") -> Failure:
+    """Put an exception into words.
+
+    Parameters
+    ----------
+    private_name, name : str
+        The private name of the module that raised it, and the one to read instead.
+    """
+
+    def public(text: str) -> str:
+        return text.replace(private_name, name) if private_name else text
+
+    missing_module = missing_library = ""
+    for cause in _chain(error):
+        if isinstance(cause, ModuleNotFoundError) and isinstance(cause.name, str):
+            missing_module = public(cause.name)
+        if isinstance(cause, OSError | ImportError) and (found := _LIBRARY.search(_text(cause))):
+            missing_library = found[1]
+    return Failure(
+        public(_text(error)),
+        public("".join(traceback.format_exception(error))),
+        missing_module,
+        missing_library,
+    )
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """An exception and what led to it."""
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def _text(error: BaseException) -> str:
+    """An exception in a line, even if it cannot tell its own text."""
+    kind = type(error).__name__
+    try:
+        text = str(error)
+    except BaseException as second:  # noqa: BLE001 - plugin boundary: its exceptions are its own
+        let_user_interrupt(second)
+        return f"{kind}, whose text cannot be read: {type(second).__name__}"
+    if isinstance(error, ArmpyError):
+        return text
+    return f"{kind}: {text}" if text else kind

@@ -1,0 +1,80 @@
+"""What an application decides about finding and loading backends."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from armpy.errors import InvalidArgumentError
+
+PathText = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PluginOptions:
+    """How a `BackendRegistry` finds and loads backends.
+
+    Parameters
+    ----------
+    dynamic_backends_path : path or sequence of paths
+        Directories in which to look for modules named ``<vendor>_<name>_backend``. If it is
+        empty, ``ARMPY_DYNAMIC_BACKENDS_PATH`` is read; otherwise that is ignored.
+    trust_insecure_paths : bool
+        Take modules (and a trust file) that other users can change.
+    trust_file : path, optional
+        What may be loaded; ``ARMPY_TRUST_FILE`` takes the place of None.
+    probe : bool
+        Load each backend in a child process first, and never here if it does not pass there.
+    probe_timeout_s : float
+        How long that may take for each.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an option has the wrong type or range.
+    """
+
+    dynamic_backends_path: PathText | Sequence[PathText] = ()
+    trust_insecure_paths: bool = False
+    trust_file: PathText | None = None
+    probe: bool = False
+    probe_timeout_s: float = 10.0
+
+    def __post_init__(self) -> None:
+        for name in ("trust_insecure_paths", "probe"):
+            if not isinstance(getattr(self, name), bool):
+                raise _wrong(name, "true or false", getattr(self, name))
+        seconds = self.probe_timeout_s
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+            raise _wrong("probe_timeout_s", "a number of seconds", seconds)
+        if not 0 < seconds < float("inf"):
+            raise _wrong("probe_timeout_s", "more than 0 seconds, and an end", seconds)
+        if self.trust_file is not None and not _is_path(self.trust_file):
+            raise _wrong("trust_file", "a path", self.trust_file)
+        path = self.dynamic_backends_path
+        several = isinstance(path, Sequence) and all(_is_path(part) for part in path)
+        if not _is_path(path) and not several:
+            raise _wrong("dynamic_backends_path", "a path or a sequence of paths", path)
+
+    @property
+    def directories(self) -> tuple[str, ...]:
+        """The given directories as text; none if the option is empty."""
+        path = self.dynamic_backends_path
+        if isinstance(path, str | os.PathLike):
+            return (os.fspath(path),) if os.fspath(path) else ()
+        return tuple(os.fspath(part) for part in path)
+
+
+def _is_path(value: object) -> bool:
+    """Whether something is the text of a path, or gives one."""
+    return isinstance(value, str) or (
+        isinstance(value, os.PathLike) and isinstance(os.fspath(value), str)
+    )
+
+
+def _wrong(name: str, expected: str, actual: object) -> InvalidArgumentError:
+    """The error for an option that cannot be used."""
+    return InvalidArgumentError(
+        "the option cannot be used", where=name, expected=expected, actual=repr(actual)
+    )

@@ -1,0 +1,217 @@
+"""Decides which candidates may be loaded."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import stat
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from packaging.utils import canonicalize_name
+
+from armpy.errors import InvalidArgumentError
+from armpy.plugins.candidate import Candidate, CandidateKind, RejectionError
+from armpy.plugins.digests import distribution_digest, module_digest
+from armpy.plugins.directories import module_files
+from armpy.plugins.options import PluginOptions
+from armpy.types import BackendId
+
+ENVIRONMENT_VARIABLE = "ARMPY_TRUST_FILE"
+"""Path of the trust file if the options name none."""
+
+OWN_DISTRIBUTION = "armpy"
+"""Its backends are as trusted as the core that loads them: neither pinned nor probed."""
+
+_KEYS = ("allow", "require_pins", "files", "distributions")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What may be loaded.
+
+    Parameters
+    ----------
+    allow : frozenset of str, optional
+        Ids of backends; None for all.
+    require_pins : bool
+        Whether all that has no pin is refused.
+    files : mapping of str to str
+        SHA-256 of files and packages by canonical path.
+    distributions : mapping of str to str
+        SHA-256 of distributions by normalised name.
+    insecure_paths : bool
+        Whether files may be loaded that other users can change.
+    """
+
+    allow: frozenset[BackendId] | None = None
+    require_pins: bool = False
+    files: Mapping[str, str] = field(default_factory=dict)
+    distributions: Mapping[str, str] = field(default_factory=dict)
+    insecure_paths: bool = False
+
+    def check(self, candidate: Candidate) -> None:
+        """Check all that is known before anything of a candidate runs.
+
+        Raises
+        ------
+        RejectionError
+            If it may not be loaded.
+        """
+        if candidate.kind is CandidateKind.CODE:
+            return
+        try:
+            if candidate.kind is CandidateKind.DIRECTORY:
+                self._check_path(candidate)
+            else:
+                self.check_id(candidate.backend_id)
+            self._check_pin(candidate)
+        except OSError as error:
+            raise RejectionError(f"it cannot be read: {error}") from error
+
+    def check_id(self, backend_id: BackendId) -> None:
+        """Check an id as soon as it is known.
+
+        Raises
+        ------
+        RejectionError
+            If the trust file does not allow it.
+        """
+        if self.allow is not None and backend_id not in self.allow:
+            raise RejectionError(f"the trust file does not allow the id '{backend_id}'")
+
+    def _check_path(self, candidate: Candidate) -> None:
+        """Check that other users cannot change a module."""
+        if self.insecure_paths:
+            return
+        if reason := why_insecure(candidate.path, candidate.directory):
+            raise RejectionError(reason)
+
+    def _check_pin(self, candidate: Candidate) -> None:
+        """Check a module's or distribution's digest."""
+        if candidate.kind is CandidateKind.DIRECTORY:
+            wanted = self.files.get(candidate.path)
+        else:
+            wanted = self.distributions.get(canonicalize_name(candidate.distribution))
+        if wanted is None:
+            if self.require_pins and candidate.distribution != OWN_DISTRIBUTION:
+                raise RejectionError("the trust file has no pin for it, and requires one")
+            return
+        actual = (
+            module_digest(candidate.path)
+            if candidate.kind is CandidateKind.DIRECTORY
+            else distribution_digest(candidate.distribution)
+        )
+        if actual != wanted:
+            raise RejectionError(f"its SHA-256 is {actual}, but the trust file pins {wanted}")
+
+
+def read_trust(options: PluginOptions) -> Trust:
+    """What the options and the trust file say.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the trust file cannot be read, is not well formed, or others can change it.
+    """
+    path = os.fspath(options.trust_file or os.environ.get(ENVIRONMENT_VARIABLE, ""))
+    if not path:
+        return Trust(insecure_paths=options.trust_insecure_paths)
+    try:
+        with open(path, "rb") as file:
+            fields = tomllib.load(file)
+    except OSError as error:
+        raise _malformed(path, f"cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise _malformed(path, f"is not TOML: {error}") from error
+    real = os.path.realpath(path)
+    if not options.trust_insecure_paths and (reason := why_insecure(real)):
+        raise _malformed(path, f"can be changed by others: {reason}")
+    return _trust(path, fields, options.trust_insecure_paths)
+
+
+def _trust(path: str, fields: Mapping[str, object], insecure_paths: bool) -> Trust:
+    """What a trust file's contents say."""
+    for key in fields:
+        if key not in _KEYS:
+            near = difflib.get_close_matches(key, _KEYS, 1)
+            raise _malformed(path, f"has an unknown key '{key}'", ", ".join(near or _KEYS))
+    allow = fields.get("allow")
+    ids = allow if isinstance(allow, list) else []
+    if "allow" in fields and (ids is not allow or not all(isinstance(i, str) for i in ids)):
+        raise _malformed(path, f"has allow = {allow!r}", "a list of backend ids")
+    require_pins = fields.get("require_pins", False)
+    if not isinstance(require_pins, bool):
+        raise _malformed(path, f"has require_pins = {require_pins!r}", "true or false")
+    files = _pins(path, fields, "files")
+    for name in files:
+        if not os.path.isabs(name):
+            raise _malformed(path, f"pins '{name}'", "an absolute path")
+    distributions = _pins(path, fields, "distributions")
+    return Trust(
+        None if allow is None else frozenset(ids),
+        require_pins,
+        {os.path.realpath(name): digest for name, digest in files.items()},
+        {canonicalize_name(name): digest for name, digest in distributions.items()},
+        insecure_paths,
+    )
+
+
+def _pins(path: str, fields: Mapping[str, object], key: str) -> dict[str, str]:
+    """A table of digests by name."""
+    table = fields.get(key, {})
+    if not isinstance(table, dict):
+        raise _malformed(path, f"has {key} = {table!r}", "a table of SHA-256 digests")
+    pins = {}
+    for name, digest in table.items():
+        if not isinstance(digest, str) or not _DIGEST.fullmatch(digest.lower()):
+            raise _malformed(path, f"pins '{name}' to {digest!r}", "64 hexadecimal digits")
+        pins[name] = digest.lower()
+    return pins
+
+
+def _malformed(path: str, failed: str, expected: str = "") -> InvalidArgumentError:
+    """The error for a trust file that cannot be used."""
+    return InvalidArgumentError(f"the trust file {failed}", where=path, expected=expected)
+
+
+def why_insecure(path: str, directory: str = "", owners: frozenset[int] | None = None) -> str:
+    """Why other users can change a module; empty if they cannot.
+
+    Parameters
+    ----------
+    path : str
+        Canonical path of a file or a package.
+    directory : str
+        Where it was found, if that is another directory.
+    owners : frozenset of int, optional
+        User ids that are trusted: the current user and root by default.
+
+    Notes
+    -----
+    Looks at the directory in which it was found, the one in which it is, and the file or all
+    that the package has; not further up. A sticky bit does not help: others could still add
+    a module.
+    """
+    if sys.platform == "win32":  # pragma: no cover - its files have no such bits
+        return ""
+    trusted = frozenset({os.geteuid(), 0}) if owners is None else owners
+    full = [file for _, file in module_files(path)]
+    folders = {os.path.dirname(file) for file in full} if os.path.isdir(path) else set()
+    around = [directory] if directory else []
+    for checked in (*around, os.path.dirname(path), *sorted(folders), *full):
+        info = os.stat(checked)
+        what = "directory" if stat.S_ISDIR(info.st_mode) else "file"
+        if info.st_uid not in trusted:
+            return f"its {what} {checked} is owned by another user (id {info.st_uid})"
+        if info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            who = "everybody" if info.st_mode & stat.S_IWOTH else "its group"
+            return (
+                f"its {what} {checked} can be written by {who}. "
+                "Run chmod go-w on it, or set trust_insecure_paths"
+            )
+    return ""

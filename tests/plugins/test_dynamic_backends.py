@@ -1,0 +1,339 @@
+"""The registry over directories: Arm NN's nine test directories and what else can be in one."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from armpy.errors import BackendUnavailableError, InvalidArgumentError
+from armpy.plugins import (
+    BackendRegistry,
+    Candidate,
+    CandidateKind,
+    CandidateStatus,
+    PluginOptions,
+    SkippedPath,
+)
+from armpy.plugins.candidate import RejectionError
+from armpy.plugins.directories import find_modules
+from armpy.plugins.modules import forget_module, open_module, private_name
+from armpy.runtime import Runtime, RuntimeOptions
+from tests.support.dynamic_modules import (
+    NEXT_MINOR,
+    module_source,
+    private_modules,
+    write_module,
+)
+from tests.support.fake_backends import FakeBackend
+from tests.support.fake_distributions import FakeSite, fake_site
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind() -> Iterator[None]:
+    before = list(sys.path)
+    yield
+    for name in private_modules():
+        forget_module(name)
+    assert sys.path == before
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> list[str]:
+    """Arm NN's directories 5 to 9 at places 0 to 4."""
+    five, six, seven, eight, nine = (tmp_path / f"path{number}" for number in range(5, 10))
+    valid2 = write_module(five, "Arm_TestValid2_backend", module_source("TestValid2"))
+    write_module(five, "Arm_TestValid3_backend", module_source("TestValid3"))
+    write_module(five, "Arm_TestInvalid8_backend", module_source(None, "0.7"))
+    write_module(six, "Arm_TestValid4_backend", module_source("TestValid2"))
+    write_module(six, "Arm_TestValid5_backend", module_source("TestValid5"))
+    write_module(six, "Arm_TestInvalid9_backend", module_source("TestValid2", NEXT_MINOR))
+    shutil.copy(valid2, six)
+    seven.mkdir()
+    write_module(nine, "Arm_TestInvalid10_backend", module_source(""))
+    write_module(nine, "Arm_TestInvalid11_backend", module_source("Unknown"))
+    return [str(path) for path in (five, six, seven, eight, nine)]
+
+
+def discover(*paths: str | Path, **options: object) -> BackendRegistry:
+    """A registry over some directories."""
+    return BackendRegistry.discover(PluginOptions(list(paths), **options))  # type: ignore[arg-type]
+
+
+def from_directories(registry: BackendRegistry) -> dict[str, Candidate]:
+    """The candidates from directories by file or folder."""
+    found = [c for c in registry.candidates if c.kind is CandidateKind.DIRECTORY]
+    return {os.path.join(*Path(c.path).parts[-2:]): c for c in found}
+
+
+def dynamic_ids(registry: BackendRegistry) -> set[str]:
+    """Ids of the available backends that come from directories."""
+    registry.available()
+    return {
+        c.backend_id
+        for c in from_directories(registry).values()
+        if c.status is CandidateStatus.REGISTERED
+    }
+
+
+def num_opened(paths: list[str]) -> int:
+    """How many modules in some directories can be opened."""
+    num = 0
+    for module in find_modules(paths).modules:
+        try:
+            open_module(module.path, private_name(module.path))
+        except RejectionError:
+            continue
+        num += 1
+    return num
+
+
+def test_over_paths_5_to_8_five_backends_are_created(paths: list[str]) -> None:
+    assert num_opened(paths[:4]) == 5
+    registry = discover(*paths[:4])
+    assert dynamic_ids(registry) == {"TestValid2", "TestValid3", "TestValid5"}
+    assert registry.skipped_paths == (SkippedPath(paths[3], "the path does not exist"),)
+    assert {name: c.status.value for name, c in from_directories(registry).items()} == {
+        "path5/Arm_TestInvalid8_backend.py": "rejected",
+        "path5/Arm_TestValid2_backend.py": "registered",
+        "path5/Arm_TestValid3_backend.py": "registered",
+        "path6/Arm_TestInvalid9_backend.py": "rejected",
+        "path6/Arm_TestValid2_backend.py": "duplicate",
+        "path6/Arm_TestValid4_backend.py": "duplicate",
+        "path6/Arm_TestValid5_backend.py": "registered",
+    }
+
+
+def test_over_paths_5_6_and_9_seven_are_created_and_three_registered(paths: list[str]) -> None:
+    chosen = [*paths[:2], paths[4]]
+    assert num_opened(chosen) == 7
+    registry = discover(*chosen, os.path.join(paths[0], "InvalidFileName"))
+    assert dynamic_ids(registry) == {"TestValid2", "TestValid3", "TestValid5"}
+
+
+def test_over_path_9_two_are_created_and_none_registered(paths: list[str]) -> None:
+    assert num_opened(paths[4:]) == 2
+    registry = discover(paths[4])
+    assert dynamic_ids(registry) == set()
+    reasons = [c.reason for c in from_directories(registry).values()]
+    assert reasons == ["'' is not a valid backend id", "'Unknown' is not a valid backend id"]
+
+
+@pytest.mark.parametrize(
+    ("place", "ids"),
+    [
+        (0, {"TestValid2", "TestValid3"}),
+        (1, {"TestValid2", "TestValid5"}),
+        (2, set()),
+        (3, set()),
+        (4, set()),
+    ],
+)
+def test_a_runtime_has_what_is_valid_in_a_directory(
+    paths: list[str], place: int, ids: set[str]
+) -> None:
+    registry = discover(paths[place])
+    supported = Runtime(RuntimeOptions(registry=registry)).get_device_spec().supported_backends
+    assert {backend_id for backend_id in supported if backend_id.startswith("Test")} == ids
+
+
+def test_without_any_path_no_directory_is_looked_into(
+    paths: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert from_directories(BackendRegistry.discover()) == {}
+    monkeypatch.setenv("ARMPY_DYNAMIC_BACKENDS_PATH", os.pathsep.join([paths[1], paths[0]]))
+    places = [Path(c.directory).name for c in from_directories(BackendRegistry.discover()).values()]
+    assert places == ["path6"] * 4 + ["path5"] * 3
+    assert len(from_directories(discover(paths[4]))) == 2
+
+
+def test_listing_imports_no_module(paths: list[str]) -> None:
+    registry = discover(*paths)
+    found = from_directories(registry)["path5/Arm_TestValid2_backend.py"]
+    assert (found.backend_id, found.name) == ("", "Arm_TestValid2_backend")
+    assert found.label == "Arm_TestValid2_backend"
+    assert (found.source, found.directory) == (found.path, paths[0])
+    assert found.status is CandidateStatus.FOUND
+    assert private_modules() == set()
+
+
+def test_modules_are_imported_in_order_until_the_wanted_one_is_found(paths: list[str]) -> None:
+    registry = discover(*paths)
+    backend = registry.get("TestValid2")
+    assert registry.get("TestValid2") is backend
+    states = [c.status.value for c in from_directories(registry).values()]
+    assert states == ["rejected", "registered", *["found"] * 7]
+    registry.get("CpuRef")
+    assert [c.status.value for c in from_directories(registry).values()] == states
+
+
+def test_a_modules_candidate_tells_its_version_and_device(tmp_path: Path) -> None:
+    write_module(tmp_path, "Arm_Npu_backend", module_source("Npu"))
+    registry = discover(tmp_path)
+    backend = registry.get("Npu")
+    (found,) = from_directories(registry).values()
+    assert found.api_version == backend.api_version
+    assert found.device_type == "ACCELERATOR"
+
+
+def test_an_installed_backend_comes_before_a_directorys(tmp_path: Path) -> None:
+    write_module(tmp_path, "Arm_Mine_backend", module_source("CpuRef"))
+    registry = discover(tmp_path)
+    assert type(registry.get("CpuRef")).__module__ == "armpy_reference.backend"
+    assert dynamic_ids(registry) == set()
+    (found,) = from_directories(registry).values()
+    assert found.status is CandidateStatus.DUPLICATE
+    assert found.reason.startswith("another backend has the id 'CpuRef': armpy ")
+    assert private_modules() == set()
+
+
+def test_a_null_instance_is_an_error_only_when_it_is_asked_for(tmp_path: Path) -> None:
+    source = module_source("Null", extra="def backend_factory(): return None")
+    write_module(tmp_path, "Arm_Null_backend", source)
+    registry = discover(tmp_path)
+    with pytest.raises(BackendUnavailableError, match=r"'Null' from .*_factory returned None"):
+        registry.get("Null")
+    with pytest.raises(BackendUnavailableError, match="backend_factory returned None"):
+        registry.get("Null")
+    assert private_modules() == set()
+
+
+BROKEN = {
+    "import error": ("import no_such_module", "No module named 'no_such_module'", "no_such_module"),
+    "a part is missing": ("from . import part", "ImportError: ", ""),
+    "syntax error": ("def (", r"SyntaxError: invalid syntax \(Arm_Bad_backend.py, line 1\)", ""),
+    "exit": ("import sys; sys.exit('on purpose')", "SystemExit: on purpose", ""),
+    "interrupt": ("raise KeyboardInterrupt('on purpose')", "KeyboardInterrupt: on purpose", ""),
+    "end of generator": ("raise GeneratorExit", "GeneratorExit", ""),
+    "odd exception": ("raise type('Odd', (BaseException,), {})", "Odd", ""),
+    "no text": (
+        "class E(Exception):\n    def __str__(self): raise SystemError\nraise E",
+        "E, whose text cannot be read: SystemError",
+        "",
+    ),
+    "endless recursion": ("def f(): f()\nf()", "RecursionError", ""),
+    "no source": ("\0", "source code string cannot contain null bytes", ""),
+    "id raises": (module_source(extra="def get_backend_id(): 1 / 0"), "ZeroDivisionError", ""),
+    "factory raises": (module_source("Bad", extra="def backend_factory(): exit(3)"), "Exit: 3", ""),
+    "factory needs more": (
+        module_source("Bad", extra="def backend_factory(x): 0"),
+        "TypeError",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_module_stops_no_other_and_no_runtime(
+    tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    source, reason, missing = BROKEN[name]
+    write_module(tmp_path, "Arm_Bad_backend", source)
+    write_module(tmp_path, "Arm_Good_backend", module_source("Good"))
+    registry = discover(tmp_path)
+    runtime = Runtime(RuntimeOptions(registry=registry))
+    assert "Good" in runtime.get_device_spec().supported_backends
+    bad = from_directories(registry)[f"{tmp_path.name}/Arm_Bad_backend.py"]
+    assert bad.status is CandidateStatus.FAILED
+    assert bad.missing_module == missing
+    assert "Traceback" in bad.traceback
+    with pytest.raises(BackendUnavailableError, match=reason):
+        registry.get("Bad")
+    assert {module.count(".") for module in private_modules()} == {0}
+    assert len(private_modules()) == 1
+    warnings = [r.message for r in caplog.records if r.levelno == logging.WARNING]
+    assert len(warnings) == 1
+    assert f"from {bad.path} is left out: {bad.reason}" in warnings[0]
+
+
+def test_the_users_interrupt_is_passed_on_and_the_module_can_be_tried_again(tmp_path: Path) -> None:
+    source = module_source(
+        "Slow",
+        extra="""
+        import pathlib, signal, time
+        mark = pathlib.Path(__file__).with_suffix(".mark")
+        if not mark.exists():
+            mark.touch()
+            signal.raise_signal(signal.SIGINT)
+        """,
+    )
+    write_module(tmp_path, "Arm_Slow_backend", source)
+    registry = discover(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        registry.get("Slow")
+    assert private_modules() == set()
+    assert registry.get("Slow").backend_id == "Slow"
+
+
+def test_closing_forgets_the_modules(tmp_path: Path) -> None:
+    write_module(
+        tmp_path, "Arm_Npu_backend", module_source("Npu", extra="from . import part"), part=""
+    )
+    registry = discover(tmp_path)
+    backend = registry.get("Npu")
+    registry.get("CpuRef")
+    assert len(private_modules()) == 2
+    registry.close()
+    registry.close()
+    assert private_modules() == set()
+    assert registry.backend_ids == ()
+    assert backend.backend_id == "Npu"
+    for use in (registry.available, registry.probe, lambda: registry.get("Npu")):
+        with pytest.raises(BackendUnavailableError, match="the registry of backends is closed"):
+            use()
+    with pytest.raises(BackendUnavailableError, match="the registry of backends is closed"):
+        registry.register("Mine", lambda: FakeBackend("Mine"))
+
+
+def test_a_deregistered_id_is_free_again(tmp_path: Path) -> None:
+    write_module(tmp_path, "Arm_Npu_backend", module_source("Npu"))
+    registry = discover(tmp_path)
+    first = registry.get("Npu")
+    registry.deregister("Npu")
+    registry.deregister("nobody")
+    assert private_modules() == set()
+    with pytest.raises(BackendUnavailableError, match="cannot be used: it was deregistered"):
+        registry.get("Npu")
+    registry.register("Npu", lambda: FakeBackend("Npu"))
+    assert registry.get("Npu") is not first
+    with pytest.raises(InvalidArgumentError, match="another backend has the id 'Npu': code"):
+        registry.register("Npu", lambda: FakeBackend("Npu"))
+    registry.deregister("Npu")
+    with pytest.raises(BackendUnavailableError, match="it was deregistered"):
+        registry.get("Npu")
+
+
+def test_an_unknown_id_tells_what_was_left_out(tmp_path: Path) -> None:
+    path = write_module(tmp_path, "Arm_Npu_backend", "import no_such_module")
+    with pytest.raises(BackendUnavailableError, match=f"left out is {path}: ModuleNotFoundError"):
+        discover(tmp_path).get("Npu")
+
+
+def test_two_registries_have_modules_of_their_own(tmp_path: Path) -> None:
+    write_module(tmp_path, "Arm_Npu_backend", module_source("Npu"))
+    first, second = discover(tmp_path), discover(tmp_path)
+    assert type(first.get("Npu")) is not type(second.get("Npu"))
+    first.close()
+    assert len(private_modules()) == 1
+
+
+def test_a_left_out_distribution_does_not_keep_the_id_from_a_module(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    write_module(tmp_path, "Arm_Npu_backend", module_source("Npu"))
+    trust = tmp_path / "trust.toml"
+    trust.write_text(f"[distributions]\nnpu-backend = '{'0' * 64}'")
+    with fake_site(tmp_path_factory.mktemp("site")) as site:
+        installed(site)
+        registry = discover(tmp_path, trust_file=trust)
+        assert type(registry.get("Npu")).__module__ != "npu_backend"
+
+
+def installed(site: FakeSite) -> None:
+    """Install a distribution with a backend called Npu."""
+    site.install_backend("Npu", record=True)

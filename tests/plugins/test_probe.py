@@ -1,0 +1,482 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from armpy_reference import ReferenceBackend
+
+from armpy.backend import BACKEND_API_VERSION, IBackendInternal
+from armpy.errors import BackendUnavailableError
+from armpy.plugins import (
+    BackendRegistry,
+    Candidate,
+    CandidateKind,
+    CandidateStatus,
+    PluginOptions,
+    ProbeOutcome,
+    ProbeResult,
+    probe_candidates,
+)
+from armpy.plugins.modules import forget_module
+from armpy.plugins.probe import MAX_OUTPUT_BYTES
+from armpy.plugins.probe_cache import cache_directory, fingerprint
+from armpy.plugins.probe_child import load_and_describe
+from armpy.plugins.probe_result import result_from
+from armpy.runtime import Runtime, RuntimeOptions
+from tests.support.dynamic_modules import module_source, private_modules, write_module
+from tests.support.fake_distributions import FakeSite, fake_site
+
+TIMEOUT_S = 30.0
+"""For what ends by itself: far more than it needs on a busy machine."""
+
+HANG_S = 4.0
+"""For what does not end: enough to come to the point where it hangs."""
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
+    yield tmp_path / "cache" / "probes"
+    for name in private_modules():
+        forget_module(name)
+
+
+@pytest.fixture
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeSite]:
+    with fake_site(tmp_path_factory.mktemp("site")) as found:
+        yield found
+
+
+def module_candidate(path: Path) -> Candidate:
+    """A candidate for a module."""
+    return Candidate("", str(path), CandidateKind.DIRECTORY, name=path.stem, path=str(path))
+
+
+def probe(folder: Path, source: str, timeout_s: float = TIMEOUT_S, **files: str) -> ProbeResult:
+    """Probe one module."""
+    path = write_module(folder, "Arm_Probed_backend", source, **files)
+    (result,) = probe_candidates([module_candidate(path)], timeout_s=timeout_s)
+    return result
+
+
+def describe(backend: IBackendInternal) -> Mapping[str, object]:
+    """Examine a backend in the child."""
+    return {"class": type(backend).__name__, "in_process": os.getpid()}
+
+
+def test_a_sound_module_passes_and_is_not_imported_here(tmp_path: Path) -> None:
+    path = write_module(tmp_path, "Arm_Npu_backend", module_source("Npu", extra="print('hello')"))
+    (result,) = probe_candidates(
+        [module_candidate(path)], timeout_s=TIMEOUT_S, examine=f"{__name__}:describe"
+    )
+    assert result.passed, result
+    assert (result.backend_id, result.api_version) == ("Npu", BACKEND_API_VERSION)
+    assert (result.device_type, result.output) == ("ACCELERATOR", "hello\n")
+    assert result.details["class"] == "Backend"
+    assert result.details["in_process"] != os.getpid()
+    assert result.duration_s > 0
+    assert private_modules() == set()
+    assert {entry.name for entry in tmp_path.iterdir()} == {path.name, "cache"}
+
+
+CRASHES = {
+    "abort": ("import os; os.abort()", "its process was ended by SIGABRT"),
+    "segfault": ("import ctypes; ctypes.string_at(0)", "its process was ended by SIGSEGV"),
+    "kill": ("import os; os.kill(os.getpid(), 9)", "its process was ended by SIGKILL"),
+    "odd signal": ("import os; os.kill(os.getpid(), 40)", "its process was ended by signal 40"),
+}
+
+
+@pytest.mark.parametrize("case", CRASHES)
+def test_a_module_that_crashes_is_recorded_with_the_signal(tmp_path: Path, case: str) -> None:
+    source, reason = CRASHES[case]
+    result = probe(tmp_path, source)
+    assert (result.outcome, result.reason) == (ProbeOutcome.CRASHED, reason)
+    assert result.status is CandidateStatus.CRASHED
+    assert ("Arm_Probed_backend.py" in result.output) is (case in ("abort", "segfault"))
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_module_that_leaves_the_process_is_recorded_with_the_code(
+    tmp_path: Path, code: int
+) -> None:
+    result = probe(tmp_path, f"import os; os._exit({code})")
+    assert (result.outcome, result.exit_code) == (ProbeOutcome.EXITED, code)
+    assert result.reason == f"its process exited with code {code} while it was loaded"
+    assert result.status is CandidateStatus.CRASHED
+
+
+def test_sys_exit_is_recorded_with_the_code(tmp_path: Path) -> None:
+    result = probe(tmp_path, "import sys; sys.exit(3)")
+    assert (result.outcome, result.exit_code) == (ProbeOutcome.EXITED, 3)
+    assert (result.reason, result.status) == ("SystemExit: 3", CandidateStatus.FAILED)
+    assert "Arm_Probed_backend.py" in result.traceback
+
+
+def test_what_a_module_raises_is_recorded(tmp_path: Path) -> None:
+    result = probe(tmp_path, "import no_such_module")
+    assert result.outcome is ProbeOutcome.RAISED
+    assert result.reason == "ModuleNotFoundError: No module named 'no_such_module'"
+    assert result.missing_module == "no_such_module"
+    assert "Arm_Probed_backend.py" in result.traceback
+
+
+def test_a_broken_rule_is_recorded(tmp_path: Path) -> None:
+    result = probe(tmp_path, module_source(version="99.0"))
+    assert result.outcome is ProbeOutcome.REJECTED
+    assert result.reason.startswith("it is made for API version 99.0")
+
+
+def test_a_module_that_hangs_is_killed_with_what_it_has_started(tmp_path: Path) -> None:
+    source = f"""
+    import subprocess, sys, time
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    open({str(tmp_path / "pid")!r}, "w").write(str(child.pid))
+    time.sleep(600)
+    """
+    start = time.monotonic()
+    result = probe(tmp_path, source, HANG_S)
+    assert time.monotonic() - start < HANG_S + 10
+    assert (result.outcome, result.status) == (ProbeOutcome.HUNG, CandidateStatus.HUNG)
+    assert result.reason == "it did not finish within 4 s"
+    assert "Arm_Probed_backend.py" in result.output, "the place where it hangs"
+    state = Path(f"/proc/{(tmp_path / 'pid').read_text()}/stat")
+    assert not state.exists() or state.read_text().split()[2] in "ZX"
+
+
+def test_a_module_has_no_input_and_its_output_is_bounded(tmp_path: Path) -> None:
+    source = """
+    import os, sys
+    print(repr(sys.stdin.read()))
+    sys.stderr.write("x" * 1000000 + "end")
+    sys.stdout.flush(); sys.stderr.flush()
+    os.close(1); os.close(2)
+    import time; time.sleep(0.2)
+    1 / 0
+    """
+    result = probe(tmp_path, source)
+    assert result.reason == "ZeroDivisionError: division by zero"
+    assert len(result.output) == MAX_OUTPUT_BYTES
+    assert result.output.endswith("xend''\n")
+    assert probe(tmp_path / "other", "print(repr(input()))").reason.startswith("EOFError")
+
+
+def test_a_process_left_behind_that_keeps_the_output_open_does_not_hang(tmp_path: Path) -> None:
+    source = f"""
+    import os, subprocess
+    child = subprocess.Popen(["yes"], start_new_session=True)
+    open({str(tmp_path / "pid")!r}, "w").write(str(child.pid))
+    os._exit(5)
+    """
+    result = probe(tmp_path, source)
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+    assert (result.outcome, result.exit_code) == (ProbeOutcome.EXITED, 5)
+
+
+def test_threads_that_a_backend_leaves_running_do_not_matter(tmp_path: Path) -> None:
+    extra = "import threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()"
+    assert probe(tmp_path, module_source(extra=extra)).passed
+
+
+def test_installed_backends_are_probed_by_their_entry_points(site: FakeSite) -> None:
+    module = site.install_backend("Npu")
+    site.install("bad-vendor", {"Bad": "bad_vendor:Backend"}, source="import os; os.abort()")
+    registry = BackendRegistry.discover()
+    results = {c.backend_id: result for c, result in registry.probe()}
+    assert results["Npu"].passed, results["Npu"]
+    assert results["CpuRef"].device_type == ReferenceBackend().device_type.name
+    assert results["Bad"].outcome is ProbeOutcome.CRASHED
+    assert module not in sys.modules
+    with pytest.raises(BackendUnavailableError, match="was ended by SIGABRT"):
+        registry.get("Bad")
+    assert "bad_vendor" not in sys.modules
+    assert registry.get("Npu").backend_id == "Npu"
+
+
+def test_with_probing_what_does_not_pass_is_never_imported(tmp_path: Path) -> None:
+    folder = tmp_path / "plugins"
+    mark = f"open({str(tmp_path)!r} + '/' + str(__import__('os').getpid()), 'w')\n"
+    write_module(folder, "Arm_Abort_backend", mark + "import os; os.abort()")
+    write_module(folder, "Arm_Exit_backend", mark + "import os; os._exit(0)")
+    write_module(folder, "Arm_Good_backend", module_source("Good"))
+    write_module(folder, "Arm_Other_backend", module_source("Good"))
+    write_module(folder, "Arm_Raise_backend", mark + "1 / 0")
+    options = PluginOptions(folder, probe=True, probe_timeout_s=TIMEOUT_S)
+    registry = BackendRegistry.discover(options)
+    assert registry.get("CpuRef").backend_id == "CpuRef"
+    assert not list(tmp_path.glob("[0-9]*")), "nothing is probed that is not asked for"
+    runtime = Runtime(RuntimeOptions(registry=registry))
+    assert runtime.get_device_spec().supported_backends[0] == "Good"
+    states = {c.name: c.status.value for c in registry.candidates if c.path}
+    assert states == {
+        "Arm_Abort_backend": "crashed",
+        "Arm_Exit_backend": "crashed",
+        "Arm_Good_backend": "registered",
+        "Arm_Other_backend": "duplicate",
+        "Arm_Raise_backend": "failed",
+    }
+    assert len(private_modules()) == 1
+    assert str(os.getpid()) not in {path.name for path in tmp_path.glob("[0-9]*")}
+    assert len(list(tmp_path.glob("[0-9]*"))) == 3
+    assert registry.options is options
+
+
+def test_a_module_that_changes_its_id_after_the_probe_is_rejected(tmp_path: Path) -> None:
+    extra = f"import os\ndef get_backend_id(): return 'Here' if os.getpid() == {os.getpid()} "
+    source = module_source("There", extra=extra + "else 'There'")
+    write_module(tmp_path / "plugins", "Arm_Fickle_backend", source)
+    registry = BackendRegistry.discover(
+        PluginOptions(tmp_path / "plugins", probe=True, probe_timeout_s=TIMEOUT_S)
+    )
+    with pytest.raises(BackendUnavailableError, match="returned 'Here', and 'There' when it was"):
+        registry.get("There")
+
+
+def test_several_are_probed_at_once(tmp_path: Path) -> None:
+    paths = [
+        write_module(tmp_path, f"Arm_Hang{number}_backend", "import time; time.sleep(600)")
+        for number in range(4)
+    ]
+    start = time.monotonic()
+    results = probe_candidates([module_candidate(path) for path in paths], timeout_s=HANG_S)
+    assert time.monotonic() - start < 3 * HANG_S
+    assert {result.outcome for result in results} == {ProbeOutcome.HUNG}
+    assert probe_candidates([]) == []
+
+
+def test_what_is_registered_by_code_cannot_be_probed() -> None:
+    (result,) = probe_candidates([Candidate("Mine", "code")])
+    assert (result.outcome, result.status) == (ProbeOutcome.NOT_RUN, CandidateStatus.REJECTED)
+
+
+def test_without_a_process_nothing_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "")
+    result = probe(tmp_path, module_source())
+    assert result.outcome is ProbeOutcome.NOT_RUN
+    assert "no process can be started" in result.reason
+
+
+def test_the_users_interrupt_ends_all_probes_at_once(tmp_path: Path) -> None:
+    path = write_module(tmp_path, "Arm_Hang_backend", "import time; time.sleep(600)")
+    main = threading.main_thread().ident
+    timer = threading.Timer(1.0, signal.pthread_kill, (main, signal.SIGINT))
+    start = time.monotonic()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        probe_candidates([module_candidate(path)], timeout_s=600)
+    timer.join()
+    assert time.monotonic() - start < 60
+    assert not list((tmp_path / "cache").rglob("*.json"))
+
+
+REQUEST = {"kind": "directory", "backend_id": "", "name": "Arm_Npu_backend", "examine": ""}
+
+
+@pytest.mark.parametrize(
+    ("source", "examine", "outcome", "reason"),
+    [
+        (module_source("Npu"), "", ProbeOutcome.OK, ""),
+        (module_source("Npu"), f"{__name__}:describe", ProbeOutcome.OK, ""),
+        (module_source("Npu"), f"{__name__}:nothing", ProbeOutcome.RAISED, "AttributeError"),
+        (module_source("Npu"), "builtins:id", ProbeOutcome.OK, ""),
+        (module_source("Npu"), "builtins:str.nothing", ProbeOutcome.RAISED, "AttributeError"),
+        (module_source("Npu"), "builtins:iter", ProbeOutcome.RAISED, "TypeError"),
+        (module_source(""), "", ProbeOutcome.REJECTED, "'' is not a valid backend id"),
+        ("raise SystemExit", "", ProbeOutcome.EXITED, "SystemExit"),
+        ("raise SystemExit(7)", "", ProbeOutcome.EXITED, "SystemExit: 7"),
+        ("raise SystemExit('text')", "", ProbeOutcome.EXITED, "SystemExit: text"),
+        ("raise KeyboardInterrupt", "", ProbeOutcome.RAISED, "KeyboardInterrupt"),
+    ],
+)
+def test_what_the_child_finds_out(
+    tmp_path: Path, source: str, examine: str, outcome: ProbeOutcome, reason: str
+) -> None:
+    path = write_module(tmp_path, "Arm_Npu_backend", source)
+    result = load_and_describe({**REQUEST, "path": str(path), "examine": examine})
+    assert result.outcome is outcome
+    assert result.reason.startswith(reason)
+    if outcome is ProbeOutcome.EXITED:
+        assert result.exit_code == {"": 0, "7": 7, "text": 1}[result.reason[12:]]
+
+
+class TestMemory:
+    """What is remembered of earlier probes."""
+
+    def marked(self, folder: Path, source: str) -> tuple[Candidate, Path]:
+        """A candidate that writes down each time it is imported, and where."""
+        mark = folder / "mark"
+        header = f"open({str(mark)!r}, 'a').write('x')\n"
+        path = write_module(folder / "plugins", "Arm_Marked_backend", header + source)
+        return module_candidate(path), mark
+
+    @pytest.mark.parametrize(
+        ("source", "outcome"),
+        [(module_source(), ProbeOutcome.OK), ("import os; os.abort()", ProbeOutcome.CRASHED)],
+    )
+    def test_an_unchanged_file_is_not_probed_again(
+        self, tmp_path: Path, source: str, outcome: ProbeOutcome
+    ) -> None:
+        candidate, mark = self.marked(tmp_path, source)
+        (first,) = probe_candidates([candidate], timeout_s=TIMEOUT_S)
+        (second,) = probe_candidates([candidate], timeout_s=TIMEOUT_S)
+        assert (first.outcome, first.remembered) == (outcome, False)
+        assert (second.outcome, second.remembered) == (outcome, True)
+        assert (second.reason, second.output) == (first.reason, first.output)
+        assert mark.read_text() == "x"
+
+    def test_a_changed_file_is_probed_again(self, tmp_path: Path) -> None:
+        candidate, mark = self.marked(tmp_path, "import time; time.sleep(600)")
+        (first,) = probe_candidates([candidate], timeout_s=HANG_S)
+        assert first.outcome is ProbeOutcome.HUNG
+        self.marked(tmp_path, module_source())
+        (second,) = probe_candidates([candidate], timeout_s=HANG_S)
+        assert (second.outcome, second.remembered) == (ProbeOutcome.OK, False)
+        assert mark.read_text() == "xx"
+
+    @pytest.mark.parametrize("source", ["1 / 0", "raise SystemExit(1)", module_source("")])
+    def test_what_other_things_may_cure_is_probed_every_time(
+        self, tmp_path: Path, source: str
+    ) -> None:
+        candidate, mark = self.marked(tmp_path, source)
+        for _ in range(2):
+            (result,) = probe_candidates([candidate], timeout_s=TIMEOUT_S)
+            assert not result.remembered
+        assert mark.read_text() == "xx"
+
+    @pytest.mark.parametrize(
+        "content",
+        [b"", b"\xff", b"[]", b"{}", b"[" * 100000, b'{"fingerprint": "FP", "result": 5}']
+        + [
+            b'{"fingerprint": "FP", "result": %s}' % json.dumps(result).encode()
+            for result in (
+                {},
+                {"outcome": "fine"},
+                {"outcome": "ok", "unknown": 1},
+                {"outcome": "ok", "details": 5},
+                {"outcome": "ok", "reason": 5},
+            )
+        ],
+    )
+    def test_a_damaged_memory_only_costs_time(
+        self, tmp_path: Path, cache: Path, content: bytes
+    ) -> None:
+        candidate, _ = self.marked(tmp_path, module_source())
+        state = fingerprint(candidate, {"examine": "", "timeout_s": "30"})
+        (first,) = probe_candidates([candidate], timeout_s=TIMEOUT_S)
+        (file,) = cache.iterdir()
+        file.write_bytes(content.replace(b"FP", state.encode()))
+        (second,) = probe_candidates([candidate], timeout_s=TIMEOUT_S)
+        assert (second.outcome, second.remembered) == (first.outcome, False)
+        (third,) = probe_candidates([candidate], timeout_s=TIMEOUT_S)
+        assert third.remembered
+
+    def test_a_module_whose_files_cannot_be_read_is_not_remembered(self, tmp_path: Path) -> None:
+        package = write_module(tmp_path, "Arm_Npu_backend", module_source(), part="")
+        (package / "dangling").symlink_to("nothing")
+        for _ in range(2):
+            (result,) = probe_candidates([module_candidate(package)], timeout_s=TIMEOUT_S)
+            assert (result.passed, result.remembered) == (True, False)
+
+    def test_a_memory_that_cannot_be_written_only_costs_time(
+        self, tmp_path: Path, cache: Path
+    ) -> None:
+        cache.parent.write_text("a file where a folder should be")
+        candidate, mark = self.marked(tmp_path, module_source())
+        for _ in range(2):
+            (result,) = probe_candidates([candidate], timeout_s=TIMEOUT_S)
+            assert result.passed
+        assert mark.read_text() == "xx"
+
+    def test_a_memory_that_cannot_be_replaced_leaves_no_rest(
+        self, tmp_path: Path, cache: Path
+    ) -> None:
+        candidate, _ = self.marked(tmp_path, module_source())
+        probe_candidates([candidate], timeout_s=TIMEOUT_S)
+        (file,) = cache.iterdir()
+        file.unlink()
+        (file / "folder").mkdir(parents=True)
+        (result,) = probe_candidates([candidate], timeout_s=TIMEOUT_S)
+        assert result.passed
+        assert list(cache.iterdir()) == [file]
+
+
+def test_the_fingerprint_changes_with_all_that_counts(
+    tmp_path: Path, site: FakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_module(tmp_path, "Arm_Npu_backend", module_source("Npu"), part="")
+    candidate = module_candidate(path)
+    seen = {fingerprint(candidate, {})}
+    seen.add(fingerprint(candidate, {"examine": "x"}))
+    (path / "part.py").write_text("x")
+    seen.add(fingerprint(candidate, {}))
+    os.utime(path / "part.py", ns=(1, 1))
+    seen.add(fingerprint(candidate, {}))
+    site.install_backend("Other")
+    seen.add(fingerprint(candidate, {}))
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "path", [*sys.path, "/no/such/folder"])
+        seen.add(fingerprint(candidate, {}))
+    assert len(seen - {""}) == 6
+    with (path / "large.bin").open("wb") as file:
+        file.truncate(17 << 20)
+    assert fingerprint(candidate, {}) not in {*seen, ""}
+    (path / "dangling").symlink_to("nothing")
+    assert fingerprint(candidate, {}) == ""
+
+
+@pytest.mark.parametrize(
+    ("reference", "is_found"),
+    [
+        ("armpy_reference:ReferenceBackend", True),
+        ("tests.support.fake_backends:FakeBackend", True),
+        ("bisect:bisect", True),
+        ("no_such_module:x", False),
+        ("sys:x", False),
+        (":x", False),
+        (" ", False),
+    ],
+)
+def test_an_entry_points_fingerprint_is_that_of_its_package(reference: str, is_found: bool) -> None:
+    candidate = Candidate("X", "x 1.0", CandidateKind.ENTRY_POINT, name=reference)
+    assert bool(fingerprint(candidate, {})) is is_found
+
+
+def test_where_things_are_remembered() -> None:
+    assert cache_directory({"ARMPY_CACHE_DIR": "/a", "XDG_CACHE_HOME": "/b"}) == Path("/a")
+    assert cache_directory({"XDG_CACHE_HOME": "/b"}) == Path("/b/armpy")
+    home = Path("~/.cache/armpy").expanduser()
+    assert cache_directory({"XDG_CACHE_HOME": "relative"}) == home
+    assert cache_directory({}) == home
+
+
+def test_results_survive_json() -> None:
+    result = ProbeResult(ProbeOutcome.OK, backend_id="Npu", details={"a": [1]}, exit_code=None)
+    assert result_from(json.loads(json.dumps(result.as_fields()))) == result
+    assert result.status is CandidateStatus.FOUND
+
+
+FIFTY = """
+import sys
+from armpy.plugins import BackendRegistry
+registry = BackendRegistry.discover()
+ids = [c.backend_id for c in registry.candidates]
+print(sum(i.startswith("Many") for i in ids), any(m.startswith("many") for m in sys.modules))
+"""
+
+
+def test_listing_fifty_installed_backends_imports_none(site: FakeSite) -> None:
+    for number in range(50):
+        site.install(f"many-{number}", {f"Many{number}": f"many_{number}:x"}, source="1 / 0")
+    environment = {**os.environ, "PYTHONPATH": str(site.path)}
+    out = subprocess.run(
+        [sys.executable, "-c", FIFTY], env=environment, capture_output=True, text=True, check=True
+    ).stdout
+    assert out.split() == ["50", "False"]

@@ -1,0 +1,298 @@
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from armpy.errors import BackendUnavailableError, InvalidArgumentError
+from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
+from armpy.plugins.candidate import Candidate, CandidateKind, RejectionError
+from armpy.plugins.digests import distribution_digest, module_digest
+from armpy.plugins.modules import forget_module
+from armpy.plugins.trust import read_trust, why_insecure
+from armpy.runtime import Runtime, RuntimeOptions
+from tests.support.dynamic_modules import module_source, private_modules, write_module
+from tests.support.fake_distributions import FakeSite, fake_site
+
+STRANGER = 12345
+"""The id of a user that is nobody here."""
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind() -> Iterator[None]:
+    yield
+    for name in private_modules():
+        forget_module(name)
+
+
+@pytest.fixture
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeSite]:
+    with fake_site(tmp_path_factory.mktemp("site")) as found:
+        yield found
+
+
+@pytest.fixture
+def plugins(tmp_path: Path) -> Path:
+    """A directory with one sound module and one sound package."""
+    folder = tmp_path / "plugins"
+    write_module(folder, "Arm_File_backend", module_source("File"))
+    write_module(folder, "Arm_Package_backend", module_source("Package"), part="")
+    return folder
+
+
+def discover(folder: Path | None = None, trust: str = "", **options: object) -> BackendRegistry:
+    """A registry over a directory, with the contents of a trust file."""
+    if trust:
+        path = (folder.parent if folder else Path(options.pop("where"))) / "trust.toml"  # type: ignore[arg-type]
+        path.write_text(trust)
+        options["trust_file"] = path
+    paths = () if folder is None else folder
+    return BackendRegistry.discover(PluginOptions(paths, **options))  # type: ignore[arg-type]
+
+
+def reasons(registry: BackendRegistry) -> dict[str, str]:
+    """Why candidates are rejected, by module or id."""
+    return {
+        c.name if c.kind is CandidateKind.DIRECTORY else c.backend_id: c.reason
+        for c in registry.candidates
+        if c.status is CandidateStatus.REJECTED
+    }
+
+
+@pytest.mark.parametrize(
+    ("place", "who", "mode"),
+    [
+        (".", "its group", 0o775),
+        (".", "everybody", 0o777),
+        (".", "everybody", 0o1777),
+        ("Arm_File_backend.py", "its group", 0o664),
+        ("Arm_File_backend.py", "everybody", 0o646),
+        ("Arm_Package_backend", "everybody", 0o757),
+        ("Arm_Package_backend/part.py", "its group", 0o660),
+        ("Arm_Package_backend/__init__.py", "everybody", 0o666),
+    ],
+)
+def test_what_others_can_write_is_refused_without_being_imported(
+    plugins: Path, place: str, who: str, mode: int
+) -> None:
+    (plugins / place).chmod(mode)
+    registry = discover(plugins)
+    refused = reasons(registry)
+    names = {"Arm_File_backend", "Arm_Package_backend"}
+    assert set(refused) == {name for name in names if place == "." or place.startswith(name)}
+    (reason,) = set(refused.values())
+    what = "directory" if (plugins / place).is_dir() else "file"
+    checked = plugins if place == "." else plugins / place
+    assert reason == (
+        f"its {what} {checked} can be written by {who}. "
+        "Run chmod go-w on it, or set trust_insecure_paths"
+    )
+    available = {backend.backend_id for backend in registry.available()}
+    assert len(available & {"File", "Package"}) == 2 - len(refused)
+    assert len(private_modules()) == 2 - len(refused)
+    allowed = discover(plugins, trust_insecure_paths=True)
+    assert {backend.backend_id for backend in allowed.available()} >= {"File", "Package"}
+
+
+def test_a_links_target_counts(plugins: Path, tmp_path: Path) -> None:
+    target = write_module(tmp_path / "open", "target")
+    (plugins / "Arm_Link_backend.py").symlink_to(target)
+    target.parent.chmod(0o777)
+    assert "open can be written by everybody" in reasons(discover(plugins))["Arm_Link_backend"]
+
+
+def test_a_directory_above_that_others_can_write_is_no_reason(plugins: Path) -> None:
+    plugins.parent.chmod(0o1777)
+    assert reasons(discover(plugins)) == {}
+
+
+def test_what_belongs_to_another_user_is_insecure(plugins: Path) -> None:
+    nobody_else = frozenset({STRANGER})
+    path = plugins / "Arm_File_backend.py"
+    reason = why_insecure(str(path), owners=nobody_else)
+    assert reason == f"its directory {plugins} is owned by another user (id {os.geteuid()})"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("place", ["Arm_File_backend.py", "Arm_Package_backend/part.py", "."])
+def test_what_belongs_to_another_user_is_refused(plugins: Path, place: str) -> None:
+    os.chown(plugins / place, STRANGER, STRANGER)
+    refused = reasons(discover(plugins))
+    assert len(refused) == (2 if place == "." else 1)
+    assert {"owned by another user (id 12345)" in reason for reason in refused.values()} == {True}
+
+
+def test_files_that_were_changed_after_they_were_found_are_checked_again(plugins: Path) -> None:
+    registry = discover(plugins)
+    (plugins / "Arm_File_backend.py").chmod(0o666)
+    with pytest.raises(BackendUnavailableError, match="can be written by everybody"):
+        registry.get("File")
+
+
+def test_files_that_are_gone_are_refused(plugins: Path) -> None:
+    registry = discover(plugins)
+    (plugins / "Arm_File_backend.py").unlink()
+    with pytest.raises(BackendUnavailableError, match=r"it cannot be read: .*No such file"):
+        registry.get("File")
+
+
+def test_only_allowed_ids_are_loaded(plugins: Path, site: FakeSite) -> None:
+    module = site.install("npu-backend", {"Npu": "npu_backend:Backend"}, source="1 / 0")
+    registry = discover(plugins, "allow = ['CpuRef', 'File']")
+    ids = {backend.backend_id for backend in registry.available()}
+    assert {"CpuRef", "File"} == ids
+    refused = reasons(registry)
+    assert refused["Npu"] == "the trust file does not allow the id 'Npu'"
+    assert refused["Arm_Package_backend"] == "the trust file does not allow the id 'Package'"
+    assert module not in sys.modules
+    assert len(private_modules()) == 1
+    registry.register("Mine", lambda: registry.get("File"))
+    assert "Mine" in registry.backend_ids
+
+
+def test_pinned_modules_are_loaded_only_unchanged(plugins: Path) -> None:
+    file, package = plugins / "Arm_File_backend.py", plugins / "Arm_Package_backend"
+    digests = {str(path): module_digest(str(path)) for path in (file, package)}
+    lines = "".join(f"'{path}' = '{digest}'\n" for path, digest in digests.items())
+    capitals = "".join(f"'{path}' = '{digest.upper()}'\n" for path, digest in digests.items())
+    assert reasons(discover(plugins, "[files]\n" + lines)) == {}
+    assert reasons(discover(plugins, "[files]\n" + capitals)) == {}
+    (package / "part.py").write_text("changed = True")
+    refused = reasons(discover(plugins, "[files]\n" + lines))
+    assert refused == {
+        "Arm_Package_backend": f"its SHA-256 is {module_digest(str(package))}, "
+        f"but the trust file pins {digests[str(package)]}"
+    }
+    file.write_text("1 / 0")
+    assert set(reasons(discover(plugins, "[files]\n" + lines))) == {
+        "Arm_File_backend",
+        "Arm_Package_backend",
+    }
+
+
+def test_a_pin_may_name_a_link(plugins: Path, tmp_path: Path) -> None:
+    (tmp_path / "link.py").symlink_to(plugins / "Arm_File_backend.py")
+    refused = reasons(discover(plugins, f"[files]\n'{tmp_path}/link.py' = '{'0' * 64}'"))
+    assert set(refused) == {"Arm_File_backend"}
+
+
+def test_digests_are_those_of_sha256sum(plugins: Path) -> None:
+    file, package = plugins / "Arm_File_backend.py", plugins / "Arm_Package_backend"
+    assert module_digest(str(file)) == hashlib.sha256(file.read_bytes()).hexdigest()
+    command = "LC_ALL=C sha256sum __init__.py part.py | sha256sum"
+    out = subprocess.run(command, shell=True, cwd=package, capture_output=True, check=True).stdout
+    assert module_digest(str(package)) == out.decode().split()[0]
+
+
+def test_a_pinned_distribution_is_loaded_only_unchanged(site: FakeSite, tmp_path: Path) -> None:
+    module = site.install_backend("Npu", record=True)
+    digest = distribution_digest("npu-backend")
+    trust = f"[distributions]\nNPU_Backend = '{digest}'"
+    assert reasons(discover(None, trust, where=tmp_path)) == {}
+    with (site.path / f"{module}.py").open("a") as file:
+        file.write("\n1 / 0\n")
+    refused = reasons(discover(None, trust, where=tmp_path))
+    assert f"but the trust file pins {digest}" in refused["Npu"]
+
+
+def test_how_a_distribution_was_installed_does_not_change_its_digest(site: FakeSite) -> None:
+    module = site.install_backend("Npu", record=True)
+    before = distribution_digest("npu-backend")
+    record = site.path / f"{module}-1.0.dist-info" / "RECORD"
+    (record.parent / "INSTALLER").write_text("pip")
+    record.write_text(record.read_text() + f"{record.parent.name}/INSTALLER,,\n")
+    assert distribution_digest("npu-backend") == before
+
+
+@pytest.mark.parametrize("name", ["npu-backend", "not-there"])
+def test_a_distribution_without_a_list_of_files_cannot_be_pinned(site: FakeSite, name: str) -> None:
+    site.install_backend("Npu")
+    with pytest.raises(RejectionError, match=f"distribution '{name}' lists no installed files"):
+        distribution_digest(name)
+
+
+def test_pins_can_be_required(plugins: Path, site: FakeSite) -> None:
+    site.install_backend("Npu", record=True)
+    file = plugins / "Arm_File_backend.py"
+    trust = f"require_pins = true\n[files]\n'{file}' = '{module_digest(str(file))}'"
+    registry = discover(plugins, trust)
+    without_pin = "the trust file has no pin for it, and requires one"
+    assert reasons(registry) == {"Npu": without_pin, "Arm_Package_backend": without_pin}
+    ids = {backend.backend_id for backend in registry.available()}
+    assert {"CpuRef", "File"} == ids
+
+
+MALFORMED = {
+    "no TOML": ("allow = [", "is not TOML"),
+    "no text": ("\udcff", "is not TOML"),
+    "unknown key": ("alow = []", r"has an unknown key 'alow'\. Expected allow"),
+    "very unknown key": (
+        "x = 1",
+        "has an unknown key 'x'. Expected allow, require_pins, files, distri",
+    ),
+    "ids as text": ("allow = 'CpuRef'", r"has allow = 'CpuRef'\. Expected a list of backend ids"),
+    "ids as numbers": ("allow = [1]", r"has allow = \[1\]\. Expected a list of backend ids"),
+    "requirement": ("require_pins = 1", "has require_pins = 1. Expected true or false"),
+    "no table": ("files = []", r"has files = \[\]\. Expected a table"),
+    "no digest": ("[files]\n'/a' = 1", "pins '/a' to 1. Expected 64 hexadecimal digits"),
+    "short digest": ("[distributions]\na = 'abc'", "pins 'a' to 'abc'. Expected 64 hexadecimal"),
+    "relative path": (f"[files]\na = '{'0' * 64}'", "pins 'a'. Expected an absolute path"),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_a_malformed_trust_file_stops_the_runtime(
+    tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, failed = MALFORMED[case]
+    path = tmp_path / "trust.toml"
+    path.write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(InvalidArgumentError, match=f"^{path}: the trust file {failed}"):
+        BackendRegistry.discover(PluginOptions(trust_file=path))
+    monkeypatch.setenv("ARMPY_TRUST_FILE", str(path))
+    with pytest.raises(InvalidArgumentError, match="the trust file"):
+        BackendRegistry.discover()
+    with pytest.raises(InvalidArgumentError, match="the trust file"):
+        Runtime(RuntimeOptions(["CpuRef"]))
+
+
+def test_a_missing_trust_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="cannot be read: No such file"):
+        read_trust(PluginOptions(trust_file=tmp_path / "missing.toml"))
+
+
+def test_a_trust_file_that_others_can_change_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "trust.toml"
+    path.touch()
+    path.chmod(0o666)
+    with pytest.raises(InvalidArgumentError, match=r"changed by others: its file .* by everybody"):
+        read_trust(PluginOptions(trust_file=path))
+    trust = read_trust(PluginOptions(trust_file=path, trust_insecure_paths=True))
+    assert trust.insecure_paths
+    assert trust.allow is None
+
+
+def test_the_options_trust_file_comes_before_the_environments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.toml").write_text("allow = ['A']")
+    (tmp_path / "b.toml").write_text("allow = ['B']")
+    monkeypatch.setenv("ARMPY_TRUST_FILE", str(tmp_path / "a.toml"))
+    assert read_trust(PluginOptions()).allow == frozenset("A")
+    assert read_trust(PluginOptions(trust_file=tmp_path / "b.toml")).allow == frozenset("B")
+
+
+def test_what_the_application_registers_itself_is_not_checked() -> None:
+    read_trust(PluginOptions()).check(Candidate("Mine", "code"))
+
+
+def test_a_distribution_whose_files_are_gone_is_refused(site: FakeSite, tmp_path: Path) -> None:
+    module = site.install_backend("Npu", record=True)
+    trust = f"[distributions]\nnpu-backend = '{distribution_digest('npu-backend')}'"
+    (site.path / f"{module}.py").unlink()
+    assert "Npu" in reasons(discover(None, trust, where=tmp_path))

@@ -1,0 +1,92 @@
+"""Real directories with backend modules in them, written to disk for a test."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+from armpy.backend import BACKEND_API_VERSION
+from armpy.plugins.modules import PRIVATE_PREFIX
+
+_MAJOR, _MINOR = (int(part) for part in BACKEND_API_VERSION.split("."))
+NEXT_MINOR = f"{_MAJOR}.{_MINOR + 1}"
+OTHER_MAJOR = f"{_MAJOR + 1}.{_MINOR}"
+
+MODULE_SOURCE = """
+from armpy_reference import ReferenceBackend
+from armpy.types import DeviceType
+
+
+class Backend(ReferenceBackend):
+    backend_id = {backend_id!r}
+    device_type = DeviceType.ACCELERATOR
+
+
+def get_backend_id():
+    return {backend_id!r}
+
+
+def get_version():
+    return {version!r}
+
+
+def backend_factory():
+    return Backend()
+"""
+
+
+def module_source(
+    backend_id: object = "TestDynamic",
+    version: object = BACKEND_API_VERSION,
+    *,
+    without: str = "",
+    extra: str = "",
+) -> str:
+    """The source of a backend module, a sound one unless told otherwise.
+
+    Parameters
+    ----------
+    backend_id, version : object
+        What its entry points return.
+    without : str
+        An entry point that it does not have.
+    extra : str
+        What follows; it may define an entry point anew.
+    """
+    source = MODULE_SOURCE.format(backend_id=backend_id, version=version)
+    if without:
+        source += f"\ndel {without}\n"
+    return source + dedent(extra)
+
+
+def write_module(directory: Path, name: str, source: str | None = None, **files: str) -> Path:
+    """Write a module's file, or a package if there are other files besides.
+
+    Parameters
+    ----------
+    directory : Path
+        Made if it is not there.
+    name : str
+        Of the module.
+    source : str, optional
+        Of the file or of the package's ``__init__.py``; a sound backend by default.
+    files : str
+        Source by name of a package's submodules.
+    """
+    directory.mkdir(exist_ok=True)
+    text = module_source() if source is None else dedent(source)
+    if not files:
+        path = directory / f"{name}.py"
+        path.write_text(text)
+        return path
+    package = directory / name
+    package.mkdir()
+    for file, content in {**files, "__init__": text}.items():
+        (package / f"{file}.py").write_text(dedent(content))
+    return package
+
+
+def private_modules() -> set[str]:
+    """The names of directories' modules that are in ``sys.modules``."""
+    return {name for name in sys.modules if name.startswith(PRIVATE_PREFIX)}

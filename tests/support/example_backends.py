@@ -1,0 +1,70 @@
+"""The example backends of the checkout: built, installed and run as anybody would."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "backends" / "dynamic_examples"
+DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
+
+
+def install(project: str, folder: Path) -> Path:
+    """Build the wheel of an example and unpack it into a folder; returns the folder.
+
+    Notes
+    -----
+    Nothing is downloaded: setuptools has to be installed (extra ``test``).
+    """
+    _require_tool("pip", "1")
+    _require_tool("setuptools", "77")
+    source = folder / "source"  # building leaves folders behind
+    shutil.copytree(EXAMPLES / project, source, ignore=shutil.ignore_patterns("__pycache__"))
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    offline = ["--no-index", "--no-deps", "--no-build-isolation"]
+    site = folder / "site"
+    wheels = folder / "wheels"
+    _check([*pip, "wheel", *offline, "--wheel-dir", str(wheels), str(source)])
+    (wheel,) = wheels.glob("*.whl")
+    _check([*pip, "install", "--no-index", "--no-deps", "--target", str(site), str(wheel)])
+    return site
+
+
+def _require_tool(name: str, least: str) -> None:
+    """Skip the test unless a distribution is installed, which need not be imported here."""
+    try:
+        is_enough = Version(metadata.version(name)) >= Version(least)
+    except metadata.PackageNotFoundError:
+        is_enough = False
+    if not is_enough:
+        pytest.skip(f"building wheels needs {name} {least} or later (extra 'test')")
+
+
+def _check(command: list[str]) -> None:
+    """Run a command that has to succeed."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def run_beside(
+    site: Path | None, *arguments: str, variables: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run Python with an installed example on its path, and with no other one."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("ARMPY_")}
+    environment["PYTHONPATH"] = str(site or "")
+    return subprocess.run(
+        [sys.executable, "-W", "error", *arguments],
+        env=environment | dict(variables or {}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )

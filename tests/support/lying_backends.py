@@ -1,0 +1,230 @@
+"""Backends that are wrong on purpose, each in one way."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Sequence
+
+import numpy as np
+
+from armpy.backend import (
+    HostTensorHandle,
+    IBackendInternal,
+    ILayerSupport,
+    IMemoryManager,
+    ITensorHandle,
+    IWorkload,
+    IWorkloadFactory,
+    OptimizationViews,
+    ReasonCode,
+    Support,
+    WorkloadInfo,
+)
+from armpy.graph import SubgraphView
+from armpy.ops import Activation, ElementwiseBinary, PreCompiled
+from armpy.ops.operation import Array, OperandInfos, Operation
+from armpy.runtime import RuntimeOptions
+from armpy.tensor import TensorInfo
+from armpy.testing import CaseResult, ConformanceResult, run_conformance
+from tests.support.fake_backends import (
+    CompilingBackend,
+    FakeBackend,
+    FakeFactory,
+    Faults,
+    registry_of,
+)
+
+Tamper = Callable[[Operation, list[Array], list[Array]], None]
+"""Spoils inputs or outputs after the right answer was computed."""
+
+OPERATIONS = (ElementwiseBinary, Activation)
+"""What the liars say they do."""
+
+
+def options_for(*backends: IBackendInternal) -> RuntimeOptions:
+    """Options that find these backends, and CpuRef to fold with."""
+    return RuntimeOptions(registry=registry_of(*backends))
+
+
+def run(backend: IBackendInternal, filter: str = "/add/") -> ConformanceResult:
+    """Run some cases on a backend."""
+    return run_conformance(backend.backend_id, runtime_options=options_for(backend), filter=filter)
+
+
+def run_one(backend: IBackendInternal, case: str = "ElementwiseBinary/add/float32") -> CaseResult:
+    """Run one case on a backend."""
+    (result,) = (r for r in run(backend, case).results if r.case == case)
+    return result
+
+
+class TamperedWorkload(IWorkload):
+    """Another workload, spoilt."""
+
+    def __init__(self, operation: Operation, workload: IWorkload, tamper: Tamper) -> None:
+        self._operation = operation
+        self._workload = workload
+        self._tamper = tamper
+
+    def execute(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> None:
+        self._workload.execute(inputs, outputs)
+        given = [handle.map() for handle in inputs if handle is not None]
+        self._tamper(self._operation, given, [handle.map() for handle in outputs])
+
+
+class TamperedFactory(FakeFactory):
+    """Makes spoilt workloads."""
+
+    def __init__(self, faults: Faults, tamper: Tamper) -> None:
+        super().__init__(faults)
+        self._tamper = tamper
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        workload = super().create_workload(operation, info)
+        return TamperedWorkload(operation, workload, self._tamper)
+
+
+class Tampering(FakeBackend):
+    """Spoils what it computes."""
+
+    def __init__(self, tamper: Tamper, operations: Collection[type] | None = OPERATIONS) -> None:
+        super().__init__("Liar", operations)
+        self._tamper = tamper
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        return TamperedFactory(self.faults, self._tamper)
+
+
+def adds_one(_: Operation, __: list[Array], outputs: list[Array]) -> None:
+    """Make every output wrong."""
+    for output in outputs:
+        np.add(output, np.ones((), output.dtype), out=output)
+
+
+def gives_nan(_: Operation, __: list[Array], outputs: list[Array]) -> None:
+    """Make one element NaN."""
+    if outputs[0].dtype.kind == "f" and outputs[0].size:
+        outputs[0].flat[0] = np.nan
+
+
+def changes_inputs(_: Operation, inputs: list[Array], __: list[Array]) -> None:
+    """Write to an input, whatever it says about that."""
+    view = inputs[0].view()
+    if view.flags.writeable and view.size:
+        view.flat[0] += np.ones((), view.dtype)
+
+
+class Unfinished(FakeBackend):
+    """Leaves the last element of each output as it finds it."""
+
+    def __init__(self) -> None:
+        super().__init__("Liar", OPERATIONS)
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        return _UnfinishedFactory(self.faults)
+
+
+class _UnfinishedFactory(FakeFactory):
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        return _UnfinishedWorkload(super().create_workload(operation, info))
+
+
+class _UnfinishedWorkload(IWorkload):
+    def __init__(self, workload: IWorkload) -> None:
+        self._workload = workload
+
+    def execute(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> None:
+        whole = [np.empty_like(handle.map()) for handle in outputs]
+        handles = [HostTensorHandle(o.info, a) for o, a in zip(outputs, whole, strict=True)]
+        self._workload.execute(inputs, handles)
+        for handle, array in zip(outputs, whole, strict=True):
+            handle.map().flat[:-1] = array.flat[:-1]
+
+
+class OnlyOnce:
+    """Tampers from the second execution of a network on."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+
+    def __call__(self, operation: Operation, inputs: list[Array], outputs: list[Array]) -> None:
+        self.runs += 1
+        if self.runs % 2 == 0:
+            adds_one(operation, inputs, outputs)
+
+
+class Crowded:
+    """Tampers while two threads execute at once."""
+
+    def __init__(self) -> None:
+        self._inside = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, operation: Operation, inputs: list[Array], outputs: list[Array]) -> None:
+        with self._lock:
+            self._inside += 1
+        crowded = False
+        for _ in range(200):
+            crowded = crowded or self._inside > 1
+            threading.Event().wait(1e-5)
+        with self._lock:
+            self._inside -= 1
+        if crowded:
+            adds_one(operation, inputs, outputs)
+
+
+class OddSupport(ILayerSupport):
+    """Answers as a function says."""
+
+    def __init__(self, answer: Callable[[Operation], object]) -> None:
+        self._answer = answer
+
+    def is_layer_supported(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        return self._answer(operation)  # type: ignore[return-value]  # of any type, on purpose
+
+
+class Answering(FakeBackend):
+    """Answers questions about support as a function says."""
+
+    def __init__(self, answer: Callable[[Operation], object]) -> None:
+        super().__init__("Liar")
+        self._answer = answer
+
+    def get_layer_support(self) -> ILayerSupport:
+        return OddSupport(self._answer)
+
+
+def refusing(text: str, code: ReasonCode | None = ReasonCode.OPERATION) -> FakeBackend:
+    """A backend that takes nothing."""
+    return Answering(lambda _: Support(False, code, text))
+
+
+class GivesBack(FakeBackend):
+    """Says yes, and gives every layer back when it is to compile it."""
+
+    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
+        return OptimizationViews(failed=[view])
+
+
+class WrongWhenFused(CompilingBackend):
+    """Computes right layer by layer, and wrong what it has made one layer of."""
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        return TamperedFactory(self.faults, _spoil_fused)
+
+    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
+        if len(view.layers) == 1 or len(view.outputs) > 1:
+            return OptimizationViews(untouched=[view])
+        return super().optimize_subgraph(view)
+
+
+def _spoil_fused(operation: Operation, inputs: list[Array], outputs: list[Array]) -> None:
+    """Make the output of a PreCompiled wrong."""
+    if isinstance(operation, PreCompiled):
+        for output in outputs:
+            output.flat[0] += np.asarray(50, output.dtype)

@@ -1,0 +1,297 @@
+"""A backend that uses the whole contract, and whose every member can be made to fail."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from armpy_reference.factory import ReferenceWorkloadFactory
+
+from armpy.backend import (
+    BackendOption,
+    Capabilities,
+    Capability,
+    DefaultAllocator,
+    IBackendContext,
+    IBackendInternal,
+    IBackendModelContext,
+    IBackendProfilingContext,
+    ICustomAllocator,
+    ILayerSupport,
+    IMemoryManager,
+    IMemoryOptimizerStrategy,
+    ITensorHandle,
+    ITensorHandleFactory,
+    IWorkload,
+    IWorkloadFactory,
+    MemBin,
+    MemBlock,
+    OptionScope,
+    OptionValues,
+    PackingType,
+    ReasonCode,
+    Support,
+    TensorHandleFactoryRegistry,
+    WorkloadInfo,
+)
+from armpy.ops import ElementwiseBinary
+from armpy.ops.operation import Array, OperandInfos, Operation
+from armpy.optimizer.memory_strategies import GreedyBySize
+from armpy.tensor import TensorInfo
+from armpy.types import BackendId, DeviceType
+
+T = TypeVar("T")
+
+CONTRACT = (
+    IBackendInternal,
+    ILayerSupport,
+    IWorkloadFactory,
+    IWorkload,
+    IMemoryManager,
+    IBackendContext,
+    ITensorHandleFactory,
+    ITensorHandle,
+    ICustomAllocator,
+    IBackendProfilingContext,
+    IMemoryOptimizerStrategy,
+)
+"""Every interface that a plugin implements and the core calls."""
+
+RAISED = (Exception, SystemExit, KeyboardInterrupt, GeneratorExit)
+"""What a plugin's method can raise."""
+
+
+class Unspeakable:
+    """An answer of no use, which cannot even be shown."""
+
+    def __repr__(self) -> str:
+        raise SystemExit("no repr")
+
+
+ANSWERED = (None, "wrong", Unspeakable())
+"""What a plugin's method can answer in place of the right thing."""
+
+
+def members(kind: type) -> list[str]:
+    """The public members of an interface."""
+    return [name for name in vars(kind) if not name.startswith("_")]
+
+
+class Sabotage:
+    """One member of one interface that fails while it is active.
+
+    Parameters
+    ----------
+    kind : type
+    member : str
+    fault : object
+        An exception's class to raise, or an answer.
+    """
+
+    def __init__(self, kind: type, member: str, fault: object) -> None:
+        self.kind = kind
+        self.member = member
+        self.fault = fault
+        self.active = False
+        self.hits = 0
+
+    def of(self, right: type[T]) -> type[T]:
+        """A class with the member sabotaged, if it is of the sabotaged interface."""
+        if not issubclass(right, self.kind):
+            return right
+        found = inspect.getattr_static(right, self.member)
+
+        def broken(this: T, *args: object) -> object:
+            if self.active:
+                self.hits += 1
+                if isinstance(self.fault, type) and issubclass(self.fault, BaseException):
+                    raise self.fault("sabotage")
+                return self.fault
+            if isinstance(found, property):
+                assert found.fget is not None
+                return found.fget(this)
+            return found(this, *args) if callable(found) else found
+
+        is_method = inspect.isfunction(found)
+        return type(
+            right.__name__, (right,), {self.member: broken if is_method else property(broken)}
+        )
+
+
+class _Support(ILayerSupport):
+    """Element-wise operations only."""
+
+    def is_layer_supported(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        if isinstance(operation, ElementwiseBinary):
+            return Support.yes()
+        return Support.no(ReasonCode.OPERATION, "not element-wise")
+
+
+class _Handle(ITensorHandle):
+    """A tensor in memory of its own."""
+
+    def __init__(self, info: TensorInfo) -> None:
+        self._info = info
+        self._elements = np.zeros(info.known_shape, info.data_type.dtype)
+
+    @property
+    def info(self) -> TensorInfo:
+        return self._info
+
+    def map(self) -> Array:
+        return self._elements
+
+    def unmap(self) -> None:
+        return
+
+    def copy_in_from(self, source: Array) -> None:
+        self._elements[...] = source
+
+    def copy_out_to(self, target: Array) -> None:
+        target[...] = self._elements
+
+
+class _Handles(ITensorHandleFactory):
+    """Makes tensors that nobody else can use."""
+
+    def __init__(self, handle: type[_Handle]) -> None:
+        self._handle = handle
+
+    @property
+    def factory_id(self) -> str:
+        return "test/full"
+
+    def create_tensor_handle(self, info: TensorInfo, memory: Array) -> ITensorHandle:
+        return self._handle(info)
+
+
+class _Workload(IWorkload):
+    """CpuRef's, on the backend's tensors."""
+
+    def __init__(self, right: IWorkload) -> None:
+        self._right = right
+
+    def execute(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> None:
+        self._right.execute(inputs, outputs)
+
+
+class _Workloads(IWorkloadFactory):
+    """Makes CpuRef's workloads."""
+
+    def __init__(self, workload: type[_Workload]) -> None:
+        self._workload = workload
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        return self._workload(ReferenceWorkloadFactory().create_workload(operation, info))
+
+
+class _Manager(IMemoryManager):
+    """Has nothing to hold."""
+
+    def acquire(self) -> None:
+        return
+
+    def release(self) -> None:
+        return
+
+
+class _ProfilingContext(IBackendProfilingContext):
+    """Measures one thing."""
+
+    def take_measurements(self) -> Mapping[str, float]:
+        return {"kernel": 1.5}
+
+
+class CustomAllocator(DefaultAllocator):
+    """An application's allocator."""
+
+    def free(self, memory: Array) -> None:
+        return
+
+
+class CustomStrategy(IMemoryOptimizerStrategy):
+    """An application's memory strategy."""
+
+    @property
+    def name(self) -> str:
+        return "Custom"
+
+    @property
+    def packing_type(self) -> PackingType:
+        return PackingType.MULTI_AXIS
+
+    def optimize(self, blocks: Sequence[MemBlock]) -> list[MemBin]:
+        return GreedyBySize().optimize(blocks)
+
+
+class FullBackend(IBackendInternal):
+    """Overrides every member of `IBackendInternal` and makes every kind of object."""
+
+    sabotage: Sabotage
+
+    def _of(self, kind: type[T]) -> type[T]:
+        return self.sabotage.of(kind)
+
+    @property
+    def backend_id(self) -> BackendId:
+        return "Full"
+
+    @property
+    def device_type(self) -> DeviceType:
+        return DeviceType.ACCELERATOR
+
+    @property
+    def options(self) -> Sequence[BackendOption]:
+        return (
+            BackendOption("depth", 1, "How deep.", minimum=0),
+            BackendOption("fast", False, "Whether fast.", OptionScope.MODEL),
+        )
+
+    def get_capabilities(self) -> Capabilities:
+        return {Capability.MULTI_AXIS_PACKING: True, Capability.NON_CONST_WEIGHTS: True}
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        return self._of(_Workloads)(self._of(_Workload))
+
+    def get_layer_support(self) -> ILayerSupport:
+        return self._of(_Support)()
+
+    def create_memory_manager(self) -> IMemoryManager | None:
+        return self._of(_Manager)()
+
+    def create_backend_context(self, options: OptionValues) -> IBackendContext | None:
+        return self._of(IBackendContext)()
+
+    def create_backend_model_context(
+        self, model_options: OptionValues
+    ) -> IBackendModelContext | None:
+        return IBackendModelContext()
+
+    def create_backend_profiling_context(self) -> IBackendProfilingContext | None:
+        return self._of(_ProfilingContext)()
+
+    def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
+        registry.register_factory(self._of(_Handles)(self._of(_Handle)))
+
+    def get_handle_factory_preferences(self) -> Sequence[str]:
+        return ["test/full"]
+
+    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> None:
+        return
+
+    def get_default_allocator(self) -> ICustomAllocator | None:
+        return self._of(CustomAllocator)()
+
+
+def full_backend(sabotage: Sabotage) -> FullBackend:
+    """The backend with a member of itself, or of what it makes, sabotaged."""
+    attributes: dict[str, Any] = {"sabotage": sabotage}  # Any: a class's namespace
+    base = sabotage.of(FullBackend)
+    backend: FullBackend = type("FullBackend", (base,), attributes)()
+    return backend
