@@ -7,17 +7,15 @@ Usage::
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import enum
 import inspect
 import sys
-from pathlib import Path
+
+from documenting import paragraphs, write_or_check
 
 from armpy import ops
 from armpy.ops.operation import Operand, Operation, TypeRule
-
-PAGE = Path(__file__).parents[1] / "docs" / "operations.md"
 
 HEAD = """# Operations
 
@@ -41,8 +39,7 @@ def operations() -> list[type[Operation]]:
 
 def describe(kind: type[Operation]) -> str:
     """The section of one operation."""
-    text = inspect.cleandoc(kind.__doc__ or "").replace("``", "`")
-    parts = [f"## {kind.__name__}", _paragraphs(text)]
+    parts = [f"## {kind.__name__}", paragraphs(kind.__doc__)]
     parts.append(f"Inputs: {', '.join(map(_operand, kind.inputs)) or 'none'}.")
     parts.append(f"Outputs: {', '.join(map(_operand, kind.outputs))}.")
     fields = [
@@ -55,22 +52,6 @@ def describe(kind: type[Operation]) -> str:
         rows = "\n".join(map(_type_row, kind.type_rules))
         parts.append("| inputs | outputs |\n|---|---|\n" + rows)
     return "\n\n".join(parts)
-
-
-def _paragraphs(docstring: str) -> str:
-    """A numpydoc docstring as Markdown: underlined headings become bold words."""
-    lines = docstring.splitlines()
-    kept: list[str] = []
-    for index, line in enumerate(lines):
-        if line and set(line) == {"-"} and index and len(line) == len(lines[index - 1]):
-            kept[-1] = f"**{kept[-1]}**\n"
-        elif line.startswith("    "):
-            kept.append(
-                ": " + line.strip() if kept and not kept[-1].startswith(":") else line.strip()
-            )
-        else:
-            kept.append(line)
-    return "\n".join(kept)
 
 
 def _operand(operand: Operand) -> str:
@@ -102,17 +83,9 @@ def _type_row(type_rule: TypeRule) -> str:
 
 def main() -> int:
     """Write the page, or compare it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--check", action="store_true", help="fail if the page is out of date")
-    arguments = parser.parse_args()
     page = "\n\n".join([HEAD.rstrip(), *map(describe, operations())]) + "\n"
-    if not arguments.check:
-        PAGE.write_text(page, encoding="utf-8")
-        return 0
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == page:
-        return 0
-    print("docs/operations.md is out of date: run python scripts/document_operations.py")
-    return 1
+    description = __doc__.splitlines()[0] if __doc__ else ""
+    return write_or_check("operations.md", page, "document_operations.py", description)
 
 
 if __name__ == "__main__":

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 
-from armpy.errors import BackendUnavailableError
-from armpy.plugins import BackendRegistry, Candidate, CandidateStatus
+from armpy.cli.printer import Printer
+from armpy.errors import ArmpyError
+from armpy.plugins import BackendRegistry, Candidate, CandidateStatus, SkippedPath
+from armpy.plugins.guard import GuardedBackend
+
+_USABLE = (CandidateStatus.FOUND.value, CandidateStatus.REGISTERED.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,19 +19,36 @@ class BackendReport:
 
     Parameters
     ----------
-    id, source, status : str
-    device_type, api_version : str or None
-        None for one that was not loaded.
+    id : str
+        Empty for a directory's module that was not loaded.
+    name, kind, source, status : str
+    version : str
+        The backend's own; its distribution's while it is not loaded.
+    api_version, device_type : str
+        Empty for one that was not loaded.
     reason : str
         Why it cannot be used.
     """
 
     id: str
+    name: str
+    kind: str
     source: str
     status: str
-    device_type: str | None
-    api_version: str | None
-    reason: str
+    version: str = ""
+    api_version: str = ""
+    device_type: str = ""
+    reason: str = ""
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it is loaded, or nothing speaks against that."""
+        return self.status in _USABLE
+
+    @property
+    def label(self) -> str:
+        """Its id, or the module's name while that is not known."""
+        return self.id or f"({self.name})"
 
 
 def list_backends(registry: BackendRegistry, *, load: bool = False) -> list[BackendReport]:
@@ -36,33 +58,88 @@ def list_backends(registry: BackendRegistry, *, load: bool = False) -> list[Back
     ----------
     registry : BackendRegistry
     load : bool
-        Import each backend to see whether it can be used. Without it none is imported.
+        Load each backend to see whether it can be used. Without it none is imported.
     """
     if load:
-        for backend_id in registry.backend_ids:
-            _try(registry, backend_id)
+        registry.available()
     return [_report(registry, candidate) for candidate in registry.candidates]
-
-
-def _try(registry: BackendRegistry, backend_id: str) -> None:
-    """Load one backend; its candidate keeps the reason of a failure."""
-    try:
-        registry.get(backend_id)
-    except BackendUnavailableError:
-        return
 
 
 def _report(registry: BackendRegistry, candidate: Candidate) -> BackendReport:
     """Describe one candidate."""
-    device_type = api_version = None
-    if candidate.status is CandidateStatus.REGISTERED:
-        backend = registry.get(candidate.backend_id)
-        device_type, api_version = backend.device_type.name, backend.api_version
     return BackendReport(
         candidate.backend_id,
+        candidate.name,
+        candidate.kind.value,
         candidate.source,
         candidate.status.value,
-        device_type,
-        api_version,
+        _version(registry, candidate),
+        candidate.api_version,
+        candidate.device_type,
         candidate.reason,
     )
+
+
+def _version(registry: BackendRegistry, candidate: Candidate) -> str:
+    """The version of a backend, or of what brings it."""
+    if candidate.status is not CandidateStatus.REGISTERED:
+        return candidate.distribution_version
+    try:
+        return GuardedBackend(registry.get(candidate.backend_id)).version
+    except ArmpyError:  # what is wrong with it, loading it for a network tells
+        return candidate.distribution_version
+
+
+def print_backends(
+    reports: Sequence[BackendReport],
+    skipped: Sequence[SkippedPath] = (),
+    *,
+    with_rejected: bool = False,
+) -> None:
+    """Print a table of backends.
+
+    Parameters
+    ----------
+    reports : sequence of BackendReport
+    skipped : sequence of SkippedPath
+    with_rejected : bool
+        List also those that cannot be used, with the reasons.
+    """
+    printer = Printer()
+    shown = [report for report in reports if with_rejected or report.is_usable]
+    if shown:
+        columns = ["id", "version", "API", "device", "status", "source", "reason"]
+        printer.table(
+            columns if with_rejected else columns[:-1],
+            [_row(report)[: None if with_rejected else -1] for report in shown],
+        )
+    else:
+        printer.line("no backend can be used" if reports else "no backend is installed")
+    if with_rejected and skipped:
+        printer.heading("Skipped")
+        printer.table(["path", "reason"], [(path.path, path.reason) for path in skipped])
+    elif left_out := len(reports) - len(shown) + len(skipped):
+        printer.line(f"left out: {left_out} (armpy backends --all says why)")
+
+
+def _row(report: BackendReport) -> tuple[str, ...]:
+    """One line of the table."""
+    return (
+        report.label,
+        report.version,
+        report.api_version,
+        report.device_type,
+        report.status,
+        report.source,
+        report.reason,
+    )
+
+
+def backends_document(
+    reports: Sequence[BackendReport], skipped: Sequence[SkippedPath] = ()
+) -> dict[str, object]:
+    """Everything that was found as a JSON document."""
+    return {
+        "backends": [asdict(report) for report in reports],
+        "skipped": [{"path": path.path, "reason": path.reason} for path in skipped],
+    }

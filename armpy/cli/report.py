@@ -1,109 +1,20 @@
-"""Writes reports to stdout: tables for people, JSON for programs."""
+"""What `run` and `inspect` print: tables for people, documents for programs."""
 
 from __future__ import annotations
 
-import json
-import math
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
-from armpy.cli.backends import BackendReport
 from armpy.cli.inspect import ModelReport, TensorReport
+from armpy.cli.printer import Printer
 from armpy.cli.results import OutputReport
-from armpy.cli.run import RunReport
+from armpy.cli.run import RunReport, StepReport
 from armpy.tensor import format_shape
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-_PIPE_WIDTH = 100_000
-"""Columns where there is no terminal, so that nothing is folded."""
 
 _KIB = 1024
 
-
-def print_json(document: object) -> None:
-    """Write one JSON document; NaN and infinities, which JSON lacks, become null."""
-    if sys.stdout is not None:
-        sys.stdout.write(json.dumps(_plain(document), indent=2, allow_nan=False) + "\n")
-
-
-def _plain(value: object) -> object:
-    """A value made of what JSON can hold."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return value
-
-
-class Printer:
-    """Prints lines and tables, plain where stdout is no terminal."""
-
-    def __init__(self) -> None:
-        self._console = _console()
-
-    def line(self, text: str) -> None:
-        """Print a line; a terminal may break it."""
-        from rich.text import Text  # noqa: PLC0415  # slow to import
-
-        self._console.print(Text(printable(text)), soft_wrap=True)
-
-    def heading(self, text: str) -> None:
-        """Print a line that stands out, after an empty one."""
-        from rich.text import Text  # noqa: PLC0415
-
-        self._console.print()
-        self._console.print(Text(printable(text), style="bold"), soft_wrap=True)
-
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Print a table; cells are folded where a terminal is too narrow, never cut off.
-
-        Parameters
-        ----------
-        columns : sequence of str
-            Headings; those that end in ``>`` have their cells at the right.
-        rows : iterable of sequence
-        """
-        from rich.table import Table  # noqa: PLC0415
-        from rich.text import Text  # noqa: PLC0415
-
-        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-        for column in columns:
-            right = column.endswith(">")
-            table.add_column(
-                column.rstrip(">"), justify="right" if right else "left", overflow="fold"
-            )
-        for row in rows:
-            table.add_row(*(Text(printable(str(cell))) for cell in row))
-        if self._console.is_terminal:
-            self._console.print(table)
-            return
-        with self._console.capture() as capture:
-            self._console.print(table)
-        for line in capture.get().splitlines():
-            self.line(line.rstrip())
-
-
-def _console() -> Console:
-    """A console for stdout."""
-    from rich.console import Console  # noqa: PLC0415
-
-    console = Console(highlight=False, markup=False, emoji=False)
-    return (
-        console
-        if console.is_terminal
-        else Console(highlight=False, markup=False, emoji=False, width=_PIPE_WIDTH)
-    )
-
-
-def printable(text: str) -> str:
-    """Text whose control characters are escaped; names in files may hold any."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+_MOST_STEPS = 15
+"""Of a profile; the JSON document has all."""
 
 
 def print_run(report: RunReport) -> None:
@@ -119,8 +30,23 @@ def print_run(report: RunReport) -> None:
             f"time: min {timing.min_ms:.3f} ms, median {timing.median_ms:.3f} ms, "
             f"mean {timing.mean_ms:.3f} ms of {timing.runs} runs"
         )
+    if report.steps:
+        _print_steps(printer, report.steps)
     for path in report.files:
         printer.line(f"written: {path}")
+
+
+def _print_steps(printer: Printer, steps: Sequence[StepReport]) -> None:
+    """Print the slowest steps."""
+    shown = steps[:_MOST_STEPS]
+    printer.heading(f"Slowest steps ({len(shown)} of {len(steps)})")
+    printer.table(
+        ["share>", "mean us>", "max us>", "runs>", "backend", "step"],
+        [
+            (f"{s.share:.1%}", f"{s.mean_us:.1f}", f"{s.max_us:.1f}", s.count, s.backend, s.name)
+            for s in shown
+        ],
+    )
 
 
 def _print_output(printer: Printer, output: OutputReport) -> None:
@@ -203,24 +129,3 @@ def model_document(model: str, report: ModelReport, *, with_layers: bool) -> dic
     if not with_layers:
         del document["layers"]
     return document
-
-
-def print_backends(reports: Sequence[BackendReport]) -> None:
-    """Print a table of backends."""
-    printer = Printer()
-    if not reports:
-        printer.line("no backend is installed")
-        return
-    columns = ["id", "source", "status", "device", "API", "reason"]
-    printer.table(
-        columns,
-        [
-            (r.id, r.source, r.status, r.device_type or "", r.api_version or "", r.reason)
-            for r in reports
-        ],
-    )
-
-
-def backends_document(reports: Sequence[BackendReport]) -> dict[str, object]:
-    """A list of backends as a JSON document."""
-    return {"backends": [asdict(report) for report in reports]}

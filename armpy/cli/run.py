@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -14,9 +15,13 @@ from armpy.cli.images import Normalization, image_input, open_image, sized_shape
 from armpy.cli.labels import Labels, read_labels
 from armpy.cli.results import Array, Mask, OutputReport, as_mask, report_output
 from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.profiling import Profiler
 from armpy.runtime import Model
 from armpy.tensor import TensorInfo, format_shape
 from armpy.types import DataType
+
+EXECUTE = "Execute"
+"""Name of the event that is a whole execution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,8 @@ class RunRequest:
         How pixels become real numbers.
     seed : int
         For random inputs.
+    trace : str, optional
+        File for a trace, where the model was loaded with profiling; none if it is empty.
     """
 
     image: str | None = None
@@ -58,6 +65,7 @@ class RunRequest:
     mean: tuple[float, ...] | None = None
     std: tuple[float, ...] | None = None
     seed: int = 0
+    trace: str | None = None
 
     def __post_init__(self) -> None:
         if self.image is not None and self.inputs:
@@ -96,6 +104,28 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
+class StepReport:
+    """Where time went, all executions together.
+
+    Parameters
+    ----------
+    name, backend : str
+    count : int
+        How often it was done.
+    mean_us, max_us : float
+    share : float
+        Of the time of all executions.
+    """
+
+    name: str
+    backend: str
+    count: int
+    mean_us: float
+    max_us: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
 class RunReport:
     """What a run has shown.
 
@@ -112,6 +142,8 @@ class RunReport:
         Paths of written files.
     hints : tuple of str
         What was assumed without knowing.
+    steps : tuple of StepReport
+        The slowest first; empty without profiling.
     """
 
     inputs: str
@@ -121,6 +153,7 @@ class RunReport:
     timing: Timing | None = None
     files: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
+    steps: tuple[StepReport, ...] = ()
 
 
 def run_model(model: Model, request: RunRequest) -> RunReport:
@@ -134,9 +167,17 @@ def run_model(model: Model, request: RunRequest) -> RunReport:
     labels = read_labels(request.labels) if request.labels is not None else None
     arrays, origin, hints = prepare_inputs(model, request)
     results = _run(model, arrays, request)
-    timing = None if request.repeat is None else time_runs(model, arrays, request.repeat)
+    profiler = model.runtime.get_profiler(model.network_id)
+    timing = None
+    if request.repeat is not None:
+        if profiler is not None:
+            profiler.clear()  # the first execution does not count
+        timing = time_runs(model, arrays, request.repeat)
     reports, masks = _describe(model, results, labels, request.top)
     files = write_outputs(request.output, results, masks) if request.output is not None else []
+    if profiler is not None and request.trace:
+        Path(request.trace).write_text(profiler.to_chrome_trace(), "utf-8")
+        files.append(request.trace)
     placement = model.placement
     return RunReport(
         origin,
@@ -146,7 +187,18 @@ def run_model(model: Model, request: RunRequest) -> RunReport:
         timing,
         tuple(files),
         tuple(hints),
+        () if profiler is None else tuple(_steps(profiler)),
     )
+
+
+def _steps(profiler: Profiler) -> Iterator[StepReport]:
+    """The steps of a profile; the share is 0 if no execution was measured as a whole."""
+    statistics = profiler.statistics()
+    total_us = sum(s.total_us for s in statistics if s.name == EXECUTE)
+    for step in statistics:
+        if step.name != EXECUTE:
+            share = step.total_us / total_us if total_us else 0.0
+            yield StepReport(step.name, step.backend, step.count, step.mean_us, step.max_us, share)
 
 
 def _run(model: Model, arrays: dict[str, Array], request: RunRequest) -> dict[str, Array]:

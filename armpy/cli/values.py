@@ -52,6 +52,13 @@ def parse_names(text: str) -> tuple[str, ...]:
     return names
 
 
+def parse_trace(text: str) -> str:
+    """The name of a file for a trace, or nothing."""
+    if text and not text.endswith(".json"):
+        raise ValueError("expected a name that ends in .json, or another option after --profile")
+    return text
+
+
 def parsed(
     parse: Callable[[str], _Value],
 ) -> Callable[[click.Context, click.Parameter, str | None], _Value | None]:

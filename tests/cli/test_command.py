@@ -161,7 +161,7 @@ def test_backends_are_listed_unloaded_and_loaded(armpy_command: Command) -> None
         return entry
 
     listed, loaded = of_reference(), of_reference("--load")
-    assert (listed["status"], listed["device_type"]) == ("found", None)
+    assert (listed["status"], listed["device_type"]) == ("found", "")
     assert (loaded["status"], loaded["device_type"]) == ("registered", "CPU_REFERENCE")
     assert "CpuRef" in succeed(armpy_command, "backends")
 
@@ -170,7 +170,19 @@ def test_the_version(armpy_command: Command) -> None:
     assert succeed(armpy_command, "--version") == f"armpy {armpy.__version__}\n"
 
 
-@pytest.mark.parametrize("arguments", [(), ("run",), ("inspect",), ("backends",)])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("run",),
+        ("inspect",),
+        ("backends",),
+        ("conformance",),
+        ("diff",),
+        ("doctor",),
+        ("new-backend",),
+    ],
+)
 def test_every_command_has_help(armpy_command: Command, arguments: tuple[str, ...]) -> None:
     assert succeed(armpy_command, *arguments, "--help").startswith("Usage: armpy")
 

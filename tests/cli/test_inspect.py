@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from armpy.cli.inspect import inspect_model, write_dot
-from armpy.cli.report import print_model, printable
+from armpy.cli.printer import printable
+from armpy.cli.report import print_model
 from armpy.network import Network
 from armpy.runtime import Model
 from tests.support.networks import ADD, RELU, f32

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from armpy.cli.inspect import ModelReport, RefusalReport
-from armpy.cli.report import print_json, print_model, print_run
+from armpy.cli.printer import print_json
+from armpy.cli.report import print_model, print_run
 from armpy.cli.results import OutputReport, RegionShare
 from armpy.cli.run import RunReport
 

@@ -1,0 +1,137 @@
+"""The commands about backends: which there are, what is wrong with them, and a new one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from armpy.cli.options import dynamic_backends_option, json_option, verbosity_options
+from armpy.cli.settings import Settings
+
+# What a command needs is imported when it runs: --help and usage errors are quick.
+# ruff: noqa: PLC0415
+
+_EXIT_PROBLEMS = 1
+
+
+@click.command(short_help="List the backends that are installed.")
+@click.option(
+    "--all", "with_rejected", is_flag=True, help="List also what cannot be used, and why."
+)
+@click.option(
+    "--load", is_flag=True, help="Load each backend, after a trial in a process of its own."
+)
+@dynamic_backends_option
+@json_option
+@verbosity_options
+@click.pass_obj
+def backends(
+    settings: Settings,
+    with_rejected: bool,
+    load: bool,
+    dynamic_backends_path: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """List the backends that are installed; none is imported unless --load is given."""
+    from armpy.cli.backends import backends_document, list_backends, print_backends
+    from armpy.cli.printer import print_json
+    from armpy.plugins import BackendRegistry, PluginOptions
+
+    options = PluginOptions(dynamic_backends_path=dynamic_backends_path, probe=load)
+    with _reasons_told_once(settings):
+        registry = BackendRegistry.discover(options)
+        found = list_backends(registry, load=load)
+    if as_json:
+        print_json(backends_document(found, registry.skipped_paths))
+    else:
+        print_backends(found, registry.skipped_paths, with_rejected=with_rejected)
+
+
+@click.command(short_help="Find out what is wrong with backends, and what to do.")
+@dynamic_backends_option
+@click.option(
+    "--probe-timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True, max=3600),
+    default=5.0,
+    show_default=True,
+    help="How long each backend may take.",
+)
+@json_option
+@verbosity_options
+@click.pass_context
+def doctor(
+    context: click.Context,
+    dynamic_backends_path: tuple[str, ...],
+    probe_timeout: float,
+    as_json: bool,
+) -> None:
+    """Load each backend in a process of its own, run small networks on it, and say what to do.
+
+    Exit code 0 if all is well, 1 if there is a problem.
+    """
+    from armpy.cli.doctor import examine
+    from armpy.cli.doctor_report import doctor_document, print_examination
+    from armpy.cli.printer import print_json
+    from armpy.plugins import PluginOptions
+
+    options = PluginOptions(
+        dynamic_backends_path=dynamic_backends_path, probe_timeout_s=probe_timeout
+    )
+    settings = context.ensure_object(Settings)
+    with _reasons_told_once(settings):
+        examination = examine(options)
+    if as_json:
+        print_json(doctor_document(examination))
+    else:
+        print_examination(examination, with_tracebacks=settings.debug)
+    if examination.num_problems:
+        context.exit(_EXIT_PROBLEMS)
+
+
+@click.command("new-backend", short_help="Write the project of a new backend.")
+@click.argument("vendor")
+@click.argument("name")
+@click.argument("folder", metavar="[DIR]", required=False, type=click.Path(file_okay=False))
+@click.option(
+    "--style",
+    type=click.Choice(["workloads", "compiler"]),
+    default="workloads",
+    show_default=True,
+    help="Run layers one by one, or compile subgraphs.",
+)
+@verbosity_options
+def new_backend(vendor: str, name: str, folder: str | None, style: str) -> None:
+    """Write the project of a backend named <VENDOR>_<NAME>_backend to DIR.
+
+    It passes its own tests at once. DIR is vendor-name-backend if left out.
+    """
+    import shlex
+
+    from armpy.cli.new_backend import BackendName, write_project
+
+    names = BackendName(vendor, name)
+    target = Path(folder or names.distribution)
+    files = write_project(names, style, target)
+    click.echo(f"written: {len(files)} files of the backend '{names.backend_id}' to {target}")
+    click.echo("next:")
+    click.echo(f"  cd {shlex.quote(str(target))}")
+    click.echo("  pip install -e '.[test]'")
+    click.echo("  pytest")
+
+
+@contextmanager
+def _reasons_told_once(settings: Settings) -> Iterator[None]:
+    """Keep what the command itself tells out of the log, unless more was asked for."""
+    logger = logging.getLogger("armpy.plugins")
+    before = logger.level
+    if not settings.verbosity:
+        logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)

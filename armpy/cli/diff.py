@@ -1,0 +1,97 @@
+"""``armpy diff``: finds the first layer that two backends compute differently."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from armpy.cli.options import (
+    MODEL_FILE,
+    dynamic_backends_option,
+    json_option,
+    verbosity_options,
+)
+
+if TYPE_CHECKING:
+    from armpy.testing import ModelDifference
+
+# What a command needs is imported when it runs: --help and usage errors are quick.
+# ruff: noqa: PLC0415
+
+
+@click.command(short_help="Find the first layer that two backends compute differently.")
+@click.argument("model", type=MODEL_FILE)
+@click.option("--backend", required=True, metavar="ID", help="The backend that may be wrong.")
+@click.option(
+    "--against", default="CpuRef", show_default=True, metavar="ID", help="The one that is right."
+)
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="NAME=FILE.npy",
+    help="An array for one input; the others are random.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of random inputs.")
+@dynamic_backends_option
+@json_option
+@verbosity_options
+@click.pass_context
+def diff(
+    context: click.Context,
+    model: str,
+    backend: str,
+    against: str,
+    inputs: tuple[str, ...],
+    seed: int,
+    dynamic_backends_path: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Run MODEL on two backends and name the first layer whose output leaves the tolerance.
+
+    Each layer is tried by itself on the right inputs first; if all are right, beginnings of
+    the model are, so that layers which are wrong only when they are fused are found too.
+    Exit code 1 if there is a difference.
+    """
+    from armpy.cli.files import read_inputs
+    from armpy.cli.printer import print_json
+    from armpy.runtime import RuntimeOptions
+    from armpy.testing import first_difference
+
+    found = first_difference(
+        model,
+        backend,
+        against,
+        inputs=read_inputs(inputs, _input_names(model) if inputs else ()),
+        seed=seed,
+        runtime_options=RuntimeOptions(dynamic_backends_path=dynamic_backends_path),
+    )
+    if as_json:
+        print_json(asdict(found) | {"is_same": found.is_same})
+    else:
+        print_difference(found)
+    if not found.is_same:
+        context.exit(1)
+
+
+def _input_names(model: str) -> list[str]:
+    """Names of a model's inputs."""
+    from armpy.frontends.tflite import parse_tflite
+
+    return [value.name for value in parse_tflite(model).build().inputs]
+
+
+def print_difference(found: ModelDifference) -> None:
+    """Print where the layers ran and which one is the first to differ."""
+    from armpy.cli.printer import Printer
+
+    printer = Printer()
+    printer.line(f"{found.backend}: {found.backend_placement}")
+    printer.line(f"{found.against}: {found.against_placement}")
+    first = found.first
+    if first is None:
+        printer.line(f"no difference: the outputs of all {found.num_layers} layers agree")
+    else:
+        printer.line(f"difference: {first}")

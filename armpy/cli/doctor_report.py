@@ -1,0 +1,77 @@
+"""What `armpy doctor` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from armpy.cli.doctor import Diagnosis, Examination
+from armpy.cli.printer import Printer
+
+
+def doctor_document(examination: Examination) -> dict[str, object]:
+    """An examination as a JSON document."""
+    return {
+        "facts": examination.facts,
+        "candidates": [asdict(diagnosis) for diagnosis in examination.diagnoses],
+        "skipped": [{"path": p, "reason": r} for p, r in examination.skipped],
+        "bad_directories": [{"path": p, "reason": r} for p, r in examination.bad_directories],
+        "num_problems": examination.num_problems,
+    }
+
+
+def print_examination(examination: Examination, *, with_tracebacks: bool = False) -> None:
+    """Print an examination.
+
+    Parameters
+    ----------
+    examination : Examination
+    with_tracebacks : bool
+        Show also what candidates raised and wrote.
+    """
+    printer = Printer()
+    for name, text in examination.facts.items():
+        printer.line(f"{name}: {text}")
+    for path, reason in examination.bad_directories:
+        printer.line(f"cannot look into {path}: {reason}")
+    for path, reason in examination.skipped:
+        printer.line(f"skipped {path}: {reason}")
+    for diagnosis in examination.diagnoses:
+        name = " ".join(filter(None, (diagnosis.id or diagnosis.name, diagnosis.version)))
+        printer.heading(f"{name}: {diagnosis.status}")
+        for line in _lines(diagnosis):
+            printer.line(f"  {line}")
+        if with_tracebacks:
+            for line in (diagnosis.traceback or diagnosis.output).splitlines():
+                printer.line(f"  | {line}")
+    printer.line("")
+    count = len(examination.diagnoses)
+    printer.line(f"candidates: {count}, problems: {examination.num_problems}")
+
+
+def _lines(diagnosis: Diagnosis) -> Iterator[str]:
+    """What there is to say about one candidate."""
+    yield f"found: {diagnosis.source}"
+    if diagnosis.cause:
+        yield f"cause: {diagnosis.cause}"
+    if diagnosis.missing:
+        yield f"missing: {diagnosis.missing}"
+    if diagnosis.remedy:
+        yield f"to do: {diagnosis.remedy}"
+    if diagnosis.api_version:
+        yield f"API version: {diagnosis.api_version}"
+    if diagnosis.device_type:
+        yield f"device: {diagnosis.device_type}"
+    details = diagnosis.details
+    for option in details.get("options", ()):
+        yield (
+            f"option {option['name']} ({option['scope']}, {option['allowed']}, "
+            f"default {option['default']!r}): {option['help']}"
+        )
+    if details.get("capabilities"):
+        shown = (k if v is True else f"{k}={v}" for k, v in details["capabilities"].items())
+        yield f"capabilities: {', '.join(shown)}"
+    if details.get("extensions"):
+        yield f"extensions: {', '.join(details['extensions'])}"
+    for trial in details.get("trials", ()):
+        yield f"trial: {trial['operation']} {trial['text']}"

@@ -1,0 +1,120 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+import click
+
+from armpy.cli.load_request import LoadRequest
+from armpy.cli.settings import Settings
+from armpy.cli.values import parse_names, parsed
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+MODEL_FILE = click.Path(exists=True, dir_okay=False, readable=True)
+
+dynamic_backends_option = click.option(
+    "--dynamic-backends-path",
+    "dynamic_backends_path",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(resolve_path=True),
+    help="Look here too for modules named <vendor>_<name>_backend; may be repeated.",
+)
+
+
+def _set_verbosity(context: click.Context, _: click.Parameter, value: int) -> None:
+    """Take up -v as soon as it is seen."""
+    context.ensure_object(Settings).raise_verbosity(value)
+
+
+def _set_debug(context: click.Context, _: click.Parameter, value: bool) -> None:
+    """Take up --debug."""
+    context.ensure_object(Settings).debug |= value
+
+
+def verbosity_options(command: Command) -> Command:
+    """Add the options that say how much is told; they may stand before or after the command."""
+    command = click.option(
+        "--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show tracebacks."
+    )(command)
+    return click.option(
+        "-v",
+        "--verbose",
+        count=True,
+        expose_value=False,
+        callback=_set_verbosity,
+        help="Log to stderr; twice for more.",
+    )(command)
+
+
+def json_option(command: Command) -> Command:
+    """Add ``--json``."""
+    return click.option(
+        "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."
+    )(command)
+
+
+_MODEL_OPTIONS = (
+    click.argument("model", type=MODEL_FILE),
+    click.option(
+        "--backends",
+        metavar="A,B",
+        callback=parsed(parse_names),
+        help="Ids in order of preference; all installed ones if left out.",
+    ),
+    click.option(
+        "--num-threads",
+        type=click.IntRange(min=1),
+        help="For backends that have threads of their own.",
+    ),
+    click.option("--signature", metavar="NAME", help="Use this signature of the model."),
+    click.option(
+        "--on-fallback",
+        type=click.Choice(["allow", "warn", "error"]),
+        default="allow",
+        show_default=True,
+        help="What to do when a layer does not run on the first preferred backend.",
+    ),
+    click.option(
+        "--backend-option",
+        "backend_options",
+        multiple=True,
+        metavar="ID.NAME=VALUE",
+        help="An option of a backend, as 'armpy doctor' lists them; may be repeated.",
+    ),
+    dynamic_backends_option,
+)
+
+
+def model_options(command: Callable[..., object]) -> Callable[..., object]:
+    """Add the options of everything that loads a model; they come as one `LoadRequest`."""
+
+    @wraps(command)
+    def gathered(
+        model: str,
+        backends: tuple[str, ...] | None,
+        num_threads: int | None,
+        signature: str | None,
+        on_fallback: str,
+        backend_options: tuple[str, ...],
+        dynamic_backends_path: tuple[str, ...],
+        **others: Any,  # Any: of the command's own options
+    ) -> object:
+        request = LoadRequest(
+            model,
+            backends,
+            num_threads,
+            signature,
+            on_fallback,
+            backend_options,
+            dynamic_backends_path,
+        )
+        return command(request, **others)
+
+    for option in reversed(_MODEL_OPTIONS):
+        gathered = option(gathered)
+    return gathered

@@ -1,0 +1,39 @@
+"""Every operation's cases, one table per family."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from armpy.testing.case import Case
+from armpy.testing.cases import (
+    activations,
+    by_hand,
+    elementwise,
+    movement,
+    quantizing,
+    recurrent,
+    reduction,
+    weighted,
+    windows,
+)
+
+_FAMILIES = (
+    elementwise,
+    activations,
+    weighted,
+    windows,
+    reduction,
+    movement,
+    quantizing,
+    recurrent,
+)
+
+
+@cache
+def operation_cases() -> tuple[Case, ...]:
+    """Every case of every operation: hand-worked ones, then those made from definitions."""
+    made = list(by_hand.cases())
+    for family in _FAMILIES:
+        for sketch in family.sketches():
+            made.extend(sketch.cases())
+    return tuple(made)

@@ -1,0 +1,90 @@
+"""Cases of activation functions and normalisations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from armpy.ops import (
+    Activation,
+    ActivationFunction,
+    L2Normalization,
+    LogSoftmax,
+    Operation,
+    Softmax,
+)
+from armpy.testing.sketch import Scale, Sketch, every, of
+from armpy.testing.values import anything, positive
+from armpy.types import DataType
+
+_PARAMETERS = {
+    ActivationFunction.TANH: (1.0, 1.0),
+    ActivationFunction.LINEAR: (0.5, 1.0),
+    ActivationFunction.BOUNDED_RELU: (3.0, -1.0),
+    ActivationFunction.LEAKY_RELU: (0.125, 0.0),
+    ActivationFunction.ELU: (1.0, 0.0),
+}
+_INPUT = (Scale(1 / 32, 0.1),)
+_BYTES = (DataType.QASYMM_S8, DataType.QASYMM_U8)
+
+
+def sketches() -> Iterator[Sketch]:
+    """Lines of the table."""
+    for function in ActivationFunction:
+        a, b = _PARAMETERS.get(function, (0.0, 0.0))
+        values = positive if function is ActivationFunction.SQRT else anything
+        output = Scale(1 / 256, -1.0) if function is ActivationFunction.SIGMOID else _INPUT[0]
+        if function is ActivationFunction.TANH:
+            output = Scale(1 / 128, 0.0)
+        operation = Activation(function, a, b)
+        name = function.name.lower()
+        yield Sketch(name, operation, ((2, 5, 7),), every, (values,), _INPUT, output)
+        yield Sketch(f"{name}-scalar", operation, ((),), of(DataType.FLOAT32), (values,))
+    yield Sketch(
+        "gelu-approximate", Activation(ActivationFunction.GELU, approximate=True), ((3, 7),), every
+    )
+    yield Sketch(
+        "tanh-scaled",
+        Activation(ActivationFunction.TANH, 1.5, 0.5),
+        ((3, 7),),
+        of(DataType.FLOAT32, DataType.FLOAT16),
+    )
+    for where in (-1.0, 1.0):
+        side = "lowest" if where < 0 else "highest"
+        for function in (ActivationFunction.RELU, ActivationFunction.SIGMOID):
+            yield Sketch(
+                f"{function.name.lower()}-{side}-zero-point",
+                Activation(function),
+                ((3, 7),),
+                of(*_BYTES),
+                scales=(Scale(1 / 16, where),),
+                output=Scale(1 / 256, -1.0),
+            )
+    yield from _normalizations()
+
+
+def _normalizations() -> Iterator[Sketch]:
+    """Softmax and its relatives along each axis."""
+    for make, output in (
+        (Softmax, Scale(1 / 256, -1.0)),
+        (LogSoftmax, Scale(1 / 16, 1.0)),
+        (L2Normalization, Scale(1 / 128, 0.0)),
+    ):
+        scales = (Scale(1 / 16, 0.1),)
+        last: Operation = make()
+        yield Sketch("rows", last, ((3, 7),), every, scales=scales, output=output)
+        yield Sketch("vector", last, ((9,),), scales=scales, output=output)
+        yield Sketch("one", last, ((2, 1),), scales=scales, output=output)
+        for axis in range(-4, 4):
+            yield Sketch(
+                f"axis_{axis}", make(axis=axis), ((2, 3, 4, 5),), scales=scales, output=output
+            )
+    for make_with in (Softmax, LogSoftmax):
+        yield Sketch("beta", make_with(beta=0.5), ((3, 7),), of(DataType.FLOAT32, DataType.FLOAT16))
+    yield Sketch(
+        "beta-quantized",
+        Softmax(beta=2.0),
+        ((3, 7),),
+        of(*_BYTES),
+        scales=_INPUT,
+        output=Scale(1 / 256, -1.0),
+    )

@@ -1,0 +1,316 @@
+"""Cases whose answers were worked out by hand, so that they do not depend on CpuRef."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from armpy.ops import (
+    Activation,
+    ActivationFunction,
+    ArgMinMax,
+    ArgMinMaxFunction,
+    BatchMatMul,
+    BinaryOperation,
+    Comparison,
+    ComparisonOperation,
+    Concat,
+    Convolution2d,
+    DepthToSpace,
+    DepthwiseConvolution2d,
+    Dequantize,
+    ElementwiseBinary,
+    ElementwiseUnary,
+    FullyConnected,
+    FusedActivation,
+    Gather,
+    LogicalBinary,
+    Operation,
+    Pad,
+    Padding,
+    Pooling2d,
+    PoolingAlgorithm,
+    Prelu,
+    Quantize,
+    Reduce,
+    ReduceOperation,
+    Reshape,
+    Resize,
+    ResizeMethod,
+    Select,
+    Softmax,
+    Splitter,
+    StridedSlice,
+    Transpose,
+    TransposeConvolution2d,
+    UnaryOperation,
+)
+from armpy.ops.operation import Array
+from armpy.tensor import Quantization, TensorInfo
+from armpy.testing.case import Case, CaseInput
+from armpy.types import DataType
+
+F32, S8, U8, I32, BOOL = (
+    DataType.FLOAT32,
+    DataType.QASYMM_S8,
+    DataType.QASYMM_U8,
+    DataType.SIGNED32,
+    DataType.BOOLEAN,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class T:
+    """A tensor written down: nested lists of stored elements, a type, a quantisation."""
+
+    values: object
+    data_type: DataType = F32
+    scale: float | None = None
+    zero_point: int = 0
+
+    @property
+    def info(self) -> TensorInfo:
+        """Its shape, type and quantisation."""
+        quantization = None
+        if self.scale is not None:
+            quantization = Quantization.per_tensor(self.scale, self.zero_point)
+        return TensorInfo(self.array().shape, self.data_type, quantization)
+
+    def array(self) -> Array:
+        """Its elements."""
+        return np.array(self.values, self.data_type.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """One line: an operation, what goes in, what comes out."""
+
+    label: str
+    operation: Operation
+    inputs: Sequence[T]
+    outputs: Sequence[T]
+    constants: tuple[int, ...] = ()
+
+
+_SQUARE = [[[[1], [2]], [[3], [4]]]]
+"""An image of 2 by 2 with one channel."""
+
+_NINE = [[[[1], [2], [3]], [[4], [5], [6]], [[7], [8], [9]]]]
+
+TABLE: tuple[ByHand, ...] = (
+    ByHand("arm-nn-sample", ElementwiseBinary(), [T([5, 3]), T([10, 8])], [T([15, 11])]),
+    ByHand("sub", ElementwiseBinary(BinaryOperation.SUB), [T([5, 3]), T([10, 8])], [T([-5, -5])]),
+    ByHand(
+        "mul-row",
+        ElementwiseBinary(BinaryOperation.MUL),
+        [T([[1, 2], [3, 4]]), T([10, -1])],
+        [T([[10, -2], [30, -4]])],
+    ),
+    ByHand(
+        "div", ElementwiseBinary(BinaryOperation.DIV), [T([1, -3]), T([2, 4])], [T([0.5, -0.75])]
+    ),
+    ByHand(
+        "add-relu6",
+        ElementwiseBinary(activation=FusedActivation.RELU6),
+        [T([-5, 2, 5]), T([1, 2, 3])],
+        [T([0, 4, 6])],
+    ),
+    ByHand(
+        # 0.5 (10 - 2) + 0.5 (6 - 2) = 6 = 1 (9 - 3); -4 + 0.5 saturates at neither end.
+        "add-quantized",
+        ElementwiseBinary(),
+        [T([10, -6], S8, 0.5, 2), T([6, 3], S8, 0.5, 2)],
+        [T([9, 0], S8, 1.0, 3)],
+    ),
+    ByHand(
+        "add-saturates",
+        ElementwiseBinary(),
+        [T([255, 0], U8, 1.0, 100), T([255, 0], U8, 1.0, 100)],
+        [T([255, 0], U8, 1.0, 100)],
+    ),
+    ByHand(
+        "add-integers-wrap",
+        ElementwiseBinary(),
+        [T([2**31 - 1, 5], I32), T([1, -7], I32)],
+        [T([-(2**31), -2], I32)],
+    ),
+    ByHand("neg", ElementwiseUnary(UnaryOperation.NEG), [T([1, -2, 0.5])], [T([-1, 2, -0.5])]),
+    ByHand(
+        "round-to-even",
+        ElementwiseUnary(UnaryOperation.ROUND),
+        [T([0.5, 1.5, 2.5, -0.5])],
+        [T([0, 2, 2, 0])],
+    ),
+    ByHand("sqrt", ElementwiseUnary(UnaryOperation.SQRT), [T([0, 4, 2.25])], [T([0, 2, 1.5])]),
+    ByHand(
+        "less",
+        Comparison(ComparisonOperation.LESS),
+        [T([1, 2, 3]), T([2, 2, 2])],
+        [T([True, False, False], BOOL)],
+    ),
+    ByHand(
+        "and",
+        LogicalBinary(),
+        [T([True, True, False, False], BOOL), T([True, False, True, False], BOOL)],
+        [T([True, False, False, False], BOOL)],
+    ),
+    ByHand(
+        "basic",
+        Select(),
+        [T([True, False, True], BOOL), T([1, 2, 3]), T([4, 5, 6])],
+        [T([1, 5, 3])],
+    ),
+    ByHand("basic", Prelu(), [T([-2, 2]), T([0.25, 0.25])], [T([-0.5, 2])], (1,)),
+    ByHand("relu", Activation(ActivationFunction.RELU), [T([-1, 0, 2.5])], [T([0, 0, 2.5])]),
+    ByHand(
+        "relu-quantized",
+        Activation(ActivationFunction.RELU),
+        [T([-128, -10, 5, 127], S8, 0.25, -10)],
+        [T([-10, -10, 5, 127], S8, 0.25, -10)],
+    ),
+    ByHand("sigmoid-of-0", Activation(ActivationFunction.SIGMOID), [T([0.0])], [T([0.5])]),
+    ByHand("equal", Softmax(), [T([[3, 3, 3, 3]])], [T([[0.25] * 4])]),
+    ByHand("large", Softmax(), [T([[1000, 0]])], [T([[1, 0]])]),
+    ByHand(
+        # Each window of ones adds up four neighbours; the bias is added once.
+        "window-sums",
+        Convolution2d(),
+        [T(_NINE), T([[[[1], [1]], [[1], [1]]]]), T([10])],
+        [T([[[[22], [26]], [[34], [38]]]])],
+        (1, 2),
+    ),
+    ByHand(
+        # Corners see 4 elements, edges 6, the middle all 9.
+        "same-padding-counts",
+        Convolution2d(padding=Padding.SAME),
+        [T(np.ones((1, 3, 3, 1))), T(np.ones((1, 3, 3, 1))), T([0])],
+        [T([[[[4], [6], [4]], [[6], [9], [6]], [[4], [6], [4]]]])],
+        (1, 2),
+    ),
+    ByHand(
+        # 0.5 (x - 1) times 1 (w - 0), x = 3, 5: (2 * 2 + 4 * 1) / 2 = 4; + 2 * 0.5 = 5.
+        "quantized",
+        Convolution2d(),
+        [
+            T([[[[3, 5]]]], S8, 0.5, 1),
+            T([[[[2, 1]]]], S8, 1.0, 0),
+            T([2], I32, 0.5),
+        ],
+        [T([[[[4]]]], S8, 1.0, -1)],
+        (1, 2),
+    ),
+    ByHand(
+        "channels-apart",
+        DepthwiseConvolution2d(),
+        [T([[[[1, 10], [2, 20]]]]), T([[[[1, 1], [1, -1]]]]), T([0, 1])],
+        [T([[[[3, -9]]]])],
+        (1, 2),
+    ),
+    ByHand(
+        # Every element is spread over a block of its own.
+        "blocks",
+        TransposeConvolution2d(stride=(2, 2)),
+        [T(_SQUARE), T([[[[1], [2]], [[0], [0]]]]), T([0])],
+        [
+            T(
+                [
+                    [
+                        [[1], [2], [2], [4]],
+                        [[0], [0], [0], [0]],
+                        [[3], [6], [4], [8]],
+                        [[0], [0], [0], [0]],
+                    ]
+                ]
+            )
+        ],
+        (1, 2),
+    ),
+    ByHand(
+        "basic",
+        FullyConnected(),
+        [T([[1, 2]]), T([[3, 4], [5, 6], [-1, 1]]), T([10, 20, 30])],
+        [T([[21, 37, 31]])],
+        (1, 2),
+    ),
+    ByHand(
+        "basic",
+        BatchMatMul(),
+        [T([[1, 2], [3, 4]]), T([[5, 6], [7, 8]])],
+        [T([[19, 22], [43, 50]])],
+    ),
+    ByHand(
+        "max",
+        Pooling2d(PoolingAlgorithm.MAX, (2, 2), (1, 1)),
+        [T(_NINE)],
+        [T([[[[5], [6]], [[8], [9]]]])],
+    ),
+    ByHand(
+        # Padding elements do not count: the last corner is the mean of one element.
+        "average-without-padding",
+        Pooling2d(PoolingAlgorithm.AVERAGE, (2, 2), (1, 1), Padding.SAME),
+        [T(_SQUARE)],
+        [T([[[[2.5], [3]], [[3.5], [4]]]])],
+    ),
+    ByHand(
+        "mean-of-rows",
+        Reduce(ReduceOperation.MEAN, (1,)),
+        [T([[1, 2, 3], [4, 5, 9]])],
+        [T([2, 6])],
+    ),
+    ByHand(
+        "sum-keep", Reduce(ReduceOperation.SUM, (0,), True), [T([[1, 2], [3, 4]])], [T([[4, 6]])]
+    ),
+    ByHand(
+        "first-of-equals",
+        ArgMinMax(ArgMinMaxFunction.MAX, 0),
+        [T([1, 7, 7, 3])],
+        [T(1, I32)],
+    ),
+    ByHand("columns", Concat(1), [T([[1], [2]]), T([[3], [4]])], [T([[1, 3], [2, 4]])]),
+    ByHand("basic", Transpose((1, 0)), [T([[1, 2, 3], [4, 5, 6]])], [T([[1, 4], [2, 5], [3, 6]])]),
+    ByHand("basic", Reshape((2, 2)), [T([1, 2, 3, 4])], [T([[1, 2], [3, 4]])]),
+    ByHand("zero-point", Pad(((1, 1),)), [T([5], S8, 1.0, 7)], [T([7, 5, 7], S8, 1.0, 7)]),
+    ByHand("backwards", StridedSlice((-1,), (-4,), (-1,)), [T([1, 2, 3, 4])], [T([4, 3, 2])]),
+    ByHand("halves", Splitter(2, 0), [T([1, 2, 3, 4])], [T([1, 2]), T([3, 4])]),
+    ByHand(
+        "rows", Gather(0), [T([[1, 2], [3, 4]]), T([1, 0, 1], I32)], [T([[3, 4], [1, 2], [3, 4]])]
+    ),
+    ByHand("basic", DepthToSpace(2), [T([[[[1, 2, 3, 4]]]])], [T(_SQUARE)]),
+    ByHand(
+        "nearest",
+        Resize((4, 2), ResizeMethod.NEAREST_NEIGHBOR),
+        [T(_SQUARE)],
+        [T([[[[1], [2]], [[1], [2]], [[3], [4]], [[3], [4]]]])],
+    ),
+    ByHand(
+        "bilinear",
+        Resize((2, 4), ResizeMethod.BILINEAR),
+        [T(_SQUARE)],
+        [T([[[[1], [1.5], [2], [2]], [[3], [3.5], [4], [4]]]])],
+    ),
+    ByHand(
+        "half-away-from-zero",
+        Quantize(),
+        [T([1.25, -1.25, 100.0, -100.0])],
+        [T([10, 4, 127, -128], S8, 0.5, 7)],
+    ),
+    ByHand("basic", Dequantize(), [T([0, 128, 255], U8, 0.5, 128)], [T([-64.0, 0.0, 63.5])]),
+)
+
+
+def cases() -> Iterator[Case]:
+    """The lines of the table as cases."""
+    for line in TABLE:
+        name = f"{line.operation.name}/by-hand-{line.label}"
+        yield Case(
+            f"{name}/{line.inputs[0].data_type.name.lower()}",
+            line.operation,
+            tuple(
+                CaseInput(item.info, item.array(), index in line.constants)
+                for index, item in enumerate(line.inputs)
+            ),
+            tuple(item.info for item in line.outputs),
+            tuple(item.array() for item in line.outputs),
+        )

@@ -1,0 +1,159 @@
+"""Cases of operations that convert elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from armpy.ops import Cast, Dequantize, Quantize
+from armpy.tensor import Quantization, TensorInfo
+from armpy.testing.sketch import Scale, Sketch, Types, every, of
+from armpy.testing.values import anything, between
+from armpy.types import DataType
+
+_QUANTIZED = tuple(t for t in DataType if t.is_quantized)
+_FLOATS = (DataType.FLOAT32, DataType.FLOAT16)
+_CAST_TYPES = tuple(t for t in DataType if t is not DataType.BFLOAT16)
+_HUBS = (DataType.FLOAT32, DataType.SIGNED32)
+"""Types that every type is cast from and to."""
+
+
+def sketches() -> Iterator[Sketch]:
+    """Lines of the table."""
+    yield from _quantize()
+    yield from _dequantize()
+    for target in _CAST_TYPES:
+        sources = _CAST_TYPES if target in _HUBS else _HUBS
+        yield Sketch(
+            f"to-{target.name.lower()}",
+            Cast(),
+            ((3, 5),),
+            of(*(source for source in sources if source is not target)),
+            (between(0, 2 if target is DataType.BOOLEAN else 100),),
+            output_types=(target,),
+        )
+    yield Sketch(
+        "saturating",
+        Cast(),
+        ((3, 5),),
+        of(DataType.FLOAT32),
+        (between(-1e6, 1e6),),
+        output_types=(DataType.SIGNED8, DataType.UNSIGNED8, DataType.SIGNED16),
+    )
+    yield Sketch(
+        "truncating",
+        Cast(),
+        ((3, 5),),
+        of(*_FLOATS),
+        output_types=(DataType.SIGNED32, DataType.SIGNED8, DataType.SIGNED64),
+    )
+    yield Sketch("scalar", Cast(), ((),), of(DataType.FLOAT32), output_types=(DataType.SIGNED32,))
+
+
+def _quantize() -> Iterator[Sketch]:
+    """Quantize: every pair of types once or more."""
+    plain = Sketch(
+        "floats",
+        Quantize(),
+        ((3, 5, 7),),
+        of(*_FLOATS),
+        output=Scale(1 / 32, 0.2),
+        output_types=_QUANTIZED,
+    )
+    yield plain
+    yield replace(plain, label="scalar", shapes=((),), output_types=(DataType.QASYMM_S8,))
+    for side, where in (("lowest", -1.0), ("highest", 1.0)):
+        yield replace(
+            plain,
+            label=f"{side}-zero-point",
+            types=of(DataType.FLOAT32),
+            output=Scale(1 / 16, where),
+            output_types=(DataType.QASYMM_S8, DataType.QASYMM_U8),
+        )
+    for label, output in (("coarser", Scale(1 / 8, 0.2)), ("finer", Scale(1 / 50, -0.3))):
+        yield Sketch(
+            f"requantize-{label}",
+            Quantize(),
+            ((3, 5, 7),),
+            lambda types: types[0].is_quantized,
+            output=output,
+            output_types=_QUANTIZED if label == "coarser" else (DataType.QASYMM_S8,),
+        )
+    yield Sketch(
+        "integers",
+        Quantize(),
+        ((3, 5),),
+        of(DataType.SIGNED32),
+        (between(-500, 500),),
+        output=Scale(1 / 8, 0.2),
+        output_types=(DataType.QASYMM_S8, DataType.QASYMM_U8),
+        infos=_scaled_integers,
+    )
+    yield Sketch(
+        "to-integers",
+        Quantize(),
+        ((3, 5),),
+        of(DataType.QASYMM_S8),
+        output_types=(DataType.SIGNED32,),
+        output_scale=lambda inputs, data_type: Quantization.per_tensor(1 / 100),
+        infos=None,
+    )
+    yield Sketch(
+        "per-axis",
+        Quantize(),
+        ((3, 5, 4),),
+        of(DataType.FLOAT32),
+        output_types=(DataType.QSYMM_S8, DataType.QASYMM_S8),
+        output_scale=lambda inputs, data_type: Quantization.per_axis((0.1, 0.05, 0.025), 0),
+    )
+
+
+def _scaled_integers(sketch: Sketch, types: Types) -> list[TensorInfo | None]:
+    """An int32 tensor with a scale."""
+    return [TensorInfo(shape, types[0], Quantization.per_tensor(1 / 64)) for shape in sketch.shapes]
+
+
+def _dequantize() -> Iterator[Sketch]:
+    """Dequantize."""
+    yield Sketch(
+        "plain",
+        Dequantize(),
+        ((3, 5, 7),),
+        lambda types: types[0].is_quantized,
+        output_types=_FLOATS,
+    )
+    yield Sketch(
+        "integers",
+        Dequantize(),
+        ((3, 5),),
+        of(DataType.SIGNED32),
+        output_types=_FLOATS,
+        infos=_scaled_integers,
+    )
+    yield Sketch(
+        "half", Dequantize(), ((3, 5),), of(DataType.FLOAT16), output_types=(DataType.FLOAT32,)
+    )
+    yield Sketch("scalar", Dequantize(), ((),), of(DataType.QASYMM_S8), output_types=_FLOATS[:1])
+    yield Sketch(
+        "per-axis",
+        Dequantize(),
+        ((2, 4, 3),),
+        of(DataType.QSYMM_S8, DataType.QASYMM_S8),
+        (anything,),
+        output_types=_FLOATS[:1],
+        infos=_per_axis,
+    )
+    yield Sketch(
+        "highest-zero-point",
+        Dequantize(),
+        ((3, 5),),
+        lambda types: every(types) and types[0].is_quantized,
+        scales=(Scale(1 / 16, 1.0),),
+        output_types=_FLOATS[:1],
+    )
+
+
+def _per_axis(sketch: Sketch, types: Types) -> list[TensorInfo | None]:
+    """A tensor with scales along its second axis."""
+    quantization = Quantization.per_axis((0.1, 0.05, 0.025, 1.0), 1)
+    return [TensorInfo(shape, types[0], quantization) for shape in sketch.shapes]

@@ -1,0 +1,151 @@
+"""Cases of operations on images: pooling, resizing, blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from armpy.ops import (
+    BatchToSpaceNd,
+    DepthToSpace,
+    FusedActivation,
+    Padding,
+    Pooling2d,
+    PoolingAlgorithm,
+    Resize,
+    ResizeMethod,
+    SpaceToBatchNd,
+    SpaceToDepth,
+)
+from armpy.testing.sketch import Scale, Sketch, every, of
+from armpy.testing.values import distinct, grid
+from armpy.types import DataLayout, DataType
+
+NCHW = DataLayout.NCHW
+_FLOATS = of(DataType.FLOAT32, DataType.FLOAT16)
+_BLOCK_TYPES = of(
+    DataType.FLOAT32,
+    DataType.FLOAT16,
+    DataType.QASYMM_S8,
+    DataType.QASYMM_U8,
+    DataType.QSYMM_S16,
+    DataType.SIGNED32,
+    DataType.BOOLEAN,
+)
+_BYTES = of(DataType.QASYMM_S8, DataType.QASYMM_U8)
+
+POOLS: dict[str, dict[str, object]] = {
+    "valid": {"pool_size": (2, 2), "stride": (2, 2)},
+    "overlapping": {"pool_size": (3, 3)},
+    "same": {"pool_size": (3, 3), "padding": Padding.SAME},
+    "stride-same": {"pool_size": (3, 2), "stride": (2, 3), "padding": Padding.SAME},
+    "padding-uneven": {"pool_size": (3, 3), "padding": ((1, 0), (2, 1))},
+    "stride-above-window": {"pool_size": (1, 1), "stride": (2, 3)},
+    "whole-image": {"pool_size": (7, 5)},
+    "nchw": {"pool_size": (3, 3), "padding": Padding.SAME, "data_layout": NCHW},
+    "nchw-stride": {"pool_size": (2, 2), "stride": (2, 2), "data_layout": NCHW},
+}
+
+
+def sketches() -> Iterator[Sketch]:
+    """Lines of the table."""
+    yield from _pooling()
+    yield from _resizing()
+    yield from _blocks()
+
+
+def _pooling() -> Iterator[Sketch]:
+    """Pooling2d."""
+    for algorithm in PoolingAlgorithm:
+        name = algorithm.name.lower()
+        is_l2 = algorithm is PoolingAlgorithm.L2
+        for label, options in POOLS.items():
+            shape = (2, 3, 7, 5) if options.get("data_layout") is NCHW else (2, 7, 5, 3)
+            types = every if label == "valid" else of(DataType.FLOAT32, DataType.QASYMM_S8)
+            yield Sketch(
+                f"{name}-{label}",
+                Pooling2d(algorithm, **options),  # type: ignore[arg-type]  # by name
+                (shape,),
+                _FLOATS if is_l2 else types,
+                (grid,),
+            )
+        for activation in FusedActivation:
+            yield Sketch(
+                f"{name}-{activation.name.lower()}",
+                Pooling2d(algorithm, (2, 2), (1, 1), activation=activation),
+                ((1, 4, 3, 5),),
+                _FLOATS if is_l2 else of(DataType.FLOAT32, DataType.QASYMM_S8, DataType.QASYMM_U8),
+                (grid,),
+            )
+        for side, where in (("lowest", -1.0), ("highest", 1.0)):
+            if not is_l2:
+                yield Sketch(
+                    f"{name}-{side}-zero-point",
+                    Pooling2d(algorithm, (3, 3), padding=Padding.SAME),
+                    ((1, 4, 3, 5),),
+                    _BYTES,
+                    scales=(Scale(1 / 16, where),),
+                )
+
+
+def _resizing() -> Iterator[Sketch]:
+    """Resize; sizes whose positions are not on the edge between two elements."""
+    for method in ResizeMethod:
+        name = method.name.lower()
+        for label, options in (
+            ("plain", {}),
+            ("align-corners", {"align_corners": True}),
+            ("half-pixels", {"half_pixel_centers": True}),
+            ("nchw", {"data_layout": NCHW}),
+        ):
+            for sizes, shape, size in (
+                ("double", (2, 3, 4, 3), (6, 8)),
+                ("half", (1, 6, 8, 2), (3, 4)),
+                ("odd-size", (1, 3, 5, 2), (7, 3)),
+                ("one-element", (1, 1, 1, 1), (3, 2)),
+                ("same-size", (1, 3, 4, 2), (3, 4)),
+            ):
+                given = (shape[0], shape[3], *shape[1:3]) if label == "nchw" else shape
+                yield Sketch(
+                    f"{name}-{label}-{sizes}",
+                    Resize(size, method, **options),
+                    (given,),
+                    every
+                    if (label, sizes) == ("plain", "double")
+                    else of(DataType.FLOAT32)
+                    if label != "plain"
+                    else of(DataType.FLOAT32, DataType.QASYMM_S8),
+                    (grid,),
+                )
+
+
+def _blocks() -> Iterator[Sketch]:
+    """Depth, space and batch."""
+    values = (distinct,)
+    for label, depth, space in (
+        ("nhwc", (2, 3, 2, 8), (2, 6, 4, 3)),
+        ("nchw", (2, 8, 3, 2), (2, 3, 6, 4)),
+    ):
+        layout = DataLayout[label.upper()]
+        types = _BLOCK_TYPES if label == "nhwc" else of(DataType.FLOAT32, DataType.QASYMM_S8)
+        yield Sketch(label, DepthToSpace(2, layout), (depth,), types, values)
+        yield Sketch(label, SpaceToDepth(2, layout), (space,), types, values)
+        none = ((0, 0), (0, 0))
+        yield Sketch(label, SpaceToBatchNd((2, 2), none, layout), (space,), types, values)
+        batch = (8, *space[1:])
+        yield Sketch(label, BatchToSpaceNd((2, 2), none, layout), (batch,), types, values)
+    yield Sketch("block-of-3", DepthToSpace(3), ((1, 2, 2, 18),), values=values)
+    yield Sketch("block-of-3", SpaceToDepth(3), ((1, 3, 6, 2),), values=values)
+    yield Sketch("padded", SpaceToBatchNd((2, 3), ((1, 0), (1, 3))), ((1, 3, 5, 2),), values=values)
+    yield Sketch(
+        "cropped", BatchToSpaceNd((2, 2), ((1, 0), (0, 2))), ((4, 3, 3, 2),), values=values
+    )
+    yield Sketch("one-axis", SpaceToBatchNd((2,), ((1, 0),)), ((2, 3, 5),), values=values)
+    yield Sketch("one-axis", BatchToSpaceNd((2,), ((1, 0),)), ((4, 3, 5),), values=values)
+    yield Sketch(
+        "highest-zero-point",
+        SpaceToBatchNd((2, 2), ((1, 1), (1, 0))),
+        ((1, 2, 3, 2),),
+        _BYTES,
+        values,
+        (Scale(1 / 16, 1.0),),
+    )

@@ -1,0 +1,146 @@
+"""Rules about who a backend is, what it makes, and how often."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from armpy.runtime import Runtime
+from armpy.testing.contract.case import check
+from armpy.testing.contract.networks import Bench, sample_bench, samples
+from armpy.testing.subject import Subject
+
+_REPEATS = 20
+_THREADS = 4
+_RUNS_PER_THREAD = 8
+
+
+def id_is_constant(subject: Subject) -> None:
+    """Every instance calls itself the same at any time."""
+    backend = subject.raw_backend
+    ids = [backend.backend_id for _ in range(3)]
+    check(
+        ids == [subject.backend_id] * 3,
+        f"backend_id is not constant. Expected {subject.backend_id!r}; got {ids}",
+    )
+    another = subject.another_instance()
+    if another is not None:
+        check(
+            another.backend_id == subject.backend_id,
+            f"another instance calls itself {another.backend_id!r}",
+        )
+
+
+def properties_are_constant(subject: Subject) -> None:
+    """What the core reads once does not change."""
+    backend = subject.raw_backend
+    for name in (
+        "api_version",
+        "version",
+        "device_type",
+        "supported_extensions",
+        "number_of_cache_files",
+        "options",
+    ):
+        first, second = getattr(backend, name), getattr(backend, name)
+        check(first == second, f"{name} is not constant: {first!r}, then {second!r}")
+    first_capabilities, second_capabilities = backend.get_capabilities(), backend.get_capabilities()
+    check(
+        dict(first_capabilities) == dict(second_capabilities),
+        f"capabilities are not constant: {first_capabilities}, then {second_capabilities}",
+    )
+
+
+def objects_can_be_made_again(subject: Subject) -> None:
+    """A backend is a factory: each call makes what it says, the second one too."""
+    backend = subject.backend  # checks the types of what comes back
+    for _ in range(2):
+        manager = backend.create_memory_manager()
+        backend.create_workload_factory(manager)
+        backend.get_layer_support()
+        backend.create_backend_profiling_context()
+
+
+def load_and_unload_again_and_again(subject: Subject) -> None:
+    """Loading for the twentieth time is like the first time."""
+    for case in samples(subject):
+        bench = sample_bench(subject, case)
+        for number in range(_REPEATS):
+            network_id = subject.runtime.load_network(bench.graph)
+            bench.run(subject.runtime, network_id, f"loaded {number + 1} times")
+            subject.runtime.unload_network(network_id)
+
+
+def several_networks_at_once(subject: Subject) -> None:
+    """Networks do not know of each other; one goes, the others stay."""
+    runtime = subject.runtime
+    benches = [sample_bench(subject, case) for case in samples(subject)] * 2
+    loaded = [(bench, runtime.load_network(bench.graph)) for bench in benches]
+    for bench, network_id in loaded:
+        bench.run(runtime, network_id, "with several networks loaded")
+    while loaded:
+        _, gone = loaded.pop(0)
+        runtime.unload_network(gone)
+        for bench, network_id in loaded:
+            bench.run(runtime, network_id, "after another network was unloaded")
+
+
+def several_runtimes(subject: Subject) -> None:
+    """A backend serves several runtimes, and still does when one has gone."""
+    bench = sample_bench(subject, samples(subject)[0])
+    first, second = Runtime(subject.options), Runtime(subject.options)
+    first_id, second_id = first.load_network(bench.graph), second.load_network(bench.graph)
+    bench.run(first, first_id, "with two runtimes")
+    first.unload_network(first_id)
+    del first
+    bench.run(second, second_id, "after another runtime has gone")
+    second.unload_network(second_id)
+
+
+def threads_share_a_network(subject: Subject) -> None:
+    """Executions of one network side by side give the answers of one alone."""
+    runtime = subject.runtime
+    for case in samples(subject):
+        bench = sample_bench(subject, case)
+        network_id = runtime.load_network(bench.graph)
+
+        def work(bench: Bench = bench, network_id: int = network_id) -> None:
+            for _ in range(_RUNS_PER_THREAD):
+                bench.run(runtime, network_id, f"run by {_THREADS} threads")
+
+        _in_threads(work)
+        runtime.unload_network(network_id)
+
+
+def threads_load_networks(subject: Subject) -> None:
+    """Several threads load, run and unload networks of their own."""
+    runtime = subject.runtime
+    bench = sample_bench(subject, samples(subject)[0])
+
+    def work() -> None:
+        network_id = runtime.load_network(bench.graph)
+        bench.run(runtime, network_id, "loaded by several threads")
+        runtime.unload_network(network_id)
+
+    _in_threads(work)
+
+
+def _in_threads(work: Callable[[], None]) -> None:
+    """Run the same in several threads at once; the first thing raised is raised here."""
+    raised: list[Exception] = []
+    barrier = threading.Barrier(_THREADS)
+
+    def run() -> None:
+        barrier.wait()
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 - raised again in the caller's thread
+            raised.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(_THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if raised:
+        raise raised[0]

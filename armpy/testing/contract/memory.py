@@ -1,0 +1,81 @@
+"""Rules about the memory that a backend holds while networks run."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+
+from armpy.backend import IMemoryManager
+from armpy.plugins import BackendRegistry
+from armpy.runtime import Runtime
+from armpy.testing.contract.case import NotApplicableError, NothingToKeepError, check
+from armpy.testing.contract.networks import sample_bench, samples
+from armpy.testing.subject import Subject
+
+
+def manager_can_be_used_again(subject: Subject) -> None:
+    """A memory manager is acquired and released in turn, any number of times."""
+    manager = subject.backend.create_memory_manager()
+    if manager is None:
+        raise NothingToKeepError("it has no memory manager")
+    for _ in range(3):
+        manager.acquire()
+        manager.release()
+
+
+def memory_is_held_while_running(subject: Subject) -> None:
+    """Memory is acquired before an execution and released after it; answers do not suffer."""
+    log: list[str] = []
+    runtime = Runtime(replace(subject.options, registry=_watched(subject, log)))
+    for case in samples(subject):
+        bench = sample_bench(subject, case)
+        network_id = runtime.load_network(bench.graph)
+        check(not log, f"the memory manager was called while a network was loaded: {log}")
+        for number in range(3):
+            bench.run(runtime, network_id, f"in execution {number + 1}")
+            check(
+                log == ["acquire", "release"],
+                f"the memory manager was called out of order: {log}",
+            )
+            log.clear()
+        runtime.unload_network(network_id)
+
+
+def _watched(subject: Subject, log: list[str]) -> BackendRegistry:
+    """A registry with a copy of the backend, whose memory managers write a log."""
+    if subject.backend.create_memory_manager() is None:
+        raise NothingToKeepError("it has no memory manager")
+    try:
+        backend = copy(subject.raw_backend)
+        create = backend.create_memory_manager
+        watched: list[IMemoryManager] = []
+
+        def create_watched() -> IMemoryManager | None:
+            manager = create()
+            if manager is not None and all(manager is not other for other in watched):
+                watched.append(manager)
+                _watch(manager, log)
+            return manager
+
+        backend.create_memory_manager = create_watched  # type: ignore[method-assign]
+    except (TypeError, AttributeError) as error:
+        raise NotApplicableError(f"it cannot be watched: {error}") from error
+    registry = BackendRegistry()
+    registry.register(subject.backend_id, lambda: backend)
+    return registry
+
+
+def _watch(manager: IMemoryManager, log: list[str]) -> None:
+    """Let a memory manager write down when it is called."""
+    acquire, release = manager.acquire, manager.release
+
+    def logged_acquire() -> None:
+        log.append("acquire")
+        acquire()
+
+    def logged_release() -> None:
+        log.append("release")
+        release()
+
+    manager.acquire = logged_acquire  # type: ignore[method-assign]
+    manager.release = logged_release  # type: ignore[method-assign]

@@ -1,0 +1,237 @@
+"""Networks that contract cases run: made of operation cases that the backend passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from armpy.errors import ArmpyError
+from armpy.graph import Graph, Value
+from armpy.network import Network
+from armpy.ops.operation import Array
+from armpy.runtime import Runtime
+from armpy.tensor import TensorInfo
+from armpy.testing.case import Case, CaseInput
+from armpy.testing.cases import operation_cases
+from armpy.testing.contract.case import NotApplicableError, ViolationError
+from armpy.testing.judge import judge
+from armpy.testing.result import Outcome
+from armpy.testing.subject import Subject
+from armpy.testing.tolerance import compare
+
+_MOST_SAMPLES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A network with inputs and the right answers.
+
+    Parameters
+    ----------
+    graph : Graph
+    feeds, expected : mapping of str to ndarray
+    """
+
+    graph: Graph
+    feeds: Mapping[str, Array]
+    expected: Mapping[str, Array]
+
+    def check(self, outputs: Mapping[str, Array], when: str) -> None:
+        """Raise a `ViolationError` unless these are the right answers."""
+        infos = dict(zip(self.graph.output_names, self.graph.outputs, strict=True))
+        for name, wanted in self.expected.items():
+            difference = compare(wanted, outputs[name], infos[name].info)
+            if difference is not None:
+                layers = ", ".join(dict.fromkeys(x.operation.name for x in self.graph.layers))
+                raise ViolationError(
+                    f"{when}, the output '{name}' of {layers} is wrong: {difference}"
+                )
+
+    def run(self, runtime: Runtime, network_id: int, when: str) -> None:
+        """Execute a loaded network and check the answers."""
+        feeds = {name: array.copy() for name, array in self.feeds.items()}
+        self.check(runtime.enqueue_workload(network_id, feeds), when)
+
+
+def bench(subject: Subject, graph: Graph, feeds: Mapping[str, Array]) -> Bench:
+    """A network with CpuRef's answers."""
+    return Bench(graph, feeds, subject.expected(graph, feeds))
+
+
+def samples(subject: Subject) -> tuple[Case, ...]:
+    """A few cases of different operations that the backend passes.
+
+    Raises
+    ------
+    NotApplicableError
+        If it passes none: without one layer that works there is nothing to try.
+    """
+    found = subject.notes.get("samples")
+    if found is None:
+        found = subject.notes["samples"] = tuple(_find_samples(subject))
+    if not found:
+        raise NotApplicableError("no operation case passes on this backend")
+    return found
+
+
+def _find_samples(subject: Subject) -> Iterator[Case]:
+    """Passing cases, the first of each operation, those that can be chained first."""
+    seen: set[str] = set()
+    for chained in (True, False):
+        for case in operation_cases():
+            if len(seen) == _MOST_SAMPLES:
+                return
+            name = case.operation.name
+            if name in seen or (chained and _link(case) is None) or not _is_plain(case):
+                continue
+            result = judge(subject, case)
+            if result.outcome is Outcome.PASSED and subject.layers(case.graph()):
+                seen.add(name)
+                yield case
+
+
+def _is_plain(case: Case) -> bool:
+    """Whether a case has several elements and some input at run time."""
+    infos = [item.info for item in case.inputs if item is not None and not item.is_constant]
+    return bool(infos) and all(info.num_elements > 1 for info in infos)
+
+
+def _link(case: Case) -> int | None:
+    """Number of the input that the layer's output can be given to; None if there is none."""
+    if len(case.outputs) != 1:
+        return None
+    output = case.outputs[0]
+    for index, item in enumerate(case.inputs):
+        if item is not None and not item.is_constant and _same(item.info, output):
+            return index
+    return None
+
+
+def _same(one: TensorInfo, other: TensorInfo) -> bool:
+    """Whether two tensors hold the same kind of elements."""
+    return (one.shape, one.data_type, one.quantization) == (
+        other.shape,
+        other.data_type,
+        other.quantization,
+    )
+
+
+def sample_bench(subject: Subject, case: Case) -> Bench:
+    """The network of one case."""
+    return bench(subject, case.graph(), case.feeds())
+
+
+class Chain:
+    """Builds a network in which one layer reads what another one wrote.
+
+    Parameters
+    ----------
+    case : Case
+        All layers are like this one's.
+    link : int
+        Number of the input that a layer's output is given to.
+
+    Attributes
+    ----------
+    source : Value
+        The input that a chain begins with.
+    """
+
+    def __init__(self, case: Case, link: int) -> None:
+        self.net = Network("chain")
+        self._case = case
+        self._link = link
+        self._values = [
+            None if item is None else self._add_input(number, item)
+            for number, item in enumerate(case.inputs)
+        ]
+        source = self._values[link]
+        if source is None:
+            raise NotApplicableError("the input that a chain needs is left out")
+        self.source: Value = source
+
+    def _add_input(self, number: int, item: CaseInput) -> Value:
+        """Add one input of the case, or its constant."""
+        name, info = f"in_{number}", item.info
+        if not item.is_constant:
+            return self.net.input(name, info)
+        return self.net.constant(
+            item.data, name=name, data_type=info.data_type, quantization=info.quantization
+        )
+
+    def layer(self, value: Value) -> Value:
+        """Add a layer that reads a value, and return what it writes."""
+        inputs = list(self._values)
+        inputs[self._link] = value
+        return self.net.add(self._case.operation, *inputs, output=self._case.outputs[0])
+
+    def bench(self, subject: Subject) -> Bench:
+        """The network with CpuRef's answers."""
+        feeds = {
+            f"in_{number}": item.data
+            for number, item in enumerate(self._case.inputs)
+            if item is not None and not item.is_constant
+        }
+        return bench(subject, self.net.build(), feeds)
+
+
+def chain(subject: Subject) -> Chain:
+    """Begin a network of layers that the backend runs.
+
+    Raises
+    ------
+    NotApplicableError
+        If no passing case has an output that it could take as an input.
+    """
+    for case in samples(subject):
+        link = _link(case)
+        if link is not None:
+            return Chain(case, link)
+    raise NotApplicableError("no operation that works gives what it takes")
+
+
+def open_batches(subject: Subject) -> tuple[Graph, list[Mapping[str, Array]]]:
+    """A network whose first dimension is open, and inputs of two sizes for it.
+
+    Raises
+    ------
+    NotApplicableError
+        If no passing case can be opened.
+    """
+    for case in samples(subject):
+        graph = _opened(case)
+        if graph is not None:
+            once = case.feeds()
+            return graph, [once, {k: np.concatenate([v, v]) for k, v in once.items()}]
+    raise NotApplicableError("no operation that works has a first dimension to leave open")
+
+
+def _opened(case: Case) -> Graph | None:
+    """A case's network with its inputs' common first dimension open; None if it has none."""
+    firsts = {
+        item.info.known_shape[:1]
+        for item in case.inputs
+        if item is not None and not item.is_constant
+    }
+    if len(firsts) != 1 or firsts == {()}:
+        return None
+    ((size,),) = firsts
+    outputs = tuple(info.with_shape(None) for info in case.outputs)
+    try:
+        doubled = _with_first(case, 2 * size)
+        case.operation.infer([None if x is None else x.info for x in doubled], outputs)
+        return replace(case, inputs=_with_first(case, None), outputs=outputs).graph()
+    except ArmpyError:
+        return None
+
+
+def _with_first(case: Case, size: int | None) -> tuple[CaseInput | None, ...]:
+    """A case's inputs with another first dimension, constants as they are."""
+    return tuple(
+        item
+        if item is None or item.is_constant
+        else replace(item, info=item.info.with_shape((size, *item.info.known_shape[1:])))
+        for item in case.inputs
+    )

@@ -1,0 +1,114 @@
+"""Rules about the options that a backend declares."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from armpy.backend import BackendOption
+from armpy.errors import InvalidArgumentError
+from armpy.runtime import Runtime
+from armpy.testing.contract.case import NothingToKeepError, ViolationError, check
+from armpy.testing.contract.networks import sample_bench, samples
+from armpy.testing.subject import Subject
+
+
+def _declared(subject: Subject) -> tuple[BackendOption, ...]:
+    """The backend's options."""
+    options = tuple(subject.backend.options)
+    if not options:
+        raise NothingToKeepError("it declares no options")
+    return options
+
+
+def _runtime(subject: Subject, values: dict[str, object]) -> Runtime:
+    """A runtime with these options for the backend."""
+    return Runtime(replace(subject.options, backend_options={subject.backend_id: values}))
+
+
+def are_described(subject: Subject) -> None:
+    """Names are unique and in snake case, every option has a help, defaults are allowed."""
+    options = _declared(subject)
+    names = [option.name for option in options]
+    check(len(set(names)) == len(names), f"an option is declared twice: {names}")
+    for option in options:
+        check(
+            option.name.isidentifier() and option.name == option.name.lower(),
+            f"the option {option.name!r} is not in snake case",
+        )
+        check(option.help.strip(), f"the option '{option.name}' has no help")
+        option.check(option.default)
+
+
+def defaults_are_accepted(subject: Subject) -> None:
+    """Giving every option its default is like giving none."""
+    values: dict[str, object] = {option.name: option.default for option in _declared(subject)}
+    bench = sample_bench(subject, samples(subject)[0])
+    runtime = _runtime(subject, values)
+    network_id = runtime.load_network(bench.graph)
+    bench.run(runtime, network_id, "with every option at its default")
+    runtime.unload_network(network_id)
+
+
+def choices_are_accepted(subject: Subject) -> None:
+    """Every choice and every bound of an option works."""
+    bench = sample_bench(subject, samples(subject)[0])
+    for option in _declared(subject):
+        for value in _allowed(option):
+            runtime = _runtime(subject, {option.name: value})
+            network_id = runtime.load_network(bench.graph)
+            bench.run(runtime, network_id, f"with {option.name} = {value!r}")
+            runtime.unload_network(network_id)
+
+
+def _allowed(option: BackendOption) -> list[object]:
+    """Values worth trying, each of which the declaration allows."""
+    if option.choices:
+        return list(option.choices)
+    if isinstance(option.default, bool):
+        return [False, True]
+    return [type(option.default)(option.minimum)] if option.minimum is not None else []
+
+
+def wrong_values_are_refused(subject: Subject) -> None:
+    """A value of the wrong type, or outside of what is allowed, is an error."""
+    for option in _declared(subject):
+        for value in _forbidden(option):
+            try:
+                _runtime(subject, {option.name: value})
+            except InvalidArgumentError as error:
+                check(
+                    option.name in str(error),
+                    f"the error for {value!r} does not name the option '{option.name}': {error}",
+                )
+            else:
+                raise ViolationError(
+                    f"{option.name} = {value!r} is accepted. It allows {option.allowed}"
+                )
+
+
+def _forbidden(option: BackendOption) -> list[object]:
+    """Values that the declaration does not allow."""
+    wrong: list[object] = [None, ["a list"]]
+    if option.minimum is not None:
+        wrong.append(type(option.default)(option.minimum - 1))
+    if option.maximum is not None:
+        wrong.append(type(option.default)(option.maximum + 1))
+    if option.choices and isinstance(option.default, str):
+        wrong.append("none of these")
+    return wrong
+
+
+def unknown_names_are_refused(subject: Subject) -> None:
+    """An option that is not declared is an error, which names the nearest one there is."""
+    options = tuple(subject.backend.options)
+    name = f"{options[0].name}x" if options else "no_such_option"
+    try:
+        _runtime(subject, {name: 1})
+    except InvalidArgumentError as error:
+        if options:
+            check(
+                f"'{options[0].name}'" in str(error),
+                f"the error for the option '{name}' does not name '{options[0].name}': {error}",
+            )
+    else:
+        raise ViolationError(f"the option '{name}', which is not declared, is accepted")

@@ -1,0 +1,96 @@
+"""Rules about what a backend answers when it is asked about layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from armpy.backend import ReasonCode, Support
+from armpy.graph import Layer
+from armpy.network import Network
+from armpy.ops.operation import Operation
+from armpy.tensor import Shape, TensorInfo
+from armpy.testing.case import describe
+from armpy.testing.cases import operation_cases
+from armpy.testing.contract.case import check
+from armpy.testing.subject import Subject
+from armpy.types import DataType
+
+_STRIDE = 7
+"""Every seventh case is asked about: enough to meet every operation."""
+
+
+def _layers(subject: Subject) -> list[Layer]:
+    """Layers of many kinds."""
+    return [
+        layer for case in operation_cases()[::_STRIDE] for layer in subject.layers(case.graph())
+    ]
+
+
+def answers_have_reasons(subject: Subject) -> None:
+    """Each answer is a `Support`, and a no says why, in words and as a code."""
+    for layer in _layers(subject):
+        answer = subject.raw_support(layer)
+        where = f"the answer about {describe(layer.operation)}"
+        check(isinstance(answer, Support), f"{where} is {answer!r}, not a Support")
+        if isinstance(answer, Support) and not answer:
+            check(
+                isinstance(answer.text, str) and answer.text.strip(),
+                f"{where} is a no without a reason",
+            )
+            check(
+                isinstance(answer.code, ReasonCode),
+                f"{where} has the code {answer.code!r}, which is no ReasonCode",
+            )
+
+
+def answers_do_not_change(subject: Subject) -> None:
+    """The same question has the same answer, also from another support object."""
+    for layer in _layers(subject):
+        first, second = subject.raw_support(layer), subject.raw_support(layer)
+        check(
+            first == second,
+            f"the answer about {describe(layer.operation)} changes: {first!r}, then {second!r}",
+        )
+
+
+def open_shapes_are_answered(subject: Subject) -> None:
+    """A layer whose dimensions are not known yet gets an answer, not an exception."""
+    support = subject.raw_backend.get_layer_support()
+    for layer in _layers(subject):
+        answer = support.is_layer_supported(
+            layer.operation,
+            [None if info is None else _opened(info) for info in layer.input_infos],
+            [_opened(info) for info in layer.output_infos],
+        )
+        check(
+            isinstance(answer, Support),
+            f"the answer about {describe(layer.operation)} with open dimensions is {answer!r}",
+        )
+
+
+def _opened(info: TensorInfo) -> TensorInfo:
+    """The same without its dimensions."""
+    return info.with_shape((None,) * len(info.known_shape))
+
+
+@dataclass(frozen=True, slots=True)
+class _NeverHeardOf(Operation):
+    """An operation that no backend knows."""
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """As the input."""
+        return (inputs[0].shape,)
+
+
+def unknown_operations_are_refused(subject: Subject) -> None:
+    """An operation that the backend cannot know gets a no."""
+    net = Network("unknown")
+    x = net.input("x", TensorInfo((2, 3), DataType.FLOAT32))
+    net.output("y", net.add(_NeverHeardOf(), x, name="unknown"))
+    (layer,) = net.build().layers
+    answer = subject.raw_support(layer)
+    check(
+        isinstance(answer, Support) and not answer,
+        f"an operation that nobody has heard of is answered with {answer!r}",
+    )

@@ -1,0 +1,138 @@
+"""What a conformance run has found."""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+
+from armpy.types import BackendId
+
+
+class Outcome(enum.Enum):
+    """What became of one case."""
+
+    PASSED = "passed"
+    UNSUPPORTED = "unsupported"
+    KNOWN = "known failure"
+    FAILED = "failed"
+    CRASHED = "crashed"
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether it fails the run."""
+        return self in (Outcome.FAILED, Outcome.CRASHED)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """One case's outcome.
+
+    Parameters
+    ----------
+    case : str
+        Its id.
+    operation : str
+        Name of the operation, or ``contract``.
+    data_type : str
+        Of the first input.
+    outcome : Outcome
+    text : str
+        Why: the backend's own reason for what is unsupported, what is wrong with what failed.
+    """
+
+    case: str
+    operation: str
+    data_type: str
+    outcome: Outcome
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ConformanceResult:
+    """All outcomes of a run.
+
+    Parameters
+    ----------
+    backend : str
+    backend_version, api_version : str
+    results : tuple of CaseResult
+        In the order of the run.
+    unused_known_failures : tuple of str
+        Ids listed as known failures that did not fail.
+    duration_s : float
+    """
+
+    backend: BackendId
+    backend_version: str
+    api_version: str
+    results: tuple[CaseResult, ...]
+    unused_known_failures: tuple[str, ...] = ()
+    duration_s: float = field(default=0.0, compare=False)
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether nothing failed or crashed, and every known failure did fail."""
+        return not self.problems and not self.unused_known_failures
+
+    @property
+    def problems(self) -> tuple[CaseResult, ...]:
+        """What failed or crashed."""
+        return tuple(result for result in self.results if result.outcome.is_bad)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of cases by outcome, every outcome included."""
+        found = Counter(result.outcome for result in self.results)
+        return {outcome.value: found[outcome] for outcome in Outcome}
+
+    @property
+    def by_operation(self) -> dict[str, dict[str, int]]:
+        """Number of cases by operation, then by outcome."""
+        return self._grouped([result.operation for result in self.results])
+
+    @property
+    def by_data_type(self) -> dict[str, dict[str, int]]:
+        """Number of cases by data type, then by outcome."""
+        return self._grouped([result.data_type for result in self.results])
+
+    def _grouped(self, keys: Sequence[str]) -> dict[str, dict[str, int]]:
+        """Counts by key, in alphabetical order, then by outcome."""
+        found = Counter(
+            (key, result.outcome) for key, result in zip(keys, self.results, strict=True)
+        )
+        return {
+            key: {outcome.value: found[key, outcome] for outcome in Outcome}
+            for key in sorted(set(keys))
+        }
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Everything as JSON text."""
+        return json.dumps(self.to_document(), indent=indent)
+
+    def to_document(self) -> dict[str, object]:
+        """Everything as plain dictionaries and lists."""
+        return {
+            "backend": self.backend,
+            "backend_version": self.backend_version,
+            "api_version": self.api_version,
+            "is_passed": self.is_passed,
+            "duration_s": round(self.duration_s, 3),
+            "counts": self.counts,
+            "by_operation": self.by_operation,
+            "by_data_type": self.by_data_type,
+            "unused_known_failures": list(self.unused_known_failures),
+            "results": [asdict(r) | {"outcome": r.outcome.value} for r in self.results],
+        }
+
+    def to_html(self) -> str:
+        """Everything as one HTML page that needs nothing else."""
+        from armpy.testing.html import page  # noqa: PLC0415  # it needs this module
+
+        return page(self)
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{number} {name}" for name, number in self.counts.items() if number)
+        return f"{self.backend}: {counts or 'no cases'}"

@@ -1,0 +1,133 @@
+"""How close an answer has to be: one table by data type, and the comparison that uses it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.ops.operation import Array
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """An answer ``a`` is right for an expected ``e`` if ``|e - a| <= absolute + relative |e|``.
+
+    Parameters
+    ----------
+    absolute, relative : float
+        In stored units, which are steps for quantised types.
+    """
+
+    absolute: float = 0.0
+    relative: float = 0.0
+
+    def __str__(self) -> str:
+        if not self.absolute and not self.relative:
+            return "exactly"
+        if not self.relative:
+            return f"within {self.absolute:g}"
+        return f"within {self.absolute:.3g} + {self.relative:.3g} |expected|"
+
+
+EXACT = Tolerance()
+FLOAT32 = Tolerance(1e-5, 5 * 2.0**-23)
+FLOAT16 = Tolerance(5 * 2.0**-10, 5 * 2.0**-10)
+OFF_BY_ONE = Tolerance(1.0)
+
+TOLERANCES: dict[DataType, Tolerance] = {
+    data_type: OFF_BY_ONE if data_type.is_quantized else EXACT for data_type in DataType
+} | {DataType.FLOAT32: FLOAT32, DataType.FLOAT16: FLOAT16}
+"""The tolerance of every data type: floats as above, quantised off by one, others exact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where two tensors that should be the same are not.
+
+    Parameters
+    ----------
+    text : str
+        What differs, for people.
+    index : tuple of int
+        Of the worst element; empty if dtype or shape differ already.
+    expected, actual : float or None
+        That element's values.
+    count, size : int
+        How many elements leave the tolerance, and of how many.
+    """
+
+    text: str
+    index: tuple[int, ...] = ()
+    expected: float | None = None
+    actual: float | None = None
+    count: int = 0
+    size: int = 0
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def compare(expected: Array, actual: object, info: TensorInfo) -> Difference | None:
+    """Compare an answer with the expected one: dtype, shape, then values.
+
+    Parameters
+    ----------
+    expected : ndarray, dtype of `info`
+    actual : object
+        What a backend or a network gave.
+    info : TensorInfo
+        Says which tolerance holds.
+
+    Returns
+    -------
+    Difference or None
+        None if the answer is right. NaN is right where NaN is expected, and nowhere else.
+    """
+    if not isinstance(actual, np.ndarray):
+        return Difference(f"the answer is {type(actual).__name__}, not an array")
+    if actual.dtype != expected.dtype:
+        return Difference(f"the dtype differs. Expected {expected.dtype}; got {actual.dtype}")
+    if actual.shape != expected.shape:
+        return Difference(f"the shape differs. Expected {expected.shape}; got {actual.shape}")
+    tolerance = TOLERANCES[info.data_type]
+    excess = _excess(expected, actual, tolerance)
+    count = int(np.count_nonzero(excess > 0))
+    if not count:
+        return None
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(excess)), excess.shape))
+    wanted, given = expected[index].item(), actual[index].item()
+    text = (
+        f"{count} of {excess.size} elements are wrong, worst at index {index}. "
+        f"Expected {_shown(wanted)} {tolerance}; got {_shown(given)}"
+    )
+    return Difference(text, index, float(wanted), float(given), count, excess.size)
+
+
+def _excess(expected: Array, actual: Array, tolerance: Tolerance) -> npt.NDArray[np.float64]:
+    """By how much each element leaves the tolerance; 0 or less where it does not."""
+    if tolerance == EXACT:
+        differs = expected != actual
+        if expected.dtype.kind == "f":
+            differs &= ~(np.isnan(expected) & np.isnan(actual))
+        with np.errstate(invalid="ignore", over="ignore"):
+            distance = np.abs(expected.astype(np.float64) - actual.astype(np.float64))
+        return np.where(differs, np.nan_to_num(distance, nan=np.inf) + 1, 0.0)
+    wide, given = expected.astype(np.float64), actual.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        allowed = tolerance.absolute + tolerance.relative * np.abs(wide)
+        excess = np.asarray(np.abs(wide - given) - allowed)  # 0-d results are plain numbers
+    same = (wide == given) | (np.isnan(wide) & np.isnan(given))
+    excess[same] = 0.0
+    # What is left of NaN and infinities stands against a number or another infinity.
+    excess[~same & ~np.isfinite(excess)] = np.inf
+    excess[~same & ~np.isfinite(wide)] = np.inf
+    return excess
+
+
+def _shown(value: object) -> str:
+    """A value for a message."""
+    return f"{value:.9g}" if isinstance(value, float) else str(value)

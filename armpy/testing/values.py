@@ -1,0 +1,151 @@
+"""Seeded elements of input tensors, by what a case needs of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.ops.operation import Array
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+
+Values: TypeAlias = Callable[[np.random.Generator, TensorInfo], Array]
+"""Makes a tensor's stored elements."""
+
+Reals: TypeAlias = npt.NDArray[Any]  # Any: reals of any width, still to be stored
+
+
+def stored(reals: Reals, info: TensorInfo) -> Array:
+    """Reals as a tensor's plain numbers (bfloat16 as its bit pattern)."""
+    if info.data_type is DataType.BFLOAT16:
+        return (np.asarray(reals, np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    return np.asarray(reals).astype(info.data_type.dtype)
+
+
+def _integers(rng: np.random.Generator, info: TensorInfo, low: int, high: int) -> Array:
+    """Integers from `low` to `high`, both included, both there if there is room."""
+    array = rng.integers(low, high, info.known_shape, endpoint=True, dtype=np.int64)
+    if array.size > 2:
+        array.flat[0], array.flat[array.size - 1] = low, high
+    return array.astype(info.data_type.dtype)
+
+
+def _plain_integers(rng: np.random.Generator, info: TensorInfo, span: int, least: int) -> Array:
+    """Small integers around 0, or from 0 where there is no sign."""
+    low = -span if info.data_type.integer_range[0] < 0 else 0
+    return _integers(rng, info, max(low, least), span)
+
+
+def _like(
+    rng: np.random.Generator, info: TensorInfo, step: float, span: int, least: int = -(2**31)
+) -> Array:
+    """Floats that are multiples of a step, quantised elements of the whole range, integers."""
+    data_type = info.data_type
+    if data_type is DataType.BOOLEAN:
+        return rng.integers(0, 2, info.known_shape).astype(np.bool_)
+    if data_type.is_float:
+        low = max(-span, least)
+        return stored(rng.integers(low, span, info.known_shape, endpoint=True) * step, info)
+    if data_type.is_quantized:
+        low, high = data_type.integer_range
+        if least > 0:
+            low = info.zero_point + least
+        if data_type.is_symmetric:
+            low = max(low, -high)
+        return _integers(rng, info, low, high)
+    return _plain_integers(rng, info, min(span, 100), least)
+
+
+def anything(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """Floats in [-4, 4] in steps of 1/8; quantised elements of the whole range."""
+    return _like(rng, info, 0.125, 32)
+
+
+def grid(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """Floats in [-2, 2] in steps of 1/2: their products add up exactly in any order."""
+    return _like(rng, info, 0.5, 4)
+
+
+def powers(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """Numbers whose products are exact: 1/2, 1 and 2 with either sign; integers 1 to 3."""
+    if info.data_type.is_float:
+        signs = rng.choice([-1.0, 1.0], info.known_shape)
+        return stored(signs * rng.choice([0.5, 1.0, 2.0], info.known_shape), info)
+    if info.data_type.is_quantized:
+        return _like(rng, info, 1, 1)
+    return _plain_integers(rng, info, 3, 1)
+
+
+def positive(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """Floats in [1/8, 4]; quantised elements above the zero point; integers from 1."""
+    return _like(rng, info, 0.125, 32, 1)
+
+
+def few(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """Numbers of which many are equal: -1, 0 and 1; quantised elements 0 to 2."""
+    if info.data_type.is_quantized:
+        return _integers(rng, info, 0, 2)
+    return _like(rng, info, 1, 1)
+
+
+def small(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """Floats in [-1, 1] in steps of 1/64, for operands that are multiplied again and again."""
+    return _like(rng, info, 2.0**-6, 64)
+
+
+def distinct(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """Elements that differ as far as the type can tell, in an order made of chance."""
+    data_type, count = info.data_type, info.num_elements
+    if data_type is DataType.BOOLEAN:
+        return anything(rng, info)
+    order = rng.permutation(count).reshape(info.known_shape)
+    if data_type.is_float:
+        return stored((order % 256) / 4 - 16, info)
+    low, high = data_type.integer_range
+    low, high = max(low, -1000), min(high, 1000)
+    return (low + order % (high - low + 1)).astype(data_type.dtype)
+
+
+def below(limit: int) -> Values:
+    """Make indices from 0 up to, not including, a limit."""
+    return lambda rng, info: _integers(rng, info, 0, limit - 1)
+
+
+def between(low: float, high: float) -> Values:
+    """Make numbers of an interval, whatever the type."""
+
+    def make(rng: np.random.Generator, info: TensorInfo) -> Array:
+        if info.data_type.is_float:
+            return stored(rng.uniform(low, high, info.known_shape), info)
+        if info.data_type is DataType.BOOLEAN:
+            return anything(rng, info)
+        return _integers(rng, info, int(low), int(high))
+
+    return make
+
+
+def exactly(values: object) -> Values:
+    """Make the given stored elements."""
+    return lambda rng, info: np.asarray(values, info.data_type.dtype).reshape(info.known_shape)
+
+
+def rows(low: int, high: int) -> Values:
+    """Make floats that are whole numbers, with both limits in every batch item.
+
+    Notes
+    -----
+    Operations that quantise floats per batch item then find a scale of exactly 1 with
+    the limits -127 and 127 (no zero point) or -128 and 127 (with one), so that rounding
+    does not depend on how a backend does it.
+    """
+
+    def make(rng: np.random.Generator, info: TensorInfo) -> Array:
+        array = rng.integers(low, high, info.known_shape, endpoint=True)
+        flat = array.reshape(array.shape[0], -1)
+        flat[:, 0], flat[:, -1] = low, high
+        return stored(array, info)
+
+    return make

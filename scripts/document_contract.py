@@ -1,0 +1,162 @@
+"""Writes docs/backend_contract.md from the docstrings of `armpy.backend`, or checks that page.
+
+Usage::
+
+    python scripts/document_contract.py [--check]
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import inspect
+import sys
+from typing import Any
+
+from documenting import paragraphs, write_or_check
+
+import armpy.backend
+from armpy.backend import (
+    BACKEND_API_VERSION,
+    BackendOption,
+    Capability,
+    DefaultAllocator,
+    HostTensorHandle,
+    HostTensorHandleFactory,
+    IBackendContext,
+    IBackendInternal,
+    IBackendModelContext,
+    IBackendProfilingContext,
+    ICustomAllocator,
+    ILayerSupport,
+    IMemoryManager,
+    IMemoryOptimizerStrategy,
+    ITensorHandle,
+    ITensorHandleFactory,
+    IWorkload,
+    IWorkloadFactory,
+    MemBin,
+    MemBlock,
+    MemorySource,
+    OptimizationViews,
+    OptionScope,
+    PackingType,
+    PerformanceFigures,
+    ReasonCode,
+    Substitution,
+    Support,
+    TensorHandleFactoryRegistry,
+    WorkloadInfo,
+    has_capability,
+    has_matching_capability,
+)
+
+HEAD = f"""# The backend contract, version {BACKEND_API_VERSION}
+
+Made from the docstrings in `armpy/backend/` by `scripts/document_contract.py`; do not edit.
+
+Everything that a backend's author needs is imported from `armpy.backend`. What may change in it,
+and when, is said in [compatibility.md](compatibility.md). What the methods are called for is shown
+in [architecture.md](architecture.md).
+"""
+
+CHAPTERS: dict[str, tuple[Any, ...]] = {  # Any: classes and functions
+    "The backend": (IBackendInternal,),
+    "What it can run": (ILayerSupport, Support, ReasonCode),
+    "Layers, prepared and executed": (IWorkloadFactory, WorkloadInfo, IWorkload),
+    "Compiling": (OptimizationViews, Substitution),
+    "Options": (BackendOption, OptionScope),
+    "Capabilities": (
+        Capability,
+        PerformanceFigures,
+        has_capability,
+        has_matching_capability,
+    ),
+    "Contexts": (IBackendContext, IBackendModelContext, IBackendProfilingContext),
+    "Tensors": (
+        ITensorHandle,
+        HostTensorHandle,
+        ITensorHandleFactory,
+        HostTensorHandleFactory,
+        TensorHandleFactoryRegistry,
+        MemorySource,
+    ),
+    "Memory": (IMemoryManager, ICustomAllocator, DefaultAllocator),
+    "Memory strategies": (IMemoryOptimizerStrategy, PackingType, MemBlock, MemBin),
+}
+
+
+def describe(thing: Any) -> str:  # Any: a class or a function
+    """The section of one name."""
+    if inspect.isfunction(thing):
+        return f"### `{thing.__name__}{plain_signature(thing)}`\n\n{paragraphs(thing.__doc__)}"
+    parts = [f"### {thing.__name__}", paragraphs(thing.__doc__)]
+    if issubclass(thing, enum.Enum):
+        parts.append(", ".join(f"`{m.name}` = `{m.value!r}`" for m in thing) + ".")
+        return "\n\n".join(parts)
+    fields = [f.name for f in dataclasses.fields(thing)] if dataclasses.is_dataclass(thing) else []
+    for name, member in vars(thing).items():
+        if not name.startswith("_") and name not in fields and _says_something(member):
+            parts.append(_member(name, member))
+    return "\n\n".join(parts)
+
+
+def _says_something(member: Any) -> bool:  # Any: whatever a class holds
+    """Whether a member has a docstring of its own."""
+    return isinstance(member, (property, classmethod)) or inspect.isfunction(member)
+
+
+def _member(name: str, member: Any) -> str:  # Any: a property, method or class method
+    """The paragraph of one member."""
+    is_abstract = getattr(member, "__isabstractmethod__", False)
+    note = " (must be written)" if is_abstract else ""
+    if isinstance(member, property):
+        title = f"`{name}`, property"
+    else:
+        function = member.__func__ if isinstance(member, classmethod) else member
+        title = f"`{name}{plain_signature(function)}`"
+        title += ", class method" if isinstance(member, classmethod) else ""
+    return f"#### {title}{note}\n\n{paragraphs(member.__doc__)}"
+
+
+def plain_signature(function: Any) -> str:  # Any: anything with a signature
+    """A signature without annotations and without the object itself."""
+    signature = inspect.signature(function)
+    kept = [
+        parameter.replace(annotation=parameter.empty)
+        for name, parameter in signature.parameters.items()
+        if name not in ("self", "cls")
+    ]
+    return str(signature.replace(parameters=kept, return_annotation=signature.empty))
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [HEAD.rstrip()]
+    for title, things in CHAPTERS.items():
+        parts += [f"## {title}", *map(describe, things)]
+    return "\n\n".join(parts) + "\n"
+
+
+def missing() -> list[str]:
+    """Exported classes and functions that no chapter has."""
+    told = {thing for things in CHAPTERS.values() for thing in things}
+    exported = (getattr(armpy.backend, name) for name in armpy.backend.__all__)
+    return [
+        thing.__name__
+        for thing in exported
+        if (inspect.isclass(thing) or inspect.isfunction(thing)) and thing not in told
+    ]
+
+
+def main() -> int:
+    """Write the page, or compare it."""
+    if missing():
+        print(f"scripts/document_contract.py has no chapter for {', '.join(missing())}")
+        return 1
+    description = __doc__.splitlines()[0] if __doc__ else ""
+    return write_or_check("backend_contract.md", page(), "document_contract.py", description)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""What the scripts that write pages of documentation have in common."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from pathlib import Path
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def paragraphs(docstring: str | None) -> str:
+    """A numpydoc docstring as Markdown: underlined headings become bold words."""
+    lines = inspect.cleandoc(docstring or "").replace("``", "`").splitlines()
+    kept: list[str] = []
+    for index, line in enumerate(lines):
+        if line and set(line) == {"-"} and index and len(line) == len(lines[index - 1]):
+            kept[-1] = f"**{kept[-1]}**\n"
+        elif line.startswith("    "):
+            kept.append(
+                ": " + line.strip() if kept and not kept[-1].startswith(":") else line.strip()
+            )
+        else:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def write_or_check(name: str, page: str, script: str, description: str) -> int:
+    """Write a page of the documentation or, if asked to, compare it.
+
+    Parameters
+    ----------
+    name : str
+        The page's file name.
+    page : str
+        What it has to say.
+    script : str
+        File name of the script that makes it.
+    description : str
+        The script's, for its help.
+
+    Returns
+    -------
+    int
+        Exit code; 1 if the page is out of date.
+    """
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--check", action="store_true", help="fail if the page is out of date")
+    arguments = parser.parse_args()
+    path = DOCS / name
+    if not arguments.check:
+        path.write_text(page, encoding="utf-8")
+        return 0
+    if path.exists() and path.read_text(encoding="utf-8") == page:
+        return 0
+    print(f"docs/{name} is out of date: run python scripts/{script}")
+    return 1

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("click")
+pytest.importorskip("rich")
+
+from armpy.cli.__main__ import main
+
+ROOT = Path(__file__).parents[2]
+DIGITS = str(ROOT / "examples" / "digits" / "digits_int8.tflite")
+SAMPLE = ["--dynamic-backends-path", str(ROOT / "backends" / "dynamic_examples" / "single_file")]
+
+
+def test_a_backend_that_passes_exits_with_0(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conformance", "CpuRef", "--filter", "by-hand"]) == 0
+    assert "CpuRef: 44 passed in" in capsys.readouterr().out
+
+
+def test_reasons_for_what_is_unsupported_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conformance", "SampleDynamic", *SAMPLE, "--filter", "Prelu"]) == 0
+    assert "Prelu is no plain addition (operation)" in capsys.readouterr().out
+
+
+def test_the_result_can_be_had_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conformance", "CpuRef", "--filter", "by-hand", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["is_passed"] is True
+    assert document["counts"]["passed"] == 44
+
+
+def test_the_result_can_be_had_as_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert main(["conformance", "CpuRef", "--filter", "by-hand", "--html", str(page)]) == 0
+    assert "Conformance of CpuRef" in page.read_text("utf-8")
+
+
+def test_an_unused_known_failure_exits_with_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = tmp_path / "known.txt"
+    case = "ElementwiseBinary/by-hand-arm-nn-sample/float32"
+    known.write_text(f"{case}  # long ago", "utf-8")
+    options = ["--filter", "by-hand", "--known-failures", str(known)]
+    assert main(["conformance", "CpuRef", *options]) == 1
+    assert case in capsys.readouterr().out
+
+
+def test_problems_exit_with_1_and_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = ROOT / "backends" / "dynamic_examples" / "broken" / "Broken_WrongResults_backend.py"
+    (tmp_path / broken.name).write_bytes(broken.read_bytes())
+    options = ["--dynamic-backends-path", str(tmp_path), "--filter", "arm-nn-sample"]
+    assert main(["conformance", "BrokenWrongResults", *options]) == 1
+    assert "failed: ElementwiseBinary/by-hand-arm-nn-sample" in capsys.readouterr().out
+
+
+def test_a_filter_that_selects_nothing_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conformance", "CpuRef", "--filter", "nothing like it"]) == 2
+    assert "no case is selected" in capsys.readouterr().err
+
+
+WRONG_DENSE = """
+from armpy.ops import FullyConnected
+from armpy.backend import IWorkload, IWorkloadFactory
+from armpy_reference import ReferenceBackend
+from armpy_reference.factory import ReferenceWorkloadFactory
+
+
+class Wrong(IWorkload):
+    def __init__(self, right):
+        self.right = right
+
+    def execute(self, inputs, outputs):
+        self.right.execute(inputs, outputs)
+        outputs[0].map()[..., 2] = 99
+
+
+class Factory(IWorkloadFactory):
+    def create_workload(self, operation, info):
+        right = ReferenceWorkloadFactory().create_workload(operation, info)
+        return Wrong(right) if isinstance(operation, FullyConnected) else right
+
+
+class Backend(ReferenceBackend):
+    backend_id = "WrongDense"
+
+    def create_workload_factory(self, memory_manager):
+        return Factory()
+
+
+def get_backend_id():
+    return "WrongDense"
+
+
+def get_version():
+    return 1, 0
+
+
+def backend_factory():
+    return Backend()
+"""
+
+
+def test_the_first_layer_that_differs_is_named_and_exits_with_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "Vendor_WrongDense_backend.py").write_text(WRONG_DENSE, "utf-8")
+    options = ["--backend", "WrongDense", "--dynamic-backends-path", str(tmp_path)]
+    assert main(["diff", DIGITS, *options]) == 1
+    out = capsys.readouterr().out
+    assert "difference: layer " in out
+    assert "FullyConnected(" in out
+    assert "is the first to differ, on its own" in out
+    assert "worst at index (0, 2)" in out
+    assert "got 99 (WrongDense against CpuRef)" in out
+
+
+def test_a_model_without_a_difference_exits_with_0(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", DIGITS, "--backend", "SampleDynamic", *SAMPLE]) == 0
+    out = capsys.readouterr().out
+    assert "no difference: the outputs of all 10 layers agree" in out
+
+
+def test_a_difference_can_be_had_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", DIGITS, "--backend", "CpuRef", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["is_same"] is True
+    assert document["first"] is None
+
+
+def test_an_input_that_the_model_lacks_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", DIGITS, "--backend", "CpuRef", "--input", "nothing=x.npy"]) == 2
+    assert "the model has no such input" in capsys.readouterr().err

@@ -1,0 +1,294 @@
+"""`armpy doctor` on real directories and distributions, each candidate in a real process."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any  # JSON documents
+
+import pytest
+
+from armpy.cli.__main__ import main
+from armpy.cli.remedies import remedy
+from armpy.plugins import Candidate, CandidateKind, CandidateStatus
+from tests.support.dynamic_modules import module_source, write_module
+from tests.support.fake_distributions import fake_site
+
+for library in ("click", "rich", "PIL"):
+    pytest.importorskip(library)
+
+BROKEN = Path(__file__).parents[2] / "backends" / "dynamic_examples" / "broken"
+
+CAUSES = {
+    "AbortAtImport": ("crashed", r"ended by SIGABRT, at .*AbortAtImport_backend.py line \d+"),
+    "DropsLayers": ("problem", "does not hold every layer of the offered view exactly once"),
+    "DuplicateId": ("duplicate", "another backend has the id 'CpuRef': armpy"),
+    "EmptyId": ("rejected", "'' is not a valid backend id"),
+    "ExceptionAtImport": ("failed", "RuntimeError: the device does not answer"),
+    "ExitAtImport": ("crashed", "its process exited with code 0"),
+    "FailsToExecute": ("problem", r"OSError\('the device was removed'\)"),
+    "FailsToPrepare": ("problem", r"MemoryError\('the device has no memory left'\)"),
+    "HangAtImport": ("hung", "it did not finish within 5 s"),
+    "MalformedVersion": ("rejected", "'one point oh' is not of the form major.minor"),
+    "MissingDependency": ("failed", "No module named 'acme_accelerator_runtime'"),
+    "MutatesInputs": ("problem", "addition changed its inputs"),
+    "NanResults": ("problem", r"expected \[15.0, 11.0\]; got \[nan, nan\]"),
+    "NoBackendFactory": ("rejected", r"it has no backend_factory\(\)"),
+    "NoGetBackendId": ("rejected", r"it has no get_backend_id\(\)"),
+    "NoGetVersion": ("rejected", r"it has no get_version\(\)"),
+    "NullId": ("rejected", "its get_backend_id returned None"),
+    "NullInstance": ("rejected", "its backend_factory returned None"),
+    "OptimizeRaises": ("problem", r"ValueError\('the compiler does not know this pattern'\)"),
+    "OtherMajor": ("rejected", r"made for API version 0.7, which does not fit 1\."),
+    "SegfaultAtImport": ("crashed", r"ended by SIGSEGV, at .*SegfaultAtImport_backend.py line \d+"),
+    "SyntaxError": ("failed", r"SyntaxError: .*line 3\)"),
+    "SystemExitAtImport": ("failed", "SystemExit: usage"),
+    "UnknownId": ("rejected", "'Unknown' is not a valid backend id"),
+    "UnwrittenOutput": ("problem", r"expected \[15.0, 11.0\]; got"),
+    "VersionTooNew": ("rejected", r"API version 1.999, which does not fit 1\."),
+    "WrongInstance": ("rejected", "its factory made object, not an IBackendInternal"),
+    "WrongResults": ("problem", r"expected \[15.0, 11.0\]; got"),
+    "WrongTypes": ("problem", "the answer has the wrong type"),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A cache of these tests' own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ARMPY_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def ward(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with everything that is broken and something good."""
+    folder = tmp_path_factory.mktemp("ward")
+    for path in (*BROKEN.glob("*_backend.py"), *BROKEN.glob("good/*_backend.py")):
+        shutil.copy(path, folder)
+        (folder / path.name).chmod(0o644)
+    return folder
+
+
+def doctor(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any], str]:
+    """Exit code, document and log of the command."""
+    code = main(["doctor", "--json", *arguments])
+    captured = capsys.readouterr()
+    return code, json.loads(captured.out), captured.err
+
+
+def of(document: dict[str, Any], name: str) -> dict[str, Any]:
+    """What a document says about the module or backend of a name."""
+    candidates = document["candidates"]
+    (found,) = (c for c in candidates if name in (Path(c["path"]).stem, c["id"]))
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.fixture(scope="module")
+def visit(ward: Path) -> tuple[int, dict[str, Any], float]:
+    """The whole ward examined: exit code, document, duration in seconds."""
+    start = time.monotonic()
+    with contextlib.redirect_stdout(io.StringIO()) as written:
+        code = main(["doctor", "--json", "--dynamic-backends-path", str(ward)])
+    return code, json.loads(written.getvalue()), time.monotonic() - start
+
+
+def test_every_broken_module_has_a_known_cause() -> None:
+    names = {path.stem.split("_")[1] for path in BROKEN.glob("Broken_*_backend.py")}
+    assert names == set(CAUSES)
+
+
+@pytest.mark.parametrize("name", sorted(CAUSES))
+def test_the_true_cause_is_named(name: str, visit: tuple[int, dict[str, Any], float]) -> None:
+    status, cause = CAUSES[name]
+    found = of(visit[1], f"Broken_{name}_backend")
+    assert found["status"] == status
+    assert re.search(cause, found["cause"]), found["cause"]
+    assert "\n" not in found["cause"]
+    assert found["remedy"]
+
+
+def test_good_ones_beside_broken_ones_are_well(visit: tuple[int, dict[str, Any], float]) -> None:
+    code, document, _ = visit
+    well = [c["id"] for c in document["candidates"] if c["status"] == "ok"]
+    assert "CpuRef" in well
+    assert any(Path(c["path"]).stem.startswith("Good_") for c in document["candidates"])
+    assert len(well) == len(document["candidates"]) - len(CAUSES)
+    assert document["num_problems"] == len(CAUSES)
+    assert code == 1
+
+
+def test_a_missing_module_names_the_package_to_install(
+    visit: tuple[int, dict[str, Any], float],
+) -> None:
+    found = of(visit[1], "Broken_MissingDependency_backend")
+    assert found["missing"] == "module acme_accelerator_runtime"
+    assert found["remedy"] == "Run: pip install acme_accelerator_runtime"
+
+
+def test_the_wait_is_for_the_slowest_not_for_all(visit: tuple[int, dict[str, Any], float]) -> None:
+    # One hangs until the limit of 5 s.
+    assert visit[2] < 15
+
+
+def test_the_place_of_a_hang_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_module(tmp_path / "m", "acme_npu_backend", "import time\n\ntime.sleep(600)\n")
+    arguments = ["--dynamic-backends-path", str(tmp_path / "m"), "--probe-timeout", "6"]
+    _, document, _ = doctor(capsys, *arguments)
+    assert of(document, "acme_npu_backend")["cause"] == (
+        f"it did not finish within 6 s, at {tmp_path / 'm' / 'acme_npu_backend.py'} line 3"
+    )
+
+
+def test_all_is_well_where_nothing_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_module(tmp_path / "m", "acme_npu_backend", module_source("AcmeNpu", extra=DECLARING))
+    code, document, err = doctor(capsys, "--dynamic-backends-path", str(tmp_path / "m"))
+    assert (code, err, document["num_problems"]) == (0, "", 0)
+    found = of(document, "AcmeNpu")
+    assert (found["status"], found["loads"], found["cause"]) == ("ok", True, "")
+    assert found["version"] == "7"
+    assert found["details"]["options"] == [
+        {
+            "name": "num_threads",
+            "default": 0,
+            "allowed": "int at least 0",
+            "scope": "runtime",
+            "help": "Threads.",
+        }
+    ]
+    assert found["details"]["capabilities"]["HasFp16"] is True
+    assert [t["outcome"] for t in found["details"]["trials"]] == ["ran", "ran", "ran"]
+
+
+DECLARING = """
+from armpy.backend import BackendOption
+
+Backend.version = "7"
+Backend.options = (BackendOption("num_threads", 0, "Threads.", minimum=0),)
+"""
+
+REFUSING = """
+from armpy.backend import ILayerSupport, ReasonCode, Support
+
+
+class Nothing(ILayerSupport):
+    def is_layer_supported(self, operation, inputs, outputs):
+        return Support.no(ReasonCode.DEVICE, "the device is shy")
+
+
+Backend.get_layer_support = lambda self: Nothing()
+"""
+
+
+def test_a_refusal_is_told_with_its_reason_and_is_no_problem(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_module(tmp_path / "m", "acme_npu_backend", module_source("AcmeNpu", extra=REFUSING))
+    assert main(["doctor", "--dynamic-backends-path", str(tmp_path / "m")]) == 0
+    assert "trial: addition refused: the device is shy" in capsys.readouterr().out
+
+
+ABSENT = """
+from armpy.errors import BackendUnavailableError
+
+
+def absent(self, options):
+    raise BackendUnavailableError("no device is plugged in")
+
+
+Backend.create_backend_context = absent
+"""
+
+
+def test_a_device_that_is_not_there_is_a_problem(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_module(tmp_path / "m", "acme_npu_backend", module_source("AcmeNpu", extra=ABSENT))
+    code, document, _ = doctor(capsys, "--dynamic-backends-path", str(tmp_path / "m"))
+    found = of(document, "AcmeNpu")
+    assert (code, found["status"]) == (1, "problem")
+    assert "no device is plugged in" in found["cause"]
+
+
+def test_distributions_are_examined_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with fake_site(tmp_path) as site:
+        site.install_backend("Acme", version="2.5")
+        site.install("bad-backend", {"Bad": "bad_backend:Backend"}, source="import yaml.nothing")
+        code, document, _ = doctor(capsys)
+    assert code == 1
+    assert of(document, "Acme")["status"] == "ok"
+    assert of(document, "Bad")["remedy"].startswith("Run: pip install ")
+
+
+def test_a_directory_that_is_not_there_is_a_problem(capsys: pytest.CaptureFixture[str]) -> None:
+    code, document, _ = doctor(capsys, "--dynamic-backends-path", "/nowhere/at/all")
+    assert code == 1
+    assert document["bad_directories"] == [
+        {"path": "/nowhere/at/all", "reason": "the path does not exist"}
+    ]
+
+
+def test_a_file_that_is_named_wrongly_is_shown_and_is_no_problem(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "backend.py").write_text("")
+    assert main(["doctor", "--dynamic-backends-path", str(tmp_path)]) == 0
+    assert f"skipped {tmp_path / 'backend.py'}: its name" in capsys.readouterr().out
+
+
+def test_tracebacks_are_shown_when_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_module(tmp_path / "m", "acme_npu_backend", "1 / 0")
+    arguments = ["doctor", "--dynamic-backends-path", str(tmp_path / "m")]
+    assert main(arguments) == 1
+    assert "Traceback" not in capsys.readouterr().out
+    assert main([*arguments, "--debug"]) == 1
+    assert "  | Traceback (most recent call last):" in capsys.readouterr().out
+
+
+def test_the_environment_in_force_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trust = tmp_path / "trust.toml"
+    trust.write_text('allow = ["CpuRef"]\n')
+    trust.chmod(0o600)
+    monkeypatch.setenv("ARMPY_TRUST_FILE", str(trust))
+    monkeypatch.setenv("ARMPY_DYNAMIC_BACKENDS_PATH", str(tmp_path))
+    _, document, _ = doctor(capsys)
+    facts = document["facts"]
+    assert facts["trust file"] == str(trust)
+    assert facts["directories"] == str(tmp_path)
+    assert f"ARMPY_TRUST_FILE={trust}" in facts["environment"]
+
+
+def candidate(**fields: Any) -> Candidate:
+    """A candidate that could not be loaded."""
+    return Candidate("Acme", "x", CandidateKind.DIRECTORY, status=CandidateStatus.FAILED, **fields)
+
+
+@pytest.mark.parametrize(
+    ("missing", "text"),
+    [
+        ("cv2", "Run: pip install opencv-python"),
+        ("sklearn.svm", "Run: pip install scikit-learn"),
+        ("acme", "Run: pip install acme"),
+        ("acme.deep.module", "Run: pip install acme"),
+        ("numpy.nothing", "Run: pip install --upgrade numpy (it is installed, but has no"),
+    ],
+)
+def test_the_remedy_for_a_missing_module_is_what_brings_it(missing: str, text: str) -> None:
+    assert remedy(candidate(missing_module=missing), is_sick=False).startswith(text)
+
+
+def test_the_remedy_for_a_missing_library_names_it() -> None:
+    assert "libacme.so.2" in remedy(candidate(missing_library="libacme.so.2"), is_sick=False)

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from typing import Any  # JSON
+
+import pytest
+from armpy_reference import ReferenceBackend
+
+from armpy.backend import ILayerSupport, IMemoryManager, IWorkloadFactory, ReasonCode, Support
+from armpy.cli.examine import examine_backend
+from armpy.errors import BackendError, UnimplementedError
+from armpy.ops.operation import OperandInfos, Operation
+
+
+class Lying(ReferenceBackend):
+    backend_id = "Lying"
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        raise UnimplementedError("the driver is from last year")
+
+
+class Shy(ReferenceBackend):
+    backend_id = "Shy"
+
+    def get_layer_support(self) -> ILayerSupport:
+        return Nothing()
+
+
+class Nothing(ILayerSupport):
+    def is_layer_supported(
+        self, operation: Operation, inputs: OperandInfos, outputs: object
+    ) -> Support:
+        return Support.no(ReasonCode.DEVICE, "not today")
+
+
+class Misspelt(ReferenceBackend):
+    backend_id = "Misspelt"
+    version = 7  # type: ignore[assignment]  # that is what is wrong with it
+
+
+def outcomes(found: dict[str, object]) -> set[tuple[str, str]]:
+    """Outcome and text of all trials."""
+    trials: Any = found["trials"]
+    return {(trial["outcome"], trial["text"]) for trial in trials}
+
+
+def test_the_reference_passes_every_trial() -> None:
+    found = examine_backend(ReferenceBackend())
+    assert outcomes(found) == {("ran", "ran")}
+    assert found["problems"] == []
+
+
+def test_a_refusal_is_no_problem() -> None:
+    found = examine_backend(Shy())
+    assert outcomes(found) == {("refused", "refused: not today")}
+    assert found["problems"] == []
+
+
+def test_what_was_said_to_be_supported_and_cannot_be_prepared_is_a_problem() -> None:
+    found = examine_backend(Lying())
+    problems: Any = found["problems"]
+    (problem,) = problems
+    assert problem.startswith("addition was said to be supported and could not be prepared: ")
+    assert "the driver is from last year" in problem
+
+
+def test_a_property_against_the_contract_is_raised() -> None:
+    with pytest.raises(BackendError, match=r"Misspelt / version: .* Expected str; got 7"):
+        examine_backend(Misspelt())

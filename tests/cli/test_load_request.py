@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from armpy.backend import BackendOption
+from armpy.cli.__main__ import main
+from armpy.cli.load_request import parse_backend_options, split_option
+from armpy.errors import BackendUnavailableError, InvalidArgumentError
+from armpy.plugins import BackendRegistry
+from tests.support.dynamic_modules import module_source, write_module
+from tests.support.fake_backends import FakeBackend, registry_of
+
+for library in ("click", "rich", "PIL"):
+    pytest.importorskip(library)
+
+MODEL = str(Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite")
+
+
+class Tunable(FakeBackend):
+    @property
+    def options(self) -> tuple[BackendOption, ...]:
+        return (
+            BackendOption("num_threads", 0, "Threads to use.", minimum=0),
+            BackendOption("fast_math", False, "Whether rounding may differ."),
+        )
+
+
+@pytest.fixture
+def registry() -> BackendRegistry:
+    return registry_of(Tunable("Acme.Npu"))
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("Acme.num_threads=2", ("Acme", "num_threads", "2")),
+        ("Acme.Npu.path=/a.b=c", ("Acme.Npu", "path", "/a.b=c")),
+        ("Acme.name=", ("Acme", "name", "")),
+    ],
+)
+def test_an_option_is_split_at_the_first_equals_and_the_last_point_before(
+    text: str, parts: tuple[str, str, str]
+) -> None:
+    assert split_option(text) == parts
+
+
+@pytest.mark.parametrize("text", ["", "Acme", "Acme.x", "x=1", ".x=1", "Acme.=1"])
+def test_what_is_no_option_is_refused(text: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=rf"ID.NAME=VALUE; got '{re.escape(text)}'"):
+        split_option(text)
+
+
+def test_values_are_of_the_declared_types_and_the_last_counts(registry: BackendRegistry) -> None:
+    given = [
+        ("Acme.Npu", "num_threads", "2"),
+        ("Acme.Npu", "fast_math", "on"),
+        ("Acme.Npu", "num_threads", "3"),
+    ]
+    values = parse_backend_options(registry, given)
+    assert values == {"Acme.Npu": {"num_threads": 3, "fast_math": True}}
+
+
+def test_an_unknown_option_names_the_nearest(registry: BackendRegistry) -> None:
+    message = r"Acme.Npu.threads: .* no option 'threads'.*Did you mean 'num_threads'\?"
+    with pytest.raises(InvalidArgumentError, match=message):
+        parse_backend_options(registry, [("Acme.Npu", "threads", "2")])
+
+
+def test_a_value_that_is_not_allowed_is_told_with_what_is(registry: BackendRegistry) -> None:
+    with pytest.raises(InvalidArgumentError, match="Expected int at least 0; got -1"):
+        parse_backend_options(registry, [("Acme.Npu", "num_threads", "-1")])
+
+
+def test_an_option_of_a_backend_that_is_not_there_names_those_that_are(
+    registry: BackendRegistry,
+) -> None:
+    with pytest.raises(BackendUnavailableError, match=r"no backend 'Acme'.*one of Acme\.Npu"):
+        parse_backend_options(registry, [("Acme", "num_threads", "1")])
+
+
+SPEAKING = """
+from armpy.backend import BackendOption
+
+Backend.options = (BackendOption("greeting", "hello", "What it prints."),)
+Backend.create_backend_context = lambda self, options: print("it says", options["greeting"])
+"""
+
+
+@pytest.mark.parametrize("command", ["run", "inspect"])
+def test_a_directorys_backend_is_used_with_the_options_given(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_module(tmp_path / "m", "acme_npu_backend", module_source("AcmeNpu", extra=SPEAKING))
+    arguments = ["--dynamic-backends-path", str(tmp_path / "m")]
+    arguments += ["--backend-option", "AcmeNpu.greeting=good morning"]
+    assert main([command, MODEL, *arguments]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2][0] == "it says good morning"
+    assert lines[1].startswith("placement: 10 layers: AcmeNpu 10;")
+
+
+def test_a_wrong_option_on_the_command_line_is_a_usage_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["run", MODEL, "--backend-option", "CpuRef.threads=1"]) == 2
+    assert "the backend has no option 'threads'" in capsys.readouterr().err

@@ -1,0 +1,233 @@
+"""`armpy new-backend`: what it writes is a project that works at once."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from armpy.cli.__main__ import main
+from armpy.cli.new_backend import STYLES, BackendName, write_project
+from armpy.errors import InvalidArgumentError
+from tests.support.installed import skip_without
+from tests.support.tflite_writer import TfliteModel
+
+skip_without("click", "rich", "pillow", "pip", "setuptools>=77")
+
+ROOT = Path(__file__).parents[2]
+
+LONGEST = "Abcdefghij" * 3
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project in its folder, and its wheel installed in another."""
+
+    folder: Path
+    site: Path
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run a Python module in the folder, with the wheel on its path if that is there."""
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("ARMPY_")}
+        environment["PYTHONPATH"] = str(self.site)
+        return subprocess.run(
+            [sys.executable, "-m", *command],
+            cwd=self.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+def pip(*arguments: str) -> None:
+    """Run pip without reaching for the network."""
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *arguments]
+    options = ["--quiet", "--no-deps", "--no-index", "--no-cache-dir"]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module", params=STYLES)
+def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A new project of each style, built and installed."""
+    folder = tmp_path_factory.mktemp(request.param) / "project"
+    write_project(BackendName("acme", "npu"), request.param, folder)
+    wheels = folder.parent / "wheels"
+    pip("wheel", "--no-build-isolation", "--wheel-dir", str(wheels), str(folder))
+    (wheel,) = wheels.iterdir()
+    site = folder.parent / "site"
+    pip("install", "--target", str(site), str(wheel))
+    return Project(folder, site)
+
+
+@pytest.fixture
+def float_model(tmp_path: Path) -> str:
+    """A model with layers that a new backend takes, and one that it does not."""
+    model = TfliteModel()
+    graph = model.subgraph("main")
+    tensors = [graph.tensor(name, (1, 4)) for name in ("x", "sum", "positive", "y")]
+    graph.operator("ADD", [tensors[0], tensors[0]], [tensors[1]])
+    graph.operator("RELU", [tensors[1]], [tensors[2]])
+    graph.operator("SOFTMAX", [tensors[2]], [tensors[3]], options={"beta": 1.0})
+    graph.inputs(tensors[0])
+    graph.outputs(tensors[3])
+    path = tmp_path / "model.tflite"
+    path.write_bytes(model.to_bytes())
+    return str(path)
+
+
+def test_its_own_tests_pass_at_once(project: Project) -> None:
+    done = project.run("pytest", "-p", "no:cacheprovider")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"\b4 passed", done.stdout)
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(project: Project) -> None:
+    (wheel,) = (project.folder.parent / "wheels").iterdir()
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.partition("/")[0] for name in names} == {
+        "acme_npu_backend",
+        "acme_npu_backend-0.1.0.dist-info",
+    }
+    assert "acme_npu_backend/py.typed" in names
+
+
+def test_its_wheel_is_used_with_nothing_named_and_the_placement_says_so(
+    project: Project, float_model: str
+) -> None:
+    done = project.run("armpy", "run", float_model)
+    assert done.stderr == ""
+    assert done.stdout.startswith("placement: 3 layers: AcmeNpu 2, CpuRef 1; 2 partitions")
+    assert "Softmax x1 refused by AcmeNpu (Softmax is not supported)" in done.stdout
+
+
+def test_without_its_wheel_everything_falls_back_and_the_placement_says_so(
+    project: Project, float_model: str, tmp_path: Path
+) -> None:
+    gone = Project(project.folder, tmp_path / "empty")
+    done = gone.run("armpy", "run", float_model)
+    assert done.stderr == ""
+    assert done.stdout.startswith("placement: 3 layers: CpuRef 3; 1 partitions")
+    named = gone.run("armpy", "run", float_model, "--backends", "AcmeNpu,CpuRef")
+    assert named.returncode == 1
+    assert "there is no backend 'AcmeNpu'" in named.stderr
+
+
+def test_the_answers_are_the_same_with_and_without_it(project: Project, float_model: str) -> None:
+    done = project.run("armpy", "diff", float_model, "--backend", "AcmeNpu")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "no difference" in done.stdout
+
+
+def test_the_doctor_finds_nothing_wrong_with_it(project: Project) -> None:
+    done = project.run("armpy", "doctor")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "AcmeNpu 0.1.0: ok" in done.stdout
+
+
+def test_the_package_also_works_in_a_directory_of_modules(
+    project: Project, float_model: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "modules"
+    shutil.copytree(project.folder / "src" / "acme_npu_backend", folder / "acme_npu_backend")
+    alone = Project(project.folder, tmp_path / "empty")
+    done = alone.run("armpy", "run", float_model, "--dynamic-backends-path", str(folder))
+    assert done.stdout.startswith("placement: 3 layers: AcmeNpu 2, CpuRef 1;")
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("names", [("a", "b"), ("acme", "npu"), (LONGEST, LONGEST)])
+def test_the_code_is_clean(style: str, names: tuple[str, str], tmp_path: Path) -> None:
+    if importlib.util.find_spec("ruff") is None:
+        pytest.skip("ruff is not installed")
+    write_project(BackendName(*names), style, tmp_path / "p")
+    clean = Project(tmp_path / "p", tmp_path)
+    for command in (["check", "--no-cache"], ["format", "--check", "--no-cache"]):
+        done = clean.run("ruff", *command)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_the_types_are_strict(style: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if importlib.util.find_spec("mypy") is None:
+        pytest.skip("mypy is not installed")
+    # Where armpy is installed in place, mypy does not find it by itself.
+    monkeypatch.setenv("MYPYPATH", os.pathsep.join(map(str, (ROOT, ROOT / "backends/reference"))))
+    write_project(BackendName("acme", "npu"), style, tmp_path / "p")
+    options = ("--follow-imports=silent", "--cache-dir", str(tmp_path / "cache"))
+    done = Project(tmp_path / "p", tmp_path).run("mypy", *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("vendor", "name", "message"),
+    [
+        ("", "npu", "VENDOR: .*1 to 30 letters and digits of ASCII; got ''"),
+        ("acme", "", "NAME: .*got ''"),
+        ("ac_me", "npu", "VENDOR: .*got 'ac_me'"),
+        ("acme", "n-pu", "NAME: .*got 'n-pu'"),
+        ("acmé", "npu", "VENDOR: .*got 'acmé'"),
+        ("../acme", "npu", "VENDOR: "),
+        ("a" * 31, "npu", "VENDOR: "),
+        ("3com", "npu", "VENDOR: a package cannot begin with a digit"),
+        ("cpu", "ref", "the id 'CpuRef' is that of armpy's own reference"),
+    ],
+)
+def test_a_name_that_no_module_can_have_is_refused(vendor: str, name: str, message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        BackendName(vendor, name)
+
+
+def test_names_follow_from_vendor_and_name() -> None:
+    name = BackendName("ACME", "npu2")
+    assert name.package == "acme_npu2_backend"
+    assert name.distribution == "acme-npu2-backend"
+    assert (name.backend_id, name.title) == ("ACMENpu2", "ACME Npu2")
+
+
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_nothing_is_overwritten(is_folder: bool, tmp_path: Path) -> None:
+    folder = tmp_path / "p"
+    if is_folder:
+        folder.mkdir()
+        (folder / "notes.txt").touch()
+    else:
+        folder.touch()
+    with pytest.raises(InvalidArgumentError, match="nothing is overwritten"):
+        write_project(BackendName("acme", "npu"), "workloads", folder)
+
+
+def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
+    write_project(BackendName("acme", "npu"), "workloads", tmp_path)
+    assert (tmp_path / "pyproject.toml").is_file()
+
+
+def test_no_placeholder_is_left(project: Project) -> None:
+    for path in project.folder.rglob("*"):
+        if path.is_file() and path.suffix in (".py", ".toml", ".md", ".txt"):
+            assert not re.search(r"\$\{?[a-z]", path.read_text("utf-8")), path
+
+
+def test_the_command_says_what_to_do_next(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new-backend", "acme", "npu", "--style", "compiler"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "written: 14 files of the backend 'AcmeNpu' to acme-npu-backend",
+        "next:",
+        "  cd acme-npu-backend",
+        "  pip install -e '.[test]'",
+        "  pytest",
+    ]
+    assert main(["new-backend", "acme", "npu"]) == 2
+    assert "nothing is overwritten" in capsys.readouterr().err
