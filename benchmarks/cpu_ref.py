@@ -86,17 +86,19 @@ import json, time
 import numpy as np
 import armpy
 from armpy import DataType, Network, TensorInfo, ops
-from armpy.backend import HostTensorHandle
+from armpy.backend import HostTensorHandle, WorkloadInfo
+from armpy_reference import ReferenceBackend
 net = Network()
 x = net.input("x", TensorInfo((8,), DataType.FLOAT32))
 net.output("y", net.add(ops.Reshape((2, 4)), x))
 model = armpy.Model(net)
 array = np.ones(8, np.float32)
 target = {"y": np.empty((2, 4), np.float32)}
-workload = model._loaded._latest[1]._workloads[0]
-info = model.graph.layers[0]
-ins = [HostTensorHandle(info.input_infos[0], array)]
-outs = [HostTensorHandle(info.output_infos[0], target["y"])]
+layer = model.graph.layers[0]
+info = WorkloadInfo(layer.name, layer.input_infos, layer.output_infos, (None,))
+workload = ReferenceBackend().create_workload_factory(None).create_workload(layer.operation, info)
+ins = [HostTensorHandle(layer.input_infos[0], array)]
+outs = [HostTensorHandle(layer.output_infos[0], target["y"])]
 
 def measure(call):
     best = []

@@ -1,0 +1,13 @@
+"""Broken: it has no `get_backend_id`."""
+
+from __future__ import annotations
+
+
+def get_version() -> tuple[int, int]:
+    """Version of the contract."""
+    return 1, 0
+
+
+def backend_factory() -> object:
+    """Make the backend."""
+    raise NotImplementedError("nobody gets here")

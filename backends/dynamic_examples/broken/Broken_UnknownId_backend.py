@@ -1,0 +1,18 @@
+"""Broken: its id is the one that stands for none."""
+
+from __future__ import annotations
+
+
+def get_backend_id() -> str:
+    """Name of the backend."""
+    return "Unknown"
+
+
+def get_version() -> tuple[int, int]:
+    """Version of the contract."""
+    return 1, 0
+
+
+def backend_factory() -> object:
+    """Make the backend."""
+    raise NotImplementedError("nobody gets here")

@@ -1,0 +1,74 @@
+"""Broken: it computes something else than it should."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from armpy.backend import (
+    IBackendInternal,
+    ILayerSupport,
+    IMemoryManager,
+    ITensorHandle,
+    IWorkload,
+    IWorkloadFactory,
+    ReasonCode,
+    Support,
+    WorkloadInfo,
+)
+from armpy.ops import BinaryOperation, ElementwiseBinary
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.tensor import TensorInfo
+from armpy.types import DataType, DeviceType
+
+
+def get_backend_id() -> str:
+    """Name of the backend."""
+    return "BrokenWrongResults"
+
+
+def get_version() -> tuple[int, int]:
+    """Version of the contract."""
+    return 1, 0
+
+
+def backend_factory() -> IBackendInternal:
+    """Make the backend."""
+    return Backend()
+
+
+class Backend(IBackendInternal, ILayerSupport, IWorkloadFactory, IWorkload):
+    """All roles of a backend in one object."""
+
+    backend_id = "BrokenWrongResults"
+    device_type = DeviceType.OTHER
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        """Everybody is the same object."""
+        return self
+
+    def get_layer_support(self) -> ILayerSupport:
+        """Say what it supports."""
+        return self
+
+    def is_layer_supported(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        """Plain additions of float32."""
+        if operation == ElementwiseBinary(BinaryOperation.ADD):
+            if outputs[0].data_type is DataType.FLOAT32:
+                return Support.yes()
+            return Support.no(ReasonCode.DATA_TYPE, "only FLOAT32 is supported")
+        return Support.no(ReasonCode.OPERATION, "only plain additions are supported")
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        """Everybody is the same object."""
+        return self
+
+    def execute(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> None:
+        """Subtract."""
+        lhs, rhs = (handle.map() for handle in inputs if handle is not None)
+        np.subtract(lhs, rhs, out=outputs[0].map())

@@ -1,0 +1,98 @@
+"""armpy's conformance kit on the backend, and what is its own."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from armpy import DataType, Model, Network, TensorInfo
+from armpy.graph import Graph, SubgraphView, Value
+from armpy.ops import (
+    Activation,
+    ActivationFunction,
+    BinaryOperation,
+    Concat,
+    Convolution2d,
+    DepthwiseConvolution2d,
+    ElementwiseBinary,
+    FullyConnected,
+    FusedActivation,
+    Pad,
+    Padding,
+    Pooling2d,
+    PoolingAlgorithm,
+    Reduce,
+    ReduceOperation,
+    Reshape,
+    Softmax,
+)
+from armpy.ops.operation import Array
+from armpy.runtime import Runtime, RuntimeOptions
+from armpy.testing import run_conformance
+
+BACKEND_ID = "OnnxRuntime"
+
+pytest.importorskip("onnxruntime")
+onnx = pytest.importorskip("onnx")
+
+
+def weights(net: Network, *shape: int) -> Value:
+    random = np.random.default_rng(sum(shape))
+    return net.constant(random.normal(0, 0.5, shape).astype(np.float32))
+
+
+def image_network() -> Graph:
+    """What mobile networks are made of: residuals, gates, pooling, a classifier."""
+    net = Network("image")
+    image = net.input("image", TensorInfo((1, 9, 8, 3), DataType.FLOAT32))
+    add, mul = (ElementwiseBinary(BinaryOperation[name]) for name in ("ADD", "MUL"))
+    padded = net.add(Pad(((0, 0), (0, 1), (1, 0), (0, 0))), image)
+    stem = Convolution2d(stride=(2, 2), padding=Padding.SAME, activation=FusedActivation.RELU6)
+    x = net.add(stem, padded, weights(net, 8, 3, 3, 3), weights(net, 8))
+    deep = DepthwiseConvolution2d(padding=Padding.SAME)
+    branch = net.add(deep, x, weights(net, 1, 3, 3, 8), weights(net, 8))
+    branch = net.add(Activation(ActivationFunction.HARD_SWISH), branch)
+    gate = net.add(Reshape((1, 1, 1, 8)), net.add(Reduce(ReduceOperation.MEAN, (1, 2)), branch))
+    gate = net.add(Convolution2d(), gate, weights(net, 8, 1, 1, 8))
+    branch = net.add(mul, branch, net.add(Activation(ActivationFunction.SIGMOID), gate))
+    x = net.add(add, x, net.add(mul, branch, weights(net, 8)))
+    pool = Pooling2d(PoolingAlgorithm.AVERAGE, (3, 3), (1, 1), Padding.SAME)
+    x = net.add(Concat(3), x, net.add(pool, x))
+    x = net.add(Reduce(ReduceOperation.MEAN, (1, 2), keep_dims=True), x)
+    x = net.add(FullyConnected(), x, weights(net, 5, 16), weights(net, 5))
+    net.output("y", net.add(Softmax(), x))
+    return net.build()
+
+
+def run(graph: Graph, backend: str, image: npt.NDArray[np.float32]) -> Array:
+    runtime = Runtime(RuntimeOptions(backends=[backend], on_fallback="error"))
+    return Model(graph, runtime).run({"image": image})["y"]
+
+
+def test_a_network_of_many_operations_agrees_with_the_reference() -> None:
+    image = np.random.default_rng(1).normal(0, 1, (1, 9, 8, 3)).astype(np.float32)
+    graph = image_network()
+    np.testing.assert_allclose(run(graph, BACKEND_ID, image), run(graph, "CpuRef", image), 1e-5)
+
+
+def test_images_are_transposed_at_the_edges_of_a_region_only() -> None:
+    from armpy_onnxruntime.export import export_model
+
+    graph = image_network()
+    model = onnx.load_from_string(export_model(SubgraphView.of(graph, graph.layers)))
+    kinds = [node.op_type for node in model.graph.node]
+    # In front of the first convolution, around the Reshape of the gate, before the classifier.
+    assert kinds.count("Transpose") == 3
+
+
+def test_an_unknown_option_is_an_error() -> None:
+    options = RuntimeOptions(backend_options={BACKEND_ID: {"num_thread": 1}})
+    with pytest.raises(ValueError, match="Did you mean 'num_threads'"):
+        Runtime(options)
+
+
+def test_the_backend_keeps_to_the_contract_and_agrees_with_the_reference() -> None:
+    with np.errstate(all="ignore"):
+        result = run_conformance(BACKEND_ID)
+    assert result.is_passed, result.problems

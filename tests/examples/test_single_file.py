@@ -1,0 +1,64 @@
+"""Arm NN's sample of a dynamic backend, in a directory."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from armpy.network import Network
+from armpy.ops.operation import Operation
+from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy.tensor import TensorInfo
+from armpy.testing import run_conformance
+from armpy.types import DataType
+from tests.support.example_backends import EXAMPLES
+from tests.support.networks import ADD, MUL, floats
+
+BACKEND_ID = "SampleDynamic"
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> Runtime:
+    shutil.copy(EXAMPLES / "single_file" / "Arm_SampleDynamic_backend.py", tmp_path)
+    return Runtime(RuntimeOptions(dynamic_backends_path=tmp_path))
+
+
+def load(operation: Operation, data_type: DataType, runtime: Runtime) -> Model:
+    net = Network("one layer")
+    info = TensorInfo((2,), data_type)
+    net.output("y", net.add(operation, net.input("a", info), net.input("b", info)))
+    return Model(net, runtime)
+
+
+def reasons(model: Model) -> list[str]:
+    assert model.placement is not None
+    return [refusal.text for refusal in model.placement.refusals if refusal.backend == BACKEND_ID]
+
+
+def test_the_sample_is_found_in_its_directory(runtime: Runtime) -> None:
+    assert BACKEND_ID in runtime.get_device_spec().supported_backends
+
+
+def test_the_sample_adds_as_arm_nn_s_does(runtime: Runtime) -> None:
+    model = load(ADD, DataType.FLOAT32, runtime)
+    assert model.placement is not None
+    assert model.placement.layers_by_backend == {BACKEND_ID: 1}
+    np.testing.assert_array_equal(model(floats(5, 3), floats(10, 8)), floats(15, 11))
+
+
+def test_the_sample_refuses_other_operations(runtime: Runtime) -> None:
+    model = load(MUL, DataType.FLOAT32, runtime)
+    assert reasons(model) == ["ElementwiseBinary is no plain addition"]
+
+
+def test_the_sample_refuses_other_types(runtime: Runtime) -> None:
+    model = load(ADD, DataType.SIGNED32, runtime)
+    assert reasons(model) == ["SIGNED32 is not supported, only FLOAT32"]
+
+
+def test_the_sample_passes_the_conformance_kit(runtime: Runtime) -> None:
+    result = run_conformance(BACKEND_ID, runtime_options=runtime.options)
+    assert not result.problems

@@ -1,0 +1,175 @@
+"""The examples that are wheels: built, installed, used with nothing named, removed again."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.example_backends import DIGITS, EXAMPLES, install, run_beside
+from tests.support.tflite_writer import OptionValue, TfliteModel
+
+for library in ("click", "rich", "PIL"):
+    pytest.importorskip(library)
+
+RUN = ("-m", "armpy", "run")
+NO_ENGINE = "import sys; sys.modules['onnxruntime'] = None\n"
+PLACEMENT = """
+import armpy
+from armpy.runtime import Runtime
+print(*[(c.backend_id, c.reason) for c in Runtime().get_device_spec().candidates], sep="\\n")
+"""
+
+
+def has_engine() -> bool:
+    return all(importlib.util.find_spec(name) for name in ("onnxruntime", "onnx"))
+
+
+@pytest.fixture(scope="module")
+def workloads_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return install("workloads_style", tmp_path_factory.mktemp("workloads"))
+
+
+@pytest.fixture(scope="module")
+def compiler_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return install("compiler_style", tmp_path_factory.mktemp("compiler"))
+
+
+@pytest.fixture(scope="module")
+def onnx_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return install("onnx_runtime", tmp_path_factory.mktemp("onnx"))
+
+
+@pytest.fixture(scope="module")
+def float_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """CONV_2D -> RELU -> ADD -> SOFTMAX on float32."""
+    model = TfliteModel()
+    graph = model.subgraph("main")
+    shape = (1, 4, 4, 2)
+    x, convolved, positive, total, y = (
+        graph.tensor(name, shape, "FLOAT32") for name in ("x", "conv", "relu", "sum", "y")
+    )
+    weights = np.linspace(-1, 1, 2 * 3 * 3 * 2, dtype=np.float32).reshape(2, 3, 3, 2)
+    kernel = graph.tensor("weights", (2, 3, 3, 2), "FLOAT32", data=weights)
+    bias = graph.tensor("bias", (2,), "FLOAT32", data=np.array([0.5, -0.5], np.float32))
+    options: dict[str, OptionValue] = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
+    graph.operator("CONV_2D", [x, kernel, bias], [convolved], options=options)
+    graph.operator("RELU", [convolved], [positive])
+    graph.operator("ADD", [positive, x], [total], options={})
+    graph.operator("SOFTMAX", [total], [y], options={"beta": 1.0})
+    graph.inputs(x)
+    graph.outputs(y)
+    path = tmp_path_factory.mktemp("model") / "float.tflite"
+    path.write_bytes(model.to_bytes())
+    return path
+
+
+def placement(site: Path | None, model: Path, *options: str) -> str:
+    """The line in which `armpy run` says what runs where."""
+    done = run_beside(site, *RUN, str(model), *options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[0].removeprefix("placement: ")
+
+
+def outputs(site: Path | None, model: Path, folder: Path, *options: str) -> np.ndarray:
+    """What `armpy run` computes from its random numbers."""
+    done = run_beside(site, *RUN, str(model), "--output", str(folder), *options)
+    assert done.returncode == 0, done.stderr
+    result: np.ndarray = np.load(folder / "y.npy")
+    return result
+
+
+def test_an_installed_wheel_is_used_with_nothing_named(workloads_site: Path) -> None:
+    line = placement(workloads_site, DIGITS)
+    assert line.startswith("10 layers: ")
+    assert "ExampleWorkloads 1" in line
+    assert "CpuRef 9" in line
+
+
+def test_what_the_wheel_s_backend_refuses_falls_back_with_its_reason(workloads_site: Path) -> None:
+    line = placement(workloads_site, DIGITS)
+    assert "9 fell back" in line
+    assert "Convolution2d x3 refused by ExampleWorkloads (Convolution2d is not supported)" in line
+
+
+def test_a_removed_wheel_leaves_everything_to_the_reference(tmp_path: Path) -> None:
+    site = install("workloads_style", tmp_path)
+    assert "ExampleWorkloads 1" in placement(site, DIGITS)
+    shutil.rmtree(site)
+    assert placement(site, DIGITS).startswith("10 layers: CpuRef 10;")
+    done = run_beside(site, *RUN, str(DIGITS), "--backends", "ExampleWorkloads,CpuRef")
+    assert done.returncode != 0
+    assert "there is no backend 'ExampleWorkloads'" in done.stderr
+
+
+def test_float_layers_run_one_by_one_on_the_workloads_example(
+    workloads_site: Path, float_model: Path, tmp_path: Path
+) -> None:
+    assert "ExampleWorkloads 3" in placement(workloads_site, float_model)
+    expected = outputs(None, float_model, tmp_path / "a")
+    np.testing.assert_allclose(outputs(workloads_site, float_model, tmp_path / "b"), expected, 1e-5)
+
+
+def test_the_compiler_example_fuses_a_convolution_with_its_activation(
+    compiler_site: Path, float_model: Path, tmp_path: Path
+) -> None:
+    line = placement(compiler_site, float_model)
+    assert "ExampleCompiler 2" in line
+    assert "CpuRef 2" in line
+    assert "ElementwiseBinary x1 refused by ExampleCompiler" in line
+    expected = outputs(None, float_model, tmp_path / "a")
+    np.testing.assert_allclose(outputs(compiler_site, float_model, tmp_path / "b"), expected, 1e-5)
+
+
+def test_the_wrapped_engine_takes_the_whole_network(
+    onnx_site: Path, float_model: Path, tmp_path: Path
+) -> None:
+    if not has_engine():
+        pytest.skip("onnxruntime and onnx are not installed")
+    assert placement(onnx_site, float_model).startswith("4 layers: OnnxRuntime 4; 1 partitions")
+    expected = outputs(None, float_model, tmp_path / "a")
+    np.testing.assert_allclose(outputs(onnx_site, float_model, tmp_path / "b"), expected, 1e-5)
+
+
+def test_without_its_engine_the_backend_is_left_out_and_names_the_package(onnx_site: Path) -> None:
+    done = run_beside(onnx_site, "-c", NO_ENGINE + PLACEMENT)
+    (line,) = (line for line in done.stdout.splitlines() if "'OnnxRuntime'" in line)
+    assert "Install it: pip install onnxruntime" in line
+
+
+@pytest.mark.parametrize("project", ["workloads", "compiler", "onnx"])
+def test_an_example_passes_its_own_tests(project: str, request: pytest.FixtureRequest) -> None:
+    if project == "onnx" and not has_engine():
+        pytest.skip("onnxruntime and onnx are not installed")
+    site: Path = request.getfixturevalue(f"{project}_site")
+    options = ["-q", "-p", "no:cacheprovider", "--rootdir", str(site), "-W", "error"]
+    done = run_beside(site, "-m", "pytest", *options, str(site.parent / "source" / "tests"))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+ALLOWED = ("backend", "errors", "graph", "ops", "tensor", "types")
+
+
+def example_sources() -> Sequence[Path]:
+    """Every module of an example but tests, and the one that is no Python."""
+    found = EXAMPLES.rglob("*.py")
+    return sorted(p for p in found if "tests" not in p.parts and "SyntaxError" not in p.name)
+
+
+@pytest.mark.parametrize("path", example_sources(), ids=lambda path: path.stem)
+def test_an_example_imports_the_contract_and_what_layers_are_made_of(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module or ""]
+        for name in names:
+            room, *parts = name.split(".")
+            assert room != "armpy_reference"
+            assert room != "armpy" or (parts and parts[0] in ALLOWED), name
