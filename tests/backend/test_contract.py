@@ -1,22 +1,33 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy.backend import (
+    BACKEND_API_VERSION,
+    DefaultAllocator,
     HostTensorHandle,
     IBackendContext,
     IBackendInternal,
+    IBackendProfilingContext,
     ILayerSupport,
     IMemoryManager,
     IWorkloadFactory,
+    MemorySource,
+    PerformanceFigures,
     ReasonCode,
     Substitution,
     Support,
+    TensorHandleFactoryRegistry,
 )
+from armpy.errors import BackendCapabilityError
 from armpy.graph import SubgraphView
 from armpy.ops import PreCompiled
-from armpy.types import DeviceType
+from armpy.plugins.guard import GuardedBackend
+from armpy.types import DataType, DeviceType
 from tests.support.networks import chain, diamond, f32, floats
 
 
@@ -38,12 +49,83 @@ def test_three_methods_make_a_backend() -> None:
     backend = Smallest()
     graph = chain()
     view = SubgraphView.of(graph, graph.layers)
+    assert IBackendInternal.__abstractmethods__ == {
+        "backend_id",
+        "create_workload_factory",
+        "get_layer_support",
+    }
+    assert backend.api_version == BACKEND_API_VERSION
     assert backend.device_type is DeviceType.OTHER
-    assert backend.shares_host_memory
+    assert backend.version == ""
+    assert list(backend.options) == []
+    assert list(backend.supported_extensions) == []
+    assert backend.number_of_cache_files == 0
+    assert backend.get_capabilities() == {}
+    assert backend.get_performance(DataType.FLOAT32) == PerformanceFigures(1.0, 1.0)
+    assert list(backend.get_handle_factory_preferences()) == []
     assert backend.create_memory_manager() is None
     assert backend.create_backend_context({}) is None
+    assert backend.create_backend_model_context({}) is None
+    assert backend.create_backend_profiling_context() is None
+    assert backend.get_default_allocator() is None
     answer = backend.optimize_subgraph(view)
     assert (answer.substitutions, answer.failed, answer.untouched) == ([], [], [view])
+    with pytest.raises(BackendCapabilityError, match=r"^Smallest: .*does not use custom memory"):
+        backend.use_custom_memory_allocator(DefaultAllocator())
+
+
+def test_the_methods_with_options_forward_to_those_without() -> None:
+    backend = Smallest()
+    graph = chain()
+    view = SubgraphView.of(graph, graph.layers)
+    factory = backend.create_workload_factory_with_options(None, {"a": 1})
+    assert type(factory) is type(backend.create_workload_factory(None))
+    support = backend.get_layer_support_with_options({"a": 1})
+    assert type(support) is type(backend.get_layer_support())
+    assert backend.optimize_subgraph_with_options(view, {"a": 1}).untouched == [view]
+
+
+def test_a_guarded_backend_says_what_the_backend_says() -> None:
+    class Talkative(Smallest):
+        @property
+        def version(self) -> str:
+            return "1.2.3"
+
+        @property
+        def device_type(self) -> DeviceType:
+            return DeviceType.GPU
+
+        @property
+        def supported_extensions(self) -> Sequence[str]:
+            return ["com.example.ops"]
+
+        @property
+        def number_of_cache_files(self) -> int:
+            return 2
+
+    guarded = GuardedBackend(Talkative())
+    assert (guarded.backend_id, guarded.version) == ("Smallest", "1.2.3")
+    assert guarded.api_version == BACKEND_API_VERSION
+    assert guarded.device_type is DeviceType.GPU
+    assert list(guarded.supported_extensions) == ["com.example.ops"]
+    assert guarded.number_of_cache_files == 2
+
+
+def test_host_memory_begins_where_it_should_and_says_what_it_is() -> None:
+    allocator = DefaultAllocator()
+    for alignment in (1, 64, 4096):
+        memory = allocator.allocate(100, alignment)
+        assert memory.dtype == np.uint8
+        assert memory.shape == (100,)
+        assert memory.ctypes.data % alignment == 0
+        allocator.free(memory)
+    assert allocator.memory_source is MemorySource.MALLOC
+
+
+def test_a_profiling_context_may_leave_everything_out() -> None:
+    context = IBackendProfilingContext()
+    context.enable_profiling(True)
+    assert context.take_measurements() == {}
 
 
 def test_a_context_may_leave_everything_out() -> None:
@@ -52,6 +134,7 @@ def test_a_context_may_leave_everything_out() -> None:
     context.after_load_network(0)
     context.before_unload_network(0)
     context.after_unload_network(0)
+    context.after_enqueue_workload(0)
 
 
 def test_an_answer_is_true_or_false_and_false_has_a_reason() -> None:
@@ -73,9 +156,12 @@ def test_a_host_tensor_is_the_array_itself() -> None:
     np.testing.assert_array_equal(target, [3, 4])
 
 
-def test_a_factory_makes_handles_on_planned_memory() -> None:
+def test_without_a_factory_of_its_own_a_backends_handles_are_on_planned_host_memory() -> None:
     memory = np.zeros(8, np.uint8)
-    handle = Smallest().create_workload_factory(None).create_tensor_handle(f32(2), memory)
+    registry = TensorHandleFactoryRegistry()
+    Smallest().register_tensor_handle_factories(registry)
+    factory = registry.first_of(Smallest().get_handle_factory_preferences())
+    handle = factory.create_tensor_handle(f32(2), memory)
     handle.map()[:] = [1, 2]
     np.testing.assert_array_equal(memory.view(np.float32), [1, 2])
 

@@ -44,11 +44,21 @@ def test_every_refusal_is_kept_with_code_and_text() -> None:
     ("faults", "text"),
     [
         ({"get_layer_support": ValueError("oops")}, r"raised ValueError\('oops'\)"),
-        ({"get_layer_support": None}, "raised AttributeError"),
+        (
+            {"get_layer_support": None},
+            "get_layer_support: the answer has the wrong type. Expected ILayerSupport; got None",
+        ),
         ({"is_layer_supported": ValueError("oops")}, r"raised ValueError\('oops'\)"),
-        ({"is_layer_supported": True}, "answered True, not a Support"),
-        ({"is_layer_supported": None}, "answered None, not a Support"),
+        (
+            {"is_layer_supported": True},
+            "is_layer_supported: the answer has the wrong type. Expected Support; got True",
+        ),
+        (
+            {"is_layer_supported": None},
+            "is_layer_supported: the answer has the wrong type. Expected Support; got None",
+        ),
         ({"is_layer_supported": Support(False)}, "no reason given"),
+        ({"is_layer_supported": Support(None)}, "neither yes nor no. Got None"),  # type: ignore[arg-type]
         ({"is_layer_supported": Support(False, "odd", "text")}, "text"),  # type: ignore[arg-type]
     ],
 )

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,13 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy.backend import OptimizationViews, Substitution
-from armpy.errors import BackendError
+from armpy.errors import (
+    ArmpyError,
+    BackendCapabilityError,
+    BackendError,
+    LayerValidationError,
+    MemoryLimitError,
+)
 from armpy.graph import Graph, SubgraphView, verify_graph
 from armpy.network import Network
 from armpy.ops import Activation, ElementwiseBinary, PreCompiled
@@ -18,7 +25,7 @@ from armpy.optimizer.substitute import apply_substitutions, offer
 from armpy.runtime import Model
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from tests.support.fake_backends import CompilingBackend, compiled, runtime_of
+from tests.support.fake_backends import CompilingBackend, FakeBackend, compiled, runtime_of
 from tests.support.networks import ADD, RELU, chain, diamond, f32, floats, graph_of_edges
 
 
@@ -260,6 +267,28 @@ def _raises_its_own(view: SubgraphView) -> object:
     raise BackendError("the compiler is gone")
 
 
+class _Trap(list[SubgraphView]):
+    """A list that raises when it is read."""
+
+    def __iter__(self) -> Iterator[SubgraphView]:
+        raise SystemExit("trap")
+
+
+def _trap(view: SubgraphView) -> object:
+    return OptimizationViews(failed=_Trap([view]))
+
+
+def _deleted_with_other_edges(view: SubgraphView) -> object:
+    first, *rest = view.layers
+    wrong = SubgraphView((first,), view.inputs, view.outputs)
+    others = SubgraphView(tuple(rest), (), ())
+    return OptimizationViews(deleted=[wrong], untouched=[others])
+
+
+def _deleted_and_untouched(view: SubgraphView) -> object:
+    return OptimizationViews(deleted=[view], untouched=[view])
+
+
 def _untyped(item: object) -> list[Any]:  # Any: wrong on purpose
     return [item]
 
@@ -267,8 +296,15 @@ def _untyped(item: object) -> list[Any]:  # Any: wrong on purpose
 WRONG = {
     "raises": (_raises, r"the backend raised ValueError\('oops'\)"),
     "raises an ArmpyError": (_raises_its_own, "the compiler is gone"),
-    "none": (lambda view: None, "the answer has the wrong type. Expected Opt.*; got NoneType"),
+    "none": (
+        lambda view: None,
+        "the answer has the wrong type. Expected OptimizationViews; got None",
+    ),
     "untyped views": (lambda view: OptimizationViews(untouched=_untyped(None)), "cannot be read"),
+    "a list that raises": (_trap, r"the answer cannot be read: SystemExit\('trap'\)"),
+    "deleted with other edges": (_deleted_with_other_edges, "are not those of its layers"),
+    "deleted and untouched": (_deleted_and_untouched, "exactly once"),
+    "untyped deleted views": (lambda view: OptimizationViews(deleted=_untyped(5)), "cannot be"),
     "untyped substitutions": (
         lambda view: OptimizationViews(substitutions=_untyped("x")),
         "cannot be",
@@ -308,6 +344,101 @@ def test_a_wrong_answer_is_rejected_by_name_and_the_network_runs_elsewhere(
     assert "its 4 layers fall back" in caplog.text
 
 
+@pytest.mark.parametrize("error", [LayerValidationError, BackendCapabilityError, MemoryLimitError])
+def test_an_armpy_error_of_any_kind_keeps_its_kind_and_the_network_runs_elsewhere(
+    error: type[ArmpyError],
+) -> None:
+    graph = chain(3)
+    compiler = CompilingBackend(faults={"optimize_subgraph": error("too large")})
+    compiler.optimize_subgraph = partial(  # type: ignore[method-assign]  # with faults
+        FakeBackend.optimize_subgraph, compiler
+    )
+    with pytest.raises(error, match=r"^Compiler / optimize_subgraph: too large"):
+        offer(graph, compiler, whole(graph))
+    model = Model(graph, runtime_of(compiler))
+    assert model.placement is not None
+    assert model.placement.layers_by_backend == {"CpuRef": 3}
+    assert "optimize_subgraph: too large" in model.placement.refusals[0].text
+
+
+def test_deleted_layers_connect_what_was_before_and_behind_them() -> None:
+    net = Network()
+    x = net.input("x", f32(4))
+    first = net.add(ADD, x, net.constant(floats(0)), name="nothing")
+    second = net.add(RELU, first, name="relu")
+    net.output("y", second)
+    net.output("z", net.add(ADD, second, net.constant(floats(0)), name="nothing_again"))
+    graph = net.build()
+
+    def divide(view: SubgraphView) -> OptimizationViews:
+        parts = {layer.name: view.part([layer]) for layer in view.layers}
+        return OptimizationViews(
+            deleted=[parts["nothing"], parts["nothing_again"]], untouched=[parts["relu"]]
+        )
+
+    model = Model(graph, runtime_of(CompilingBackend(divider=divide)))
+    y, z = model(floats(-1, 0, 2, 5))
+    np.testing.assert_array_equal(y, [0, 0, 2, 5])
+    np.testing.assert_array_equal(z, [0, 0, 2, 5])
+    assert not np.shares_memory(y, z)
+    assert model.placement is not None
+    assert [layer.layer for layer in model.placement.layers] == ["relu"]
+    assert model.placement.layers_by_backend == {"Compiler": 3}
+
+
+def test_a_whole_network_can_be_deleted() -> None:
+    compiler = CompilingBackend(divider=lambda view: OptimizationViews(deleted=[view]))
+    model = Model(chain(3), runtime_of(compiler))
+    np.testing.assert_array_equal(model(floats(1, 2, 3, 4)), [1, 2, 3, 4])
+
+
+@pytest.mark.parametrize(
+    ("graph", "text"),
+    [
+        (diamond(), ""),
+        (graph_of_edges([[], []]), "outputs differ"),  # one input, two outputs
+    ],
+)
+def test_layers_are_deleted_only_if_each_output_has_an_input_like_it(
+    graph: Graph, text: str
+) -> None:
+    compiler = CompilingBackend(divider=lambda view: OptimizationViews(deleted=[view]))
+    if not text:
+        assert offer(graph, compiler, whole(graph)).substitutions
+        return
+    with pytest.raises(BackendError, match=f"^Compiler / optimize_subgraph: .*{text}"):
+        offer(graph, compiler, whole(graph))
+
+
+def test_all_four_kinds_of_answers_can_come_together() -> None:
+    graph = chain(4)
+
+    def divide(view: SubgraphView) -> OptimizationViews:
+        parts = [view.part([layer]) for layer in view.layers]
+        if len(parts) < 4:
+            return OptimizationViews(untouched=parts)
+        return OptimizationViews([compiled(parts[0])], [parts[1]], [parts[2]], [parts[3]])
+
+    model = Model(graph, runtime_of(CompilingBackend(divider=divide)))
+    # What is untouched or deleted is offered again without the failed layer, and then untouched.
+    np.testing.assert_array_equal(model(floats(0, 0, 0, 0)), [4, 4, 4, 4])
+    assert model.placement is not None
+    assert model.placement.layers_by_backend == {"Compiler": 3, "CpuRef": 1}
+
+
+def test_the_answer_is_copied_before_it_is_used() -> None:
+    kept = []
+
+    def divide(view: SubgraphView) -> OptimizationViews:
+        kept.append(OptimizationViews(untouched=[view]))
+        return kept[-1]
+
+    graph = chain(2)
+    answer = offer(graph, CompilingBackend(divider=divide), whole(graph))
+    kept[0].untouched.clear()
+    assert len(answer.untouched) == 1
+
+
 def test_substitutions_that_wait_for_each_other_are_rejected() -> None:
     # n0 -> n3 and n1 -> n2; {n0, n2} and {n1, n3} are convex one by one.
     graph = graph_of_edges([[], [], [0, 1], [1, 0]])
@@ -317,8 +448,6 @@ def test_substitutions_that_wait_for_each_other_are_rejected() -> None:
 
 
 def test_a_wrong_answer_of_the_only_backend_is_an_error_with_its_reason() -> None:
-    from armpy.errors import BackendCapabilityError
-
     with pytest.raises(BackendCapabilityError, match=r"'add_0': .*Compiler: .*exactly once"):
         optimize_graph(chain(), [CompilingBackend(divider=_lost)])  # type: ignore[arg-type]
 

@@ -9,7 +9,7 @@ import pytest
 from armpy.errors import BackendError, InvalidArgumentError, LayerValidationError
 from armpy.graph import Graph
 from armpy.network import Network
-from armpy.ops import Convolution2d
+from armpy.ops import Activation, Convolution2d
 from armpy.ops.operation import Array
 from armpy.runtime import Model
 from armpy.tensor import Quantization, TensorInfo
@@ -326,9 +326,10 @@ def test_a_backend_that_cannot_make_a_tensor_is_named(fault: Exception) -> None:
             model(floats(1, 1, 1, 1))
 
 
-def test_a_wrong_tensor_handle_is_an_error_of_the_layer_that_meets_it() -> None:
+def test_something_that_is_no_tensor_handle_is_an_error_of_the_backend() -> None:
     model = Model(diamond(), runtime_of(FakeBackend(faults={"create_tensor_handle": "handle"})))
-    with pytest.raises(BackendError, match=r"Fake / Activation 'top': .*AttributeError"):
+    text = "^Fake / create_tensor_handle: .*Expected ITensorHandle; got 'handle'"
+    with pytest.raises(BackendError, match=text):
         model(floats(1, 1, 1, 1))
 
 
@@ -343,7 +344,8 @@ def test_a_backend_that_fails_to_prepare_a_layer_loses_it(
     assert model.placement is not None
     assert model.placement.layers_by_backend == {"CpuRef": 4}
     assert [refusal.code for refusal in model.placement.refusals] == ["preparation"] * 4
-    reason = "returned" if fault is None or fault == "workload" else "oops"
+    wrong = f"Expected IWorkload; got {fault!r}"
+    reason = "oops" if isinstance(fault, Exception) else wrong
     assert all(reason in refusal.text for refusal in model.placement.refusals)
     assert "Fake could not prepare Activation 'top'" in caplog.text
 
@@ -367,9 +369,11 @@ def test_the_last_backends_own_error_is_raised_if_it_cannot_prepare_a_layer() ->
         only = registry_of(FakeBackend(faults={"create_workload": fault}))
         return Runtime(RuntimeOptions(["Fake"], registry=only))
 
-    with pytest.raises(LayerValidationError, match=r"^Fake / Activation 'top': rank 9"):
+    with pytest.raises(
+        LayerValidationError, match=r"^Fake / Activation 'top' / create_workload: rank 9"
+    ):
         Model(diamond(), runtime_with(LayerValidationError("rank 9")))
-    text = r"Activation 'top': no allowed.*Fake: preparation failed: oops"
+    text = r"Activation 'top': no allowed.*Fake: preparation failed: .*ValueError\('oops'\)"
     with pytest.raises(BackendCapabilityError, match=text):
         Model(diamond(), runtime_with(ValueError("oops")))
 
@@ -395,13 +399,20 @@ def test_memory_is_given_back_after_an_execution_that_failed() -> None:
 def test_memory_that_cannot_be_acquired_is_an_error_and_the_rest_is_given_back() -> None:
     first, second = CountingManager(), CountingManager({"acquire": ValueError("full")})
     runtime = runtime_of(
-        FakeBackend("A", memory_manager=first), FakeBackend("B", memory_manager=second)
+        FakeBackend("A", {Activation}, memory_manager=first),
+        FakeBackend("B", memory_manager=second),
     )
-    model = Model(chain(), runtime)
+    model = Model(diamond(), runtime)
     for _ in range(2):
         with pytest.raises(BackendError, match=r"^B / acquire: .*ValueError\('full'\)"):
             model(floats(1, 1, 1, 1))
         assert (first.held, second.held) == (0, 0)
+
+
+def test_memory_of_a_backend_that_runs_nothing_of_a_network_is_not_acquired() -> None:
+    manager = CountingManager({"acquire": ValueError("full")})
+    runtime = runtime_of(FakeBackend("A"), FakeBackend("B", memory_manager=manager))
+    assert Model(chain(), runtime)(floats(0, 0, 0, 0))[0] == 3
 
 
 def test_memory_that_cannot_be_given_back_is_an_error_and_the_model_works_afterwards() -> None:

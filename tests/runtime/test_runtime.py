@@ -5,6 +5,7 @@ import logging
 import pytest
 from armpy_reference import ReferenceBackend
 
+from armpy.backend import IBackendContext
 from armpy.errors import (
     ArmpyError,
     BackendCapabilityError,
@@ -12,12 +13,13 @@ from armpy.errors import (
     BackendUnavailableError,
     GraphValidationError,
     InvalidArgumentError,
+    LayerValidationError,
     MemoryLimitError,
 )
 from armpy.graph import Graph
 from armpy.network import Network
 from armpy.plugins import CandidateStatus
-from armpy.runtime import Runtime, RuntimeOptions
+from armpy.runtime import Model, Runtime, RuntimeOptions
 from armpy.types import DeviceType
 from tests.support.fake_backends import FakeBackend, RecordingContext, registry_of, runtime_of
 from tests.support.networks import RELU, chain, diamond, f32, floats
@@ -103,33 +105,80 @@ def test_a_network_that_cannot_be_loaded_is_announced_only(
         runtime.get_network(0)
 
 
+def test_contexts_are_told_after_every_execution(log: list[tuple[str, str, int]]) -> None:
+    runtime = runtime_of(FakeBackend("A", context=RecordingContext("A", log)))
+    model = Model(chain(), runtime)
+    log.clear()
+    model(floats(0, 0, 0, 0))
+    model.run({"x": floats(0, 0, 0, 0)})
+    runtime.enqueue_workload(model.network_id, {"x": floats(0, 0, 0, 0)})
+    assert log == [("A", "after_enqueue_workload", 0)] * 3
+    with pytest.raises(InvalidArgumentError, match="number of inputs"):
+        model()
+    assert len(log) == 3
+
+
+def test_a_context_that_raises_after_an_execution_is_logged_and_loses_no_result(
+    log: list[tuple[str, str, int]], caplog: pytest.LogCaptureFixture
+) -> None:
+    context = RecordingContext("A", log, {"after_enqueue_workload": ValueError("oops")})
+    model = Model(chain(), runtime_of(FakeBackend("A", context=context)))
+    assert model(floats(0, 0, 0, 0))[0] == 3
+    assert "A / after_enqueue_workload: the backend raised ValueError('oops')" in caplog.text
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_every_context_is_told_also_if_others_raise(
+    event: str, log: list[tuple[str, str, int]], caplog: pytest.LogCaptureFixture
+) -> None:
+    backends = [
+        FakeBackend(name, context=RecordingContext(name, log, {event: ValueError(name)}))
+        for name in "AB"
+    ]
+    runtime = runtime_of(*backends, FakeBackend("C", context=RecordingContext("C", log)))
+    with pytest.raises(BackendError, match=rf"^A / {event}: .*ValueError\('A'\)"):
+        runtime.unload_network(runtime.load_network(chain()))
+    assert log[-3:] == [(name, event, 0) for name in "ABC"]
+    assert f"B / {event}: the backend raised ValueError('B')" in caplog.text
+
+
+def test_a_network_that_a_context_does_not_let_go_can_be_unloaded_later(
+    log: list[tuple[str, str, int]],
+) -> None:
+    context = RecordingContext("A", log, {"before_unload_network": ValueError("busy")})
+    runtime = runtime_of(FakeBackend("A", context=context))
+    network = runtime.load_network(chain())
+    for _ in range(2):
+        with pytest.raises(BackendError, match="busy"):
+            runtime.unload_network(network)
+        assert runtime.enqueue_workload(network, {"x": floats(0, 0, 0, 0)})["y"][0] == 3
+    context.faults = {}
+    runtime.unload_network(network)
+    with pytest.raises(InvalidArgumentError, match="no network is loaded under the id 0"):
+        runtime.get_network(network)
+
+
+def test_of_two_threads_that_unload_a_network_one_gets_an_error() -> None:
+    class Waiting(IBackendContext):
+        def before_unload_network(self, network_id: int) -> None:
+            with pytest.raises(InvalidArgumentError, match="network 0 is being unloaded"):
+                loaded.unload_network(network_id)
+
+    loaded = runtime_of(FakeBackend("A", context=Waiting()))
+    loaded.unload_network(loaded.load_network(chain()))
+
+
 @pytest.mark.parametrize("event", EVENTS)
 def test_a_context_that_raises_is_named(event: str, log: list[tuple[str, str, int]]) -> None:
     context = RecordingContext("A", log, {event: ValueError("oops")})
     runtime = runtime_of(FakeBackend("A", context=context))
     with pytest.raises(BackendError, match=f"^A / {event}: the backend raised ValueError"):
         runtime.unload_network(runtime.load_network(chain()))
+    if event == "before_unload_network":  # then it is not unloaded
+        assert runtime.enqueue_workload(0, {"x": floats(0, 0, 0, 0)})["y"][0] == 3
+        return
     with pytest.raises(InvalidArgumentError, match="no network is loaded under the id 0"):
         runtime.get_network(0)
-
-
-def test_options_reach_the_backends_context() -> None:
-    seen = []
-
-    class Seeing(FakeBackend):
-        def create_backend_context(self, options):  # type: ignore[no-untyped-def]  # as the base
-            seen.append(dict(options))
-
-    backends = registry_of(Seeing("A"), Seeing("B"))
-    Runtime(
-        RuntimeOptions(
-            ["A", "B"],
-            num_threads=3,
-            backend_options={"B": {"num_threads": 1, "x": "y"}},
-            registry=backends,
-        )
-    )
-    assert seen == [{"num_threads": 3}, {"num_threads": 1, "x": "y"}]
 
 
 @pytest.mark.parametrize(
@@ -137,7 +186,13 @@ def test_options_reach_the_backends_context() -> None:
     [
         (BackendUnavailableError("no device"), "no device"),
         (ValueError("oops"), r"raised ValueError\('oops'\)"),
-        ("no context", "create_backend_context returned 'no context'"),
+        (LayerValidationError("not now"), "not now"),
+        (InvalidArgumentError("no such port"), "no such port"),
+        (SystemExit(2), r"raised SystemExit\(2\)"),
+        (
+            "no context",
+            "create_backend_context: .*Expected IBackendContext or None; got 'no context'",
+        ),
     ],
 )
 def test_a_backend_without_its_device_is_left_out_unless_it_was_named(

@@ -14,7 +14,7 @@ from armpy.ops import ElementwiseBinary, ExpandDims, Reshape, Shape, Squeeze
 from armpy.ops.operation import Array
 from armpy.runtime import LoadedNetwork, Model
 from armpy.runtime.static_plan import StaticPlan
-from armpy.runtime.stepwise_plan import LARGEST_KEY_ELEMENTS, StepwisePlan
+from armpy.runtime.stepwise_plan import LARGEST_KEY_ELEMENTS, StepwisePlan, split_at_unknown
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from tests.support.fake_backends import (
@@ -369,3 +369,14 @@ def test_the_kind_of_plan_follows_from_what_is_known() -> None:
         assert optimized is not None
         assert len(optimized.graph.layers) == num_layers
     assert isinstance(next(iter(loaded(stepwise)._plans.values())), StepwisePlan)
+
+
+def test_a_shaped_layer_behind_one_that_waits_for_a_value_waits_as_well() -> None:
+    net = Network()
+    x, shape = net.input("x", f32(2, 3)), net.input("shape", i32(2))
+    told = net.add_layer(Reshape(), [x, shape], name="told", outputs=[f32(3, 2)]).outputs[0]
+    net.output("y", net.add(RELU, told, name="behind"))
+    net.output("z", net.add(RELU, x, name="before"))
+    split = split_at_unknown(net.build())
+    assert [layer.name for layer in split.head.layers] == ["before"]
+    assert [layer.name for layer in split.rest.layers] == ["told", "behind"]

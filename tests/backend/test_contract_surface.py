@@ -1,0 +1,120 @@
+"""The surface of `armpy.backend` changes with its version only."""
+
+from __future__ import annotations
+
+import runpy
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+
+from armpy.backend import BACKEND_API_VERSION, IBackendInternal
+
+ROOT = Path(__file__).parents[2]
+SURFACE = runpy.run_path(str(ROOT / "scripts" / "contract_surface.py"))
+VERSIONS = sorted(
+    (path.stem.removeprefix("contract_") for path in Path(__file__).parent.glob("contract_*.json")),
+    key=Version,
+)
+
+
+def test_the_surface_is_the_one_recorded_for_its_version() -> None:
+    problem = SURFACE["what_to_do"]()
+    assert not problem, problem
+
+
+def test_the_latest_record_is_that_of_the_present_version() -> None:
+    assert VERSIONS[-1] == BACKEND_API_VERSION
+
+
+def test_a_minor_version_breaks_nothing() -> None:
+    for old, new in pairwise(VERSIONS):
+        if Version(old).major == Version(new).major:
+            changes = SURFACE["differences"](SURFACE["recorded"](old), SURFACE["recorded"](new))
+            assert not SURFACE["breaking"](changes), f"{new} breaks what {old} promised"
+
+
+OLD = {"A": {"": "class (object)", "gone": "method (self)", "kept": "method (self)"}}
+
+
+@pytest.mark.parametrize(
+    ("new", "lines", "is_breaking"),
+    [
+        (OLD, [], False),
+        ({**OLD, "B": {"": "constant 1"}}, ["+ B: constant 1"], False),
+        ({"A": {**OLD["A"], "new": "method (self)"}}, ["+ A.new: method (self)"], False),
+        (
+            {"A": {**OLD["A"], "new": "abstract method (self)"}},
+            ["+ A.new: abstract method (self)"],
+            True,
+        ),
+        (
+            {"A": {"": "class (object)", "kept": "method (self)"}},
+            ["- A.gone: method (self)"],
+            True,
+        ),
+        (
+            {"A": {**OLD["A"], "kept": "method (self, x)"}},
+            ["~ A.kept: method (self) -> method (self, x)"],
+            True,
+        ),
+    ],
+)
+def test_differences_are_told_and_those_that_break_something_known(
+    new: dict[str, dict[str, str]], lines: list[str], is_breaking: bool
+) -> None:
+    assert SURFACE["differences"](OLD, new) == lines
+    assert bool(SURFACE["breaking"](lines)) is is_breaking
+
+
+def test_a_changed_surface_fails_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    import armpy.backend
+
+    exported = armpy.backend.__all__
+    monkeypatch.setattr(armpy.backend, "__all__", [n for n in exported if n != "Support"])
+    problem = SURFACE["what_to_do"]()
+    assert "- Support: class (object)" in problem
+    assert "1. raise BACKEND_API_VERSION" in problem
+    assert "contract_surface.py --write" in problem
+
+
+def test_a_version_without_a_record_fails_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SURFACE["what_to_do"].__globals__, "BACKEND_API_VERSION", "1.999")
+    assert "there is no record" in SURFACE["what_to_do"]()
+    assert "1.999" in SURFACE["what_to_do"]()
+
+
+def test_the_surface_holds_every_member_of_the_interface() -> None:
+    members = SURFACE["surface"]()["IBackendInternal"]
+    assert members["create_workload_factory"].startswith("abstract method (self, memory_manager")
+    assert members["backend_id"] == "abstract property (self) -> 'BackendId'"
+    assert members["api_version"] == "attribute"
+    public = {name for name in vars(IBackendInternal) if not name.startswith("_")}
+    assert set(members) == public | {""}
+
+
+@pytest.mark.parametrize("script", ["document_contract.py", "contract_surface.py"])
+def test_the_reference_and_the_record_are_up_to_date(script: str) -> None:
+    arguments = ["--check"] if script.startswith("document") else []
+    command = [sys.executable, str(ROOT / "scripts" / script), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_reference_is_out_of_date_if_a_docstring_has_changed(tmp_path: Path) -> None:
+    scripts = tmp_path / "scripts"
+    scripts.mkdir()
+    (tmp_path / "docs").mkdir()
+    for name in ("document_contract.py", "documenting.py"):
+        (scripts / name).write_bytes((ROOT / "scripts" / name).read_bytes())
+    (tmp_path / "docs" / "backend_contract.md").write_text("something else", encoding="utf-8")
+    command = [sys.executable, str(scripts / "document_contract.py")]
+    done = subprocess.run([*command, "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "docs/backend_contract.md is out of date: run python scripts/" in done.stdout
+    subprocess.run(command, check=True)
+    written = (tmp_path / "docs" / "backend_contract.md").read_bytes()
+    assert written == (ROOT / "docs" / "backend_contract.md").read_bytes()

@@ -1,0 +1,464 @@
+"""What backends say they can do, and what the core makes of it."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from armpy_reference import ReferenceBackend
+
+from armpy.backend import (
+    Capabilities,
+    Capability,
+    DefaultAllocator,
+    ICustomAllocator,
+    IMemoryOptimizerStrategy,
+    MemorySource,
+    has_capability,
+    has_matching_capability,
+)
+from armpy.errors import (
+    BackendCapabilityError,
+    BackendError,
+    BackendUnavailableError,
+    InvalidArgumentError,
+    MemoryValidationError,
+)
+from armpy.graph import Graph
+from armpy.network import Network
+from armpy.ops import (
+    Activation,
+    Convolution2d,
+    DepthwiseConvolution2d,
+    ElementwiseBinary,
+    FullyConnected,
+    TransposeConvolution2d,
+)
+from armpy.ops.operation import Array, Operation
+from armpy.optimizer import Placement
+from armpy.optimizer.memory_strategies import ConstantMemoryStrategy
+from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy.tensor import TensorInfo
+from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
+from tests.support.networks import chain, diamond, f32, floats
+
+X = floats(-1, 0, 2, 5)
+
+
+class Capable(FakeBackend):
+    """Says what it can do."""
+
+    def __init__(
+        self, capabilities: Mapping[str, object], operations: set[type] | None = None
+    ) -> None:
+        super().__init__("Capable", operations)
+        self.capabilities = capabilities
+        self.allocators: list[ICustomAllocator] = []
+        self.default: ICustomAllocator | None = None
+
+    def get_capabilities(self) -> Capabilities:
+        return self.capabilities  # type: ignore[return-value]  # wrong ones too
+
+    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> None:
+        self.allocators.append(allocator)
+
+    def get_default_allocator(self) -> ICustomAllocator | None:
+        return self.default
+
+
+def placement_of(model: Model) -> Placement:
+    assert model.placement is not None
+    return model.placement
+
+
+def test_a_capability_is_listed_or_not_and_matches_by_type_and_value() -> None:
+    listed: Capabilities = {"A": True, "B": False, "C": 1, "D": "x"}
+    assert [has_capability(name, listed) for name in "ABCDE"] == [True] * 4 + [False]
+    assert has_matching_capability("A", True, listed)
+    assert has_matching_capability("D", "x", listed)
+    for name in "BCE":
+        assert not has_matching_capability(name, True, listed)
+    assert not has_matching_capability("C", 1.0, listed)
+
+
+# Weights that are computed
+
+
+def weighted(operation: Operation, weights: TensorInfo, bias: bool, *, constant: str = "") -> Graph:
+    """A layer with the weights, and with a bias if wanted; the named operand is constant."""
+    net = Network()
+    x = net.input("x", f32(1, 2, 2, 1))
+    operands = []
+    for name, info in [("weights", weights), ("bias", f32(1))][: 1 + bias]:
+        if name == constant:
+            operands.append(net.constant(np.ones(info.known_shape, np.float32)))
+        else:
+            operands.append(net.input(name, info))
+    net.output("y", net.add(operation, x, *operands, name="layer"))
+    return net.build()
+
+
+@pytest.mark.parametrize(
+    ("operation", "weights"),
+    [
+        (Convolution2d(), f32(1, 1, 1, 1)),
+        (DepthwiseConvolution2d(), f32(1, 1, 1, 1)),
+        (TransposeConvolution2d(), f32(1, 1, 1, 1)),
+        (FullyConnected(), f32(1, 4)),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+@pytest.mark.parametrize(
+    ("constant", "named"),
+    [("", "weights and bias"), ("weights", "bias"), ("bias", "weights")],
+)
+def test_computed_weights_are_refused_by_a_backend_that_takes_constants_only(
+    operation: Operation, weights: TensorInfo, constant: str, named: str
+) -> None:
+    graph = weighted(operation, weights, True, constant=constant)
+    placement = placement_of(Model(graph, runtime_of(Capable({}))))
+    (refusal,) = placement.refusals
+    assert (refusal.backend, refusal.code) == ("Capable", "constant")
+    assert refusal.text == f"{named} are not constant; it lacks NonConstWeights"
+    assert placement.layers_by_backend == {"CpuRef": 1}
+
+
+@pytest.mark.parametrize("value", [False, 1, "True"])
+def test_the_capability_has_to_be_true(value: object) -> None:
+    graph = weighted(FullyConnected(), f32(1, 4), True)
+    backend = Capable({Capability.NON_CONST_WEIGHTS: value})
+    assert placement_of(Model(graph, runtime_of(backend))).layers_by_backend == {"CpuRef": 1}
+
+
+def test_weights_are_no_question_where_they_are_constant_or_the_backend_can_do_without() -> None:
+    constant = weighted(FullyConnected(), f32(1, 4), False, constant="weights")
+    assert placement_of(Model(constant, runtime_of(Capable({})))).refusals == ()
+    computed = weighted(FullyConnected(), f32(1, 4), True)
+    backend = Capable({Capability.NON_CONST_WEIGHTS: True})
+    assert placement_of(Model(computed, runtime_of(backend))).refusals == ()
+
+
+# All or nothing
+
+
+def test_a_backend_that_wants_all_layers_gets_none_if_it_refuses_one() -> None:
+    backend = Capable({Capability.ALL_OR_NOTHING: True}, {ElementwiseBinary})
+    model = Model(diamond(), runtime_of(backend))
+    placement = placement_of(model)
+    assert placement.layers_by_backend == {"CpuRef": 4}
+    text = "it runs all layers or none; Activation 'top': Capable does not do Activation"
+    by_layer = {refusal.layer: refusal.text for refusal in placement.refusals}
+    assert by_layer == {
+        "top": text,
+        "left": text,
+        "right": text,
+        "bottom": text,
+    }
+    np.testing.assert_array_equal(model(X), [1, 1, 9, 21])
+
+
+def test_a_backend_that_wants_all_layers_and_takes_them_gets_them() -> None:
+    backend = Capable({Capability.ALL_OR_NOTHING: True})
+    assert placement_of(Model(diamond(), runtime_of(backend))).layers_by_backend == {"Capable": 4}
+
+
+def test_all_or_nothing_holds_also_for_a_layer_that_cannot_be_prepared() -> None:
+    backend = Capable({Capability.ALL_OR_NOTHING: True})
+    backend.faults = {"create_workload": ValueError("oops")}
+    placement = placement_of(Model(diamond(), runtime_of(backend)))
+    assert placement.layers_by_backend == {"CpuRef": 4}
+
+
+def test_without_the_capability_a_backend_gets_what_it_takes() -> None:
+    backend = Capable({Capability.ALL_OR_NOTHING: False}, {ElementwiseBinary})
+    assert placement_of(Model(diamond(), runtime_of(backend))).layers_by_backend == {
+        "CpuRef": 1,
+        "Capable": 3,
+    }
+
+
+# Allocators
+
+
+class Counting(DefaultAllocator):
+    """Counts what it has given and not got back."""
+
+    def __init__(self, source: MemorySource = MemorySource.MALLOC) -> None:
+        self.given: dict[int, tuple[int, int]] = {}
+        self.allocations = 0
+        self._source = source
+
+    def allocate(self, size_bytes: int, alignment_bytes: int = 64) -> Array:
+        memory = super().allocate(size_bytes, alignment_bytes)
+        self.given[memory.ctypes.data] = (size_bytes, alignment_bytes)
+        self.allocations += 1
+        return memory
+
+    def free(self, memory: Array) -> None:
+        del self.given[memory.ctypes.data]
+
+    @property
+    def memory_source(self) -> MemorySource:
+        return self._source
+
+
+def test_arenas_come_from_the_applications_allocator_and_go_back_with_the_model() -> None:
+    allocator = Counting()
+    backend = Capable({})
+    model = Model(chain(), runtime_of(backend, custom_allocators={"Capable": allocator}))
+    assert backend.allocators == [allocator]
+    assert allocator.allocations == 0
+    for _ in range(2):
+        np.testing.assert_array_equal(model(X), X + 3)
+    assert list(allocator.given.values()) == [(128, 64)]
+    model.close()
+    del model
+    gc.collect()
+    assert allocator.given == {}
+
+
+def test_a_backends_own_allocator_is_used_where_the_application_gives_none() -> None:
+    backend = Capable({})
+    backend.default = own = Counting()
+    Model(chain(), runtime_of(backend))(X)
+    assert own.allocations == 1
+    given = Counting()
+    Model(chain(), runtime_of(backend, custom_allocators={"Capable": given}))(X)
+    assert (own.allocations, given.allocations) == (1, 1)
+
+
+def test_other_backends_arenas_do_not_come_from_it() -> None:
+    allocator = Counting()
+    backend = Capable({}, {Activation})
+    model = Model(diamond(), runtime_of(backend, custom_allocators={"CpuRef": allocator}))
+    model(X)
+    assert [size for size, _ in allocator.given.values()] == [128]
+
+
+def test_a_backend_that_takes_no_allocators_is_left_out_with_its_reason() -> None:
+    options = {"custom_allocators": {"Fake": Counting()}}
+    text = "^Fake / use_custom_memory_allocator: .*the backend does not use custom memory"
+    with pytest.raises(BackendCapabilityError, match=text):
+        runtime_of(FakeBackend(), **options)
+    spec = runtime_of(FakeBackend(), backends=None, **options).get_device_spec()
+    assert spec.supported_backends == ("CpuRef",)
+    reasons = {candidate.backend_id: candidate.reason for candidate in spec.candidates}
+    assert "does not use custom memory allocators" in reasons["Fake"]
+
+
+@pytest.mark.parametrize("answer", [False, True])
+def test_a_backend_that_answers_instead_of_raising_breaks_the_contract(answer: bool) -> None:
+    class Answering(FakeBackend):
+        def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> None:
+            return answer  # type: ignore[return-value]  # as Arm NN's does
+
+    text = f"^Fake / use_custom_memory_allocator: .*Expected None; got {answer}"
+    with pytest.raises(BackendError, match=text):
+        runtime_of(Answering(), custom_allocators={"Fake": Counting()})
+
+
+class Wrong(ICustomAllocator):
+    """Gives something else."""
+
+    def __init__(self, memory: object) -> None:
+        self.memory = memory
+        self.freed = 0
+
+    def allocate(self, size_bytes: int, alignment_bytes: int) -> Array:
+        return self.memory  # type: ignore[return-value]  # wrong on purpose
+
+    def free(self, memory: Array) -> None:
+        self.freed += 1
+
+
+ALIGNED = DefaultAllocator().allocate(4096)
+READ_ONLY = DefaultAllocator().allocate(128)
+READ_ONLY.setflags(write=False)
+
+
+@pytest.mark.parametrize(
+    ("memory", "text"),
+    [
+        (None, "the answer has the wrong type. Expected ndarray; got None"),
+        (b"x" * 128, "Expected ndarray; got b'xxx"),
+        (ALIGNED[1:129], r"Expected writable uint8\(128,\) aligned to 64 bytes; got uint8"),
+        (ALIGNED[:127], r"the allocator's memory cannot be used.*got uint8\(127,\)"),
+        (ALIGNED[:192], r"the allocator's memory cannot be used.*got uint8\(192,\)"),
+        (ALIGNED[:128].view(np.int8), "got int8"),
+        (ALIGNED[:128].reshape(2, 64), r"got uint8\(2, 64\)"),
+        (READ_ONLY, "Expected writable"),
+    ],
+)
+def test_memory_that_cannot_be_used_is_an_error_and_goes_back(memory: object, text: str) -> None:
+    allocator = Wrong(memory)
+    model = Model(chain(), runtime_of(Capable({}), custom_allocators={"Capable": allocator}))
+    with pytest.raises(BackendError, match=f"^Capable / allocate: .*{text}"):
+        model(X)
+    gc.collect()
+    assert allocator.freed == isinstance(memory, np.ndarray)
+
+
+def test_an_allocator_that_fails_to_take_memory_back_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Clinging(Counting):
+        def free(self, memory: Array) -> None:
+            raise ValueError("mine")
+
+    runtime = runtime_of(Capable({}), custom_allocators={"Capable": Clinging()})
+    with Model(chain(), runtime) as model:
+        model(X)
+    del model
+    gc.collect()
+    assert "Capable / free: the backend raised ValueError('mine')" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"custom_allocators": {"A": None}}, r"custom_allocators\['A'\].*ICustomAllocator; got N"),
+        ({"custom_allocators": {"A": Counting}}, "Expected ICustomAllocator; got ABCMeta"),
+        (
+            {"memory_strategies": {"A": 5}},
+            r"memory_strategies\['A'\]: .*Expected str or IMemoryOptimizerStrategy; got int",
+        ),
+    ],
+)
+def test_what_is_no_allocator_or_strategy_is_the_callers_mistake(
+    options: dict[str, object], text: str
+) -> None:
+    with pytest.raises(InvalidArgumentError, match=text):
+        RuntimeOptions(**options)  # type: ignore[arg-type]  # wrong on purpose
+
+
+@pytest.mark.parametrize("option", ["custom_allocators", "memory_strategies"])
+def test_options_for_a_backend_that_does_not_exist_are_an_error(option: str) -> None:
+    value = Counting() if option == "custom_allocators" else ConstantMemoryStrategy()
+    with pytest.raises(InvalidArgumentError, match=f"^{option}: there is no backend 'Npu'"):
+        runtime_of(**{option: {"Npu": value}})
+
+
+# Protected mode
+
+
+class Mute(Counting):
+    """Does not say what its memory is."""
+
+    @property
+    def memory_source(self) -> MemorySource:
+        raise SystemExit("secret")
+
+
+PROTECTED: Capabilities = {Capability.PROTECTED_CONTENT_ALLOCATION: True}
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "allocator", "problem"),
+    [
+        ({}, None, "it lacks the capability ProtectedContentAllocation"),
+        (
+            {Capability.PROTECTED_CONTENT_ALLOCATION: False},
+            Counting(MemorySource.DMA_BUF_PROTECTED),
+            "it lacks the capability ProtectedContentAllocation",
+        ),
+        (PROTECTED, None, "there is no custom allocator for it"),
+        (PROTECTED, Counting(MemorySource.DMA_BUF), "memory is MemorySource.DMA_BUF, not prot"),
+        (PROTECTED, Mute(), r"'s allocator / memory_source: .*SystemExit\('secret'\)"),
+    ],
+)
+def test_protected_mode_leaves_backends_out_with_the_condition_they_miss(
+    capabilities: Capabilities, allocator: ICustomAllocator | None, problem: str
+) -> None:
+    given = {} if allocator is None else {"Capable": allocator}
+    options = {"protected_mode": True, "custom_allocators": given}
+    with pytest.raises((BackendCapabilityError, BackendError), match=f"^Capable.*{problem}"):
+        runtime_of(Capable(capabilities), **options)
+    with pytest.raises(BackendUnavailableError, match=f"no backend can be used.*{problem}"):
+        runtime_of(Capable(capabilities), backends=None, **options)
+
+
+def test_protected_mode_runs_on_backends_that_meet_all_conditions() -> None:
+    allocator = Counting(MemorySource.DMA_BUF_PROTECTED)
+    backend = Capable(PROTECTED)
+    runtime = runtime_of(
+        backend, backends=None, protected_mode=True, custom_allocators={"Capable": allocator}
+    )
+    assert runtime.get_device_spec().supported_backends == ("Capable",)
+    np.testing.assert_array_equal(Model(chain(), runtime)(X), X + 3)
+    assert (backend.allocators, allocator.allocations) == ([allocator], 1)
+
+
+def test_protected_mode_needs_a_backend_that_takes_the_allocator() -> None:
+    class Refusing(Capable):
+        def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> None:
+            raise BackendCapabilityError("not this one")
+
+    allocator = Counting(MemorySource.DMA_BUF_PROTECTED)
+    with pytest.raises(BackendCapabilityError, match="not this one"):
+        runtime_of(
+            Refusing(PROTECTED), protected_mode=True, custom_allocators={"Capable": allocator}
+        )
+
+
+# Memory strategies
+
+
+@pytest.mark.parametrize(
+    ("strategy", "arena"),
+    [
+        ("ConstantMemoryStrategy", 3 * 64),
+        (ConstantMemoryStrategy(), 3 * 64),
+        ("SingleAxisPriorityList", 2 * 64),
+        ("GreedyBySize", 2 * 64),
+    ],
+)
+def test_a_strategy_is_chosen_by_name_or_given(
+    strategy: str | IMemoryOptimizerStrategy, arena: int
+) -> None:
+    model = Model(chain(4), runtime_of(memory_strategies={"CpuRef": strategy}))
+    assert placement_of(model).arena_bytes == {"CpuRef": arena}
+    np.testing.assert_array_equal(model(X), X + 4)
+
+
+def test_a_strategy_that_a_backend_cannot_do_with_is_a_warning_and_the_default_is_used(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    options = {"memory_strategies": {"Capable": "ConstantMemoryStrategy"}}
+    model = Model(chain(4), runtime_of(Capable({Capability.MULTI_AXIS_PACKING: True}), **options))
+    assert placement_of(model).arena_bytes == {"Capable": 2 * 64}
+    text = (
+        "memory strategy ConstantMemoryStrategy is not used for backend 'Capable', "
+        "which lacks the capability SingleAxisPacking"
+    )
+    assert text in caplog.text
+
+
+def test_a_strategy_of_no_such_name_is_the_callers_mistake() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"no such memory strategy.*got 'Best'"):
+        runtime_of(memory_strategies={"CpuRef": "Best"})
+
+
+def test_a_strategys_wrong_answer_is_an_error_when_a_network_is_loaded() -> None:
+    class Forgetful(ConstantMemoryStrategy):
+        def optimize(self, blocks):  # type: ignore[no-untyped-def]  # as the base
+            return super().optimize(blocks)[1:]
+
+    runtime = runtime_of(memory_strategies={"CpuRef": Forgetful()})
+    with pytest.raises(MemoryValidationError, match="a block is in no bin"):
+        runtime.load_network(chain())
+
+
+def test_reference_lists_the_capabilities_that_the_facts_give_it() -> None:
+    listed = ReferenceBackend().get_capabilities()
+    false = {Capability.PROTECTED_CONTENT_ALLOCATION, Capability.ALL_OR_NOTHING}
+    for capability in Capability:
+        wanted = capability not in false
+        assert has_matching_capability(capability, True, listed) is wanted, capability
+
+
+def test_named_backends_that_lack_something_are_not_left_out_in_silence() -> None:
+    registry = registry_of(Capable({}), ReferenceBackend())
+    with pytest.raises(BackendCapabilityError, match=r"^CpuRef: .*protected mode"):
+        Runtime(RuntimeOptions(["CpuRef"], registry=registry, protected_mode=True))

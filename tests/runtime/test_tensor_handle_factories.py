@@ -1,0 +1,266 @@
+"""Backends share tensors where their memories allow it, and copy through the host elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from armpy.backend import (
+    HOST_FACTORY_ID,
+    HostTensorHandleFactory,
+    IMemoryManager,
+    ITensorHandle,
+    ITensorHandleFactory,
+    MemorySource,
+    TensorHandleFactoryRegistry,
+)
+from armpy.errors import BackendError, InvalidArgumentError
+from armpy.graph import Graph
+from armpy.network import Network
+from armpy.ops import Activation
+from armpy.ops.operation import Array
+from armpy.optimizer.bridge import choose_handle_factory, shares
+from armpy.runtime import Model
+from armpy.tensor import TensorInfo
+from tests.support.fake_backends import CountingManager, FakeBackend, runtime_of
+from tests.support.networks import RELU, diamond, f32, floats
+
+X = floats(-1, 0, 2, 5)
+MALLOC, DMA_BUF = MemorySource.MALLOC, MemorySource.DMA_BUF
+NONE = MemorySource.UNDEFINED
+
+
+class Factory(HostTensorHandleFactory):
+    """Says what its memory can be shared with; it is the host's in truth."""
+
+    def __init__(
+        self, imports: MemorySource, exports: MemorySource, factory_id: str = "test/memory"
+    ) -> None:
+        self._imports = imports
+        self._exports = exports
+        self._factory_id = factory_id
+        self.made = 0
+
+    @property
+    def factory_id(self) -> str:
+        return self._factory_id
+
+    @property
+    def import_sources(self) -> MemorySource:
+        return self._imports
+
+    @property
+    def export_sources(self) -> MemorySource:
+        return self._exports
+
+    def create_tensor_handle(self, info: TensorInfo, memory: Array) -> ITensorHandle:
+        self.made += 1
+        return super().create_tensor_handle(info, memory)
+
+
+class Sharing(FakeBackend):
+    """Makes its tensors by a given factory."""
+
+    def __init__(
+        self,
+        backend_id: str,
+        factory: ITensorHandleFactory,
+        operations: set[type] | None = None,
+        manager: IMemoryManager | None = None,
+        preferences: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(backend_id, operations)
+        self.factory = factory
+        self.manager = manager
+        self.preferences = preferences
+
+    def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
+        registry.register_factory(self.factory)
+        if self.manager is not None:
+            registry.register_memory_manager(self.manager)
+            registry.register_memory_manager(self.manager)
+
+    def get_handle_factory_preferences(self) -> Sequence[str]:
+        return ["test/memory"] if self.preferences is None else self.preferences
+
+
+def copies(model: Model) -> list[str]:
+    """Names of the copies, in order."""
+    assert model.placement is not None
+    found = [layer.layer for layer in model.placement.layers if layer.operation == "MemCopy"]
+    assert model.placement.num_copies == len(found)
+    return found
+
+
+def run(first: FakeBackend, second: FakeBackend) -> list[str]:
+    """Run ``top`` on one backend and the rest of the diamond on another; the copies made."""
+    model = Model(diamond(), runtime_of(first, second))
+    np.testing.assert_array_equal(model(X), [1, 1, 9, 21])
+    assert model.placement is not None
+    assert model.placement.layers_by_backend == {first.backend_id: 1, second.backend_id: 3}
+    return copies(model)
+
+
+@pytest.mark.parametrize(
+    ("writer", "reader", "expected"),
+    [
+        ((NONE, DMA_BUF), (DMA_BUF, NONE), True),
+        ((NONE, DMA_BUF | MALLOC), (MALLOC, NONE), True),
+        ((DMA_BUF, NONE), (DMA_BUF, NONE), False),
+        ((NONE, DMA_BUF), (MALLOC, DMA_BUF), False),
+        ((NONE, NONE), (NONE, NONE), False),
+    ],
+)
+def test_memory_is_shared_if_what_one_exports_the_other_imports(
+    writer: tuple[MemorySource, MemorySource],
+    reader: tuple[MemorySource, MemorySource],
+    expected: bool,
+) -> None:
+    assert shares(Factory(*writer), Factory(*reader)) is expected
+
+
+def test_a_factory_shares_with_itself_whatever_it_says() -> None:
+    factory = Factory(NONE, NONE)
+    assert shares(factory, factory)
+    first = choose_handle_factory(Sharing("A", factory))[0]
+    second = choose_handle_factory(Sharing("B", factory))[0]
+    assert shares(first, second)
+    assert len({first, second}) == 1
+
+
+def test_two_backends_with_a_common_kind_of_memory_do_not_copy_between_them() -> None:
+    npu = Sharing("Npu", Factory(DMA_BUF, DMA_BUF), {Activation})
+    dsp = Sharing("Dsp", Factory(DMA_BUF, DMA_BUF))
+    assert run(npu, dsp) == ["[ x host -> Npu ]", "[ bottom Dsp -> host ]"]
+
+
+def test_two_backends_without_one_copy_through_host_memory() -> None:
+    npu = Sharing("Npu", Factory(NONE, NONE), {Activation})
+    dsp = Sharing("Dsp", Factory(NONE, NONE))
+    assert run(npu, dsp) == [
+        "[ x host -> Npu ]",
+        "[ top Npu -> Dsp ]",
+        "[ bottom Dsp -> host ]",
+    ]
+
+
+def test_a_backend_that_only_imports_host_memory_copies_on_the_way_back_only() -> None:
+    npu = Sharing("Npu", Factory(MALLOC, NONE))
+    model = Model(diamond(), runtime_of(npu))
+    np.testing.assert_array_equal(model(X), [1, 1, 9, 21])
+    assert copies(model) == ["[ bottom Npu -> host ]"]
+
+
+def test_backends_in_host_memory_do_not_copy_at_all() -> None:
+    first = Sharing("A", Factory(MALLOC, MALLOC), {Activation})
+    assert run(first, FakeBackend("B")) == []
+
+
+def test_the_factory_makes_the_tensors_in_the_backends_arena() -> None:
+    factory = Factory(MALLOC, MALLOC)
+    Model(diamond(), runtime_of(Sharing("Npu", factory)))(X)
+    assert factory.made == 3
+
+
+def test_the_first_preferred_factory_that_is_registered_is_used_and_else_the_hosts() -> None:
+    factory = Factory(NONE, NONE)
+    for preferences, expected in (
+        (["other/x", "test/memory", HOST_FACTORY_ID], "test/memory"),
+        ([HOST_FACTORY_ID, "test/memory"], HOST_FACTORY_ID),
+        (["other/x"], HOST_FACTORY_ID),
+        ([], HOST_FACTORY_ID),
+    ):
+        backend = Sharing("Npu", factory, preferences=preferences)
+        assert choose_handle_factory(backend)[0].factory_id == expected
+
+
+def test_a_second_factory_of_one_id_is_left_out() -> None:
+    registry = TensorHandleFactoryRegistry()
+    first, second = Factory(MALLOC, NONE), Factory(NONE, MALLOC)
+    registry.register_factory(first)
+    registry.register_factory(second)
+    assert registry.get_factory("test/memory") is first
+    assert registry.get_factory("test/other") is None
+    assert isinstance(registry.get_factory(HOST_FACTORY_ID), HostTensorHandleFactory)
+
+
+def test_a_registered_memory_manager_is_held_once_while_a_network_runs() -> None:
+    manager = CountingManager()
+    model = Model(diamond(), runtime_of(Sharing("Npu", Factory(MALLOC, MALLOC), manager=manager)))
+    model(X)
+    assert (manager.acquired, manager.most_held, manager.held) == (1, 1, 0)
+
+
+@pytest.mark.parametrize("what", ["factory", "manager"])
+def test_something_else_cannot_be_registered(what: str) -> None:
+    registry = TensorHandleFactoryRegistry()
+    expected = "ITensorHandleFactory" if what == "factory" else "IMemoryManager"
+    register = registry.register_factory if what == "factory" else registry.register_memory_manager
+    with pytest.raises(InvalidArgumentError, match=f"Expected {expected}; got str"):
+        register("x")  # type: ignore[arg-type]  # wrong on purpose
+
+
+@pytest.mark.parametrize("preferences", ["test/memory", [5], None])
+def test_wrong_preferences_cost_the_backend_its_layers(preferences: object) -> None:
+    class Wrong(Sharing):
+        def get_handle_factory_preferences(self) -> Sequence[str]:
+            return preferences  # type: ignore[return-value]  # wrong on purpose
+
+    model = Model(diamond(), runtime_of(Wrong("Npu", Factory(MALLOC, MALLOC))))
+    assert model.placement is not None
+    assert model.placement.layers_by_backend == {"CpuRef": 4}
+    assert all("Npu / get_handle_factory_pref" in r.text for r in model.placement.refusals)
+
+
+def relu() -> Graph:
+    """One layer."""
+    net = Network()
+    net.output("y", net.add(RELU, net.input("x", f32(4)), name="y"))
+    return net.build()
+
+
+class Odd(ITensorHandle):
+    """A tensor whose elements come out in an odd way."""
+
+    def __init__(self, info: TensorInfo, mapped: object) -> None:
+        self._info = info
+        self._mapped = mapped
+        self._array = np.zeros(info.known_shape, np.float32)
+        self.mapped = 0
+
+    @property
+    def info(self) -> TensorInfo:
+        return self._info
+
+    def map(self) -> Array:
+        self.mapped += 1
+        # The workload writes through the first mapping; the copy to the host is the second.
+        return self._array if self.mapped == 1 else self._mapped  # type: ignore[return-value]
+
+    def unmap(self) -> None:
+        self.mapped = -1
+
+
+@pytest.mark.parametrize(
+    ("mapped", "text"),
+    [
+        (None, "Expected ndarray; got None"),
+        (floats(1, 2, 3), r"not of the tensor's form.*Expected .*got float32\(3,\)"),
+        (np.zeros(4, np.float64), r"not of the tensor's form.*got float64\(4,\)"),
+    ],
+)
+def test_elements_that_are_mapped_wrongly_are_not_copied(mapped: object, text: str) -> None:
+    handles = []
+
+    class Oddly(Factory):
+        def create_tensor_handle(self, info: TensorInfo, memory: Array) -> ITensorHandle:
+            handles.append(Odd(info, mapped))
+            return handles[-1]
+
+    model = Model(relu(), runtime_of(Sharing("Npu", Oddly(MALLOC, NONE))))
+    where = r"host / MemCopy '\[ y Npu -> host \]' / Npu / map"
+    with pytest.raises(BackendError, match=f"^{where}: .*{text}"):
+        model(X)
+    assert handles[0].mapped in (-1, 2)

@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+
+import pytest
+
+from armpy import profiling
+from armpy.backend import IBackendProfilingContext
+from armpy.errors import BackendError
+from armpy.profiling import Profiler, ProfilingEvent, ProfilingStatistics
+from armpy.runtime import Model, Runtime
+from tests.support.fake_backends import FakeBackend, runtime_of
+from tests.support.networks import diamond, floats
+
+X = floats(-1, 0, 2, 5)
+
+
+class Measuring(IBackendProfilingContext):
+    """Gives one list of measurements after the other."""
+
+    def __init__(self, *measurements: object) -> None:
+        self.measurements = list(measurements)
+        self.enabled: list[bool] = []
+
+    def enable_profiling(self, enabled: bool) -> None:
+        self.enabled.append(enabled)
+
+    def take_measurements(self) -> Mapping[str, float]:
+        taken = self.measurements.pop(0) if self.measurements else {}
+        if isinstance(taken, Exception):
+            raise taken
+        return taken  # type: ignore[return-value]  # wrong ones too
+
+
+class Measured(FakeBackend):
+    """Has a profiling context."""
+
+    def __init__(self, context: IBackendProfilingContext) -> None:
+        super().__init__("Npu")
+        self.context = context
+        self.asked = 0
+
+    def create_backend_profiling_context(self) -> IBackendProfilingContext | None:
+        self.asked += 1
+        return self.context
+
+
+def profiled(*backends: FakeBackend) -> tuple[Runtime, int, Profiler]:
+    runtime = runtime_of(*backends, profiling=True)
+    network = runtime.load_network(diamond())
+    profiler = runtime.get_profiler(network)
+    assert profiler is not None
+    return runtime, network, profiler
+
+
+def test_profiling_is_off_by_default_and_then_nothing_is_made_or_measured() -> None:
+    backend = Measured(Measuring())
+    runtime = runtime_of(backend)
+    network = runtime.load_network(diamond())
+    assert runtime.get_profiler(network) is None
+    plan = runtime.get_network(network)._latest
+    assert plan is not None
+    assert {e.__name__ for e in plan[1]._executes} == {"execute"}  # type: ignore[union-attr]
+    assert backend.asked == 0
+
+
+def test_every_step_and_every_execution_is_an_event() -> None:
+    runtime, network, profiler = profiled(FakeBackend("Npu"))
+    assert not profiler.events
+    for _ in range(2):
+        runtime.enqueue_workload(network, {"x": X})
+    steps = [
+        ("Activation 'top'", "Npu"),
+        ("ElementwiseBinary 'left'", "Npu"),
+        ("ElementwiseBinary 'right'", "Npu"),
+        ("ElementwiseBinary 'bottom'", "Npu"),
+        ("Execute", ""),
+    ]
+    assert [(event.name, event.backend) for event in profiler.events] == 2 * steps
+    assert {event.thread for event in profiler.events} == {threading.get_ident()}
+    *inner, whole = profiler.events[:5]
+    assert all(event.duration_us >= 0 for event in inner)
+    assert all(whole.start_us <= event.start_us for event in inner)
+    assert sum(event.duration_us for event in inner) <= whole.duration_us
+    profiler.clear()
+    assert not profiler.events
+
+
+def test_a_model_is_profiled_as_well() -> None:
+    model = Model(diamond(), runtime_of(profiling=True))
+    model(X)
+    profiler = model.runtime.get_profiler(model.network_id)
+    assert profiler is not None
+    assert len(profiler.events) == 5
+
+
+def filled() -> Profiler:
+    """Three events of known times."""
+    profiler = Profiler()
+    profiler.add("conv", "Npu", 1.0, 1.5)
+    profiler.add("relu", "Npu", 2.0, 2.25)
+    profiler.add("conv", "Npu", 3.0, 4.0)
+    return profiler
+
+
+def test_times_are_microseconds() -> None:
+    (event, *_) = filled().events
+    assert event == ProfilingEvent("conv", "Npu", 1e6, 0.5e6, threading.get_ident())
+
+
+def test_statistics_are_by_name_and_backend_the_largest_total_first() -> None:
+    conv, relu = filled().statistics()
+    assert conv == ProfilingStatistics("conv", "Npu", 2, 1.5e6, 0.5e6, 1e6)
+    assert conv.mean_us == 0.75e6
+    assert relu == ProfilingStatistics("relu", "Npu", 1, 0.25e6, 0.25e6, 0.25e6)
+
+
+def test_json_holds_events_and_statistics() -> None:
+    report = json.loads(filled().to_json())
+    assert report["unit"] == "us"
+    assert [event["name"] for event in report["events"]] == ["conv", "relu", "conv"]
+    assert report["statistics"][0] == {
+        "name": "conv",
+        "backend": "Npu",
+        "count": 2,
+        "total_us": 1.5e6,
+        "min_us": 0.5e6,
+        "max_us": 1e6,
+        "mean_us": 0.75e6,
+    }
+    assert report["dropped"] == 0
+
+
+def test_the_trace_has_the_form_that_trace_viewers_read() -> None:
+    profiler = filled()
+    profiler.add("Execute", "", 0.5, 4.5)
+    trace = json.loads(profiler.to_chrome_trace())
+    assert list(trace) == ["traceEvents"]
+    first, *_, last = trace["traceEvents"]
+    assert first == {
+        "name": "conv",
+        "cat": "Npu",
+        "ph": "X",
+        "ts": 1e6,
+        "dur": 0.5e6,
+        "pid": 0,
+        "tid": threading.get_ident(),
+    }
+    assert last["cat"] == "armpy"
+
+
+def test_only_so_many_events_are_kept_and_the_others_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(profiling, "MAX_EVENTS", 2)
+    profiler = filled()
+    assert (len(profiler.events), profiler.num_dropped) == (2, 1)
+    profiler.clear()
+    assert profiler.num_dropped == 0
+
+
+def test_a_backends_own_measurements_are_taken_when_the_profile_is_read() -> None:
+    context = Measuring({"kernel": 3.5, "upload": 1}, {"kernel": 2})
+    _, _, profiler = profiled(Measured(context))
+    assert context.enabled == [True]
+    assert profiler.events == (
+        ProfilingEvent("kernel", "Npu", 0.0, 3.5, 0),
+        ProfilingEvent("upload", "Npu", 0.0, 1.0, 0),
+    )
+    kernel = profiler.statistics()[0]
+    assert (kernel.name, kernel.count, kernel.total_us) == ("kernel", 2, 5.5)
+
+
+def test_measurements_are_taken_once_for_events_and_statistics_of_one_report() -> None:
+    context = Measuring({"kernel": 1}, {"kernel": 100})
+    _, _, profiler = profiled(Measured(context))
+    report = json.loads(profiler.to_json())
+    assert report["statistics"][0]["total_us"] == 1
+    assert len(context.measurements) == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        (ValueError("oops"), "raised ValueError"),
+        (None, "Expected dict; got None"),
+        ({"kernel": "long"}, "raised ValueError"),
+        ({"kernel": None}, "raised TypeError"),
+    ],
+)
+def test_wrong_measurements_are_an_error_once_and_the_profile_is_not_lost(
+    wrong: object, text: str
+) -> None:
+    runtime, network, profiler = profiled(Measured(Measuring(wrong)))
+    runtime.enqueue_workload(network, {"x": X})
+    with pytest.raises(BackendError, match=f"^Npu / take_measurements: .*{text}"):
+        profiler.statistics()
+    assert len(profiler.events) == 5
+
+
+def test_threads_may_add_to_one_profile() -> None:
+    runtime, network, profiler = profiled()
+    threads = [
+        threading.Thread(
+            target=lambda: [runtime.enqueue_workload(network, {"x": X}) for _ in range(20)]
+        )
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    counts = {s.name: s.count for s in profiler.statistics()}
+    assert counts["Execute"] == counts["Activation 'top'"] == 80
