@@ -62,11 +62,14 @@ class OptimizationViews:
     ----------
     substitutions : list of Substitution
     failed : list of SubgraphView
-        Layers that this backend cannot run after all; offered to the next backend.
+        Layers that this backend cannot run after all; offered to the next backend. `fail`
+        adds one with its reason.
     untouched : list of SubgraphView
         Layers that this backend runs one by one.
     deleted : list of SubgraphView
         Layers that do nothing: each output of the view equals the input of the same number.
+    reasons : dict of SubgraphView to str
+        Why a view is in `failed`, for the placement report.
 
     References
     ----------
@@ -77,3 +80,9 @@ class OptimizationViews:
     failed: list[SubgraphView] = field(default_factory=list)
     untouched: list[SubgraphView] = field(default_factory=list)
     deleted: list[SubgraphView] = field(default_factory=list)
+    reasons: dict[SubgraphView, str] = field(default_factory=dict)
+
+    def fail(self, view: SubgraphView, reason: str) -> None:
+        """Give layers back, with the reason in words."""
+        self.failed.append(view)
+        self.reasons[view] = reason

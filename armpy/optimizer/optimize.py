@@ -204,8 +204,8 @@ class _Rounds:
                 self._exclude(backend, part.layers, str(error))
                 return []
             for view in views.failed:
-                text = "the backend could not compile this part"
-                self._exclude(backend, view.layers, text)
+                reason = views.reasons.get(view) or "the backend could not compile this part"
+                self._exclude(backend, view.layers, reason)
             self._answers[key] = views.substitutions
         return self._answers[key]
 

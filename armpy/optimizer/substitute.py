@@ -54,7 +54,8 @@ def _checked(graph: Graph, view: SubgraphView, views: OptimizationViews) -> Opti
     """An answer that can be applied."""
     nothing = [Substitution.by_nothing(deleted) for deleted in views.deleted]
     lists = [*views.substitutions, *nothing], [*views.failed], [*views.untouched]
-    views = OptimizationViews(*lists)  # whose lists the backend does not have
+    reasons = {part: str(views.reasons.get(part, "")) for part in lists[1]}
+    views = OptimizationViews(*lists, reasons=reasons)  # whose lists the backend does not have
     _check_division(view, views)
     for substitution in views.substitutions:
         _check_substitution(graph, substitution)

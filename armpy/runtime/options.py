@@ -47,6 +47,8 @@ class RuntimeOptions:
         Allow-list of backends and their hashes; ``ARMPY_TRUST_FILE`` if left out.
     probe : bool
         Import every candidate in a child process first.
+    probe_timeout_s : float
+        How long a candidate may take there.
     custom_allocators : mapping of str to ICustomAllocator
         What working memory of these backends is taken from; a backend that cannot is left
         out.
@@ -71,6 +73,7 @@ class RuntimeOptions:
     trust_insecure_paths: bool = False
     trust_file: str | os.PathLike[str] | None = None
     probe: bool = False
+    probe_timeout_s: float = 10.0
     custom_allocators: Mapping[BackendId, ICustomAllocator] = field(default_factory=dict)
     protected_mode: bool = False
     memory_strategies: Mapping[BackendId, str | IMemoryOptimizerStrategy] = field(
@@ -125,6 +128,7 @@ class RuntimeOptions:
             trust_insecure_paths=self.trust_insecure_paths,
             trust_file=self.trust_file,
             probe=self.probe,
+            probe_timeout_s=self.probe_timeout_s,
         )
 
 

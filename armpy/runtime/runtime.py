@@ -83,6 +83,24 @@ class Runtime:
         self._unloading: set[int] = set()
         self._next_id = 0
         self._lock = threading.Lock()
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Unload every network; deregister the backends that this runtime found itself.
+
+        Nothing can be loaded or run afterwards. Without it, all goes with the process.
+        """
+        for network_id in list(self._networks):
+            self.unload_network(network_id)
+        if self.options.registry is None:
+            self._registry.close()
+        self._is_closed = True
+
+    def __enter__(self) -> Runtime:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
 
     def _make_evaluator(self) -> Evaluator | None:
         """What folds constants: the reference backend, whatever the preferences are."""
@@ -119,6 +137,8 @@ class Runtime:
         MemoryLimitError
             If an execution would need more memory than the options allow.
         """
+        if self._is_closed:
+            raise InvalidArgumentError("the runtime is closed", fix="Make another one")
         graph = network.build() if isinstance(network, Network) else network
         if not isinstance(graph, Graph):
             raise InvalidArgumentError(

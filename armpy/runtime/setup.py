@@ -210,8 +210,16 @@ class BackendSetup:
         for what in ("backend_options", "custom_allocators", "memory_strategies"):
             for backend_id in getattr(self._options, what):
                 if backend_id not in known:
-                    raise InvalidArgumentError(
-                        f"there is no backend '{backend_id}'",
-                        where=what,
-                        expected=", ".join(sorted(known)),
-                    )
+                    _check_exists(registry, backend_id, what)
+
+
+def _check_exists(registry: BackendRegistry, backend_id: BackendId, what: str) -> None:
+    """Check that a backend can be found; modules in directories tell their ids when loaded."""
+    try:
+        registry.get(backend_id)
+    except BackendUnavailableError as error:
+        raise InvalidArgumentError(
+            f"there is no backend '{backend_id}'",
+            where=what,
+            expected=", ".join(registry.backend_ids),
+        ) from error

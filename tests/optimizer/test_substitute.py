@@ -456,3 +456,13 @@ def test_a_layer_of_operations_that_a_compiler_refuses_stays_with_the_next() -> 
     compiler = CompilingBackend(operations={Activation})
     network = optimize_graph(diamond(), [compiler, ReferenceBackend()])
     assert network.placement.layers_by_backend == {"Compiler": 1, "CpuRef": 3}
+
+
+def test_the_reason_for_a_failed_part_is_in_the_placement() -> None:
+    def divide(view: SubgraphView) -> OptimizationViews:
+        views = OptimizationViews()
+        views.fail(view, "the device has 4 registers")
+        return views
+
+    network = optimize_graph(chain(1), [CompilingBackend(divider=divide), ReferenceBackend()])
+    assert [r.text for r in network.placement.refusals] == ["the device has 4 registers"]

@@ -316,3 +316,22 @@ def test_a_backend_that_makes_no_factory_and_is_the_only_one_is_an_error() -> No
     runtime = Runtime(RuntimeOptions(["A"], registry=registry_of(backend)))
     with pytest.raises(BackendCapabilityError, match=r"'add_0': .*A: .*ValueError\('oops'\)"):
         runtime.load_network(chain())
+
+
+def test_a_closed_runtime_has_unloaded_everything_and_loads_no_more() -> None:
+    with runtime_of() as runtime:
+        network_id = runtime.load_network(chain())
+    with pytest.raises(InvalidArgumentError, match=f"under the id {network_id}"):
+        runtime.get_network(network_id)
+    with pytest.raises(InvalidArgumentError, match="the runtime is closed"):
+        runtime.load_network(chain())
+
+
+def test_closing_deregisters_only_backends_that_the_runtime_found_itself() -> None:
+    own = Runtime(RuntimeOptions(backends=["CpuRef"]))
+    own.close()
+    with pytest.raises(BackendUnavailableError, match="closed"):
+        own._registry.get("CpuRef")
+    given = registry_of(ReferenceBackend())
+    Runtime(RuntimeOptions(registry=given)).close()
+    assert given.get("CpuRef").backend_id == "CpuRef"

@@ -33,7 +33,11 @@ def compile_view(view: SubgraphView) -> OptimizationViews:
         part = view.part(layers)
         program = make_program(layer, activation)
         if program.size_bytes > DEVICE_MEMORY_BYTES:
-            views.failed.append(part)
+            reason = (
+                f"its program has {program.size_bytes} bytes; "
+                f"the device has room for {DEVICE_MEMORY_BYTES}"
+            )
+            views.fail(part, reason)
         else:
             views.substitutions.append(_substitution(part, program))
     alone = [layer for layer in view.layers if layer not in fused]
