@@ -130,11 +130,9 @@ def test_a_profiling_context_may_leave_everything_out() -> None:
 
 def test_a_context_may_leave_everything_out() -> None:
     context = IBackendContext()
-    context.before_load_network(0)
-    context.after_load_network(0)
-    context.before_unload_network(0)
-    context.after_unload_network(0)
-    context.after_enqueue_workload(0)
+    events = [name for name in vars(IBackendContext) if name.startswith(("before_", "after_"))]
+    assert len(events) == 5
+    assert [getattr(context, event)(0) for event in events] == [None] * 5
 
 
 def test_an_answer_is_true_or_false_and_false_has_a_reason() -> None:

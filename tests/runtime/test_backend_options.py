@@ -174,7 +174,8 @@ def test_the_callers_mistakes_are_errors_also_where_backends_are_chosen_automati
 def test_options_of_a_backend_that_is_not_chosen_are_no_mistake() -> None:
     registry = registry_of(Telling(), FakeBackend("A"))
     options = {"Telling": {"power": "low"}}
-    Runtime(RuntimeOptions(["A"], registry=registry, backend_options=options))
+    runtime = Runtime(RuntimeOptions(["A"], registry=registry, backend_options=options))
+    assert runtime.get_device_spec().supported_backends == ("A",)
 
 
 @pytest.mark.parametrize(

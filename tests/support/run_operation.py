@@ -72,3 +72,18 @@ def run_operation(
         [HostTensorHandle(r, a) for r, a in zip(results, arrays, strict=True)],
     )
     return arrays
+
+
+def declared(data_type: DataType, scale: float | None = None, zero_point: int = 0) -> TensorInfo:
+    """What a caller says of an output: type and quantisation, but no shape."""
+    quantization = None if scale is None else Quantization.per_tensor(scale, zero_point)
+    return TensorInfo(None, data_type, quantization)
+
+
+def check(actual: Array, expected: object, tolerance: float = 0.0) -> None:
+    """Compare elements, exactly unless there is a tolerance (absolute and relative)."""
+    wanted = np.asarray(expected)
+    if tolerance:
+        np.testing.assert_allclose(actual, wanted, rtol=tolerance, atol=tolerance)
+    else:
+        np.testing.assert_array_equal(actual, wanted)
