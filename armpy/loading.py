@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from armpy.errors import ArmpyError, BackendCapabilityError, BackendUnavailableError, ParserError
+from armpy.errors import (
+    ArmpyError,
+    BackendCapabilityError,
+    BackendError,
+    BackendUnavailableError,
+    ParserError,
+)
 from armpy.runtime import Model, Runtime, RuntimeOptions
 from armpy.runtime.loaded_network import DEFAULT_MEMORY_LIMIT_BYTES
+from armpy.types import REFERENCE_BACKEND_ID
 
 if TYPE_CHECKING:
     from armpy.frontends.tflite.source import ModelSource
@@ -66,18 +73,22 @@ def load(
     from armpy.frontends.tflite import parse_tflite
 
     network = parse_tflite(source, signature=signature, memory_limit_bytes=memory_limit_bytes)
-    runtime = runtime or Runtime(
-        RuntimeOptions(
+    is_own = runtime is None
+    if runtime is None:
+        options = RuntimeOptions(
             backends=backends,
             num_threads=num_threads,
             on_fallback=on_fallback,
             memory_limit_bytes=memory_limit_bytes,
         )
-    )
+        runtime = Runtime(options)
     try:
-        return Model(network, runtime, quantize_inputs=quantize_inputs)
+        return Model(network, runtime, closes_runtime=is_own, quantize_inputs=quantize_inputs)
     except (BackendCapabilityError, BackendUnavailableError):
         raise
     except ArmpyError as error:
+        is_reference = error.where.startswith(REFERENCE_BACKEND_ID)
+        if runtime.is_closed or (isinstance(error, BackendError) and not is_reference):
+            raise  # the file is not the cause
         # The file was sound in itself; its default shapes or constants do not go together.
         raise ParserError(f"the model cannot be prepared: {error}", where=network.name) from error

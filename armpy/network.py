@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from armpy.errors import ArmpyError, GraphValidationError, InvalidArgumentError
 from armpy.graph import Graph, Layer, Value, Variable
+from armpy.ops.attributes import check_attributes
 from armpy.ops.operation import Array, Operation, located
 from armpy.tensor import Quantization, Shape, TensorInfo, format_shape, shapes_agree
 from armpy.types import DataType
@@ -221,6 +222,7 @@ class Network:
     ) -> Layer:
         """Add a layer with any number of outputs; parameters and errors as for `add`."""
         _check_type(operation, Operation, f"layer '{name}'")
+        is_new = layer_id is None  # the others have been checked in an earlier graph
         layer_id = self._num_layers if layer_id is None else layer_id
         self._num_layers = max(self._num_layers, layer_id + 1)
         name = name or f"{operation.name}_{layer_id}"
@@ -231,6 +233,8 @@ class Network:
         while trimmed and trimmed[-1] is None:
             trimmed.pop()
         try:
+            if is_new:
+                check_attributes(operation)
             infos = operation.infer([v.info if v else None for v in trimmed], outputs)
         except ArmpyError as error:
             raise located(lambda: f"{operation.name} '{name}'", error) from error.__cause__

@@ -52,12 +52,19 @@ def select_subgraphs(graph: Graph, key: Callable[[Layer], Hashable | None]) -> l
 
 
 class _Groups:
-    """Disjoint sets of layers, each with its key and the groups it depends on."""
+    """Disjoint sets of layers, each with its key and the groups it depends on.
+
+    Sets of groups are integers with a bit per group, which makes unions and tests cheap
+    however many groups there are. A merged group's bit stays valid: it is one of the
+    members of the group that it went into.
+    """
 
     def __init__(self) -> None:
         self.keys: list[Hashable | None] = []
         self._parent: list[int] = []
-        self._needs: list[set[int]] = []
+        self._members: list[int] = []
+        self._needs: list[int] = []
+        self._roots: dict[int, None] = {}
 
     def find(self, group: int) -> int:
         """The group that stands for a merged one."""
@@ -66,44 +73,45 @@ class _Groups:
             group = self._parent[group]
         return group
 
-    def needs(self, group: int) -> set[int]:
-        """The groups that one depends on, directly or not."""
-        needs = {self.find(other) for other in self._needs[group]}
-        needs.discard(group)
-        self._needs[group] = needs
-        return needs
-
     def place(self, key: Hashable | None, parents: set[int]) -> int:
         """Put a layer with the given parents into a group, old or new."""
-        joinable: list[int] = []
-        if key is not None:
-            for group in sorted(p for p in parents if self.keys[p] == key):
-                apart = all(group not in self.needs(other) for other in parents)
-                if apart:
-                    joinable.append(group)
+        needed = 0
+        for parent in parents:
+            needed |= self._needs[parent]
+        joinable = [
+            group
+            for group in sorted(parents)
+            if key is not None and self.keys[group] == key and not needed & self._members[group]
+        ]
+        for parent in parents:
+            needed |= self._members[parent]
         if not joinable:
-            return self._new(key, parents)
+            return self._new(key, needed)
         target = joinable[0]
+        before = self._members[target], self._needs[target]
         for group in joinable[1:]:
-            self._needs[target] |= self.needs(group)
             self._parent[group] = target
-        for parent in map(self.find, parents):
-            if parent != target:
-                self._needs[target] |= {parent, *self.needs(parent)}
-        self._spread(target)
+            self._members[target] |= self._members[group]
+            self._needs[target] |= self._needs[group]
+            del self._roots[group]
+        self._needs[target] = (self._needs[target] | needed) & ~self._members[target]
+        if (self._members[target], self._needs[target]) != before:
+            self._spread(target)
         return target
 
     def _spread(self, target: int) -> None:
         """Let every group that depends on `target` depend on what it needs as well."""
-        needs = self.needs(target)
-        for group in range(len(self._parent)):
-            if self._parent[group] == group and group != target and target in self.needs(group):
-                self._needs[group] |= needs
+        members, needs = self._members[target], self._needs[target]
+        for group in self._roots:
+            if self._needs[group] & members:
+                self._needs[group] |= members | needs
 
-    def _new(self, key: Hashable | None, parents: set[int]) -> int:
+    def _new(self, key: Hashable | None, needed: int) -> int:
         """Open a group for a layer."""
         group = len(self.keys)
         self.keys.append(key)
         self._parent.append(group)
-        self._needs.append(parents.union(*(self.needs(p) for p in parents)))
+        self._members.append(1 << group)
+        self._needs.append(needed)
+        self._roots[group] = None
         return group

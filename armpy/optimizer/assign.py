@@ -17,6 +17,7 @@ from armpy.backend import (
 )
 from armpy.errors import ArmpyError, BackendCapabilityError, BackendError
 from armpy.graph import Graph, Layer
+from armpy.logs import wants_traceback
 from armpy.ops import (
     Convolution2d,
     DepthwiseConvolution2d,
@@ -25,7 +26,7 @@ from armpy.ops import (
 )
 from armpy.optimizer.placement import Refusal
 from armpy.plugins.boundary import ask_backend, ask_method, describe
-from armpy.types import BackendId
+from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 _log = logging.getLogger("armpy.optimizer")
 
@@ -97,7 +98,7 @@ class SupportOracle:
         try:
             return ask_backend(backend.backend_id, Support, is_layer_supported)
         except ArmpyError as error:
-            _log.warning("%s, asked about %s", error, layer.where, exc_info=True)
+            _log.warning("%s, asked about %s", error, layer.where, exc_info=wants_traceback(_log))
             return Support.no(ReasonCode.OTHER, str(error))
 
     def _support_of(self, backend: IBackendInternal) -> ILayerSupport | Support:
@@ -113,7 +114,7 @@ class SupportOracle:
                     else ask_method(*ask, "get_layer_support_with_options", options)
                 )
             except ArmpyError as error:
-                _log.warning("%s", error, exc_info=True)
+                _log.warning("%s", error, exc_info=wants_traceback(_log))
                 self._supports[backend_id] = Support.no(ReasonCode.OTHER, str(error))
         return self._supports[backend_id]
 
@@ -194,9 +195,10 @@ def _refusal(layer: Layer, backend: IBackendInternal, answer: Support) -> Refusa
 
 def _unplaceable(layer: Layer, refusals: Sequence[Refusal]) -> BackendCapabilityError:
     """The error for a layer that no backend takes."""
+    asked = [refusal.backend for refusal in refusals]
     return BackendCapabilityError(
         "no allowed backend supports this layer: "
         + "; ".join(f"{refusal.backend}: {refusal.text}" for refusal in refusals),
         where=layer.where,
-        fix="Allow another backend, CpuRef for example",
+        fix="" if REFERENCE_BACKEND_ID in asked else "Allow another backend, CpuRef for example",
     )

@@ -8,16 +8,18 @@ import numpy as np
 
 from armpy.backend import HostTensorHandle, IBackendInternal, WorkloadInfo
 from armpy.errors import ArmpyError, BackendError
-from armpy.graph import Value
+from armpy.graph import Graph, Value
 from armpy.ops.operation import Array, Operation
 from armpy.plugins.boundary import describe, let_user_interrupt
 from armpy.tensor import TensorInfo
 
-ALWAYS_FOLDED_BYTES = 64 * 1024
-"""Outputs up to this size are always folded."""
+SMALL_BYTES = 64 * 1024
+"""What follows from shapes alone is folded up to this size."""
 
+FREE_FOLDING_BYTES = 1 << 20
 LARGEST_GROWTH = 4
-"""Larger ones only up to this multiple of the inputs' size: folding must not bloat a network."""
+"""All that is folded together may take `FREE_FOLDING_BYTES` and this multiple of the graph's own
+constants: a small file must not become a large network."""
 
 
 class Evaluator:
@@ -38,6 +40,7 @@ class Evaluator:
         operation: Operation,
         inputs: Sequence[Value | None],
         outputs: Sequence[TensorInfo],
+        allowed_bytes: int,
     ) -> list[Array] | None:
         """The outputs' elements, if all inputs are constant and the outputs not too large."""
         arrays = [None if value is None else value.data for value in inputs]
@@ -45,9 +48,7 @@ class Evaluator:
             return None
         if not all(info.is_fully_shaped for info in outputs):
             return None
-        size_bytes = sum(info.size_bytes for info in outputs)
-        known_bytes = sum(array.nbytes for array in arrays if array is not None)
-        if size_bytes > max(ALWAYS_FOLDED_BYTES, LARGEST_GROWTH * known_bytes):
+        if sum(info.size_bytes for info in outputs) > allowed_bytes:
             return None
         infos = [None if value is None else value.info for value in inputs]
         try:
@@ -86,5 +87,11 @@ class Evaluator:
 def is_small(outputs: Sequence[TensorInfo]) -> bool:
     """Whether outputs are fully shaped and small enough to be folded whatever they cost."""
     return all(info.is_fully_shaped for info in outputs) and (
-        sum(info.size_bytes for info in outputs) <= ALWAYS_FOLDED_BYTES
+        sum(info.size_bytes for info in outputs) <= SMALL_BYTES
     )
+
+
+def folding_allowance(graph: Graph) -> int:
+    """How many bytes folding may add to a graph."""
+    own = sum(value.data.nbytes for value in graph.values() if value.data is not None)
+    return FREE_FOLDING_BYTES + LARGEST_GROWTH * own

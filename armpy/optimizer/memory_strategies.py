@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from bisect import insort
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -45,8 +46,7 @@ class GreedyBySize(IMemoryOptimizerStrategy):
         for block in sorted(blocks, key=lambda b: (-b.size_bytes, b.start, b.index)):
             size = _aligned(block.size_bytes)
             offset = _smallest_gap(placed, block, size)
-            placed.append(replace(block, offset=offset))
-            placed.sort(key=lambda b: b.offset)
+            insort(placed, replace(block, offset=offset), key=lambda b: b.offset)
             total = max(total, offset + size)
         return [MemBin(tuple(placed), total)] if placed else []
 

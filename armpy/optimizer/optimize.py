@@ -19,6 +19,7 @@ from armpy.backend import (
 )
 from armpy.errors import ArmpyError, BackendCapabilityError, InvalidArgumentError
 from armpy.graph import Graph, Layer, SubgraphView, select_subgraphs, verify_graph
+from armpy.logs import wants_traceback
 from armpy.optimizer.assign import Assignment, Exclusions, SupportOracle, assign_backends
 from armpy.optimizer.bridge import bridge, choose_handle_factory
 from armpy.optimizer.memory_plan import MemoryPlan, plan_memory
@@ -200,7 +201,12 @@ class _Rounds:
                 options = self._model_options.get(backend.backend_id)
                 views = offer(self._graph, backend, part, options)
             except ArmpyError as error:
-                _log.warning("%s; its %d layers fall back", error, len(part.layers), exc_info=True)
+                _log.warning(
+                    "%s; its %d layers fall back",
+                    error,
+                    len(part.layers),
+                    exc_info=wants_traceback(_log),
+                )
                 self._exclude(backend, part.layers, str(error))
                 return []
             for view in views.failed:

@@ -9,7 +9,7 @@ from armpy.errors import ArmpyError
 from armpy.graph import Graph, Layer, Value
 from armpy.network import Network
 from armpy.ops.operation import Array, Operation, as_attribute, located
-from armpy.optimizer.evaluate import Evaluator, is_small
+from armpy.optimizer.evaluate import Evaluator, folding_allowance, is_small
 from armpy.tensor import TensorInfo
 
 
@@ -51,6 +51,7 @@ class _Specializer:
     def __init__(self, graph: Graph, evaluator: Evaluator | None) -> None:
         self._graph = graph
         self._evaluator = evaluator
+        self._allowed_bytes = folding_allowance(graph)
         self._net = Network()
         self._known: dict[Value, Value] = {}
         self._live = _live_layers(graph)
@@ -100,7 +101,8 @@ class _Specializer:
                 self._known[layer.outputs[0]] = inputs[same_as]  # type: ignore[assignment]
                 return
         if folded is None and self._evaluator is not None:
-            folded = self._evaluator.fold(operation, inputs, outputs)
+            folded = self._evaluator.fold(operation, inputs, outputs, self._allowed_bytes)
+            self._allowed_bytes -= sum(array.nbytes for array in folded or ())
         if folded is not None:
             for value, info, data in zip(layer.outputs, outputs, folded, strict=True):
                 self._known[value] = self._constant(data, info, value.name)

@@ -11,8 +11,15 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from armpy.backend import ICustomAllocator, ReasonCode, Support
-from armpy.errors import ArmpyError, BackendError, LayerValidationError, MemoryLimitError
+from armpy.errors import (
+    ArmpyError,
+    BackendError,
+    InvalidArgumentError,
+    LayerValidationError,
+    MemoryLimitError,
+)
 from armpy.graph import Graph, verify_graph
+from armpy.logs import wants_traceback
 from armpy.ops.operation import Array, located
 from armpy.optimizer import (
     Evaluator,
@@ -119,6 +126,7 @@ class LoadedNetwork:
             self._open_session(backend)
         self._state = [variable.initial for variable in self.graph.variables]
         self._latest: tuple[PlanKey, Plan] | None = None
+        self._is_closed = False
         self._prepare_default()
 
     def _open_session(self, backend: GuardedBackend) -> None:
@@ -132,7 +140,7 @@ class LoadedNetwork:
                 settings.allocators.get(backend_id),
             )
         except ArmpyError as error:
-            _log.warning("%s; its layers fall back", error, exc_info=True)
+            _log.warning("%s; its layers fall back", error, exc_info=wants_traceback(_log))
             answer = Support.no(ReasonCode.DEVICE, str(error))
             self._excluded |= {(layer.id, backend_id): answer for layer in self.graph.layers}
 
@@ -220,6 +228,13 @@ class LoadedNetwork:
             self._settings.after_run()
         return results
 
+    def close(self) -> None:
+        """Give prepared memory back; executions under way come to their end, others fail."""
+        with self._lock:
+            self._is_closed = True
+            self._plans.clear()
+            self._latest = None
+
     def output_infos(self, shapes: Sequence[tuple[int, ...]]) -> tuple[TensorInfo, ...]:
         """Info of each output for some input shapes; what depends on values is not known."""
         return self._latest_plan(tuple(shapes)).result_infos[: len(self.graph.outputs)]
@@ -229,6 +244,8 @@ class LoadedNetwork:
         latest = self._latest
         if latest is not None and latest[0] == key:
             return latest[1]
+        if self._is_closed:
+            raise InvalidArgumentError("the network has been unloaded", fix="Load it again")
         plan = self._plan(key)
         self._latest = (key, plan)
         return plan
@@ -287,18 +304,24 @@ class LoadedNetwork:
         return StepwisePlan(split, self._static_plan(split.head), self._rest_plan)
 
     def _static_plan(self, graph: Graph) -> StaticPlan:
-        """Optimise and prepare; a backend that fails at a layer loses it to the next one."""
+        """Optimise and prepare; a backend that fails at a layer loses it to the next one.
+
+        Notes
+        -----
+        What fails for these shapes is no reason to leave the backend out for others.
+        """
+        excluded = dict(self._excluded)
         while True:
             handles = {name: session.handles for name, session in self._sessions.items()}
             network = optimize_graph(
-                graph, self._backends, self._settings.optimizer, self._excluded, handles
+                graph, self._backends, self._settings.optimizer, excluded, handles
             )
             self._check_memory(network)
             try:
                 plan = StaticPlan(network, self._sessions, self.profiler)
             except PreparationError as error:
                 for failure in error.failures:
-                    self._exclude(network, failure)
+                    self._exclude(network, failure, excluded)
                 continue
             _log.info("%s", network.placement)
             return plan
@@ -314,8 +337,10 @@ class LoadedNetwork:
                 actual=f"{needed} bytes",
             )
 
-    def _exclude(self, network: OptimizedNetwork, failure: PreparationFailure) -> None:
-        """Remember what a backend could not prepare.
+    def _exclude(
+        self, network: OptimizedNetwork, failure: PreparationFailure, excluded: Exclusions
+    ) -> None:
+        """Add what a backend could not prepare to what it is not asked for again.
 
         Raises
         ------
@@ -327,10 +352,14 @@ class LoadedNetwork:
         if is_last and not isinstance(cause, BackendError):
             cause.where = cause.where.removeprefix(f"{failure.backend_id} / ")
             raise located(lambda: f"{failure.backend_id} / {failure.layer.where}", cause)
-        _log.warning("%s; it moves to the next backend", failure, exc_info=cause)
+        _log.warning(
+            "%s; it moves to the next backend",
+            failure,
+            exc_info=cause if wants_traceback(_log) else None,
+        )
         answer = Support.no(ReasonCode.PREPARATION, f"preparation failed: {cause}")
         for layer_id in network.origins.get(failure.layer.id, (failure.layer.id,)):
-            self._excluded[layer_id, failure.backend_id] = answer
+            excluded[layer_id, failure.backend_id] = answer
 
     def describe_shapes(self) -> str:
         """Names and shapes of the inputs, for messages."""

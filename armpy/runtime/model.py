@@ -49,11 +49,16 @@ class TensorSpec:
 class Model:
     """A loaded network that can be called.
 
+    On a runtime that is shared, it stays loaded until `close`, which ``with`` calls.
+
     Parameters
     ----------
     network : Network or Graph
     runtime : Runtime, optional
         One with default options if left out.
+    closes_runtime : bool
+        Whether the runtime is the model's own and is closed with it; always so for one that
+        it makes.
     quantize_inputs : bool
         Whether real numbers given for a quantised input are quantised. Otherwise they are
         an error, because they are most often a mistake.
@@ -70,11 +75,18 @@ class Model:
         network: Network | Graph,
         runtime: Runtime | None = None,
         *,
+        closes_runtime: bool = False,
         quantize_inputs: bool = False,
     ) -> None:
-        self.runtime = runtime or Runtime()
+        self._closes_runtime = closes_runtime or runtime is None
+        self.runtime = Runtime() if runtime is None else runtime
         self.quantize_inputs = quantize_inputs
-        self.network_id = self.runtime.load_network(network)
+        try:
+            self.network_id = self.runtime.load_network(network)
+        except BaseException:
+            if self._closes_runtime:
+                self.runtime.close()
+            raise
         self._open: LoadedNetwork | None = self.runtime.get_network(self.network_id)
 
     @property
@@ -203,9 +215,14 @@ class Model:
 
     def close(self) -> None:
         """Unload the network and its memory; the model cannot be used any more."""
-        if self._open is not None:
+        if self._open is None:
+            return
+        if self._closes_runtime:
             self._open = None
+            self.runtime.close()
+        elif not self.runtime.is_closed:
             self.runtime.unload_network(self.network_id)
+        self._open = None  # it stays open if a backend's context refused
 
     def __enter__(self) -> Model:
         return self

@@ -14,6 +14,7 @@ import numpy as np
 from armpy.backend import IBackendProfilingContext
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.graph import Graph
+from armpy.logs import wants_traceback
 from armpy.network import Network
 from armpy.ops.operation import Array
 from armpy.optimizer import Evaluator, OptimizerOptions
@@ -89,12 +90,32 @@ class Runtime:
         """Unload every network; deregister the backends that this runtime found itself.
 
         Nothing can be loaded or run afterwards. Without it, all goes with the process.
+
+        Raises
+        ------
+        ArmpyError
+            The first error of a backend's context; everything is closed all the same.
         """
+        with self._lock:
+            self._is_closed = True
+        errors = []
         for network_id in list(self._networks):
-            self.unload_network(network_id)
+            try:
+                self.unload_network(network_id)
+            except ArmpyError as error:
+                errors.append(error)
+                loaded = self._networks.pop(network_id, None)  # there if a context kept it
+                if loaded is not None:
+                    loaded.close()
         if self.options.registry is None:
             self._registry.close()
-        self._is_closed = True
+        if errors:
+            raise errors[0]
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether `close` has been called."""
+        return self._is_closed
 
     def __enter__(self) -> Runtime:
         return self
@@ -178,12 +199,23 @@ class Runtime:
         """A profiler that also asks the backends for their own measurements."""
         profiler = Profiler()
         for backend in self._setup.backends:
-            context = backend.create_backend_profiling_context()
-            if context is not None:
-                backend_id = backend.backend_id
-                call_method(backend_id, context, "enable_profiling", True)
-                profiler.add_source(backend_id, partial(_measurements, backend_id, context))
+            try:
+                self._add_measurements(profiler, backend)
+            except ArmpyError as error:
+                _log.warning(
+                    "%s; the profile goes without its measurements",
+                    error,
+                    exc_info=wants_traceback(_log),
+                )
         return profiler
+
+    def _add_measurements(self, profiler: Profiler, backend: GuardedBackend) -> None:
+        """Let a backend add its own measurements to a profile."""
+        context = backend.create_backend_profiling_context()
+        if context is not None:
+            backend_id = backend.backend_id
+            call_method(backend_id, context, "enable_profiling", True)
+            profiler.add_source(backend_id, partial(_measurements, backend_id, context))
 
     def get_profiler(self, network_id: int) -> Profiler | None:
         """The profiler of a loaded network; None unless the options turn profiling on.
@@ -203,7 +235,7 @@ class Runtime:
                 call_method(backend_id, context, event, network_id)
             except ArmpyError as error:
                 if first is not None:
-                    _log.warning("%s", error, exc_info=True)
+                    _log.warning("%s", error, exc_info=wants_traceback(_log))
                 first = first or error
         if first is not None:
             raise first
@@ -213,7 +245,7 @@ class Runtime:
         try:
             self._notify("after_enqueue_workload", network_id)
         except ArmpyError as error:
-            _log.warning("%s", error, exc_info=True)
+            _log.warning("%s", error, exc_info=wants_traceback(_log))
 
     def get_network(self, network_id: int) -> LoadedNetwork:
         """The loaded network of an id.
@@ -275,7 +307,7 @@ class Runtime:
             self._unloading.add(network_id)
         try:
             self._notify("before_unload_network", network_id)
-            del self._networks[network_id]
+            self._networks.pop(network_id).close()
         finally:
             self._unloading.discard(network_id)
         self._notify("after_unload_network", network_id)

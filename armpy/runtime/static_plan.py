@@ -23,6 +23,7 @@ from armpy.backend import (
 )
 from armpy.errors import ArmpyError, BackendError
 from armpy.graph import Layer, Value
+from armpy.logs import wants_traceback
 from armpy.ops import MemCopy
 from armpy.ops.operation import Array, located
 from armpy.optimizer import OptimizedNetwork, Placement
@@ -328,7 +329,7 @@ def _free(backend_id: BackendId, allocator: ICustomAllocator, arena: Array) -> N
     try:
         call_method(backend_id, allocator, "free", arena)
     except ArmpyError as error:
-        _log.warning("%s", error, exc_info=True)
+        _log.warning("%s", error, exc_info=wants_traceback(_log))
 
 
 def _handle_of(value: Value, handles: dict[Value, ITensorHandle]) -> ITensorHandle:

@@ -84,6 +84,9 @@ def _converted(name: str, info: TensorInfo, array: Array, quantize: bool) -> Arr
         except InvalidArgumentError as error:
             raise located(lambda: f"input '{name}'", error) from None
     fix = f"Convert it with array.astype('{dtype}')"
+    if dtype.kind in "iu":
+        low, high = info.data_type.integer_range
+        fix = f"Convert it to {dtype}, whose values are {low} to {high}"
     if info.data_type.is_quantized and array.dtype.kind == "f":
         fix = "Pass quantize_inputs=True to have real numbers quantised, or quantise them yourself"
     raise InvalidArgumentError(

@@ -9,7 +9,7 @@ from armpy_reference import ReferenceBackend
 from armpy.errors import BackendError, LayerValidationError
 from armpy.graph import Graph
 from armpy.network import Network
-from armpy.ops import Activation, BroadcastTo, Reshape, Shape, Transpose
+from armpy.ops import Activation, BroadcastTo, Concat, Reshape, Shape, Transpose
 from armpy.optimizer import Evaluator, specialize
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -189,7 +189,7 @@ def test_values_of_inputs_that_are_known_fold_what_depends_on_them(evaluator: Ev
 
 
 @pytest.mark.parametrize(
-    ("size", "is_folded"), [(16 * 1024, True), (16 * 1024 + 1, False)], ids=["64 KiB", "more"]
+    ("size", "is_folded"), [(1 << 18, True), ((1 << 18) + 5, False)], ids=["1 MiB", "more"]
 )
 def test_folding_never_bloats_a_network(evaluator: Evaluator, size: int, is_folded: bool) -> None:
     net = Network()
@@ -197,6 +197,18 @@ def test_folding_never_bloats_a_network(evaluator: Evaluator, size: int, is_fold
     net.output("y", net.add(BroadcastTo((size,)), net.constant(floats(1))))
     graph = specialize(net.build(), evaluator=evaluator)
     assert (graph.layers == ()) is is_folded
+
+
+def test_folding_in_many_steps_bloats_a_network_no_more_than_in_one(evaluator: Evaluator) -> None:
+    net = Network()
+    value = net.constant(np.ones(1000, np.float32))
+    for _ in range(20):
+        value = net.add(Concat(axis=0), value, value)
+    net.output("y", value)
+    graph = specialize(net.build(), evaluator=evaluator)
+    folded = sum(v.data.nbytes for v in graph.values() if v.data is not None)
+    assert graph.layers
+    assert folded < (1 << 20) + 5 * 4000
 
 
 def test_large_constants_fold_where_the_result_is_not_much_larger(evaluator: Evaluator) -> None:

@@ -335,3 +335,38 @@ def test_closing_deregisters_only_backends_that_the_runtime_found_itself() -> No
     given = registry_of(ReferenceBackend())
     Runtime(RuntimeOptions(registry=given)).close()
     assert given.get("CpuRef").backend_id == "CpuRef"
+
+
+def test_a_model_of_a_closed_runtime_says_so_and_can_still_be_closed() -> None:
+    runtime = runtime_of()
+    model = Model(chain(), runtime)
+    runtime.close()
+    with pytest.raises(InvalidArgumentError, match="has been unloaded"):
+        model(floats(1, 2, 3, 4))
+    model.close()
+
+
+def test_a_runtime_is_closed_even_if_contexts_raise(log: list[tuple[str, str, int]]) -> None:
+    faults = {"before_unload_network": ValueError("oops")}
+    backend = FakeBackend("A", context=RecordingContext("A", log, faults))
+    runtime = runtime_of(backend)
+    ids = [runtime.load_network(chain()) for _ in range(3)]
+    with pytest.raises(BackendError, match="oops"):
+        runtime.close()
+    for network_id in ids:
+        with pytest.raises(InvalidArgumentError, match="no network is loaded"):
+            runtime.get_network(network_id)
+
+
+def test_a_model_closes_a_runtime_of_its_own() -> None:
+    runtime = runtime_of()
+    with Model(chain(), runtime, closes_runtime=True):
+        assert not runtime.is_closed
+    assert runtime.is_closed
+
+
+def test_a_model_that_cannot_be_loaded_closes_its_runtime() -> None:
+    runtime = runtime_of(memory_limit_bytes=1)
+    with pytest.raises(MemoryLimitError):
+        Model(chain(), runtime, closes_runtime=True)
+    assert runtime.is_closed

@@ -60,8 +60,8 @@ def _quantize_symmetrically(
 ) -> tuple[Float32Array, Float32Array]:
     """Integers from -127 to 127 and their scales."""
     reach = np.maximum(-low, high)
-    is_zero = reach == 0
-    reach[is_zero] = _HIGHEST
+    # Numbers so small that the reciprocal of their scale is infinite count as 0.
+    reach[~np.isfinite(_HIGHEST / reach)] = _HIGHEST
     integers = round_half_away(rows * (np.float32(_HIGHEST) / reach))
     scales: Float32Array = np.divide(reach, _HIGHEST, dtype=np.float32)
     return np.clip(integers, -_HIGHEST, _HIGHEST), scales
@@ -72,8 +72,9 @@ def _quantize_asymmetrically(
 ) -> tuple[Float32Array, Float32Array]:
     """Integers less their zero points, and their scales."""
     span = high.astype(np.float64) - low
-    span[span == 0] = _HIGHEST - _LOWEST
     scale = span / (_HIGHEST - _LOWEST)
+    # Numbers so small that the reciprocal of their scale is infinite count as 0.
+    scale[~np.isfinite(np.float32(1) / scale.astype(np.float32))] = 1.0
     from_low, from_high = low / scale, high / scale
     nearer_low = -from_low - _LOWEST < from_high + _HIGHEST
     exact = np.where(nearer_low, _LOWEST - from_low, _HIGHEST - from_high)

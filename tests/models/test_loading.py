@@ -1,0 +1,38 @@
+"""What `armpy.load` raises for a sound file when the file is not the cause."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import armpy
+from armpy.errors import BackendError, InvalidArgumentError, ParserError
+from armpy.runtime import Runtime
+from tests.support.fake_backends import FakeBackend, RecordingContext, runtime_of
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
+
+
+def test_a_closed_runtime_is_not_blamed_on_the_file() -> None:
+    runtime = Runtime()
+    runtime.close()
+    with pytest.raises(InvalidArgumentError, match="the runtime is closed"):
+        armpy.load(DIGITS, runtime=runtime)
+
+
+def test_a_context_that_raises_is_not_blamed_on_the_file() -> None:
+    context = RecordingContext("A", [], {"before_load_network": ValueError("busy")})
+    with pytest.raises(BackendError, match=r"A / before_load_network: .*busy"):
+        armpy.load(DIGITS, runtime=runtime_of(FakeBackend("A", context=context)))
+
+
+def test_too_much_memory_is_an_error_of_the_file() -> None:
+    with pytest.raises(ParserError, match="larger than the memory limit"):
+        armpy.load(DIGITS, memory_limit_bytes=3000)
+
+
+def test_a_model_of_a_file_closes_the_runtime_that_was_made_for_it() -> None:
+    model = armpy.load(DIGITS)
+    model.close()
+    assert model.runtime.is_closed
