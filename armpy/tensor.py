@@ -46,6 +46,13 @@ class Quantization:
     axis: int | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.scales, tuple) or not isinstance(self.zero_points, tuple):
+            raise InvalidArgumentError(
+                "scales and zero points are not given as tuples",
+                where="Quantization",
+                actual=f"{self.scales!r} and {self.zero_points!r}",
+                fix="Write Quantization.per_tensor(scale, zero_point) for a single scale",
+            )
         if len(self.zero_points) != len(self.scales):
             raise InvalidArgumentError(
                 "the numbers of scales and zero points differ",
@@ -121,6 +128,13 @@ class TensorInfo:
     is_constant: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.data_type, DataType):
+            raise InvalidArgumentError(
+                "the data type is not a DataType",
+                where="TensorInfo",
+                expected="for example DataType.FLOAT32",
+                actual=repr(self.data_type),
+            )
         shape = self.shape
         if shape is None:
             return

@@ -158,3 +158,13 @@ def test_merging_is_symmetric_and_agrees_with_both(one: Shape | None, other: Sha
     assert merged == merge_shapes(other, one)
     assert merge_shapes(merged, one) == merged
     assert shapes_agree(merged, other)
+
+
+def test_a_data_type_is_no_name_or_dtype() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"not a DataType.*got 'float32'"):
+        TensorInfo((1,), "float32")  # type: ignore[arg-type]
+
+
+def test_a_single_scale_is_given_per_tensor() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"0\.1 and 3\. Write Quantization\.per_tensor"):
+        Quantization(0.1, 3)  # type: ignore[arg-type]

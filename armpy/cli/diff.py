@@ -53,7 +53,7 @@ def diff(
 
     Each layer is tried by itself on the right inputs first; if all are right, beginnings of
     the model are, so that layers which are wrong only when they are fused are found too.
-    Exit code 1 if there is a difference.
+    Exit code 1 if there is a difference, or if the backend runs none of the layers.
     """
     from armpy.cli.files import read_inputs
     from armpy.cli.printer import print_json
@@ -72,7 +72,7 @@ def diff(
         print_json(asdict(found) | {"is_same": found.is_same})
     else:
         print_difference(found)
-    if not found.is_same:
+    if not found.is_same or not found.num_taken:
         context.exit(1)
 
 
@@ -91,7 +91,9 @@ def print_difference(found: ModelDifference) -> None:
     printer.line(f"{found.backend}: {found.backend_placement}")
     printer.line(f"{found.against}: {found.against_placement}")
     first = found.first
-    if first is None:
+    if not found.num_taken:
+        printer.line(f"{found.backend} runs none of the layers: nothing was compared")
+    elif first is None:
         printer.line(f"no difference: the outputs of all {found.num_layers} layers agree")
     else:
         printer.line(f"difference: {first}")

@@ -14,7 +14,7 @@ from armpy.cli.files import read_inputs, write_outputs
 from armpy.cli.images import Normalization, image_input, open_image, sized_shapes
 from armpy.cli.labels import Labels, read_labels
 from armpy.cli.results import Array, Mask, OutputReport, as_mask, report_output
-from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.errors import InvalidArgumentError, LayerValidationError
 from armpy.profiling import Profiler
 from armpy.runtime import Model
 from armpy.tensor import TensorInfo, format_shape
@@ -205,7 +205,7 @@ def _run(model: Model, arrays: dict[str, Array], request: RunRequest) -> dict[st
     """Run once; an error tells of ``--size`` where a size was guessed."""
     try:
         return model.run(arrays)
-    except ArmpyError as error:
+    except LayerValidationError as error:
         is_guessed = not (request.image or request.inputs or request.size)
         if is_guessed and any(not spec.info.is_fully_shaped for spec in model.inputs):
             error.fix = error.fix or "The model takes several sizes; choose one with --size HxW"

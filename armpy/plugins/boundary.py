@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import signal
 from collections.abc import Callable
+from copy import copy
 from types import CodeType
 from typing import ParamSpec, TypeVar
 
@@ -33,7 +34,7 @@ def call_backend(
     try:
         return method(*args, **kwargs)
     except ArmpyError as error:
-        raise _named(where, error) from error.__cause__
+        raise named_error(where, error) from error.__cause__
     except BaseException as error:
         let_user_interrupt(error)
         raise BackendError(f"the backend raised {describe(error)}", where=where) from error
@@ -125,15 +126,25 @@ def describe(value: object) -> str:
     return text if len(text) <= LONGEST_DESCRIPTION else text[:LONGEST_DESCRIPTION] + "..."
 
 
-def _named(where: str, error: ArmpyError) -> ArmpyError:
-    """A backend's own error with the backend's name, if it is a whole ArmpyError."""
+def named_error(where: str, error: ArmpyError) -> ArmpyError:
+    """A copy of a backend's own error with the backend's name, if it is a whole ArmpyError.
+
+    Notes
+    -----
+    The copy takes the traceback over: a backend may raise one object again and again, and
+    that would gather the tracebacks of all times.
+    """
+    trace = error.__traceback__
     try:
-        located(lambda: where, error)
-        str(error)
-    except Exception as damage:  # noqa: BLE001 - a subclass that does not call its base's __init__
-        text = f"the backend raised {type(error).__name__}, which is damaged: {damage!r}"
-        return BackendError(text, where=where)
-    return error
+        named = located(lambda: where, copy(error))
+        str(named)
+        BaseException.with_traceback(error, None)
+        BaseException.with_traceback(named, trace)
+    except BaseException as damage:  # noqa: BLE001 - plugin boundary: an odd subclass's own code
+        let_user_interrupt(damage)
+        text = f"the backend raised {type(error).__name__}, which is damaged: {describe(damage)}"
+        return BackendError(text, where=where).with_traceback(trace)
+    return named
 
 
 def is_a(answer: object, kind: type[T] | tuple[type[T], ...]) -> bool:

@@ -45,8 +45,8 @@ def module_digest(path: str) -> str:
     return files_digest(module_files(path)) if os.path.isdir(path) else file_digest(path)
 
 
-def distribution_digest(name: str) -> str:
-    """`files_digest` of the files that an installed distribution's RECORD lists.
+def distribution_files(name: str) -> list[tuple[str, str]]:
+    """The files that an installed distribution's RECORD lists: name and full path, sorted.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def distribution_digest(name: str) -> str:
     Notes
     -----
     Names are relative to the folder of installation and sorted. Bytecode, scripts and the
-    files that installers write do not count, so that the digest is the same wherever the
+    files that installers write do not count, so that the names are the same wherever the
     wheel is installed.
     """
     try:
@@ -66,7 +66,12 @@ def distribution_digest(name: str) -> str:
     counted = {str(PurePosixPath(f)): str(f.locate()) for f in files if _counts(PurePosixPath(f))}
     if not counted:
         raise RejectionError(f"distribution '{name}' lists no installed files to be hashed")
-    return files_digest(sorted(counted.items()))
+    return sorted(counted.items())
+
+
+def distribution_digest(name: str) -> str:
+    """`files_digest` of `distribution_files`; raises RejectionError as that does."""
+    return files_digest(distribution_files(name))
 
 
 def _counts(path: PurePosixPath) -> bool:

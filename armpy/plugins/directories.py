@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -151,24 +151,55 @@ def module_files(path: str) -> list[tuple[str, str]]:
     """
     if not os.path.isdir(path):
         return [(os.path.basename(path), path)]
-    files: list[tuple[str, str]] = []
-    seen = set()
-    for folder, subfolders, names in os.walk(path, followlinks=True):
-        seen.add(os.path.realpath(folder))
-        subfolders[:] = [
-            sub
-            for sub in subfolders
-            if sub != "__pycache__" and os.path.realpath(os.path.join(folder, sub)) not in seen
-        ]
-        for name in names:
-            full = os.path.join(folder, name)
-            files.append((Path(os.path.relpath(full, path)).as_posix(), full))
+    files = []
+    for folder, names in _walk(path):
+        inner = Path(os.path.relpath(folder, path))
+        if "__pycache__" not in inner.parts:
+            files += [((inner / name).as_posix(), os.path.join(folder, name)) for name in names]
     return sorted(files)
+
+
+def module_places(path: str) -> list[str]:
+    """All files and directories of a module, those of bytecode too, and where they really are.
+
+    Parameters
+    ----------
+    path : str
+        A file, or a package's directory.
+
+    Returns
+    -------
+    list of str
+        Directories around it and in it, then files, each sorted.
+    """
+    folders, files = set(), {path}
+    if os.path.isdir(path):
+        files.clear()
+        for folder, names in _walk(path):
+            folders.add(folder)
+            files.update(os.path.join(folder, name) for name in names)
+    homes = {os.path.dirname(os.path.realpath(place)) for place in folders | files}
+    return [*sorted(folders | homes), *sorted(files)]
 
 
 def init_file(path: str) -> str:
     """The file that is run first: a package's ``__init__.py`` or the file itself."""
     return os.path.join(path, _INIT) if os.path.isdir(path) else path
+
+
+def _walk(path: str) -> Iterator[tuple[str, list[str]]]:
+    """Each directory of a package with the names of its files; links are followed once."""
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    seen = set()
+    for folder, subfolders, names in os.walk(path, followlinks=True, onerror=fail):
+        seen.add(os.path.realpath(folder))
+        subfolders[:] = [
+            sub for sub in subfolders if os.path.realpath(os.path.join(folder, sub)) not in seen
+        ]
+        yield folder, names
 
 
 def _why_no_module(entry: str, name: str) -> str:

@@ -6,10 +6,17 @@ import hashlib
 import importlib.util
 import itertools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.machinery import SourceFileLoader
+from importlib.machinery import (
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    ExtensionFileLoader,
+    FileFinder,
+    ModuleSpec,
+    SourceFileLoader,
+)
 from types import ModuleType
 
 from armpy.backend import BACKEND_API_VERSION
@@ -125,8 +132,27 @@ class _FreshSourceLoader(SourceFileLoader):
         raise OSError(f"{path}: bytecode is not used")
 
 
+class _PartsFinder:
+    """Finds the parts of private packages, so that they too are read from their source."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Look for a part in its package's directories; None for all other modules."""
+        if path is None or not fullname.startswith(PRIVATE_PREFIX):
+            return None
+        kinds = (ExtensionFileLoader, EXTENSION_SUFFIXES), (_FreshSourceLoader, SOURCE_SUFFIXES)
+        found = (FileFinder(location, *kinds).find_spec(fullname, target) for location in path)
+        return next(filter(None, found), None)
+
+
+_PARTS_FINDER = _PartsFinder()
+
+
 def _import(path: str, name: str) -> ModuleType:
     """Import a file or a package's directory under a name."""
+    if _PARTS_FINDER not in sys.meta_path:
+        sys.meta_path.insert(0, _PARTS_FINDER)  # for good: parts may be imported at any time
     file = init_file(path)
     spec = importlib.util.spec_from_file_location(
         name,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import importlib.util
 import json
 import logging
 import os
@@ -17,6 +16,7 @@ from pathlib import Path
 from armpy.plugins.candidate import Candidate, CandidateKind
 from armpy.plugins.digests import file_digest
 from armpy.plugins.directories import module_files
+from armpy.plugins.entry_points import find_top_module
 from armpy.plugins.probe_result import ProbeResult, result_from
 
 _LARGEST_HASHED_BYTES = 16 << 20
@@ -128,12 +128,7 @@ def _cache_file(candidate: Candidate) -> Path:
 
 def _module_paths(reference: str) -> list[str]:
     """The file or packages that an entry point's object reference leads to."""
-    top = reference.partition(":")[0].strip().partition(".")[0]
-    try:
-        spec = importlib.util.find_spec(top)
-    except Exception as error:  # noqa: BLE001 - finders are anybody's code
-        _log.debug("module '%s' cannot be found: %s", top, error)
-        return []
+    spec = find_top_module(reference)
     if spec is None:
         return []
     if spec.submodule_search_locations is not None:

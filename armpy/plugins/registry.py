@@ -17,7 +17,7 @@ from armpy.plugins.boundary import let_user_interrupt
 from armpy.plugins.candidate import Candidate, CandidateKind, CandidateStatus, RejectionError
 from armpy.plugins.contract import CheckedBackend
 from armpy.plugins.directories import SkippedPath, backend_paths, find_modules
-from armpy.plugins.entry_points import find_entry_points
+from armpy.plugins.entry_points import find_entry_points, is_own
 from armpy.plugins.loading import (
     Failure,
     Opened,
@@ -29,7 +29,7 @@ from armpy.plugins.modules import forget_module, private_name
 from armpy.plugins.options import PluginOptions
 from armpy.plugins.probe import probe_candidates
 from armpy.plugins.probe_result import ProbeResult
-from armpy.plugins.trust import OWN_DISTRIBUTION, read_trust
+from armpy.plugins.trust import read_trust
 from armpy.types import BackendId
 
 _log = logging.getLogger("armpy.plugins")
@@ -356,9 +356,7 @@ class BackendRegistry:
     def _probe_if_asked(self, records: Iterable[_Record]) -> None:
         """Probe what is about to be loaded, if the options say so."""
         if self._options.probe:
-            own = OWN_DISTRIBUTION
-            asked = [r for r in records if r.can_be_probed and r.candidate.distribution != own]
-            self._probe(asked)
+            self._probe([r for r in records if r.can_be_probed and not is_own(r.candidate)])
 
     def _probe(
         self, records: Sequence[_Record], examine: str = ""

@@ -15,16 +15,14 @@ from packaging.utils import canonicalize_name
 
 from armpy.errors import InvalidArgumentError
 from armpy.plugins.candidate import Candidate, CandidateKind, RejectionError
-from armpy.plugins.digests import distribution_digest, module_digest
-from armpy.plugins.directories import module_files
+from armpy.plugins.digests import distribution_digest, distribution_files, module_digest
+from armpy.plugins.directories import module_places
+from armpy.plugins.entry_points import find_top_module, is_own, top_module
 from armpy.plugins.options import PluginOptions
 from armpy.types import BackendId
 
 ENVIRONMENT_VARIABLE = "ARMPY_TRUST_FILE"
 """Path of the trust file if the options name none."""
-
-OWN_DISTRIBUTION = "armpy"
-"""Its backends are as trusted as the core that loads them: neither pinned nor probed."""
 
 _KEYS = ("allow", "require_pins", "files", "distributions")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -98,7 +96,7 @@ class Trust:
         else:
             wanted = self.distributions.get(canonicalize_name(candidate.distribution))
         if wanted is None:
-            if self.require_pins and candidate.distribution != OWN_DISTRIBUTION:
+            if self.require_pins and not is_own(candidate):
                 raise RejectionError("the trust file has no pin for it, and requires one")
             return
         actual = (
@@ -108,6 +106,20 @@ class Trust:
         )
         if actual != wanted:
             raise RejectionError(f"its SHA-256 is {actual}, but the trust file pins {wanted}")
+        if candidate.kind is CandidateKind.ENTRY_POINT:
+            _check_covered(candidate)
+
+
+def _check_covered(candidate: Candidate) -> None:
+    """Check that what would be imported is among the files that a distribution's pin covers."""
+    spec = find_top_module(candidate.name)
+    origin = (spec.origin if spec else None) or "in no file"
+    covered = {os.path.realpath(path) for _, path in distribution_files(candidate.distribution)}
+    if os.path.realpath(origin) not in covered:
+        raise RejectionError(
+            f"its module '{top_module(candidate.name)}' is {origin}, which the pin of its "
+            "distribution does not cover. An editable installation cannot be pinned"
+        )
 
 
 def read_trust(options: PluginOptions) -> Trust:
@@ -194,16 +206,14 @@ def why_insecure(path: str, directory: str = "", owners: frozenset[int] | None =
     Notes
     -----
     Looks at the directory in which it was found, the one in which it is, and the file or all
-    that the package has; not further up. A sticky bit does not help: others could still add
-    a module.
+    that the package has, with the directories that links in it lead to; not further up. A
+    sticky bit does not help: others could still add a module.
     """
     if sys.platform == "win32":  # pragma: no cover - its files have no such bits
         return ""
     trusted = frozenset({os.geteuid(), 0}) if owners is None else owners
-    full = [file for _, file in module_files(path)]
-    folders = {os.path.dirname(file) for file in full} if os.path.isdir(path) else set()
     around = [directory] if directory else []
-    for checked in (*around, os.path.dirname(path), *sorted(folders), *full):
+    for checked in (*around, *module_places(path)):
         info = os.stat(checked)
         what = "directory" if stat.S_ISDIR(info.st_mode) else "file"
         if info.st_uid not in trusted:

@@ -25,7 +25,7 @@ from armpy.errors import ArmpyError, BackendError
 from armpy.graph import Layer, Value
 from armpy.logs import wants_traceback
 from armpy.ops import MemCopy
-from armpy.ops.operation import Array, located
+from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork, Placement
 from armpy.optimizer.bridge import HOST
 from armpy.plugins.boundary import (
@@ -33,6 +33,7 @@ from armpy.plugins.boundary import (
     call_method,
     describe,
     let_user_interrupt,
+    named_error,
     read_backend,
 )
 from armpy.profiling import Profiler
@@ -209,7 +210,7 @@ class StaticPlan:
                 execute(ins, outs)
                 step += 1
         except ArmpyError as error:
-            raise located(lambda: self._where(step), error) from error.__cause__
+            raise named_error(self._where(step), error) from error.__cause__
         except BaseException as error:
             let_user_interrupt(error)
             text = f"the workload raised {describe(error)}"

@@ -93,6 +93,8 @@ class ModelDifference:
     first : LayerDifference or None
         None if all outputs agree.
     num_layers : int
+    num_taken : int
+        How many of them `backend` runs; with none there is nothing to compare.
     backend_placement, against_placement : str
         Where the layers of the whole model run on either side.
     """
@@ -102,6 +104,7 @@ class ModelDifference:
     against: BackendId
     first: LayerDifference | None
     num_layers: int
+    num_taken: int
     backend_placement: str
     against_placement: str
 
@@ -164,6 +167,7 @@ def first_difference(
         graph.sources, graph.results, tuple(map(str, range(len(graph.results)))), graph.layers
     )
     search = _Search(sides, graph, arrays)
+    placed = _placement(sides.backend, graph)
     first = search.alone() or search.together()
     return ModelDifference(
         os.fspath(model_path),
@@ -171,7 +175,8 @@ def first_difference(
         against,
         first,
         len(graph.layers),
-        str(_placement(sides.backend, graph)),
+        0 if placed is None else placed.layers_by_backend.get(backend, 0),
+        str(placed),
         str(_placement(sides.against, graph)),
     )
 

@@ -121,9 +121,16 @@ def test_the_first_layer_that_differs_is_named_and_exits_with_1(
 
 
 def test_a_model_without_a_difference_exits_with_0(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["diff", DIGITS, "--backend", "SampleDynamic", *SAMPLE]) == 0
+    assert main(["diff", DIGITS, "--backend", "CpuRef"]) == 0
     out = capsys.readouterr().out
     assert "no difference: the outputs of all 10 layers agree" in out
+
+
+def test_a_backend_that_runs_none_of_the_layers_is_no_success(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["diff", DIGITS, "--backend", "SampleDynamic", *SAMPLE]) == 1
+    assert "SampleDynamic runs none of the layers" in capsys.readouterr().out
 
 
 def test_a_difference_can_be_had_as_json(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import py_compile
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -169,6 +171,29 @@ def test_bytecode_beside_a_module_is_neither_read_nor_written(tmp_path: Path) ->
     path = write_module(tmp_path, "Arm_Npu_backend")
     open_at(path)
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_bytecode_of_a_packages_parts_is_neither_read_nor_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    source = module_source(extra="from .inner.part import NAME\ndef get_backend_id(): return NAME")
+    package = write_module(tmp_path, "Arm_Npu_backend", source, other="")
+    (package / "inner").mkdir()
+    part = package / "inner" / "part.py"
+    part.write_text("NAME = 'Evil'")
+    planted = Path(py_compile.compile(str(part), doraise=True))  # type: ignore[arg-type]
+    times = part.stat().st_atime_ns, part.stat().st_mtime_ns
+    part.write_text("NAME = 'Good'")  # as long and as old as what the bytecode is made of
+    os.utime(part, ns=times)
+    assert open_at(package).backend_id == "Good"
+    assert list(tmp_path.rglob("*.pyc")) == [planted]
+
+
+def test_a_part_that_is_not_there_is_not_found(tmp_path: Path) -> None:
+    source = module_source(extra="from . import missing")
+    with pytest.raises(ImportError, match="cannot import name 'missing'"):
+        open_at(write_module(tmp_path, "Arm_Npu_backend", source, part=""))
 
 
 def test_a_module_is_not_found_by_its_own_name_and_its_neighbours_are_not_either(

@@ -60,6 +60,15 @@ def test_of_two_backends_of_one_id_the_first_distribution_by_name_wins(site: Fak
     assert type(registry.get("Npu")).__module__ == "a_vendor"
 
 
+def test_no_other_distribution_takes_an_id_of_armpys_own(site: FakeSite) -> None:
+    site.install("Aaa", {"CpuRef": "no_such_module:Backend"})
+    registry = BackendRegistry.discover()
+    first, second = (c for c in registry.candidates if c.backend_id == "CpuRef")
+    assert (first.distribution, first.status) == ("armpy", CandidateStatus.FOUND)
+    assert (second.distribution, second.status) == ("Aaa", CandidateStatus.DUPLICATE)
+    assert isinstance(registry.get("CpuRef"), ReferenceBackend)
+
+
 @pytest.mark.parametrize("backend_id", ["", "Unknown"])
 def test_an_invalid_id_is_rejected(site: FakeSite, backend_id: str) -> None:
     site.install("odd-vendor", {backend_id: "odd_vendor:Backend"})

@@ -13,6 +13,7 @@ from armpy.errors import BackendUnavailableError, InvalidArgumentError
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
 from armpy.plugins.candidate import Candidate, CandidateKind, RejectionError
 from armpy.plugins.digests import distribution_digest, module_digest
+from armpy.plugins.entry_points import is_own
 from armpy.plugins.modules import forget_module
 from armpy.plugins.trust import read_trust, why_insecure
 from armpy.runtime import Runtime, RuntimeOptions
@@ -104,6 +105,33 @@ def test_a_links_target_counts(plugins: Path, tmp_path: Path) -> None:
     (plugins / "Arm_Link_backend.py").symlink_to(target)
     target.parent.chmod(0o777)
     assert "open can be written by everybody" in reasons(discover(plugins))["Arm_Link_backend"]
+
+
+@pytest.mark.parametrize("place", ["__pycache__", "sub", "sub/inner"])
+def test_directories_of_a_package_count_without_files_in_them(plugins: Path, place: str) -> None:
+    folder = plugins / "Arm_Package_backend" / place
+    (folder / "inner").mkdir(parents=True)
+    folder.chmod(0o777)
+    refused = reasons(discover(plugins))
+    assert set(refused) == {"Arm_Package_backend"}
+    assert f"its directory {folder} can be written by everybody" in refused["Arm_Package_backend"]
+
+
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_the_directory_that_a_link_in_a_package_leads_into_counts(
+    plugins: Path, tmp_path: Path, is_folder: bool
+) -> None:
+    target = tmp_path / "open" / "target"
+    target.parent.mkdir()
+    if is_folder:
+        target.mkdir()
+    else:
+        target.touch()
+    (plugins / "Arm_Package_backend" / "link.py").symlink_to(target)
+    assert reasons(discover(plugins)) == {}
+    target.parent.chmod(0o777)
+    reason = reasons(discover(plugins))["Arm_Package_backend"]
+    assert f"its directory {target.parent} can be written by everybody" in reason
 
 
 def test_a_directory_above_that_others_can_write_is_no_reason(plugins: Path) -> None:
@@ -225,6 +253,49 @@ def test_pins_can_be_required(plugins: Path, site: FakeSite) -> None:
     assert reasons(registry) == {"Npu": without_pin, "Arm_Package_backend": without_pin}
     ids = {backend.backend_id for backend in registry.available()}
     assert {"CpuRef", "File"} == ids
+
+
+def test_a_distribution_is_not_armpys_own_by_its_name_alone(site: FakeSite, tmp_path: Path) -> None:
+    metadata = "Metadata-Version: 2.1\nName: armpy\nVersion: 1.0\n"
+    module = site.install("evil", {"Evil": "evil:Backend"}, source="1 / 0", metadata=metadata)
+    registry = discover(None, "require_pins = true", where=tmp_path)
+    assert reasons(registry) == {"Evil": "the trust file has no pin for it, and requires one"}
+    assert registry.get("CpuRef").backend_id == "CpuRef"
+    assert module not in sys.modules
+    evil, own = (
+        Candidate("Npu", "", CandidateKind.ENTRY_POINT, name=name, distribution="armpy")
+        for name in ("evil:Backend", "armpy_reference:ReferenceBackend")
+    )
+    assert [is_own(evil), is_own(own)] == [False, True]
+    own.distribution = "npu-backend"
+    assert not is_own(own)
+
+
+def test_a_module_that_hides_a_pinned_distributions_is_refused(
+    site: FakeSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = site.install_backend("Npu", record=True)
+    trust = f"[distributions]\nnpu-backend = '{distribution_digest('npu-backend')}'"
+    hiding = tmp_path / "earlier" / module / "__init__.py"
+    hiding.parent.mkdir(parents=True)
+    hiding.write_text("1 / 0")
+    monkeypatch.syspath_prepend(tmp_path / "earlier")
+    refused = reasons(discover(None, trust, where=tmp_path))
+    assert refused["Npu"] == (
+        f"its module '{module}' is {hiding}, which the pin of its distribution does not cover. "
+        "An editable installation cannot be pinned"
+    )
+    hiding.unlink()  # what is left is a namespace, which counts less than a module
+    assert reasons(discover(None, trust, where=tmp_path)) == {}
+
+
+def test_a_pinned_distribution_whose_module_is_elsewhere_is_refused(
+    site: FakeSite, tmp_path: Path
+) -> None:
+    site.install("npu-backend", {"Npu": "nowhere_to_be_found:Backend"}, record=True)
+    trust = f"[distributions]\nnpu-backend = '{distribution_digest('npu-backend')}'"
+    reason = reasons(discover(None, trust, where=tmp_path))["Npu"]
+    assert reason.startswith("its module 'nowhere_to_be_found' is in no file, which the pin")
 
 
 MALFORMED = {
