@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from armpy.errors import (
     ArmpyError,
     BackendCapabilityError,
-    BackendError,
     BackendUnavailableError,
     ParserError,
 )
@@ -87,8 +86,8 @@ def load(
     except (BackendCapabilityError, BackendUnavailableError):
         raise
     except ArmpyError as error:
-        is_reference = error.where.startswith(REFERENCE_BACKEND_ID)
-        if runtime.is_closed or (isinstance(error, BackendError) and not is_reference):
+        others = set(runtime.get_device_spec().supported_backends) - {REFERENCE_BACKEND_ID}
+        if runtime.is_closed or error.where.split(" / ")[0] in others:
             raise  # the file is not the cause
         # The file was sound in itself; its default shapes or constants do not go together.
         raise ParserError(f"the model cannot be prepared: {error}", where=network.name) from error

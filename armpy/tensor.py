@@ -20,6 +20,9 @@ Shape: TypeAlias = tuple[Dimension, ...]
 MAX_RANK = 8
 """Highest rank of a tensor."""
 
+_LARGEST_COUNT = 2**59
+"""NumPy counts the bytes of an empty array as if its dimensions of 0 were 1."""
+
 
 @dataclass(frozen=True, slots=True)
 class Quantization:
@@ -166,6 +169,11 @@ class TensorInfo:
     def is_fully_shaped(self) -> bool:
         """Whether the rank and every dimension are known."""
         return self.shape is not None and None not in self.shape
+
+    @property
+    def is_addressable(self) -> bool:
+        """Whether a fully shaped tensor can be an array at all, however much memory there is."""
+        return math.prod(dim or 1 for dim in self.known_shape) <= _LARGEST_COUNT
 
     @property
     def known_shape(self) -> tuple[int, ...]:

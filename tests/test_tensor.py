@@ -168,3 +168,8 @@ def test_a_data_type_is_no_name_or_dtype() -> None:
 def test_a_single_scale_is_given_per_tensor() -> None:
     with pytest.raises(InvalidArgumentError, match=r"0\.1 and 3\. Write Quantization\.per_tensor"):
         Quantization(0.1, 3)  # type: ignore[arg-type]
+
+
+def test_a_tensor_without_elements_may_have_dimensions_that_no_array_can_have() -> None:
+    assert TensorInfo((0, 2**31), DataType.FLOAT32).is_addressable
+    assert not TensorInfo((0, 2**31, 2**31), DataType.FLOAT32).is_addressable

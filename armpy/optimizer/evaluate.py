@@ -50,6 +50,8 @@ class Evaluator:
             return None
         if sum(info.size_bytes for info in outputs) > allowed_bytes:
             return None
+        if not all(info.is_addressable for info in outputs):
+            return None
         infos = [None if value is None else value.info for value in inputs]
         try:
             if not self._support.is_layer_supported(operation, infos, outputs):

@@ -328,6 +328,13 @@ class LoadedNetwork:
 
     def _check_memory(self, network: OptimizedNetwork) -> None:
         """Check what one execution needs against the limit, before anything is allocated."""
+        for value in network.graph.values():
+            if not value.info.is_addressable:
+                raise MemoryLimitError(
+                    "a tensor without elements has dimensions that no array can have",
+                    where=f"'{value.name}'",
+                    actual=str(value.info),
+                )
         results = sum(value.info.size_bytes for value in network.graph.results)
         needed = network.placement.peak_bytes + results
         if needed > self._settings.memory_limit_bytes:

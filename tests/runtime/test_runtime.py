@@ -370,3 +370,11 @@ def test_a_model_that_cannot_be_loaded_closes_its_runtime() -> None:
     with pytest.raises(MemoryLimitError):
         Model(chain(), runtime, closes_runtime=True)
     assert runtime.is_closed
+
+
+def test_a_tensor_that_no_array_can_be_is_refused_before_it_is_made() -> None:
+    net = Network()
+    shape = (0, 2**31, 2**31)
+    net.output("y", net.add(RELU, net.input("x", f32(*shape))))
+    with pytest.raises(MemoryLimitError, match="dimensions that no array can have"):
+        runtime_of().load_network(net)
