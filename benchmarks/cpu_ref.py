@@ -13,6 +13,7 @@ Usage::
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import statistics
@@ -172,9 +173,7 @@ def measure_model(
 
 def has_litert() -> bool:
     """Whether LiteRT is installed."""
-    return (
-        subprocess.run([sys.executable, "-c", "import ai_edge_litert"], check=False).returncode == 0
-    )
+    return importlib.util.find_spec("ai_edge_litert") is not None
 
 
 def main() -> None:
