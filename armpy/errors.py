@@ -16,11 +16,13 @@ The tree::
     ├── MemoryLimitError              a network needs more memory than is allowed
     ├── MemoryValidationError         a memory strategy's answer cannot be used
     ├── ExecutionTimeoutError         a deadline passed
-    └── UnimplementedError            a feature that this version does not have
+    ├── UnimplementedError            a feature that this version does not have
+    └── NnapiError                    a call of armpy.nnapi came to a result code
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -150,3 +152,65 @@ class ExecutionTimeoutError(ArmpyError, TimeoutError):
 
 class UnimplementedError(ArmpyError, NotImplementedError):
     """Something sound was asked for that this version cannot do."""
+
+
+class ResultCode(enum.IntEnum):
+    """What a call of the Neural Networks API came to.
+
+    References
+    ----------
+    NNAPI ``ResultCode``.
+    """
+
+    NO_ERROR = 0
+    OUT_OF_MEMORY = 1
+    INCOMPLETE = 2
+    UNEXPECTED_NULL = 3
+    BAD_DATA = 4
+    OP_FAILED = 5
+    BAD_STATE = 6
+    UNMAPPABLE = 7
+    OUTPUT_INSUFFICIENT_SIZE = 8
+    UNAVAILABLE_DEVICE = 9
+    MISSED_DEADLINE_TRANSIENT = 10
+    MISSED_DEADLINE_PERSISTENT = 11
+    RESOURCE_EXHAUSTED_TRANSIENT = 12
+    RESOURCE_EXHAUSTED_PERSISTENT = 13
+    DEAD_OBJECT = 14
+
+
+class NnapiError(ArmpyError):
+    """A call of `armpy.nnapi` came to another result code than NO_ERROR.
+
+    Parameters
+    ----------
+    failed : str
+    code : ResultCode
+    value : object, optional
+        What the call gives nevertheless, where NNAPI writes an answer beside the code: the
+        dimensions of an output that did not fit, the duration that means "unavailable".
+    where, expected, actual, fix : str, optional
+        As for `ArmpyError`.
+
+    Notes
+    -----
+    The text begins with the code's name.
+    """
+
+    def __init__(
+        self,
+        failed: str,
+        *,
+        code: ResultCode = ResultCode.OP_FAILED,
+        value: object = None,
+        where: str = "",
+        expected: str = "",
+        actual: str = "",
+        fix: str = "",
+    ) -> None:
+        super().__init__(failed, where=where, expected=expected, actual=actual, fix=fix)
+        self.code = code
+        self.value = value
+
+    def __str__(self) -> str:
+        return f"{self.code.name}: {super().__str__()}"

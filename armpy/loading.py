@@ -12,7 +12,7 @@ from armpy.errors import (
     ParserError,
 )
 from armpy.runtime import Model, Runtime, RuntimeOptions
-from armpy.runtime.loaded_network import DEFAULT_MEMORY_LIMIT_BYTES
+from armpy.runtime.settings import DEFAULT_MEMORY_LIMIT_BYTES
 from armpy.types import REFERENCE_BACKEND_ID
 
 if TYPE_CHECKING:

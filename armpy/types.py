@@ -10,8 +10,14 @@ import numpy as np
 REFERENCE_BACKEND_ID = "CpuRef"
 """Id of the backend that defines right answers and supports every operation."""
 
+HOST = "host"
+"""Where the caller's arrays and constants are, and who runs control flow: the core itself."""
+
 BackendId = str
-"""A backend's name, compared by its exact text; ``"Unknown"`` and ``""`` are not valid ids."""
+"""A backend's name, compared by its exact text; those of `INVALID_BACKEND_IDS` are none."""
+
+INVALID_BACKEND_IDS = frozenset(("", "Unknown", HOST))
+"""What no backend can be called."""
 
 
 class DataType(enum.Enum):

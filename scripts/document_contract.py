@@ -21,6 +21,11 @@ from armpy.backend import (
     BackendOption,
     Capability,
     DefaultAllocator,
+    DynamicTensorHandle,
+    Extension,
+    ExtensionOperand,
+    ExtensionOperandType,
+    ExtensionOperation,
     HostTensorHandle,
     HostTensorHandleFactory,
     IBackendContext,
@@ -64,6 +69,12 @@ CHAPTERS: dict[str, tuple[Any, ...]] = {  # Any: classes and functions
     "The backend": (IBackendInternal,),
     "What it can run": (ILayerSupport, Support, ReasonCode),
     "Layers, prepared and executed": (IWorkloadFactory, WorkloadInfo, IWorkload),
+    "Vendor extensions": (
+        Extension,
+        ExtensionOperandType,
+        ExtensionOperation,
+        ExtensionOperand,
+    ),
     "Compiling": (OptimizationViews, Substitution),
     "Options": (BackendOption, OptionScope),
     "Capabilities": (
@@ -76,6 +87,7 @@ CHAPTERS: dict[str, tuple[Any, ...]] = {  # Any: classes and functions
     "Tensors": (
         ITensorHandle,
         HostTensorHandle,
+        DynamicTensorHandle,
         ITensorHandleFactory,
         HostTensorHandleFactory,
         TensorHandleFactoryRegistry,

@@ -28,11 +28,11 @@ allowed.
 
 
 def operations() -> list[type[Operation]]:
-    """Every operation that `armpy.ops` exports, by name."""
+    """Every operation that `armpy.ops` exports, by name, but for abstract ones."""
     found = [
         value
         for value in vars(ops).values()
-        if inspect.isclass(value) and issubclass(value, Operation) and value is not Operation
+        if inspect.isclass(value) and issubclass(value, Operation) and not inspect.isabstract(value)
     ]
     return sorted(found, key=lambda kind: kind.__name__)
 

@@ -8,13 +8,20 @@ from armpy.backend.capabilities import (
     has_matching_capability,
 )
 from armpy.backend.context import IBackendContext, IBackendModelContext, IBackendProfilingContext
+from armpy.backend.extension import (
+    CreateOperation,
+    Extension,
+    ExtensionOperand,
+    ExtensionOperandType,
+    ExtensionOperation,
+)
 from armpy.backend.interface import BACKEND_API_VERSION, IBackendInternal
 from armpy.backend.layer_support import ILayerSupport, ReasonCode, Support
 from armpy.backend.memory import DefaultAllocator, ICustomAllocator, IMemoryManager, MemorySource
 from armpy.backend.memory_strategy import IMemoryOptimizerStrategy, MemBin, MemBlock, PackingType
 from armpy.backend.optimization_views import OptimizationViews, Substitution
 from armpy.backend.options import NO_OPTIONS, BackendOption, OptionScope, OptionValue, OptionValues
-from armpy.backend.tensor_handle import HostTensorHandle, ITensorHandle
+from armpy.backend.tensor_handle import DynamicTensorHandle, HostTensorHandle, ITensorHandle
 from armpy.backend.tensor_handle_factory import (
     HOST_FACTORY_ID,
     HostTensorHandleFactory,
@@ -31,7 +38,13 @@ __all__ = [
     "BackendOption",
     "Capabilities",
     "Capability",
+    "CreateOperation",
     "DefaultAllocator",
+    "DynamicTensorHandle",
+    "Extension",
+    "ExtensionOperand",
+    "ExtensionOperandType",
+    "ExtensionOperation",
     "HostTensorHandle",
     "HostTensorHandleFactory",
     "IBackendContext",

@@ -15,6 +15,13 @@ class Capability(enum.StrEnum):
 
     A backend may list others for its own use.
 
+    Notes
+    -----
+    ``DynamicOutputShapes``: it can run layers whose outputs are not fully shaped although
+    their inputs are (the elements decide). It is asked about them with these infos; their
+    tensors are in host memory whatever its handle factories say, and such an output arrives
+    as a `DynamicTensorHandle`. Other backends are not asked about such layers.
+
     References
     ----------
     Arm NN BackendCapabilities.
@@ -30,6 +37,7 @@ class Capability(enum.StrEnum):
     HAS_FP16 = "HasFp16"
     ALL_OR_NOTHING = "AllOrNothing"
     ASYNC_EXECUTION = "AsyncExecution"
+    DYNAMIC_OUTPUT_SHAPES = "DynamicOutputShapes"
 
 
 Capabilities: TypeAlias = Mapping[str, OptionValue]

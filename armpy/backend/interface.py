@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from armpy.backend.capabilities import Capabilities, PerformanceFigures
 from armpy.backend.context import IBackendContext, IBackendModelContext, IBackendProfilingContext
+from armpy.backend.extension import Extension
 from armpy.backend.layer_support import ILayerSupport
 from armpy.backend.memory import ICustomAllocator, IMemoryManager
 from armpy.backend.optimization_views import OptimizationViews
@@ -17,7 +18,7 @@ from armpy.errors import BackendCapabilityError
 from armpy.graph import SubgraphView
 from armpy.types import BackendId, DataType, DeviceType
 
-BACKEND_API_VERSION = "1.0"
+BACKEND_API_VERSION = "1.1"
 """Version of this contract. A backend made for the same major and at most this minor loads."""
 
 
@@ -75,9 +76,20 @@ class IBackendInternal(ABC):
         return ()
 
     @property
-    def supported_extensions(self) -> Sequence[str]:
-        """Reverse-domain names of the vendor extensions whose operations it can run."""
+    def extensions(self) -> Sequence[Extension]:
+        """The vendor extensions that applications can use through it; none by default."""
         return ()
+
+    @property
+    def supported_extensions(self) -> Sequence[str]:
+        """Reverse-domain names of the vendor extensions whose operations it can run.
+
+        Notes
+        -----
+        Those of `extensions`, which have to be among them. A backend is only asked about
+        operations whose extensions are here.
+        """
+        return tuple(extension.name for extension in self.extensions)
 
     @property
     def number_of_cache_files(self) -> int:

@@ -15,6 +15,7 @@ class ReasonCode(enum.Enum):
     """Why a layer is not supported, for programs; the text is for people."""
 
     OPERATION = "operation"
+    EXTENSION = "extension"
     DATA_TYPE = "data_type"
     RANK = "rank"
     SHAPE = "shape"

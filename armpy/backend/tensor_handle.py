@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+import numpy as np
+
+from armpy.errors import InvalidArgumentError, LayerValidationError, MemoryLimitError
 from armpy.ops.operation import Array
-from armpy.tensor import TensorInfo
+from armpy.tensor import TensorInfo, format_shape, shapes_agree
 
 
 class ITensorHandle(ABC):
@@ -75,3 +78,92 @@ class HostTensorHandle(ITensorHandle):
     def map(self) -> Array:
         """The memory itself."""
         return self.array
+
+
+class DynamicTensorHandle(ITensorHandle):
+    """An output in host memory whose shape only the workload can tell.
+
+    Parameters
+    ----------
+    info : TensorInfo
+        Not fully shaped.
+    limit_bytes : int, optional
+        Most that it may become.
+
+    Notes
+    -----
+    Workloads get it in place of another handle for an output that is not fully shaped. They
+    call `resize` once, when they know the shape, and write the array that it returns. Only
+    backends with the capability `DynamicOutputShapes` are given such layers.
+    """
+
+    __slots__ = ("_array", "_info", "_limit_bytes")
+
+    def __init__(self, info: TensorInfo, limit_bytes: int | None = None) -> None:
+        self._info = info
+        self._limit_bytes = limit_bytes
+        self._array: Array | None = None
+
+    @property
+    def info(self) -> TensorInfo:
+        """Data type and quantisation; the shape as far as it is known, completely once resized."""
+        return self._info
+
+    @property
+    def is_resized(self) -> bool:
+        """Whether the workload has told the shape."""
+        return self._array is not None
+
+    def resize(self, shape: tuple[int, ...]) -> Array:
+        """Say which shape the output has, and get its memory.
+
+        Parameters
+        ----------
+        shape : tuple of int
+
+        Returns
+        -------
+        ndarray, dtype of `info`, shape `shape`, C-contiguous
+            Not initialised; to be written completely.
+
+        Raises
+        ------
+        LayerValidationError
+            If the shape does not agree with what is known of it.
+        MemoryLimitError
+            If the tensor is larger than one execution allows.
+        """
+        if not shapes_agree(self._info.shape, shape):
+            raise LayerValidationError(
+                "the output has another shape than declared",
+                expected=format_shape(self._info.shape),
+                actual=format_shape(shape),
+            )
+        info = self._info.with_shape(shape)
+        limit = self._limit_bytes
+        if not info.is_addressable or (limit is not None and info.size_bytes > limit):
+            raise MemoryLimitError(
+                "the output is larger than one execution allows",
+                expected="what an array can hold" if limit is None else f"at most {limit} bytes",
+                actual=str(info),
+            )
+        self._info = info
+        self._array = np.empty(info.known_shape, info.data_type.dtype)
+        return self._array
+
+    def map(self) -> Array:
+        """The elements.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there are none yet.
+        """
+        if self._array is None:
+            raise InvalidArgumentError(
+                "the output has no memory yet",
+                where=type(self).__name__,
+                actual=str(self._info),
+                fix="Call resize with its shape first",
+            )
+        return self._array

@@ -22,7 +22,7 @@ class WorkloadInfo:
     inputs : tuple of (TensorInfo or None)
         Fully shaped; None for an optional operand that is left out.
     outputs : tuple of TensorInfo
-        Fully shaped.
+        Fully shaped, except for layers that need the capability ``DynamicOutputShapes``.
     constants : tuple of (ndarray or None)
         Per input, the elements of a constant; None for all others. Not to be written to.
     """
@@ -58,7 +58,8 @@ class IWorkload(ABC):
             One per input of the layer, constants included. Not to be written to.
         outputs : sequence of ITensorHandle
             Their memory is not initialised and does not overlap that of an input. Must be
-            written completely.
+            written completely. An output that is not fully shaped is a
+            `DynamicTensorHandle`, which has to be resized first.
         """
 
 

@@ -20,7 +20,29 @@ _FILE = click.Path(exists=True, dir_okay=False, readable=True)
 _WRITABLE_FILE = click.Path(dir_okay=False, writable=True)
 
 
-@click.command(short_help="Try out whether a backend keeps its contract and computes right.")
+class _BackendFirst(click.Group):
+    """A group that is given a backend's id where the command would stand, for the first one."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the first command's name in front of a backend's id or of its options."""
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = [cases.name or "", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(
+    cls=_BackendFirst,
+    short_help="Try out whether a backend keeps its contract and computes right.",
+    subcommand_metavar="[BACKEND | COMMAND] [OPTIONS]",
+)
+def conformance() -> None:
+    """Try out whether a backend keeps its contract and computes right.
+
+    'armpy conformance BACKEND' runs the cases that armpy ships.
+    """
+
+
+@conformance.command(short_help="Cases made from the operations' definitions; the default.")
 @click.argument("backend")
 @click.option("--filter", "filter_", default="", metavar="TEXT", help="Only cases with this text.")
 @click.option(
@@ -40,7 +62,7 @@ _WRITABLE_FILE = click.Path(dir_okay=False, writable=True)
 @json_option
 @verbosity_options
 @click.pass_context
-def conformance(
+def cases(
     context: click.Context,
     backend: str,
     filter_: str,
@@ -80,6 +102,109 @@ def conformance(
         context.exit(1)
 
 
+@conformance.command("nnapi-vectors", short_help="NNAPI's published operation tests, as data.")
+@click.argument("directory", type=click.Path(exists=True, file_okay=False, readable=True))
+@click.option("--backend", required=True, metavar="ID", help="The backend to try out.")
+@click.option("--filter", "filter_", default="", metavar="TEXT", help="Only examples with this.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Processes at a time; one per core if left out."
+)
+@click.option("--html", type=_WRITABLE_FILE, help="Write the result as one page to this file.")
+@dynamic_backends_option
+@json_option
+@verbosity_options
+@click.pass_context
+def nnapi_vectors(
+    context: click.Context,
+    directory: str,
+    backend: str,
+    filter_: str,
+    jobs: int | None,
+    html: str | None,
+    dynamic_backends_path: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Run every example in DIRECTORY: as declared, and with unknown output dimensions.
+
+    Exit code 1 if an example fails or crashes. One whose operations the backend does not
+    take is unsupported.
+    """
+    from armpy.cli.printer import print_json
+    from armpy.runtime import RuntimeOptions
+    from armpy.testing.nnapi_vectors import run_vectors
+
+    result = run_vectors(
+        directory,
+        backend,
+        runtime_options=RuntimeOptions(dynamic_backends_path=dynamic_backends_path),
+        filter=filter_,
+        jobs=jobs,
+    )
+    if html is not None:
+        Path(html).write_text(result.to_html(), "utf-8")
+    if as_json:
+        print_json(result.to_document())
+    else:
+        print_conformance(result)
+    if not result.is_passed:
+        context.exit(1)
+
+
+@conformance.command("random-graphs", short_help="Random NNAPI models, compared with CpuRef.")
+@click.option("--backend", required=True, metavar="ID", help="The backend to try out.")
+@click.option(
+    "--count", type=click.IntRange(min=1), default=1000, show_default=True, help="How many models."
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the first model."
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Processes at a time; one per core if left out."
+)
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, writable=True),
+    help="Keep the smallest failing part of each failure in this folder, as test vectors.",
+)
+@dynamic_backends_option
+@json_option
+@verbosity_options
+@click.pass_context
+def random_graphs(
+    context: click.Context,
+    backend: str,
+    count: int,
+    seed: int,
+    jobs: int | None,
+    output: str | None,
+    dynamic_backends_path: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Make up valid NNAPI models and compare a backend's answers with CpuRef's.
+
+    Exit code 1 if one fails or crashes. 'armpy conformance nnapi-vectors' runs what
+    --output has kept again.
+    """
+    from armpy.cli.printer import print_json
+    from armpy.runtime import RuntimeOptions
+    from armpy.testing.random_graphs import run_random_graphs
+
+    result = run_random_graphs(
+        backend,
+        count,
+        seed=seed,
+        runtime_options=RuntimeOptions(dynamic_backends_path=dynamic_backends_path),
+        jobs=jobs,
+        folder=output,
+    )
+    if as_json:
+        print_json(result.to_document())
+    else:
+        print_conformance(result)
+    if not result.is_passed:
+        context.exit(1)
+
+
 def print_conformance(result: ConformanceResult) -> None:
     """Print counts by operation, the reasons for what is unsupported, and every problem."""
     from armpy.cli.printer import Printer
@@ -89,6 +214,9 @@ def print_conformance(result: ConformanceResult) -> None:
     columns = ["operation", *(f"{outcome.value}>" for outcome in Outcome)]
     rows = [(name, *by.values()) for name, by in result.by_operation.items()]
     printer.table(columns, rows)
+    printer.heading("By data type")
+    rows = [(name, *by.values()) for name, by in result.by_data_type.items()]
+    printer.table(["data type", *columns[1:]], rows)
     reasons = Counter(
         (r.operation, r.text) for r in result.results if r.outcome is Outcome.UNSUPPORTED
     )

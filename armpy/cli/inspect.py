@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from armpy.errors import InvalidArgumentError
-from armpy.graph import Graph
+from armpy.graph import Graph, nested_graphs
 from armpy.graph.dump import to_dot
 from armpy.runtime import Model, TensorSpec
 from armpy.tensor import Quantization
@@ -133,7 +133,8 @@ def inspect_model(model: Model, signatures: tuple[SignatureReport, ...] = ()) ->
     """
     graph = model.graph
     placement = model.placement
-    operators = Counter(layer.operation.name for layer in graph.layers)
+    graphs = (graph, *nested_graphs(graph))
+    operators = Counter(layer.operation.name for part in graphs for layer in part.layers)
     return ModelReport(
         tuple(_tensor(spec) for spec in model.inputs),
         tuple(_tensor(spec) for spec in model.outputs),
@@ -209,7 +210,12 @@ def _layers(model: Model) -> tuple[LayerReport, ...]:
         return ()
     return tuple(
         LayerReport(
-            number, layer.operation, layer.layer, layer.backend, layer.partition, layer.origins
+            number,
+            layer.operation,
+            f"{layer.inside}/{layer.layer}" if layer.inside else layer.layer,
+            layer.backend,
+            layer.partition,
+            layer.origins,
         )
         for number, layer in enumerate(model.placement.layers)
     )
@@ -228,4 +234,6 @@ def _refusals(model: Model) -> tuple[RefusalReport, ...]:
 
 def _weights_bytes(graph: Graph) -> int:
     """Size of all constants together, each counted once."""
-    return sum(value.data.nbytes for value in graph.values() if value.data is not None)
+    graphs = (graph, *nested_graphs(graph))
+    values = (value for part in graphs for value in part.values())
+    return sum(value.data.nbytes for value in values if value.data is not None)

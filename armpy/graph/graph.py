@@ -100,7 +100,7 @@ class Variable:
     initial: Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Graph:
     """Layers in an order in which they can run, and the values at the graph's edge.
 
@@ -151,6 +151,16 @@ class Graph:
         return {value: layer for layer in self.layers for value in layer.outputs}
 
     @property
+    def input_infos(self) -> tuple[TensorInfo, ...]:
+        """Info of each input."""
+        return tuple(value.info for value in self.inputs)
+
+    @property
+    def output_infos(self) -> tuple[TensorInfo, ...]:
+        """Info of each output."""
+        return tuple(value.info for value in self.outputs)
+
+    @property
     def results(self) -> tuple[Value, ...]:
         """Values that outlive an execution: outputs, then the variables' next values."""
         return (*self.outputs, *(variable.next_value for variable in self.variables))
@@ -173,3 +183,8 @@ class Graph:
             seen.update(dict.fromkeys(layer.outputs))
         seen.update(dict.fromkeys(self.results))
         return iter(seen)
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(value.name for value in self.inputs)
+        outputs = ", ".join(self.output_names)
+        return f"Graph({inputs} -> {outputs}, {len(self.layers)} layers)"

@@ -227,7 +227,8 @@ class Comparison(Operation):
     Notes
     -----
     lhs (...); rhs (...); output boolean, as both broadcast. Quantised inputs are compared
-    after rescaling each to a common fixed-point scale.
+    after rescaling each to a common fixed-point scale, as TFLite does. NNAPI compares the real
+    numbers, which is a Dequantize in front of each input.
 
     References
     ----------

@@ -14,6 +14,8 @@ from armpy.types import DataType
 
 __all__ = ["Concat", "Stack"]
 
+_REQUANTIZED = (DataType.QASYMM_U8, DataType.QASYMM_S8)
+
 
 @dataclass(frozen=True, slots=True)
 class Concat(DataMovement):
@@ -26,10 +28,11 @@ class Concat(DataMovement):
 
     Notes
     -----
-    input (..., a_i, ...), any number of them; output (..., sum of a_i, ...). QASYMM_U8
-    inputs may be quantised unlike the output and are requantised in float32,
+    input (..., a_i, ...), any number of them; output (..., sum of a_i, ...). QASYMM_U8 and
+    QASYMM_S8 inputs may be quantised unlike the output and are requantised in float32,
     ``round(stored * s - zero_point * s) + output zero point`` with s = input scale / output
-    scale, half away from zero, saturating. All other quantised types need one quantisation.
+    scale, half away from zero, saturating; signed ones are shifted into the unsigned range
+    for that. All other quantised types need one quantisation.
 
     References
     ----------
@@ -56,7 +59,7 @@ class Concat(DataMovement):
         return ((*others[:axis], total, *others[axis + 1 :]),)
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
-        """One data type; one quantisation, but for QASYMM_U8."""
+        """One data type; one quantisation, but for the asymmetric types of 8 bits."""
         for i, info in enumerate(inputs):
             require(
                 info.data_type is outputs[0].data_type,
@@ -64,7 +67,7 @@ class Concat(DataMovement):
                 expected=outputs[0].data_type.name,
                 actual=info.data_type.name,
             )
-            if info.data_type is not DataType.QASYMM_U8:
+            if info.data_type not in _REQUANTIZED or info.has_per_axis_quantization:
                 require_same_elements(outputs[0], info, f"input[{i}]")
 
     def identity_of(

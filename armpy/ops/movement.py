@@ -16,10 +16,18 @@ from armpy.ops.data_movement import (
     unknown_dims,
 )
 from armpy.ops.operation import Operand, require
-from armpy.ops.shapes import broadcast_shapes, normalize_axes
+from armpy.ops.shapes import broadcast_shapes, normalize_axes, normalize_axis
 from armpy.tensor import Dimension, Shape, TensorInfo, format_shape
 
-__all__ = ["BroadcastTo", "Pad", "PaddingMode", "ReverseV2", "Tile", "Transpose"]
+__all__ = [
+    "BroadcastTo",
+    "ChannelShuffle",
+    "Pad",
+    "PaddingMode",
+    "ReverseV2",
+    "Tile",
+    "Transpose",
+]
 
 
 class PaddingMode(enum.Enum):
@@ -308,3 +316,45 @@ class ReverseV2(DataMovement):
     ) -> int | None:
         """The input, if there is no axis to reverse."""
         return 0 if self.axes == () else None
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelShuffle(DataMovement):
+    """Deal the elements along an axis out among groups, like cards.
+
+    Attributes
+    ----------
+    num_groups : int
+    axis : int
+        Negative counts from the last.
+
+    Notes
+    -----
+    input (...); output of the input's shape. Of groups of equal size that lie one behind the
+    other, the output has all first elements first, then all second ones, and so on.
+
+    References
+    ----------
+    Arm NN ChannelShuffle; NNAPI CHANNEL_SHUFFLE.
+    """
+
+    num_groups: int = 1
+    axis: int = -1
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """The input's shape."""
+        shape = inputs[0].shape or ()
+        size = shape[normalize_axis(self.axis, len(shape))]
+        require(
+            self.num_groups >= 1 and (size is None or size % self.num_groups == 0),
+            "the axis does not split into groups of equal size",
+            expected=f"a multiple of {self.num_groups}, which is 1 or more",
+            actual=size,
+        )
+        return (shape,)
+
+    def identity_of(
+        self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
+    ) -> int | None:
+        """The input, if there is one group."""
+        return 0 if self.num_groups == 1 else None

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from armpy.errors import ArmpyError, InvalidArgumentError, LayerValidationError
+from armpy.errors import ArmpyError, BackendError, InvalidArgumentError, LayerValidationError
 from armpy.tensor import Shape, TensorInfo, format_shape, merge_shapes
 from armpy.types import DataType
 
@@ -124,6 +124,13 @@ class Operation(ABC):
         The allowed combinations of data types; empty if every one is.
     requantizes : bool
         Whether a quantised output may have another scale than the first input.
+    has_data_dependent_outputs : bool
+        Whether shapes of outputs follow from the elements of inputs, so that only the
+        workload can tell them.
+    is_random : bool
+        Whether equal inputs may give other outputs the next time, so that nothing is folded.
+    extension : str
+        Name of the vendor extension that the operation belongs to; empty for armpy's own.
     """
 
     __slots__ = ()
@@ -132,6 +139,9 @@ class Operation(ABC):
     outputs: ClassVar[tuple[Operand, ...]] = (Operand("output"),)
     type_rules: ClassVar[tuple[TypeRule, ...]] = ()
     requantizes: ClassVar[bool] = True
+    has_data_dependent_outputs: ClassVar[bool] = False
+    is_random: ClassVar[bool] = False
+    extension: ClassVar[str] = ""
 
     @abstractmethod
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
@@ -181,6 +191,16 @@ class Operation(ABC):
         return type(self).__name__
 
     @property
+    def required_extensions(self) -> tuple[str, ...]:
+        """Vendor extensions that a backend must have to be asked about the operation.
+
+        Notes
+        -----
+        Its own. An operation that takes operand types of other extensions adds these.
+        """
+        return (self.extension,) if self.extension else ()
+
+    @property
     def num_outputs(self) -> int:
         """Number of outputs; operations with a variable number override it."""
         return len(self.outputs)
@@ -207,7 +227,24 @@ class Operation(ABC):
         ------
         LayerValidationError
             If the operands' number, ranks, types or shapes break a rule.
+        BackendError
+            If the rules of a vendor's operation raise anything else.
         """
+        try:
+            return self._infer(inputs, declared)
+        except ArmpyError:
+            raise
+        except Exception as error:
+            if not self.extension:
+                raise
+            raise BackendError(
+                f"the rules of an operation of {self.extension} raised {error!r}", where=self.name
+            ) from error
+
+    def _infer(
+        self, inputs: OperandInfos, declared: Sequence[TensorInfo | None]
+    ) -> tuple[TensorInfo, ...]:
+        """See `infer`."""
         _check_operand_counts(self, inputs)
         _check_operands(self, inputs)
         present: Sequence[TensorInfo] = inputs  # type: ignore[assignment]  # see infer_shapes
@@ -282,6 +319,10 @@ class Operation(ABC):
     def attributes(self) -> dict[str, Any]:  # Any: attributes are of many types
         """Attribute values by name."""
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+
+    def decides(self, index: int) -> bool:
+        """Whether what input number `index` holds must be known before the layer can be run."""
+        return bool(self.inputs) and bool(self.input_operand(index).becomes)
 
     def input_operand(self, index: int) -> Operand:
         """The operand that input number `index` belongs to."""

@@ -59,6 +59,11 @@ class Reduce(Operation):
         tells.
     keep_dims : bool
         Whether reduced axes stay with size 1.
+    rounds_down : bool
+        Whether MEAN of quantised elements is the mean of the stored integers, rounded
+        down; input and output are quantised alike then.
+    zero_absorbs : bool
+        Whether PROD of floats is 0 wherever a factor is, beside infinities and NaN too.
 
     Notes
     -----
@@ -68,7 +73,7 @@ class Reduce(Operation):
     Floats are added up in float64 and multiplied in float32. SUM and PROD of integers wrap
     around; MEAN of integers rounds towards 0. SUM, MEAN and PROD of quantised elements
     accumulate in int32 and requantise in fixed point; MAX and MIN keep the quantisation and
-    pass over NaN.
+    pass over NaN. NNAPI has `rounds_down` and `zero_absorbs`, the others do not.
 
     References
     ----------
@@ -78,6 +83,8 @@ class Reduce(Operation):
     operation: ReduceOperation = ReduceOperation.SUM
     axes: tuple[int, ...] | None = None
     keep_dims: bool = False
+    rounds_down: bool = False
+    zero_absorbs: bool = False
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),
@@ -108,14 +115,14 @@ class Reduce(Operation):
         return normalize_axes(self.axes, rank)
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
-        """Truth values where they belong; one quantisation where elements are selected."""
+        """Truth values where they belong; one quantisation where it is kept."""
         require(
             (inputs[0].data_type is DataType.BOOLEAN) == self.operation.is_logical,
             f"{self.operation.name} does not take this data type",
             expected="BOOLEAN" if self.operation.is_logical else "numbers",
             actual=inputs[0].data_type.name,
         )
-        if self.operation.selects:
+        if self.operation.selects or self.rounds_down:
             require_same_elements(inputs[0], outputs[0], "output")
 
     def identity_of(

@@ -1,7 +1,12 @@
 """From a graph to an optimised network with a backend for every layer."""
 
 from armpy.optimizer.evaluate import Evaluator
-from armpy.optimizer.optimize import OptimizedNetwork, OptimizerOptions, optimize_graph
+from armpy.optimizer.optimize import (
+    OptimizedNetwork,
+    OptimizerOptions,
+    optimize_graph,
+    place_layers,
+)
 from armpy.optimizer.placement import LayerPlacement, Placement, Refusal
 from armpy.optimizer.specialize import specialize
 
@@ -13,5 +18,6 @@ __all__ = [
     "Placement",
     "Refusal",
     "optimize_graph",
+    "place_layers",
     "specialize",
 ]

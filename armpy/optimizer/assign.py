@@ -16,7 +16,7 @@ from armpy.backend import (
     has_matching_capability,
 )
 from armpy.errors import ArmpyError, BackendCapabilityError, BackendError
-from armpy.graph import Graph, Layer
+from armpy.graph import Graph, Layer, graphs_of
 from armpy.logs import wants_traceback
 from armpy.ops import (
     Convolution2d,
@@ -24,7 +24,10 @@ from armpy.ops import (
     FullyConnected,
     TransposeConvolution2d,
 )
+from armpy.ops.control_flow import ControlFlow
+from armpy.optimizer.host_backend import HostBackend
 from armpy.optimizer.placement import Refusal
+from armpy.optimizer.specialize import specialize
 from armpy.plugins.boundary import ask_backend, ask_method, describe
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
@@ -54,7 +57,7 @@ class Assignment:
 
 
 class SupportOracle:
-    """Asks backends about layers, each question once.
+    """Asks backends about layers, each question once; the core itself about control flow, last.
 
     Parameters
     ----------
@@ -73,6 +76,13 @@ class SupportOracle:
         self._model_options = model_options or {}
         self._supports: dict[BackendId, ILayerSupport | Support] = {}
         self._answers: dict[tuple[Layer, BackendId], Support] = {}
+        self._host = HostBackend()
+        self._resolved: dict[Graph, Graph] = {}
+
+    def candidates(self, layer: Layer) -> tuple[IBackendInternal, ...]:
+        """Who is asked about a layer, most preferred first."""
+        is_control_flow = isinstance(layer.operation, ControlFlow)
+        return (*self.backends, self._host) if is_control_flow else self.backends
 
     def ask(self, backend: IBackendInternal, layer: Layer) -> Support:
         """Whether a backend supports a layer; what it raises becomes a refusal."""
@@ -96,10 +106,25 @@ class SupportOracle:
             return _plain(support.is_layer_supported(layer.operation, *infos))
 
         try:
-            return ask_backend(backend.backend_id, Support, is_layer_supported)
+            answer = ask_backend(backend.backend_id, Support, is_layer_supported)
+            return self._ask_about_graphs(backend, layer) if answer else answer
         except ArmpyError as error:
             _log.warning("%s, asked about %s", error, layer.where, exc_info=wants_traceback(_log))
             return Support.no(ReasonCode.OTHER, str(error))
+
+    def _ask_about_graphs(self, backend: IBackendInternal, layer: Layer) -> Support:
+        """Whether a backend that takes a layer also takes all that the layer's graphs hold."""
+        if backend is self._host:
+            return Support.yes()
+        for name, graph in graphs_of(layer.operation, layer.where):
+            if graph not in self._resolved:
+                self._resolved[graph] = specialize(graph)
+            for inner in self._resolved[graph].layers:
+                answer = self.ask(backend, inner)
+                if not answer:
+                    text = f"{inner.where} in the {name} graph: {answer.text}"
+                    return Support.no(answer.code or ReasonCode.OTHER, text)
+        return Support.yes()
 
     def _support_of(self, backend: IBackendInternal) -> ILayerSupport | Support:
         """A backend's layer support, or the refusal if it has none; made once."""
@@ -133,6 +158,35 @@ _WEIGHTED = (Convolution2d, DepthwiseConvolution2d, TransposeConvolution2d, Full
 
 
 def _missing_capability(backend: IBackendInternal, layer: Layer) -> Support | None:
+    """The refusal of what a backend has to have an extension or a capability for."""
+    supported = backend.supported_extensions if layer.operation.required_extensions else ()
+    missing = [name for name in layer.operation.required_extensions if name not in supported]
+    if missing:
+        text = f"it does not have the vendor extension {' and '.join(missing)}"
+        return Support.no(ReasonCode.EXTENSION, text)
+    if is_dynamic(layer):
+        capability = Capability.DYNAMIC_OUTPUT_SHAPES
+        if not has_matching_capability(capability, True, backend.get_capabilities()):
+            text = f"the outputs' shapes depend on values; it lacks {capability}"
+            return Support.no(ReasonCode.SHAPE, text)
+    return _missing_weights_capability(backend, layer)
+
+
+def is_dynamic(layer: Layer) -> bool:
+    """Whether only a layer's workload can tell the shapes of its outputs."""
+    inputs = [info for info in layer.input_infos if info is not None]
+    return (
+        layer.operation.has_data_dependent_outputs
+        and all(info.is_fully_shaped for info in inputs)
+        and not all(info.is_fully_shaped for info in layer.output_infos)
+        and not any(
+            value is not None and layer.operation.decides(index)
+            for index, value in enumerate(layer.inputs)
+        )
+    )
+
+
+def _missing_weights_capability(backend: IBackendInternal, layer: Layer) -> Support | None:
     """The refusal of weights that are computed, by a backend that takes constants only."""
     if not isinstance(layer.operation, _WEIGHTED):
         return None
@@ -166,7 +220,7 @@ def assign_backends(
     result = Assignment()
     for layer in graph.layers:
         refusals = []
-        for backend in oracle.backends:
+        for backend in oracle.candidates(layer):
             answer = excluded.get((layer.id, backend.backend_id))
             if answer is None:
                 answer = oracle.ask(backend, layer)
@@ -176,7 +230,8 @@ def assign_backends(
             refusals.append(_refusal(layer, backend, answer))
         else:
             raise _unplaceable(layer, refusals)
-        result.refusals += refusals
+        if not isinstance(layer.operation, ControlFlow):  # the core's own layers are no fallback
+            result.refusals += refusals
     return result
 
 
@@ -196,9 +251,14 @@ def _refusal(layer: Layer, backend: IBackendInternal, answer: Support) -> Refusa
 def _unplaceable(layer: Layer, refusals: Sequence[Refusal]) -> BackendCapabilityError:
     """The error for a layer that no backend takes."""
     asked = [refusal.backend for refusal in refusals]
+    fix = "" if REFERENCE_BACKEND_ID in asked else "Allow another backend, CpuRef for example"
+    if layer.operation.extension:
+        names = " and ".join(layer.operation.required_extensions)
+        package = type(layer.operation).__module__.partition(".")[0]
+        fix = f"Install or allow a backend that has {names}; the operation is from '{package}'"
     return BackendCapabilityError(
         "no allowed backend supports this layer: "
         + "; ".join(f"{refusal.backend}: {refusal.text}" for refusal in refusals),
         where=layer.where,
-        fix="" if REFERENCE_BACKEND_ID in asked else "Allow another backend, CpuRef for example",
+        fix=fix,
     )

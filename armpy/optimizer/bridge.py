@@ -16,10 +16,7 @@ from armpy.network import Network
 from armpy.ops import MemCopy
 from armpy.plugins.boundary import ask_method, call_method
 from armpy.plugins.guard import GuardedHandleFactory
-from armpy.types import BackendId
-
-HOST = "host"
-"""Where the caller's arrays and constants are; not a backend's id."""
+from armpy.types import HOST, BackendId
 
 _HOST_FACTORY = HostTensorHandleFactory()
 
@@ -67,7 +64,7 @@ def bridge(
     num_copies : int
     """
     ids = {layer.id: backends[layer.id].backend_id for layer in graph.layers}
-    used = {name: factories[name] for name in ids.values()}
+    used = {name: _HOST_FACTORY if name == HOST else factories[name] for name in ids.values()}
     if all(shares(_HOST_FACTORY, f) and shares(f, _HOST_FACTORY) for f in used.values()):
         return graph, ids, 0
     bridger = _Bridger(graph, {HOST: _HOST_FACTORY, **used}, ids)

@@ -43,6 +43,8 @@ class Evaluator:
         allowed_bytes: int,
     ) -> list[Array] | None:
         """The outputs' elements, if all inputs are constant and the outputs not too large."""
+        if operation.is_random or operation.extension:
+            return None
         arrays = [None if value is None else value.data for value in inputs]
         if any(a is None and v is not None for a, v in zip(arrays, inputs, strict=True)):
             return None

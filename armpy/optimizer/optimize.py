@@ -25,7 +25,7 @@ from armpy.optimizer.bridge import bridge, choose_handle_factory
 from armpy.optimizer.memory_plan import MemoryPlan, plan_memory
 from armpy.optimizer.placement import LayerPlacement, Placement
 from armpy.optimizer.substitute import apply_substitutions, backends_after, offer
-from armpy.types import BackendId
+from armpy.types import HOST, BackendId
 
 _log = logging.getLogger("armpy.optimizer")
 
@@ -143,6 +143,38 @@ def optimize_graph(
     return OptimizedNetwork(bridged, backend_ids, memory, placement, origins)
 
 
+def place_layers(
+    graph: Graph,
+    backends: Sequence[IBackendInternal],
+    options: OptimizerOptions | None = None,
+    excluded: Exclusions | None = None,
+) -> OptimizedNetwork:
+    """Assign layers that are run one by one in host memory, as their output shapes are unknown.
+
+    Parameters
+    ----------
+    graph : Graph
+        Layers whose inputs are fully shaped.
+    backends, options, excluded
+        As for `optimize_graph`.
+
+    Raises
+    ------
+    BackendCapabilityError
+        As for `optimize_graph`.
+    """
+    options = options or OptimizerOptions()
+    oracle = SupportOracle(backends, options.model_options)
+    assignment = assign_backends(graph, oracle, excluded or {})
+    ids = {layer.id: assignment.backend_id(layer) for layer in graph.layers}
+    parts = [SubgraphView.of(graph, [layer]) for layer in graph.layers]
+    origins: dict[int, tuple[int, ...]] = {layer.id: (layer.id,) for layer in graph.layers}
+    memory = MemoryPlan()
+    placement = _report(graph, ids, assignment, parts, origins, 0, memory, backends)
+    _act_on_fallback(placement, backends, options)
+    return OptimizedNetwork(graph, ids, memory, placement, origins)
+
+
 class _Rounds:
     """Assigns and offers subgraphs until no backend gives a part back."""
 
@@ -247,14 +279,14 @@ def _report(
         )
         for layer in graph.layers
     )
-    shares = {backend.backend_id: 0 for backend in backends}
+    shares = {name: 0 for name in (*(backend.backend_id for backend in backends), HOST)}
     for backend in assignment.backends.values():
         shares[backend.backend_id] += 1
     return Placement(
         layers,
         tuple(assignment.refusals),
         {name: count for name, count in shares.items() if count},
-        len(assignment.backends) - shares[backends[0].backend_id],
+        len(assignment.backends) - shares[backends[0].backend_id] - shares[HOST],
         len(partitions),
         num_copies,
         dict(memory.arena_bytes),

@@ -46,6 +46,9 @@ class LayerPlacement:
         Number of the subgraph that the layer belongs to.
     origins : tuple of str
         Names of the model's layers that were made into this one; empty if it is one itself.
+    inside : str
+        Control flow layer, and which of its graphs, that this one belongs to: ``loop/body``;
+        empty for layers of the model's own graph. Ids are unique in one graph.
     """
 
     layer_id: int
@@ -54,6 +57,7 @@ class LayerPlacement:
     backend: BackendId
     partition: int
     origins: tuple[str, ...] = ()
+    inside: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,7 @@ class Placement:
         return sum(self.arena_bytes.values())
 
     def followed_by(self, other: Placement) -> Placement:
-        """One report for two parts of a network that run one after the other."""
+        """One report for two parts of a network."""
         first = self.num_partitions
         moved = (
             replace(layer, partition=layer.partition + first) if layer.partition >= 0 else layer
@@ -105,6 +109,14 @@ class Placement:
             self.num_copies + other.num_copies,
             dict(Counter(self.arena_bytes) + Counter(other.arena_bytes)),
         )
+
+    def inside(self, where: str) -> Placement:
+        """The same for layers of a graph that a control flow layer runs."""
+        layers = (
+            replace(layer, inside=f"{where}/{layer.inside}" if layer.inside else where)
+            for layer in self.layers
+        )
+        return replace(self, layers=tuple(layers))
 
     def __str__(self) -> str:
         total = sum(self.layers_by_backend.values())

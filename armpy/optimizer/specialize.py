@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, Layer, Value
 from armpy.network import Network
+from armpy.ops import Composite
 from armpy.ops.operation import Array, Operation, as_attribute, located
 from armpy.optimizer.evaluate import Evaluator, folding_allowance, is_small
-from armpy.tensor import TensorInfo
+from armpy.tensor import Quantization, TensorInfo
+from armpy.types import DataType
 
 
 def specialize(
@@ -55,6 +58,7 @@ class _Specializer:
         self._net = Network()
         self._known: dict[Value, Value] = {}
         self._live = _live_layers(graph)
+        self._next_id = max((layer.id for layer in graph.layers), default=-1) + 1
 
     def run(
         self, shapes: Sequence[tuple[int, ...] | None], values: Sequence[Array | None]
@@ -86,37 +90,68 @@ class _Specializer:
         return remove_dead(net.build())
 
     def _layer(self, layer: Layer) -> None:
-        """Fold one layer, leave it out, or add it."""
+        """Expand one layer, fold it, leave it out, or add it."""
         inputs = [None if value is None else self._mapped(value) for value in layer.inputs]
-        operation, inputs = absorb_constants(layer.operation, inputs)
+        operation = layer.operation
+        made: Sequence[Value]
+        if isinstance(operation, Composite) and operation.is_ready(inputs):
+            made = operation.expand(_Expansion(self, layer), inputs)
+        else:
+            declared = list(layer.output_infos)
+            if not operation.has_data_dependent_outputs:  # else nothing tells but the declaration
+                declared = [info.with_shape(None) for info in declared]
+            made = self.add(layer, operation, inputs, declared)
+        self._known.update(zip(layer.outputs, made, strict=True))
+
+    def add(
+        self,
+        layer: Layer,
+        operation: Operation,
+        inputs: Sequence[Value | None],
+        declared: Sequence[TensorInfo | None],
+        name: str = "",
+    ) -> Sequence[Value]:
+        """The outputs of an operation that stands for `layer`, or for a part of it if named."""
+        operation, inputs = absorb_constants(operation, inputs)
         infos = [None if value is None else value.info for value in inputs]
-        declared = [info.with_shape(None) for info in layer.output_infos]
         outputs = operation.infer(infos, declared)
+        names = [name] * len(outputs) if name else [value.name for value in layer.outputs]
         folded: Sequence[Array] | None = None
         if all(info is not None and info.shape is not None for info in infos):
             if is_small(outputs):
                 folded = operation.infer_values(infos)  # type: ignore[arg-type]  # none is None
             same_as = operation.identity_of(infos, outputs)  # type: ignore[arg-type]
             if same_as is not None and inputs[same_as] is not None:
-                self._known[layer.outputs[0]] = inputs[same_as]  # type: ignore[assignment]
-                return
+                return [inputs[same_as]]  # type: ignore[list-item]  # it is not None
         if folded is None and self._evaluator is not None:
             folded = self._evaluator.fold(operation, inputs, outputs, self._allowed_bytes)
             self._allowed_bytes -= sum(array.nbytes for array in folded or ())
         if folded is not None:
-            for value, info, data in zip(layer.outputs, outputs, folded, strict=True):
-                self._known[value] = self._constant(data, info, value.name)
-            return
-        made = self._net.add_layer(
+            return [
+                self._constant(data, info, output)
+                for output, info, data in zip(names, outputs, folded, strict=True)
+            ]
+        layer_id = self._new_id() if name else layer.id
+        return self._net.add_layer(
             operation,
             inputs,
-            name=layer.name,
+            name=name or layer.name,
             outputs=declared,
-            output_names=[value.name for value in layer.outputs],
-            layer_id=layer.id,
-            origins=layer.origins,
-        )
-        self._known.update(zip(layer.outputs, made.outputs, strict=True))
+            output_names=names,
+            layer_id=layer_id,
+            origins=(layer.name,) if name else layer.origins,
+        ).outputs
+
+    def _new_id(self) -> int:
+        """An id for a layer that the graph did not have."""
+        self._next_id += 1
+        return self._next_id - 1
+
+    def constant(
+        self, data: Array, data_type: DataType | None, quantization: Quantization | None
+    ) -> Value:
+        """A constant that the graph did not have."""
+        return self._net.constant(data, data_type=data_type, quantization=quantization)
 
     def _mapped(self, value: Value) -> Value:
         """The new graph's value for one of the old graph."""
@@ -129,6 +164,38 @@ class _Specializer:
         return self._net.constant(
             data, name=name, data_type=info.data_type, quantization=info.quantization
         )
+
+
+class _Expansion:
+    """Adds the layers that one composite layer turns into."""
+
+    def __init__(self, specializer: _Specializer, layer: Layer) -> None:
+        self._specializer = specializer
+        self._layer = layer
+        self._names: Counter[str] = Counter()
+
+    def add_layer(
+        self,
+        operation: Operation,
+        inputs: Sequence[Value | None],
+        outputs: Sequence[TensorInfo | None] = (),
+        name: str = "",
+    ) -> tuple[Value, ...]:
+        """Add a layer, folded where all is known."""
+        name = name or operation.name
+        self._names[name] += 1
+        number = f"_{self._names[name]}" if self._names[name] > 1 else ""
+        where = f"{self._layer.name}/{name}{number}"
+        return tuple(self._specializer.add(self._layer, operation, inputs, outputs, where))
+
+    def constant(
+        self,
+        data: Array,
+        data_type: DataType | None = None,
+        quantization: Quantization | None = None,
+    ) -> Value:
+        """Add a constant."""
+        return self._specializer.constant(data, data_type, quantization)
 
 
 def absorb_constants(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from armpy.backend import (
     BackendOption,
     Capabilities,
+    Extension,
+    ExtensionOperand,
+    ExtensionOperation,
     IBackendContext,
     IBackendInternal,
     IBackendModelContext,
@@ -27,7 +31,7 @@ from armpy.backend import (
 )
 from armpy.errors import BackendError, InvalidArgumentError
 from armpy.graph import SubgraphView
-from armpy.ops.operation import Array
+from armpy.ops.operation import Array, Operation
 from armpy.plugins.boundary import (
     ask_backend,
     ask_method,
@@ -66,7 +70,8 @@ class GuardedBackend(IBackendInternal):
         self._version = read_backend(self._id, backend, "version", str)
         self._device_type = read_backend(self._id, backend, "device_type", DeviceType)
         self._options = self._read_options()
-        self._extensions = self._entries("supported_extensions", str, backend)
+        self._extensions = self._read_extensions()
+        self._extension_names = self._read_extension_names()
         self._num_cache_files = read_backend(self._id, backend, "number_of_cache_files", int)
         self._capabilities = self._read_capabilities()
 
@@ -117,6 +122,40 @@ class GuardedBackend(IBackendInternal):
             raise BackendError(problem, where=f"{self._id} / options", actual=describe(names))
         return declared
 
+    def _read_extensions(self) -> tuple[Extension, ...]:
+        """The declared extensions, what they create being checked."""
+        declared = self._entries("extensions", Extension, self._backend)
+        names = [extension.name for extension in declared]
+        if len(set(names)) < len(names):
+            where = f"{self._id} / extensions"
+            raise BackendError("two extensions have the same name", where=where, actual=str(names))
+        return tuple(
+            replace(extension, operations=tuple(map(self._guarded, extension.operations)))
+            for extension in declared
+        )
+
+    def _read_extension_names(self) -> tuple[str, ...]:
+        """The extensions whose operations it can run; those that it declares are among them."""
+        names = self._entries("supported_extensions", str, self._backend)
+        for extension in self._extensions:
+            if extension.name not in names:
+                raise BackendError(
+                    f"the extension '{extension.name}' is declared and not supported",
+                    where=f"{self._id} / supported_extensions",
+                    expected=f"it among {describe(names)}",
+                )
+        return names
+
+    def _guarded(self, operation: ExtensionOperation) -> ExtensionOperation:
+        """An extension's operation whose `create` is behind the plugin boundary."""
+
+        def create(
+            inputs: Sequence[ExtensionOperand], outputs: Sequence[ExtensionOperand]
+        ) -> Operation:
+            return ask_method(self._id, Operation, operation, "create", inputs, outputs)
+
+        return replace(operation, create=create)
+
     def _read_capabilities(self) -> Capabilities:
         """What the backend lists, copied."""
 
@@ -147,9 +186,14 @@ class GuardedBackend(IBackendInternal):
         return self._options
 
     @property
-    def supported_extensions(self) -> Sequence[str]:
+    def extensions(self) -> Sequence[Extension]:
         """As they were when the backend was loaded."""
         return self._extensions
+
+    @property
+    def supported_extensions(self) -> Sequence[str]:
+        """As they were when the backend was loaded."""
+        return self._extension_names
 
     @property
     def number_of_cache_files(self) -> int:

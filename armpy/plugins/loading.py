@@ -13,7 +13,7 @@ from armpy.plugins.candidate import Candidate, CandidateKind, RejectionError
 from armpy.plugins.contract import CheckedBackend, check_backend
 from armpy.plugins.entry_points import load_entry_point
 from armpy.plugins.modules import open_module
-from armpy.types import BackendId
+from armpy.types import INVALID_BACKEND_IDS, BackendId
 
 _LIBRARY = re.compile(r"([^\s:'\"]+\.(?:so|dylib|dll)[.\d]*)(?=: cannot open|'? \(no such file)")
 
@@ -76,7 +76,7 @@ def open_candidate(candidate: Candidate, private_name: str) -> Opened:
 
 def why_invalid_id(backend_id: BackendId) -> str:
     """Why no backend may have an id; empty if one may."""
-    return f"'{backend_id}' is not a valid backend id" if backend_id in ("", "Unknown") else ""
+    return f"'{backend_id}' is not a valid backend id" if backend_id in INVALID_BACKEND_IDS else ""
 
 
 def check_invalid_id(backend_id: BackendId) -> None:

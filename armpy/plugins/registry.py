@@ -143,7 +143,7 @@ class BackendRegistry:
         Raises
         ------
         InvalidArgumentError
-            If the id is empty, ``"Unknown"`` or taken.
+            If the id is taken, or none that a backend can have.
         """
         with self._lock:
             self._check_open()

@@ -1,4 +1,4 @@
-"""The part that the core itself plays in a loaded network: copies between memories."""
+"""The part that the core itself plays in a loaded network: copies, and control flow."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from armpy.backend import (
     IWorkloadFactory,
     WorkloadInfo,
 )
-from armpy.errors import BackendError
+from armpy.errors import BackendError, UnimplementedError
+from armpy.ops import If, While
 from armpy.ops.operation import Operation
-from armpy.optimizer.bridge import HOST
 from armpy.plugins.boundary import ask_method, call_method
+from armpy.runtime.control_flow import IfWorkload, Subnetworks, WhileWorkload
 from armpy.runtime.session import BackendSession
 from armpy.tensor import TensorInfo
-from armpy.types import BackendId
+from armpy.types import HOST, BackendId
 
 
 class CopyWorkload(IWorkload):
@@ -81,7 +82,37 @@ class CopyWorkloadFactory(IWorkloadFactory):
         return CopyWorkload(*self._ids, info.outputs[0])
 
 
-def host_session() -> BackendSession:
-    """The core's own session, for tensors that are copied to the caller."""
-    copies = CopyWorkloadFactory(HOST, HOST)
-    return BackendSession(HOST, copies, HostTensorHandleFactory(), DefaultAllocator())
+class HostWorkloadFactory(IWorkloadFactory):
+    """Makes the workloads of control flow.
+
+    Parameters
+    ----------
+    subnetworks : Subnetworks
+        The networks that control flow runs.
+    loop_timeout_s : float, optional
+        How long a loop may take if the execution does not say; None for no limit.
+    """
+
+    def __init__(self, subnetworks: Subnetworks, loop_timeout_s: float | None) -> None:
+        self._subnetworks = subnetworks
+        self._loop_timeout_s = loop_timeout_s
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        """The workload of an If or a While.
+
+        Raises
+        ------
+        UnimplementedError
+            If it is another operation.
+        """
+        if isinstance(operation, If):
+            return IfWorkload(operation, info, self._subnetworks)
+        if isinstance(operation, While):
+            return WhileWorkload(operation, info, self._subnetworks, self._loop_timeout_s)
+        raise UnimplementedError("the core itself runs control flow only", where=operation.name)
+
+
+def host_session(subnetworks: Subnetworks, loop_timeout_s: float | None) -> BackendSession:
+    """The core's own session; parameters as for `HostWorkloadFactory`."""
+    workloads = HostWorkloadFactory(subnetworks, loop_timeout_s)
+    return BackendSession(HOST, workloads, HostTensorHandleFactory(), DefaultAllocator())

@@ -6,77 +6,45 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TypeAlias, TypeVar
 
-from armpy.backend import ICustomAllocator, ReasonCode, Support
+from armpy.backend import ReasonCode, Support
 from armpy.errors import (
-    ArmpyError,
     BackendError,
     InvalidArgumentError,
     LayerValidationError,
     MemoryLimitError,
 )
-from armpy.graph import Graph, verify_graph
+from armpy.graph import Graph, graphs_of, nested_graphs, verify_graph
 from armpy.logs import wants_traceback
+from armpy.network import check_shape_fits
 from armpy.ops.operation import Array, located
 from armpy.optimizer import (
     Evaluator,
     OptimizedNetwork,
-    OptimizerOptions,
     Placement,
     optimize_graph,
+    place_layers,
     specialize,
 )
 from armpy.optimizer.assign import Exclusions
-from armpy.optimizer.bridge import HOST
 from armpy.plugins.guard import GuardedBackend
-from armpy.profiling import Profiler
-from armpy.runtime.host import host_session
-from armpy.runtime.session import open_session
-from armpy.runtime.static_plan import PreparationError, PreparationFailure, StaticPlan
-from armpy.runtime.stepwise_plan import StepwisePlan, split_at_unknown
+from armpy.runtime.dynamic_plan import DynamicPlan
+from armpy.runtime.family import NetworkFamily
+from armpy.runtime.limits import UNSET, Unset, loop_timeout
+from armpy.runtime.settings import NetworkSettings
+from armpy.runtime.static_plan import StaticPlan
+from armpy.runtime.steps import PreparationError, PreparationFailure
+from armpy.runtime.stepwise_plan import StepwisePlan, is_shaped, split_at_unknown
 from armpy.tensor import TensorInfo, format_shape
-from armpy.types import BackendId
+from armpy.types import HOST
 
 _log = logging.getLogger("armpy.runtime")
 
 Plan: TypeAlias = StaticPlan | StepwisePlan
 PlanKey: TypeAlias = tuple[object, ...]
-
-DEFAULT_PLAN_CACHE_SIZE = 8
-"""How many input shapes a loaded network stays prepared for."""
-
-DEFAULT_MEMORY_LIMIT_BYTES = 4 << 30
-"""Most memory that a model's tensors, or one execution, may need unless the caller says more."""
-
-
-@dataclass(frozen=True, slots=True)
-class NetworkSettings:
-    """What a runtime's options mean for one loaded network.
-
-    Parameters
-    ----------
-    optimizer : OptimizerOptions
-    plan_cache_size : int
-        Number of plans kept; the least recently used one goes first.
-    memory_limit_bytes : int
-        Most working memory and results that one execution may need.
-    allocators : mapping of str to ICustomAllocator
-        The application's, by backend id.
-    profiler : Profiler, optional
-        Is told how long executions and their steps take.
-    after_run : callable, optional
-        Called when an execution has come to its end.
-    """
-
-    optimizer: OptimizerOptions
-    plan_cache_size: int = DEFAULT_PLAN_CACHE_SIZE
-    memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES
-    allocators: Mapping[BackendId, ICustomAllocator] = field(default_factory=dict)
-    profiler: Profiler | None = None
-    after_run: Callable[[], None] | None = None
+AnyPlan = TypeVar("AnyPlan", StaticPlan, DynamicPlan)
 
 
 class LoadedNetwork:
@@ -91,17 +59,22 @@ class LoadedNetwork:
     evaluator : Evaluator, optional
         Folds constants.
     settings : NetworkSettings
+    family : NetworkFamily, optional
+        That of the network whose control flow runs this one.
 
     Raises
     ------
+    GraphValidationError
+        If the graph, or one that its control flow runs, is not well formed.
     MemoryLimitError
         If more memory is needed for the default shapes than is allowed.
 
     Notes
     -----
     A fully shaped graph runs as a `StaticPlan`. One whose shapes depend on values runs as
-    a `StepwisePlan`. Executions run side by side, except those of networks with variables,
-    which come one after the other.
+    a `StepwisePlan`. Graphs that control flow runs are loaded networks themselves, which are
+    prepared with the layer if its shapes are known, else when they first run. Executions run
+    side by side, except those of networks with variables, which come one after the other.
     """
 
     def __init__(
@@ -110,39 +83,27 @@ class LoadedNetwork:
         backends: Sequence[GuardedBackend],
         evaluator: Evaluator | None,
         settings: NetworkSettings,
+        family: NetworkFamily | None = None,
     ) -> None:
-        verify_graph(graph)
+        is_inner = family is not None
+        if not is_inner:
+            for part in (graph, *nested_graphs(graph)):
+                verify_graph(part)
         self.graph = specialize(graph, evaluator=evaluator)
         self.profiler = settings.profiler
         self._backends = tuple(backends)
         self._evaluator = evaluator
         self._settings = settings
         self._plans: OrderedDict[PlanKey, Plan] = OrderedDict()
-        self._lock = threading.RLock()
+        self._family = family or NetworkFamily(backends, evaluator, settings, _load_inner)
+        self._lock = self._family.lock
         self._run_lock = threading.Lock()
-        self._excluded: Exclusions = {}
-        self._sessions = {HOST: host_session()}
-        for backend in self._backends:
-            self._open_session(backend)
+        self._excluded = self._family.excluded(self.graph)
         self._state = [variable.initial for variable in self.graph.variables]
         self._latest: tuple[PlanKey, Plan] | None = None
         self._is_closed = False
-        self._prepare_default()
-
-    def _open_session(self, backend: GuardedBackend) -> None:
-        """Let a backend make what it needs for this network; one that fails gets no layers."""
-        backend_id = backend.backend_id
-        settings = self._settings
-        try:
-            self._sessions[backend_id] = open_session(
-                backend,
-                settings.optimizer.model_options.get(backend_id),
-                settings.allocators.get(backend_id),
-            )
-        except ArmpyError as error:
-            _log.warning("%s; its layers fall back", error, exc_info=wants_traceback(_log))
-            answer = Support.no(ReasonCode.DEVICE, str(error))
-            self._excluded |= {(layer.id, backend_id): answer for layer in self.graph.layers}
+        if not is_inner:  # an inner one is told for which shapes
+            self._prepare_default()
 
     def default_shapes(self) -> list[tuple[int, ...]] | None:
         """The shape of each input to prepare for; None if one is not known."""
@@ -181,7 +142,7 @@ class LoadedNetwork:
             One per input.
         """
         key: PlanKey = tuple(shapes)
-        self._latest = (key, self._plan(key))
+        self._latest = (key, self._find_plan(key))
 
     @property
     def optimized(self) -> OptimizedNetwork | None:
@@ -195,11 +156,35 @@ class LoadedNetwork:
         Notes
         -----
         Where shapes depend on values, the layers behind them are in it after an execution.
+        Graphs that control flow runs are in it once each, as soon as they have a plan.
         """
-        return None if self._latest is None else self._latest[1].placement
+        if self._latest is None:
+            return None
+        report = self._latest[1].placement
+        seen: set[Graph] = set()
+        for where, inner in self._inner_networks("", seen):
+            if inner._latest is not None:
+                report = report.followed_by(inner._latest[1].placement.inside(where))
+        return report
+
+    def _inner_networks(self, where: str, seen: set[Graph]) -> list[tuple[str, LoadedNetwork]]:
+        """The loaded networks that control flow runs, each once, with where they belong."""
+        found: list[tuple[str, LoadedNetwork]] = []
+        for layer in self.graph.layers:
+            for name, graph in graphs_of(layer.operation):
+                inner = self._family.find(graph)
+                if inner is not None and graph not in seen:
+                    seen.add(graph)
+                    place = f"{where}{layer.name}/{name}"
+                    found += [(place, inner), *inner._inner_networks(f"{place}/", seen)]
+        return found
 
     def run(
-        self, inputs: Sequence[Array], outputs: Sequence[Array | None] | None = None
+        self,
+        inputs: Sequence[Array],
+        outputs: Sequence[Array | None] | None = None,
+        *,
+        loop_timeout_s: float | Unset | None = UNSET,
     ) -> list[Array]:
         """Execute once.
 
@@ -209,19 +194,26 @@ class LoadedNetwork:
             One per graph input, checked against its info.
         outputs : sequence of (ndarray or None), optional
             Arrays to write to; new ones where None. They overlap no input.
+        loop_timeout_s : float, optional
+            How long a loop may take; None for no limit. Left out, the settings say it.
 
         Returns
         -------
         list of ndarray
             One per graph output.
+
+        Raises
+        ------
+        ExecutionTimeoutError
+            If a loop takes longer.
         """
-        plan = self._latest_plan(tuple(array.shape for array in inputs))
+        plan = self.plan(tuple(array.shape for array in inputs))
         started = time.perf_counter() if self.profiler is not None else 0.0
-        if not self._state:
-            results = plan.run(inputs, outputs)
+        if loop_timeout_s is UNSET:
+            results = self._run(plan, inputs, outputs)
         else:
-            with self._run_lock:
-                results = self._run_with_state(plan, inputs, outputs)
+            with loop_timeout(loop_timeout_s):
+                results = self._run(plan, inputs, outputs)
         if self.profiler is not None:
             self.profiler.add("Execute", "", started, time.perf_counter())
         if self._settings.after_run is not None:
@@ -234,21 +226,31 @@ class LoadedNetwork:
             self._is_closed = True
             self._plans.clear()
             self._latest = None
+            self._family.close()
 
     def output_infos(self, shapes: Sequence[tuple[int, ...]]) -> tuple[TensorInfo, ...]:
         """Info of each output for some input shapes; what depends on values is not known."""
-        return self._latest_plan(tuple(shapes)).result_infos[: len(self.graph.outputs)]
+        return self.plan(tuple(shapes)).result_infos[: len(self.graph.outputs)]
 
-    def _latest_plan(self, key: PlanKey) -> Plan:
+    def plan(self, key: tuple[tuple[int, ...], ...]) -> Plan:
         """The plan for some input shapes, without a lock where they are the latest ones."""
         latest = self._latest
         if latest is not None and latest[0] == key:
             return latest[1]
         if self._is_closed:
             raise InvalidArgumentError("the network has been unloaded", fix="Load it again")
-        plan = self._plan(key)
+        plan = self._find_plan(key)
         self._latest = (key, plan)
         return plan
+
+    def _run(
+        self, plan: Plan, inputs: Sequence[Array], outputs: Sequence[Array | None] | None
+    ) -> list[Array]:
+        """Execute, one after the other if there are variables."""
+        if not self._state:
+            return plan.run(inputs, outputs)
+        with self._run_lock:
+            return self._run_with_state(plan, inputs, outputs)
 
     def _run_with_state(
         self, plan: Plan, inputs: Sequence[Array], outputs: Sequence[Array | None] | None
@@ -257,24 +259,41 @@ class LoadedNetwork:
         num_outputs = len(self.graph.outputs)
         given = None if outputs is None else [*outputs, *[None] * len(self._state)]
         results = plan.run([*inputs, *self._state], given)
-        self._state = results[num_outputs:]
+        self._state = self._checked_state(results[num_outputs:])
         return results[:num_outputs]
+
+    def _checked_state(self, arrays: list[Array]) -> list[Array]:
+        """What variables hold from now on; shapes that depend on values are known only here."""
+        for variable, array in zip(self.graph.variables, arrays, strict=True):
+            if array.shape != variable.initial.shape:
+                raise InvalidArgumentError(
+                    "a variable is assigned a tensor of another shape",
+                    where=f"variable '{variable.value.name}'",
+                    expected=format_shape(variable.initial.shape),
+                    actual=format_shape(array.shape),
+                )
+        return arrays
 
     def reset_state(self) -> None:
         """Give every variable its initial elements again."""
         with self._run_lock:
             self._state = [variable.initial for variable in self.graph.variables]
 
-    def _plan(self, key: PlanKey) -> Plan:
+    def _find_plan(self, key: PlanKey) -> Plan:
         """The plan for some input shapes, made if need be."""
         with self._lock:
             plan = self._plans.get(key)
             if plan is None:
-                graph = self.graph
-                if not graph.is_fully_shaped:
-                    graph = specialize(graph, key, (), self._evaluator)  # type: ignore[arg-type]
-                plan = self._make_plan(graph)
+                plan = self._make_plan(self._bound(key))  # type: ignore[arg-type]  # shapes
             return self._keep(key, plan)
+
+    def _bound(self, shapes: Sequence[tuple[int, ...]]) -> Graph:
+        """The graph for some input shapes."""
+        for value, shape in zip(self.graph.inputs, shapes, strict=True):
+            check_shape_fits(value.name, value.info.shape, shape)
+        if self.graph.is_fully_shaped:
+            return self.graph
+        return specialize(self.graph, shapes, (), self._evaluator)
 
     def _keep(self, key: PlanKey, plan: Plan) -> Plan:
         """Put a plan at the fresh end of the cache."""
@@ -284,12 +303,17 @@ class LoadedNetwork:
             self._plans.popitem(last=False)
         return plan
 
-    def _rest_plan(self, key: PlanKey, graph: Graph, values: Sequence[Array | None]) -> Plan:
+    def _rest_plan(
+        self,
+        key: PlanKey,
+        graph: Graph,
+        shapes: Sequence[tuple[int, ...]],
+        values: Sequence[Array | None],
+    ) -> Plan:
         """The plan for what is left of a network once some values are known."""
         with self._lock:
             plan = self._plans.get(key)
             if plan is None:
-                shapes = [value.info.known_shape for value in graph.inputs]
                 # The plan keeps the values, and the caller may be handed the same arrays.
                 kept = [None if value is None else value.copy() for value in values]
                 rest = specialize(graph, shapes, kept, self._evaluator)
@@ -298,13 +322,41 @@ class LoadedNetwork:
 
     def _make_plan(self, graph: Graph) -> Plan:
         """Prepare a specialised graph."""
-        if graph.is_fully_shaped:
+        if is_shaped(graph):
             return self._static_plan(graph)
         split = split_at_unknown(graph)
-        return StepwisePlan(split, self._static_plan(split.head), self._rest_plan)
+        dynamic = None if split.dynamic is None else self._dynamic_plan(split.dynamic.graph)
+        head = self._static_plan(split.head.graph)
+        return StepwisePlan(split, head, dynamic, self._rest_plan)
 
     def _static_plan(self, graph: Graph) -> StaticPlan:
-        """Optimise and prepare; a backend that fails at a layer loses it to the next one.
+        """Optimise and prepare."""
+        sessions = self._family.sessions
+        handles = {name: session.handles for name, session in sessions.items()}
+        options = self._settings.optimizer
+
+        def optimize(excluded: Exclusions) -> OptimizedNetwork:
+            network = optimize_graph(graph, self._backends, options, excluded, handles)
+            self._check_memory(network)
+            return network
+
+        return self._prepared(optimize, lambda n: StaticPlan(n, sessions, self.profiler))
+
+    def _dynamic_plan(self, graph: Graph) -> DynamicPlan:
+        """Place and prepare layers whose output shapes only their workloads can tell."""
+        sessions, limit = self._family.sessions, self._settings.memory_limit_bytes
+        options = self._settings.optimizer
+        return self._prepared(
+            lambda excluded: place_layers(graph, self._backends, options, excluded),
+            lambda network: DynamicPlan(network, sessions, limit, self.profiler),
+        )
+
+    def _prepared(
+        self,
+        optimize: Callable[[Exclusions], OptimizedNetwork],
+        make: Callable[[OptimizedNetwork], AnyPlan],
+    ) -> AnyPlan:
+        """Make a plan; a backend that fails at a layer loses it to the next one.
 
         Notes
         -----
@@ -312,13 +364,9 @@ class LoadedNetwork:
         """
         excluded = dict(self._excluded)
         while True:
-            handles = {name: session.handles for name, session in self._sessions.items()}
-            network = optimize_graph(
-                graph, self._backends, self._settings.optimizer, excluded, handles
-            )
-            self._check_memory(network)
+            network = optimize(excluded)
             try:
-                plan = StaticPlan(network, self._sessions, self.profiler)
+                plan = make(network)
             except PreparationError as error:
                 for failure in error.failures:
                     self._exclude(network, failure, excluded)
@@ -355,7 +403,9 @@ class LoadedNetwork:
             If the backend is the last one and raised it itself: nobody else can be asked.
         """
         cause = failure.cause
-        is_last = failure.backend_id == self._backends[-1].backend_id
+        is_control_flow = bool(graphs_of(failure.layer.operation))
+        last_id = HOST if is_control_flow else self._backends[-1].backend_id
+        is_last = failure.backend_id == last_id
         if is_last and not isinstance(cause, BackendError):
             cause.where = cause.where.removeprefix(f"{failure.backend_id} / ")
             raise located(lambda: f"{failure.backend_id} / {failure.layer.where}", cause)
@@ -371,3 +421,8 @@ class LoadedNetwork:
     def describe_shapes(self) -> str:
         """Names and shapes of the inputs, for messages."""
         return ", ".join(f"{v.name}{format_shape(v.info.shape)}" for v in self.graph.inputs)
+
+
+def _load_inner(graph: Graph, family: NetworkFamily) -> LoadedNetwork:
+    """Load a graph that control flow runs."""
+    return LoadedNetwork(graph, family.backends, family.evaluator, family.settings, family)

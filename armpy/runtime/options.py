@@ -10,7 +10,8 @@ from armpy.backend import ICustomAllocator, IMemoryOptimizerStrategy
 from armpy.errors import InvalidArgumentError
 from armpy.optimizer import OptimizerOptions
 from armpy.plugins import BackendRegistry, PluginOptions
-from armpy.runtime.loaded_network import DEFAULT_MEMORY_LIMIT_BYTES, DEFAULT_PLAN_CACHE_SIZE
+from armpy.runtime.limits import DEFAULT_LOOP_TIMEOUT_S, check_loop_timeout
+from armpy.runtime.settings import DEFAULT_MEMORY_LIMIT_BYTES, DEFAULT_PLAN_CACHE_SIZE
 from armpy.types import BackendId
 
 BACKENDS_VARIABLE = "ARMPY_BACKENDS"
@@ -57,6 +58,8 @@ class RuntimeOptions:
         allocator of protected memory.
     memory_strategies : mapping of str to (str or IMemoryOptimizerStrategy)
         How working memory of these backends is packed.
+    loop_timeout_s : float, optional
+        How long each loop of a network may take; None for no limit.
     profiling : bool
         Measure every execution and step; see `Runtime.get_profiler`.
     registry : BackendRegistry, optional
@@ -79,11 +82,13 @@ class RuntimeOptions:
     memory_strategies: Mapping[BackendId, str | IMemoryOptimizerStrategy] = field(
         default_factory=dict
     )
+    loop_timeout_s: float | None = DEFAULT_LOOP_TIMEOUT_S
     profiling: bool = False
     registry: BackendRegistry | None = None
 
     def __post_init__(self) -> None:
         OptimizerOptions(self.on_fallback)  # raises if there is no such choice
+        check_loop_timeout(self.loop_timeout_s)
         if self.plan_cache_size < 1:
             raise InvalidArgumentError(
                 "the plan cache is too small",

@@ -11,19 +11,22 @@ from itertools import combinations
 
 import numpy as np
 
-from armpy.backend import IBackendProfilingContext
+from armpy.backend import IBackendProfilingContext, ReasonCode, Support
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.graph import Graph
 from armpy.logs import wants_traceback
 from armpy.network import Network
+from armpy.ops import Composite
 from armpy.ops.operation import Array
-from armpy.optimizer import Evaluator, OptimizerOptions
+from armpy.optimizer import Evaluator, OptimizerOptions, specialize
+from armpy.optimizer.assign import SupportOracle
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus
 from armpy.plugins.boundary import ask_backend, call_method
 from armpy.plugins.guard import GuardedBackend
 from armpy.profiling import Profiler
-from armpy.runtime.loaded_network import LoadedNetwork, NetworkSettings
+from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.runtime.options import RuntimeOptions
+from armpy.runtime.settings import NetworkSettings
 from armpy.runtime.setup import BackendSetup
 from armpy.runtime.tensors import as_input, check_output_array
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
@@ -193,6 +196,7 @@ class Runtime:
             options.custom_allocators,
             self._make_profiler() if options.profiling else None,
             partial(self._after_run, network_id) if self._contexts else None,
+            options.loop_timeout_s,
         )
 
     def _make_profiler(self) -> Profiler:
@@ -288,6 +292,31 @@ class Runtime:
         """
         network = self.get_network(network_id)
         return run_by_name(network, inputs, {} if outputs is None else outputs)
+
+    def get_layer_support(self, graph: Graph) -> Support:
+        """Whether the backends of this runtime can run every layer of a graph.
+
+        Returns
+        -------
+        Support
+            No, with the reason, for the first layer that no backend takes, or that too little
+            is known of to ask.
+
+        Raises
+        ------
+        LayerValidationError
+            If a layer breaks a rule of its operation.
+        """
+        oracle = SupportOracle(self._setup.backends, self._setup.model_options)
+        for layer in specialize(graph, evaluator=self._evaluator).layers:
+            if isinstance(layer.operation, Composite):
+                return Support.no(ReasonCode.SHAPE, f"{layer.where}: its shapes are not known")
+            answers = [oracle.ask(backend, layer) for backend in oracle.candidates(layer)]
+            if not any(answers):
+                refusal = answers[0]
+                code = refusal.code or ReasonCode.OTHER
+                return Support.no(code, f"{layer.where}: {refusal.text}")
+        return Support.yes()
 
     def unload_network(self, network_id: int) -> None:
         """Forget a network; executions under way come to their end.

@@ -3,82 +3,29 @@
 from __future__ import annotations
 
 import logging
-import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
-from armpy.backend import (
-    ALIGNMENT_BYTES,
-    HostTensorHandle,
-    ICustomAllocator,
-    ITensorHandle,
-    IWorkload,
-    WorkloadInfo,
-)
+from armpy.backend import ALIGNMENT_BYTES, HostTensorHandle, ICustomAllocator, ITensorHandle
 from armpy.errors import ArmpyError, BackendError
-from armpy.graph import Layer, Value
+from armpy.graph import Value
 from armpy.logs import wants_traceback
-from armpy.ops import MemCopy
 from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork, Placement
-from armpy.optimizer.bridge import HOST
-from armpy.plugins.boundary import (
-    ask_method,
-    call_method,
-    describe,
-    let_user_interrupt,
-    named_error,
-    read_backend,
-)
+from armpy.plugins.boundary import ask_method, call_method
 from armpy.profiling import Profiler
-from armpy.runtime.host import CopyWorkloadFactory
 from armpy.runtime.session import BackendSession
-from armpy.tensor import TensorInfo
+from armpy.runtime.steps import Execute, memory_of, prepare_steps, raise_for_step
 from armpy.types import BackendId
 
 _log = logging.getLogger("armpy.runtime")
 
 MAX_IDLE_MEMORIES = 4
 """Working memories that are kept for the next execution; more are made when threads need them."""
-
-Execute: TypeAlias = Callable[[Sequence[ITensorHandle | None], Sequence[ITensorHandle]], None]
-
-
-@dataclass(frozen=True, slots=True)
-class PreparationFailure:
-    """A layer that a backend could not prepare, and what it raised."""
-
-    layer: Layer
-    backend_id: BackendId
-    cause: ArmpyError
-
-    def __str__(self) -> str:
-        return f"{self.backend_id} could not prepare {self.layer.where}: {self.cause}"
-
-
-class PreparationError(Exception):
-    """Backends could not prepare some layers; caught by whoever can move these elsewhere."""
-
-    def __init__(self, failures: Sequence[PreparationFailure]) -> None:
-        super().__init__("; ".join(map(str, failures)))
-        self.failures = failures
-
-
-def _measured(execute: Execute, profiler: Profiler, name: str, backend_id: BackendId) -> Execute:
-    """The same step with its time taken."""
-
-    def timed(inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]) -> None:
-        started = time.perf_counter()
-        execute(inputs, outputs)
-        profiler.add(name, backend_id, started, time.perf_counter())
-
-    return timed
 
 
 class StaticPlan:
@@ -108,63 +55,22 @@ class StaticPlan:
         self.network = network
         self._sessions = sessions
         graph = network.graph
-        self._executes: list[Execute] = []
-        failures: list[PreparationFailure] = []
-        for layer in graph.layers:
-            try:
-                execute = self._prepare(layer)
-                if profiler is not None:
-                    where = layer.where, network.backend_ids[layer.id]
-                    execute = _measured(execute, profiler, *where)
-                self._executes.append(execute)
-            except ArmpyError as error:
-                failures.append(PreparationFailure(layer, network.backend_ids[layer.id], error))
-        if failures:
-            raise PreparationError(failures)
+        self._executes = prepare_steps(network, sessions, profiler)
+        self.result_infos = tuple(value.info for value in graph.results)
         self._idle: deque[_WorkingMemory] = deque(maxlen=MAX_IDLE_MEMORIES)
-        used = dict.fromkeys(network.backend_ids[layer.id] for layer in graph.layers)
-        held = [sessions[backend_id].memory for backend_id in used]
-        self._held = [shared for shared in held if shared is not None]
+        self._held = memory_of(network, sessions)
         made = {value for layer in graph.layers for value in layer.outputs}
         self._writes_directly: list[bool] = []
         seen: set[Value] = set()
         for value in graph.results:
             self._writes_directly.append(value in made and value not in seen)
             seen.add(value)
-
-    def _prepare(self, layer: Layer) -> Execute:
-        """Make the workload of one layer."""
-        backend_id = self.network.backend_ids[layer.id]
-        factory = self._sessions[backend_id].workloads
-        if isinstance(layer.operation, MemCopy):
-            factory = CopyWorkloadFactory(self._home_of(layer.inputs[0]), backend_id)
-        info = WorkloadInfo(
-            layer.name,
-            layer.input_infos,
-            layer.output_infos,
-            tuple(None if value is None else value.data for value in layer.inputs),
-        )
-        ask = (backend_id, IWorkload, factory, "create_workload")
-        workload = ask_method(*ask, layer.operation, info)
-        kind: type[Execute] = Callable  # type: ignore[assignment]  # a class to isinstance
-        return read_backend(backend_id, workload, "execute", kind)
-
-    def _home_of(self, value: Value | None) -> BackendId:
-        """Whose memory a value is written in."""
-        for layer in self.network.graph.layers:
-            if value in layer.outputs:
-                return self.network.backend_ids[layer.id]
-        return HOST
+        self._writes_all = all(self._writes_directly)
 
     @property
     def placement(self) -> Placement:
         """Which layer runs where and why."""
         return self.network.placement
-
-    @property
-    def result_infos(self) -> tuple[TensorInfo, ...]:
-        """Info of each result."""
-        return tuple(value.info for value in self.network.graph.results)
 
     def run(
         self, sources: Sequence[Array], results: Sequence[Array | None] | None = None
@@ -189,7 +95,7 @@ class StaticPlan:
         BackendError
             If a backend fails; its own ArmpyErrors are raised as they are.
         """
-        if not self._held:
+        if not self._held:  # by far the commonest case, which is to cost nothing
             return self._run(sources, results)
         with ExitStack() as stack:
             for shared in self._held:
@@ -209,15 +115,12 @@ class StaticPlan:
             for execute, ins, outs in memory.steps:
                 execute(ins, outs)
                 step += 1
-        except ArmpyError as error:
-            raise named_error(self._where(step), error) from error.__cause__
-        except BaseException as error:
-            let_user_interrupt(error)
-            text = f"the workload raised {describe(error)}"
-            raise BackendError(text, where=self._where(step)) from error
+        except BaseException as error:  # noqa: BLE001 - plugin boundary: named and raised
+            raise_for_step(self.network, step, error)
         finally:
             memory.unbind()
-        self._finish(memory, sources, arrays)
+        if not self._writes_all:
+            self._finish(sources, arrays)
         self._idle.append(memory)
         return arrays
 
@@ -225,17 +128,8 @@ class StaticPlan:
         """Allocate what one execution needs."""
         return _WorkingMemory(self.network, self._executes, self._sessions, self._writes_directly)
 
-    def _where(self, step: int) -> str:
-        """Backend and layer of a step, for messages."""
-        layer = self.network.graph.layers[step]
-        return f"{self.network.backend_ids[layer.id]} / {layer.where}"
-
-    def _finish(
-        self, memory: _WorkingMemory, sources: Sequence[Array], arrays: list[Array]
-    ) -> None:
+    def _finish(self, sources: Sequence[Array], arrays: list[Array]) -> None:
         """Fill results that no layer writes: passed-through inputs, constants, repeats."""
-        if all(self._writes_directly):
-            return
         graph = self.network.graph
         by_value: dict[Value, Array] = dict(zip(graph.sources, sources, strict=True))
         for value, array, direct in zip(graph.results, arrays, self._writes_directly, strict=True):
@@ -275,6 +169,7 @@ class _WorkingMemory:
             self._results.append(handle)
             if direct:
                 handles[value] = handle
+        self._bound = (*self._sources, *self._results)
         self.steps = [
             (
                 execute,
@@ -303,8 +198,9 @@ class _WorkingMemory:
 
     def bind(self, sources: Sequence[Array], results: Sequence[Array | None] | None) -> list[Array]:
         """Let the steps read and write the caller's arrays; make those that are missing."""
-        for handle, array in zip(self._sources, sources, strict=True):
-            handle.array = array
+        # Plain loops, as every call and every turn of a loop in a network comes by here.
+        for index, handle in enumerate(self._sources):
+            handle.array = sources[index]
         bound = []
         for index, handle in enumerate(self._results):
             given = results[index] if results is not None else None
@@ -316,9 +212,7 @@ class _WorkingMemory:
 
     def unbind(self) -> None:
         """Forget the caller's arrays."""
-        for handle in self._sources:
-            handle.array = _NOTHING
-        for handle in self._results:
+        for handle in self._bound:
             handle.array = _NOTHING
 
 

@@ -8,14 +8,32 @@ from typing import TypeAlias
 
 from armpy.errors import UnimplementedError
 from armpy.graph import Graph, Layer, Value
+from armpy.ops import Composite
 from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork, Placement
+from armpy.optimizer.assign import is_dynamic
+from armpy.runtime.dynamic_plan import DynamicPlan
 from armpy.runtime.static_plan import StaticPlan
 from armpy.runtime.tensors import check_output_array
-from armpy.tensor import TensorInfo
 
 LARGEST_KEY_ELEMENTS = 4096
 """An operand that decides on shapes is part of the plan's key; larger ones are refused."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A part of a graph as a graph of its own.
+
+    Parameters
+    ----------
+    graph : Graph
+    sources, results : tuple of Value
+        What each source and each output of `graph` is in the whole graph.
+    """
+
+    graph: Graph
+    sources: tuple[Value, ...]
+    results: tuple[Value, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,28 +42,30 @@ class Split:
 
     Parameters
     ----------
-    head : Graph
+    head : Part
         The layers whose inputs and outputs are fully shaped. Its results are those of the
-        whole graph that it makes, and the values that `rest` reads.
-    rest : Graph
-        The other layers. Its sources are results or sources of the head.
-    head_results, rest_results : tuple of Value
-        What each output of `head` and of `rest` is in the whole graph.
-    rest_sources : tuple of Value
-        What each input of `rest` is in the whole graph.
+        whole graph that it makes, and the values that the other parts read.
+    dynamic : Part, optional
+        Layers that read what the head gives and whose outputs' shapes only their workloads
+        can tell.
+    rest : Part, optional
+        The other layers. They read what head and dynamic layers give.
     decisive : tuple of bool
-        Per input of `rest`, whether its elements decide on shapes.
+        Per source of `rest`, whether its elements decide on shapes.
     results : tuple of Value
         Those of the whole graph.
     """
 
-    head: Graph
-    rest: Graph
-    head_results: tuple[Value, ...]
-    rest_results: tuple[Value, ...]
-    rest_sources: tuple[Value, ...]
+    head: Part
+    dynamic: Part | None
+    rest: Part | None
     decisive: tuple[bool, ...]
     results: tuple[Value, ...]
+
+
+def is_shaped(graph: Graph) -> bool:
+    """Whether all shapes and attributes in a graph are known."""
+    return graph.is_fully_shaped and all(map(_is_shaped, graph.layers))
 
 
 def split_at_unknown(graph: Graph) -> Split:
@@ -56,45 +76,59 @@ def split_at_unknown(graph: Graph) -> Split:
     UnimplementedError
         If nothing can be learnt by running the first part.
     """
-    head_layers = [layer for layer in graph.layers if _is_shaped(layer)]
-    # A shaped layer behind an unshaped one has to wait for it.
     known = set(graph.sources)
-    head: list[Layer] = []
-    for layer in head_layers:
-        if all(v is None or v.data is not None or v in known for v in layer.inputs):
-            head.append(layer)
-            known.update(layer.outputs)
-    chosen = set(head)
-    rest = [layer for layer in graph.layers if layer not in chosen]
-    crossing = list(
-        dict.fromkeys(
-            value
-            for layer in rest
-            for value in layer.inputs
-            if value is not None and value in known
-        )
-    )
+    # A shaped layer behind an unshaped one has to wait for it.
+    head = _ready([layer for layer in graph.layers if _is_shaped(layer)], known)
+    known.update(value for layer in head for value in layer.outputs)
+    behind = [layer for layer in graph.layers if layer not in set(head)]
+    dynamic = [layer for layer in behind if is_dynamic(layer) and _reads_only(layer, known)]
+    made = {value for layer in dynamic for value in layer.outputs}
+    rest = [layer for layer in behind if layer not in set(dynamic)]
+    crossing = _read(rest, known | made)
     decisive = tuple(_is_decisive(value, rest) for value in crossing)
-    if not any(decisive):
+    if not dynamic and not any(decisive):
         raise UnimplementedError(
             "the shapes of these outputs do not follow from the inputs",
             where=rest[0].where,
             fix="Give the inputs concrete shapes or a constant operand",
         )
-    made = {value for layer in rest for value in layer.outputs}
-    head_results = dict.fromkeys([v for v in graph.results if v not in made] + crossing)
-    rest_results = dict.fromkeys(v for v in graph.results if v in made)
-    head_graph = _graph_of(graph.sources, head, list(head_results))
-    rest_graph = _graph_of(crossing, rest, list(rest_results))
+    told = dict.fromkeys(v for v in graph.results if v in known or v.data is not None)
+    told.update(dict.fromkeys(v for v in (*_read(dynamic, known), *crossing) if v in known))
+    shown = dict.fromkeys(v for v in (*graph.results, *crossing) if v in made)
+    left = [v for v in dict.fromkeys(graph.results) if v not in told and v not in made]
     return Split(
-        head_graph,
-        rest_graph,
-        tuple(head_results),
-        tuple(rest_results),
-        tuple(crossing),
+        _part(graph.sources, head, list(told)),
+        _part(_read(dynamic, known), dynamic, list(shown)) if dynamic else None,
+        _part(crossing, rest, left) if rest else None,
         decisive,
         graph.results,
     )
+
+
+def _ready(layers: Sequence[Layer], sources: set[Value]) -> list[Layer]:
+    """Those of some layers that read nothing but sources and each other."""
+    known, ready = set(sources), []
+    for layer in layers:
+        if _reads_only(layer, known):
+            ready.append(layer)
+            known.update(layer.outputs)
+    return ready
+
+
+def _reads_only(layer: Layer, known: set[Value]) -> bool:
+    """Whether a layer's inputs are all known or constant."""
+    return all(v is None or v.data is not None or v in known for v in layer.inputs)
+
+
+def _read(layers: Sequence[Layer], known: set[Value]) -> list[Value]:
+    """Those of some values that layers read, each once."""
+    read = (value for layer in layers for value in layer.inputs if value is not None)
+    return [value for value in dict.fromkeys(read) if value in known]
+
+
+def _part(sources: Sequence[Value], layers: Sequence[Layer], results: Sequence[Value]) -> Part:
+    """Some layers of a graph."""
+    return Part(_graph_of(sources, layers, results), tuple(sources), tuple(results))
 
 
 def _graph_of(inputs: Sequence[Value], layers: Sequence[Layer], outputs: Sequence[Value]) -> Graph:
@@ -114,8 +148,8 @@ def _graph_of(inputs: Sequence[Value], layers: Sequence[Layer], outputs: Sequenc
 def _is_shaped(layer: Layer) -> bool:
     """Whether all of a layer's tensors are fully shaped and all its attributes known."""
     infos = [info for info in (*layer.input_infos, *layer.output_infos) if info is not None]
-    waits = any(
-        value is not None and layer.operation.input_operand(index).becomes
+    waits = isinstance(layer.operation, Composite) or any(
+        value is not None and layer.operation.decides(index)
         for index, value in enumerate(layer.inputs)
     )
     return not waits and all(info.is_fully_shaped for info in infos)
@@ -124,14 +158,15 @@ def _is_shaped(layer: Layer) -> bool:
 def _is_decisive(value: Value, layers: Sequence[Layer]) -> bool:
     """Whether some layer waits for a value to become an attribute."""
     return any(
-        other is value and bool(layer.operation.input_operand(index).becomes)
+        other is value and layer.operation.decides(index)
         for layer in layers
         for index, other in enumerate(layer.inputs)
     )
 
 
 RestPlanner: TypeAlias = Callable[
-    [tuple[object, ...], Graph, Sequence[Array | None]], "StaticPlan | StepwisePlan"
+    [tuple[object, ...], Graph, Sequence[tuple[int, ...]], Sequence[Array | None]],
+    "StaticPlan | StepwisePlan",
 ]
 
 
@@ -142,18 +177,29 @@ class StepwisePlan:
     ----------
     split : Split
     head : StaticPlan
+    dynamic : DynamicPlan, optional
+        If the split has such layers.
     rest_planner : callable
-        Gives the plan of the rest for a key and the decisive values; keeps plans in a
-        bounded cache.
+        Gives the plan of the rest for a key, the sources' shapes, and the decisive values;
+        keeps plans in a bounded cache.
     """
 
-    def __init__(self, split: Split, head: StaticPlan, rest_planner: RestPlanner) -> None:
+    def __init__(
+        self,
+        split: Split,
+        head: StaticPlan,
+        dynamic: DynamicPlan | None,
+        rest_planner: RestPlanner,
+    ) -> None:
         self._split = split
         self._head = head
+        self._dynamic = dynamic
         self._rest_planner = rest_planner
         # Keys of the rest's plans begin with this, so that no other plan's are taken for them.
         self._identity = object()
         self._rest_placement: Placement | None = None
+        self.result_infos = tuple(value.info for value in split.results)
+        """Info of each result; dimensions that depend on values are not known."""
 
     @property
     def network(self) -> OptimizedNetwork:
@@ -163,31 +209,40 @@ class StepwisePlan:
     @property
     def placement(self) -> Placement:
         """The head's report, with that of the rest once it has run."""
-        head, rest = self._head.placement, self._rest_placement
-        return head if rest is None else head.followed_by(rest)
-
-    @property
-    def result_infos(self) -> tuple[TensorInfo, ...]:
-        """Info of each result; dimensions that depend on values are not known."""
-        return tuple(value.info for value in self._split.results)
+        report = self._head.placement
+        if self._dynamic is not None:
+            report = report.followed_by(self._dynamic.placement)
+        rest = self._rest_placement
+        return report if rest is None else report.followed_by(rest)
 
     def run(
         self, sources: Sequence[Array], results: Sequence[Array | None] | None = None
     ) -> list[Array]:
         """Execute once; parameters and result as for `StaticPlan.run`."""
         split = self._split
-        head_results = self._head.run(sources)
-        by_value: dict[Value, Array] = dict(zip(split.head_results, head_results, strict=True))
-        arrays = [by_value[value] for value in split.rest_sources]
-        values = [a if d else None for a, d in zip(arrays, split.decisive, strict=True)]
-        key = (self._identity, *(self._key_part(v) for v in values))
-        rest = self._rest_planner(key, split.rest, values)
-        by_value.update(zip(split.rest_results, rest.run(arrays), strict=True))
-        self._rest_placement = rest.placement
+        by_value: dict[Value, Array] = {}
+        by_value.update(zip(split.head.results, self._head.run(sources), strict=True))
+        if split.dynamic is not None and self._dynamic is not None:
+            made = self._dynamic.run([by_value[value] for value in split.dynamic.sources])
+            by_value.update(zip(split.dynamic.results, made, strict=True))
+        if split.rest is not None:
+            made = self._run_rest(split.rest, [by_value[value] for value in split.rest.sources])
+            by_value.update(zip(split.rest.results, made, strict=True))
         return self._hand_over(by_value, results)
 
+    def _run_rest(self, rest: Part, arrays: Sequence[Array]) -> list[Array]:
+        """Plan the rest for what its sources have turned out to be, and run it."""
+        pairs = zip(arrays, self._split.decisive, strict=True)
+        values = [array if is_decisive else None for array, is_decisive in pairs]
+        shapes = [array.shape for array in arrays]
+        key = (self._identity, tuple(shapes), *map(self._key_part, values))
+        plan = self._rest_planner(key, rest.graph, shapes, values)
+        results = plan.run(arrays)
+        self._rest_placement = plan.placement
+        return results
+
     def _key_part(self, array: Array | None) -> object:
-        """What of a value belongs to the key of the rest's plan."""
+        """What of a value belongs to the key of the rest's plan, apart from its shape."""
         if array is None:
             return None
         if array.size > LARGEST_KEY_ELEMENTS:
@@ -196,7 +251,7 @@ class StepwisePlan:
                 expected=f"at most {LARGEST_KEY_ELEMENTS} elements",
                 actual=str(array.size),
             )
-        return (array.shape, array.tobytes())
+        return array.tobytes()
 
     def _hand_over(
         self, by_value: dict[Value, Array], results: Sequence[Array | None] | None

@@ -102,6 +102,7 @@ def _run(subject: Subject, graph: Graph, feeds: dict[str, Array]) -> list[list[A
             given = {
                 name: _garbage(byte, info.known_shape, info.data_type.dtype)
                 for name, info in zip(graph.output_names, infos, strict=True)
+                if info.is_fully_shaped
             }
             results = runtime.enqueue_workload(network_id, feeds, given)
             answers.append([results[name] for name in graph.output_names])

@@ -71,7 +71,9 @@ class Difference:
         return self.text
 
 
-def compare(expected: Array, actual: object, info: TensorInfo) -> Difference | None:
+def compare(
+    expected: Array, actual: object, info: TensorInfo, tolerance: Tolerance | None = None
+) -> Difference | None:
     """Compare an answer with the expected one: dtype, shape, then values.
 
     Parameters
@@ -81,6 +83,8 @@ def compare(expected: Array, actual: object, info: TensorInfo) -> Difference | N
         What a backend or a network gave.
     info : TensorInfo
         Says which tolerance holds.
+    tolerance : Tolerance, optional
+        Holds instead.
 
     Returns
     -------
@@ -93,7 +97,7 @@ def compare(expected: Array, actual: object, info: TensorInfo) -> Difference | N
         return Difference(f"the dtype differs. Expected {expected.dtype}; got {actual.dtype}")
     if actual.shape != expected.shape:
         return Difference(f"the shape differs. Expected {expected.shape}; got {actual.shape}")
-    tolerance = TOLERANCES[info.data_type]
+    tolerance = tolerance or TOLERANCES[info.data_type]
     excess = _excess(expected, actual, tolerance)
     count = int(np.count_nonzero(excess > 0))
     if not count:

@@ -58,6 +58,7 @@ def test_three_methods_make_a_backend() -> None:
     assert backend.device_type is DeviceType.OTHER
     assert backend.version == ""
     assert list(backend.options) == []
+    assert list(backend.extensions) == []
     assert list(backend.supported_extensions) == []
     assert backend.number_of_cache_files == 0
     assert backend.get_capabilities() == {}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from armpy.backend import IBackendInternal
+from armpy.backend import BACKEND_API_VERSION, IBackendInternal
 from armpy.cli.__main__ import main
 from armpy.cli.backends import BackendReport, list_backends, print_backends
 from armpy.plugins import BackendRegistry
@@ -82,7 +82,7 @@ def test_a_loaded_backends_own_words_are_listed(
         site.install_backend("Acme", extra='version = "7"')
         assert main(["backends", "--load", "--json"]) == 0
     (found,) = (b for b in json.loads(capsys.readouterr().out)["backends"] if b["id"] == "Acme")
-    assert (found["version"], found["api_version"]) == ("7", "1.0")
+    assert (found["version"], found["api_version"]) == ("7", BACKEND_API_VERSION)
     assert (found["device_type"], found["status"]) == ("ACCELERATOR", "registered")
 
 

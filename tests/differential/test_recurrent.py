@@ -2,170 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from armpy.ops import RecurrentActivation, Svdf, UnidirectionalSequenceLstm
-from armpy.ops.operation import Operation
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from tests.differential.litert_oracle import litert_or_skip, run_litert
-from tests.differential.single_operator import TFLITE_TYPES
-from tests.support.run_operation import run_operation
-from tests.support.tflite_writer import TfliteModel
-
-Array = npt.NDArray[Any]  # Any: every element type occurs
+from tests.differential.litert_oracle import litert_or_skip
+from tests.differential.recurrent_case import ACTIVATIONS, Array, Case, Draw, compare, zeros
 
 NUM_CASES = 200
-_ACTIVATIONS = {
-    RecurrentActivation.NONE: "NONE",
-    RecurrentActivation.RELU: "RELU",
-    RecurrentActivation.RELU1: "RELU_N1_TO_1",
-    RecurrentActivation.RELU6: "RELU6",
-    RecurrentActivation.TANH: "TANH",
-}
-
-
-@dataclass
-class Case:
-    """One recurrent operation with its operands, for both engines."""
-
-    operation: Operation
-    code: str
-    options: Mapping[str, Any]  # Any: option values of many types
-    operands: dict[str, tuple[TensorInfo, Array]]
-    output: TensorInfo
-    states: tuple[str, ...]
-    intermediates: list[tuple[float, int]] = field(default_factory=list)
-
-    def run_armpy(self, inputs: list[Array]) -> list[Array]:
-        """Return the output of the last execution, then the states after it."""
-        operands = dict(self.operands)
-        infos = [self.operands[name][0] for name in self.states]
-        names = [operand.name for operand in self.operation.inputs]
-        weights = [i for i, name in enumerate(names) if name not in ("input", *self.states)]
-        for values in inputs:
-            operands["input"] = (operands["input"][0], values)
-            outputs = run_operation(
-                self.operation,
-                [operands.get(name) for name in names],
-                [*infos, self.output],
-                constants=weights,
-            )
-            for name, state in zip(self.states, outputs[:-1], strict=True):
-                operands[name] = (operands[name][0], state)
-        return [outputs[-1], *outputs[:-1]]
-
-    def run_litert(self, values: Array, invocations: int) -> list[Array]:
-        """Return the output of the last invocation, then the states after it."""
-        model = TfliteModel()
-        graph = model.subgraph()
-        tensors = {}
-        for name, (info, elements) in self.operands.items():
-            is_weight = name not in ("input", *self.states)
-            tensors[name] = graph.tensor(
-                name,
-                info.known_shape,
-                TFLITE_TYPES[info.data_type],
-                scale=info.scale if info.quantization else None,
-                zero_point=info.zero_point if info.quantization else None,
-                data=elements if is_weight else None,
-                variable=name in self.states,
-            )
-        output = graph.tensor(
-            "output",
-            self.output.known_shape,
-            TFLITE_TYPES[self.output.data_type],
-            scale=self.output.scale if self.output.quantization else None,
-            zero_point=self.output.zero_point if self.output.quantization else None,
-        )
-        intermediates = [
-            graph.tensor(f"intermediate_{i}", (0,), "INT16", scale=scale, zero_point=zero_point)
-            for i, (scale, zero_point) in enumerate(self.intermediates)
-        ]
-        graph.operator(
-            self.code,
-            [tensors.get(operand.name) for operand in self.operation.inputs],
-            [output],
-            options=self.options,
-            intermediates=intermediates,
-        )
-        graph.inputs(tensors["input"])
-        graph.outputs(output, *(tensors[name] for name in self.states))
-        return run_litert(model.to_bytes(), [values], invocations=invocations)
-
-
-def compare(case: Case, invocations: int) -> None:
-    """Run a case on both engines and compare output and states."""
-    values = case.operands["input"][1]
-    expected = case.run_litert(values, invocations)
-    actual = case.run_armpy([values] * invocations)
-    for e, a in zip(expected, actual, strict=True):
-        assert a.dtype == e.dtype
-        assert a.shape == e.shape
-        if e.dtype.kind == "i":
-            np.testing.assert_array_equal(a, e)
-        else:
-            largest = max(1.0, float(np.abs(e).max()))
-            np.testing.assert_allclose(a, e, rtol=5 * 2.0**-23, atol=1e-5 * largest)
-
-
-class Draw:
-    """Random operands."""
-
-    def __init__(self, seed: int) -> None:
-        self.rng = np.random.default_rng(seed)
-
-    def size(self, highest: int) -> int:
-        """Return a size from 1."""
-        return int(self.rng.integers(1, highest + 1))
-
-    def chance(self) -> bool:
-        """Return true or false."""
-        return bool(self.rng.integers(2))
-
-    def scale(self, low: float, high: float) -> float:
-        """Return a scale as a file stores it."""
-        return float(np.float32(np.exp(self.rng.uniform(np.log(low), np.log(high)))))
-
-    def floats(self, *shape: int) -> tuple[TensorInfo, Array]:
-        """Return float32 values of moderate size."""
-        values = self.rng.normal(0, 0.7, shape).astype(np.float32)
-        return TensorInfo(shape, DataType.FLOAT32), values
-
-    def integers(
-        self, data_type: DataType, scale: float, *shape: int, zero_point: int = 0
-    ) -> tuple[TensorInfo, Array]:
-        """Return quantised values over the whole range."""
-        low, high = data_type.integer_range
-        values = self.rng.integers(low, high, shape, endpoint=True).astype(data_type.dtype)
-        return TensorInfo(shape, data_type, Quantization.per_tensor(scale, zero_point)), values
-
-    def bias(self, limit: int, *shape: int) -> tuple[TensorInfo, Array]:
-        """Return an int32 bias."""
-        values = self.rng.integers(-limit, limit, shape).astype(np.int32)
-        return TensorInfo(shape, DataType.SIGNED32), values
-
-    def zero_point(self) -> int:
-        """Return a zero point of int8."""
-        return int(self.rng.integers(-128, 128))
-
-
-def zeros(info: TensorInfo) -> tuple[TensorInfo, Array]:
-    """Return a state as it is before the first invocation: real 0."""
-    return info, np.full(info.known_shape, info.zero_point, info.data_type.dtype)
 
 
 def svdf_float(draw: Draw) -> Case:
     """Return a random float Svdf."""
     batch, size, memory, rank, units = (draw.size(n) for n in (3, 9, 6, 3, 5))
     filters = units * rank
-    activation = list(_ACTIVATIONS)[draw.size(5) - 1]
+    activation = list(ACTIVATIONS)[draw.size(5) - 1]
     operands = {
         "input": draw.floats(batch, size),
         "weights_feature": draw.floats(filters, size),
@@ -177,9 +33,9 @@ def svdf_float(draw: Draw) -> Case:
     return Case(
         Svdf(rank, activation),
         "SVDF",
-        {"rank": rank, "fused_activation_function": _ACTIVATIONS[activation]},
+        {"rank": rank, "fused_activation_function": ACTIVATIONS[activation]},
         operands,
-        TensorInfo((batch, units), DataType.FLOAT32),
+        [TensorInfo((batch, units), DataType.FLOAT32)],
         ("state_in",),
     )
 
@@ -212,7 +68,7 @@ def svdf_integer(draw: Draw) -> Case:
         "SVDF",
         {"rank": rank, "fused_activation_function": "RELU"},
         operands,
-        TensorInfo((batch, units), DataType.QASYMM_S8, output),
+        [TensorInfo((batch, units), DataType.QASYMM_S8, output)],
         ("state_in",),
     )
 
@@ -283,14 +139,14 @@ class LstmShape:
             *scales[4],
         )
         options = {
-            "fused_activation_function": _ACTIVATIONS[activation],
+            "fused_activation_function": ACTIVATIONS[activation],
             "cell_clip": self.cell_clip,
             "proj_clip": self.projection_clip,
             "time_major": self.time_major,
         }
         states = ("output_state_in", "cell_state_in")
         code = "UNIDIRECTIONAL_SEQUENCE_LSTM"
-        return Case(operation, code, options, operands, output, states, intermediates or [])
+        return Case(operation, code, options, operands, [output], states, intermediates or [])
 
 
 def lstm_float(draw: Draw) -> Case:
@@ -302,7 +158,7 @@ def lstm_float(draw: Draw) -> Case:
         operands[name] = zeros(TensorInfo((shape.batch, size), DataType.FLOAT32))
     # With NONE LiteRT lets the candidate out instead of the cell state: its activation
     # leaves the destination, the candidate's scratch memory, as it was. armpy does not.
-    activation = list(_ACTIVATIONS)[draw.size(4)]
+    activation = list(ACTIVATIONS)[draw.size(4)]
     output = TensorInfo(shape.sequence(shape.outputs), DataType.FLOAT32)
     return shape.case(operands, output, activation)
 

@@ -2,10 +2,11 @@
 
 What loads and is small is also run: then any `ArmpyError` is allowed, and nothing else.
 
-3,000 files are tried, a third each of small sound ones with odd contents, small damaged ones
-and real damaged ones; the environment variable ``ARMPY_FUZZ_COUNT`` says how many
-instead (100,000 before a release), and ``ARMPY_FUZZ_START`` at which number to begin. A
-failure names the number of the file, which always gives the same bytes.
+4,000 files are tried, a quarter each of small sound ones with odd contents, small damaged ones,
+damaged ones with several subgraphs, and real damaged ones; the environment variable
+``ARMPY_FUZZ_COUNT`` says how many there would be without those with several subgraphs (3,000;
+100,000 before a release), and ``ARMPY_FUZZ_START`` at which number to begin. A failure names
+the number of the file, which always gives the same bytes.
 """
 
 from __future__ import annotations
@@ -26,6 +27,15 @@ from tests.support.mutations import mutated
 from tests.support.odd_models import odd_model
 from tests.support.shared import SHARED
 from tests.support.tflite_cases import CASES
+from tests.support.tflite_control_flow import (
+    appending,
+    below,
+    binary,
+    doubling,
+    if_model,
+    variable_model,
+    while_model,
+)
 
 COUNT = int(os.environ.get("ARMPY_FUZZ_COUNT", "3000"))
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
@@ -50,13 +60,28 @@ def _case_seeds() -> list[bytes]:
     return [case.model().to_bytes() for case in CASES]
 
 
+def _control_flow_seeds() -> list[bytes]:
+    """Small models with several subgraphs."""
+    counter = ("INT32", (1,))
+    vectors = [counter, ("FLOAT32", (2,)), ("FLOAT32", (3,))]
+    models = (
+        if_model(binary("ADD", [1]), binary("MUL", [[1], [2]])),
+        while_model(below(5), doubling, vectors),
+        while_model(below(5), appending, vectors[:2]),
+        variable_model(),
+    )
+    return [model.to_bytes() for model in models]
+
+
 def _real_seeds() -> list[bytes]:
     """Small real models, if they are there."""
     paths = [MODELS / f"{name}.tflite" for name in REAL_MODELS]
     return [path.read_bytes() for path in paths if path.exists()]
 
 
-RUNTIME = Runtime(RuntimeOptions(backends=["CpuRef"], memory_limit_bytes=MEMORY_LIMIT_BYTES))
+RUNTIME = Runtime(
+    RuntimeOptions(backends=["CpuRef"], memory_limit_bytes=MEMORY_LIMIT_BYTES, loop_timeout_s=0.01)
+)
 
 
 def _try_one(data: bytes) -> str:
@@ -102,6 +127,12 @@ def test_odd_models_parse_or_raise_parser_errors(part: int) -> None:
 @pytest.mark.parametrize("part", range(PARTS))
 def test_damaged_small_models_parse_or_raise_parser_errors(part: int) -> None:
     seeds = _case_seeds()
+    assert _failures(lambda number: mutated(seeds, number), part) == {}
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_damaged_models_with_subgraphs_parse_or_raise_parser_errors(part: int) -> None:
+    seeds = _control_flow_seeds()
     assert _failures(lambda number: mutated(seeds, number), part) == {}
 
 

@@ -154,17 +154,17 @@ def test_unsupported_operators_are_listed_with_their_numbers() -> None:
     graph = model.subgraph()
     x = graph.tensor("x", (2,))
     for _ in range(2):
-        graph.operator("WHILE", [x], [x])
+        graph.operator("HASHTABLE_FIND", [x], [x])
     add(graph, x, x, x)
     graph.operator("CUSTOM", [x], [x], custom_code="TFLite_Detection_PostProcess")
     graph.operator(9999, [x], [x])
     with pytest.raises(
         UnsupportedOperatorError,
-        match=r"Got WHILE x2, custom 'TFLite_Detection_PostProcess' x1, operator code 9999 x1",
+        match=r"FIND x2, custom 'TFLite_Detection_PostProcess' x1, operator code 9999 x1",
     ) as caught:
         parse_tflite(model.to_bytes())
     assert caught.value.operators == {
-        "WHILE": 2,
+        "HASHTABLE_FIND": 2,
         "custom 'TFLite_Detection_PostProcess'": 1,
         "operator code 9999": 1,
     }

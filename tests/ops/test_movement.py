@@ -315,11 +315,16 @@ def test_pad_value_is_quantised_like_the_input() -> None:
         pad.infer([quantized((2, 3)), quantized((), 0.25)])
 
 
-def test_only_unsigned_concatenation_requantizes() -> None:
-    unsigned = [quantized((2,), scale, DataType.QASYMM_U8) for scale in (0.5, 0.25)]
-    assert Concat().infer(unsigned)[0] == quantized((4,), 0.5, DataType.QASYMM_U8)
+@pytest.mark.parametrize("data_type", [DataType.QASYMM_U8, DataType.QASYMM_S8])
+def test_concatenation_requantizes_asymmetric_types_of_8_bits(data_type: DataType) -> None:
+    inputs = [quantized((2,), scale, data_type) for scale in (0.5, 0.25)]
+    assert Concat().infer(inputs)[0] == quantized((4,), 0.5, data_type)
+
+
+def test_concatenation_requantizes_no_other_types() -> None:
+    inputs = [quantized((2,), scale, DataType.QSYMM_S16) for scale in (0.5, 0.25)]
     with pytest.raises(LayerValidationError, match=r"input\[1\] is quantised unlike"):
-        Concat().infer([quantized((2,)), quantized((2,), 0.25)])
+        Concat().infer(inputs)
 
 
 def test_scales_along_an_axis_may_move_with_it() -> None:

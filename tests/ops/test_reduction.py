@@ -96,3 +96,10 @@ def test_reducing_nothing_changes_nothing() -> None:
 def test_positions_have_the_type_of_the_attribute(output_type: DataType) -> None:
     (output,) = ArgMinMax(axis=0, output_type=output_type).infer([QUANTIZED])
     assert output == TensorInfo((3,), output_type)
+
+
+def test_a_mean_that_rounds_down_keeps_the_quantisation() -> None:
+    mean = Reduce(ReduceOperation.MEAN, (0,), rounds_down=True)
+    assert mean.infer([QUANTIZED])[0].quantization == QUANTIZED.quantization
+    with pytest.raises(LayerValidationError, match="is quantised unlike"):
+        mean.infer([QUANTIZED], [RESCALED])

@@ -69,7 +69,7 @@ def test_no_other_distribution_takes_an_id_of_armpys_own(site: FakeSite) -> None
     assert isinstance(registry.get("CpuRef"), ReferenceBackend)
 
 
-@pytest.mark.parametrize("backend_id", ["", "Unknown"])
+@pytest.mark.parametrize("backend_id", ["", "Unknown", "host"])
 def test_an_invalid_id_is_rejected(site: FakeSite, backend_id: str) -> None:
     site.install("odd-vendor", {backend_id: "odd_vendor:Backend"})
     registry = BackendRegistry.discover()

@@ -57,6 +57,7 @@ READ_ONCE = {
     "device_type",
     "version",
     "options",
+    "extensions",
     "supported_extensions",
     "number_of_cache_files",
     "get_capabilities",

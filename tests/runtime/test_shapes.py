@@ -378,5 +378,6 @@ def test_a_shaped_layer_behind_one_that_waits_for_a_value_waits_as_well() -> Non
     net.output("y", net.add(RELU, told, name="behind"))
     net.output("z", net.add(RELU, x, name="before"))
     split = split_at_unknown(net.build())
-    assert [layer.name for layer in split.head.layers] == ["before"]
-    assert [layer.name for layer in split.rest.layers] == ["told", "behind"]
+    assert [layer.name for layer in split.head.graph.layers] == ["before"]
+    assert split.rest is not None
+    assert [layer.name for layer in split.rest.graph.layers] == ["told", "behind"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from armpy_reference.factory import ReferenceWorkloadFactory
 
-from armpy.backend import HostTensorHandle, WorkloadInfo
+from armpy.backend import DynamicTensorHandle, HostTensorHandle, ITensorHandle, WorkloadInfo
 from armpy.ops.operation import Array, Operation, as_attribute
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
@@ -61,17 +61,17 @@ def run_operation(
     given = tuple(item[1] if item and i in constants else None for i, item in enumerate(kept))
     info = WorkloadInfo("test", tuple(infos), results, given)
     workload = ReferenceWorkloadFactory().create_workload(operation, info)
-    arrays = [
-        np.full(
-            r.known_shape, 0x55 if r.data_type is not DataType.BOOLEAN else 1, r.data_type.dtype
-        )
-        for r in results
-    ]
-    workload.execute(
-        [None if item is None else HostTensorHandle(*item) for item in kept],
-        [HostTensorHandle(r, a) for r, a in zip(results, arrays, strict=True)],
-    )
-    return arrays
+    handles = [_output_handle(result) for result in results]
+    workload.execute([None if item is None else HostTensorHandle(*item) for item in kept], handles)
+    return [handle.map() for handle in handles]
+
+
+def _output_handle(info: TensorInfo) -> ITensorHandle:
+    """Memory full of garbage, or none yet where the workload is to tell the shape."""
+    if not info.is_fully_shaped:
+        return DynamicTensorHandle(info)
+    garbage = 0x55 if info.data_type is not DataType.BOOLEAN else 1
+    return HostTensorHandle(info, np.full(info.known_shape, garbage, info.data_type.dtype))
 
 
 def declared(data_type: DataType, scale: float | None = None, zero_point: int = 0) -> TensorInfo:

@@ -12,6 +12,8 @@ from armpy.ops import (
     ArgMinMaxFunction,
     BatchMatMul,
     BatchToSpaceNd,
+    BidirectionalSequenceLstm,
+    BidirectionalSequenceRnn,
     BinaryOperation,
     BroadcastTo,
     Cast,
@@ -29,10 +31,15 @@ from armpy.ops import (
     FullyConnected,
     Gather,
     GatherNd,
+    HashtableLookup,
     L2Normalization,
     LogicalBinary,
     LogicalBinaryOperation,
     LogSoftmax,
+    LshProjection,
+    LshProjectionType,
+    Lstm,
+    Normalization,
     OneHot,
     Pad,
     PaddingMode,
@@ -49,6 +56,7 @@ from armpy.ops import (
     Resize,
     ResizeMethod,
     ReverseV2,
+    Rnn,
     Select,
     Shape,
     Slice,
@@ -61,10 +69,12 @@ from armpy.ops import (
     StridedSlice,
     Svdf,
     Tile,
+    TopkV2,
     Transpose,
     TransposeConvolution2d,
     UnaryOperation,
     UnidirectionalSequenceLstm,
+    UnidirectionalSequenceRnn,
     Unstack,
 )
 from armpy.ops.activations import FusedActivation
@@ -449,12 +459,69 @@ _REDUCTION_CASES = [
     )
 ]
 
+_LOOKUP_CASES = [
+    Case(
+        "HASHTABLE_LOOKUP",
+        [Spec((3,), "INT32"), ints(1, 5), X],
+        HashtableLookup(),
+        outputs=[Spec((3, 3)), Spec((3,), "UINT8")],
+    ),
+    Case(
+        "LOCAL_RESPONSE_NORMALIZATION",
+        [IMAGE],
+        Normalization(radius=3, alpha=0.5, beta=0.25, k=2.0),
+        {"radius": 3, "alpha": 0.5, "beta": 0.25, "bias": 2.0},
+    ),
+    Case(
+        "LSH_PROJECTION",
+        [X, Spec((4,), "INT32"), Spec((4,))],
+        LshProjection(LshProjectionType.DENSE),
+        {"type": "DENSE"},
+        [Spec((6,), "INT32")],
+    ),
+    Case("TOPK_V2", [X, scalar(2)], TopkV2(), {}, [Spec((2, 2)), Spec((2, 2), "INT32")]),
+]
+
+_TANH = {"fused_activation_function": "TANH"}
 _STATE = Spec((1, 2), variable=True)
+_RNN = [zeros(2, 2), zeros(2, 2), zeros(2), _STATE]
+_LSTM = [*([zeros(2, 2)] * 8), *([None] * 3), *([zeros(2)] * 4), *([None] * 2)]
 _S8 = Spec((1, 1, 2), "INT8", scale=0.5, zero_point=0)
 _S8_WEIGHTS = Spec((2, 2), "INT8", b"\1\2\3\4", 0.25)
 _S8_BIAS = Spec((2,), "INT32", [0, 0], 0.125)
 
 _RECURRENT_CASES = [
+    Case("RNN", [Spec((1, 2)), *_RNN], Rnn(RecurrentActivation.TANH), _TANH, [Spec((1, 2))]),
+    Case(
+        "UNIDIRECTIONAL_SEQUENCE_RNN",
+        [Spec((3, 1, 2)), *_RNN],
+        UnidirectionalSequenceRnn(RecurrentActivation.TANH, time_major=True),
+        {**_TANH, "time_major": True},
+        [Spec((3, 1, 2))],
+    ),
+    Case(
+        "BIDIRECTIONAL_SEQUENCE_RNN",
+        [Spec((3, 1, 2)), *_RNN, *_RNN, *([None] * 3)],
+        BidirectionalSequenceRnn(RecurrentActivation.TANH, time_major=True),
+        {**_TANH, "time_major": True},
+        [Spec((3, 1, 2)), Spec((3, 1, 2))],
+    ),
+    Case(
+        "LSTM",
+        [Spec((1, 2)), *_LSTM, _STATE, _STATE],
+        Lstm(cell_clip=3.0, projection_clip=2.0),
+        {**_TANH, "cell_clip": 3.0, "proj_clip": 2.0},
+        [Spec((1, 2))],
+    ),
+    Case(
+        "BIDIRECTIONAL_SEQUENCE_LSTM",
+        [Spec((3, 1, 2)), *_LSTM, *_LSTM, *([_STATE] * 4), *([None] * 9)],
+        BidirectionalSequenceLstm(
+            cell_clip=3.0, projection_clip=2.0, merge_outputs=True, time_major=True
+        ),
+        {**_TANH, "cell_clip": 3.0, "proj_clip": 2.0, "merge_outputs": True, "time_major": True},
+        [Spec((3, 1, 4))],
+    ),
     Case(
         "SVDF",
         [X, zeros(4, 3), zeros(4, 5), None, Spec((2, 20), variable=True)],
@@ -465,10 +532,7 @@ _RECURRENT_CASES = [
         "UNIDIRECTIONAL_SEQUENCE_LSTM",
         [
             Spec((1, 3, 2)),
-            *([zeros(2, 2)] * 8),
-            *([None] * 3),
-            *([zeros(2)] * 4),
-            *([None] * 2),
+            *_LSTM,
             _STATE,
             _STATE,
             *([None] * 4),
@@ -508,5 +572,6 @@ CASES: list[Case] = [
     *_WINDOW_CASES,
     *_SHAPE_CASES,
     *_REDUCTION_CASES,
+    *_LOOKUP_CASES,
     *_RECURRENT_CASES,
 ]

@@ -8,11 +8,11 @@ from typing import TypeAlias
 
 from armpy.errors import ParserError
 from armpy.frontends.tflite.reader import Table, enumerators
-from armpy.graph import Value
+from armpy.graph import Graph, Value
 from armpy.network import Network
 from armpy.ops.activations import FusedActivation
 from armpy.ops.operation import Operation
-from armpy.tensor import TensorInfo
+from armpy.tensor import Shape, TensorInfo
 
 _FUSED_ACTIVATIONS = {
     0: FusedActivation.NONE,
@@ -43,6 +43,8 @@ class Node:
     output_names : sequence of str
     table : Table
         The operator in the file.
+    graph : callable
+        Builds a subgraph, given its index, for the shapes of its inputs.
     updates : dict of int to Value
         What `update_variable` has been told.
     """
@@ -55,6 +57,7 @@ class Node:
     intermediates: Sequence[TensorInfo]
     output_names: Sequence[str]
     table: Table
+    graph: Callable[[int, Sequence[Shape | None]], Graph]
     updates: dict[int, Value] = field(default_factory=dict)
 
     def input(self, index: int) -> Value | None:

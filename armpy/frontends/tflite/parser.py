@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from armpy.errors import ArmpyError, ParserError, UnsupportedOperatorError
+from armpy.errors import ArmpyError, ParserError
 from armpy.frontends.tflite.edges import Edge, signature_edge, tensor_edge
 from armpy.frontends.tflite.node import Node
 from armpy.frontends.tflite.operators import CONVERTERS
-from armpy.frontends.tflite.reader import Table, Tables, enumerators, read_model
+from armpy.frontends.tflite.reader import Table, read_model
+from armpy.frontends.tflite.resources import OPERATORS as RESOURCE_OPERATORS
+from armpy.frontends.tflite.resources import Resources, two_inputs
 from armpy.frontends.tflite.signatures import (
     Signature,
     choose_signature,
     read_signatures,
 )
 from armpy.frontends.tflite.source import ModelSource, open_source
-from armpy.frontends.tflite.tensors import Tensor, Tensors
-from armpy.graph import Value
+from armpy.frontends.tflite.subgraphs import Operator, Subgraphs
+from armpy.frontends.tflite.tensors import Tensor
+from armpy.graph import Graph, Value
 from armpy.network import Network
 from armpy.ops.operation import located
-from armpy.tensor import TensorInfo
+from armpy.tensor import Shape, TensorInfo
 
 DEFAULT_MEMORY_LIMIT_BYTES = 4 << 30
 
@@ -70,7 +73,7 @@ def parse_tflite(
     try:
         model = read_model(data)
         chosen = None if signature is None else choose_signature(model, signature)
-        return _SubgraphParser(model, Path(label).stem, chosen, memory_limit_bytes).parse()
+        return _ModelParser(model, memory_limit_bytes).parse(Path(label).stem, chosen)
     except ParserError as error:
         located(lambda: label, error)
         raise
@@ -98,43 +101,88 @@ def signatures(source: ModelSource) -> dict[str, Signature]:
         raise
 
 
+class _ModelParser:
+    """Builds the main subgraph, and those that control flow runs.
+
+    Parameters
+    ----------
+    model : Table
+    memory_limit_bytes : int
+    """
+
+    def __init__(self, model: Table, memory_limit_bytes: int) -> None:
+        self.memory_limit_bytes = memory_limit_bytes
+        self.subgraphs = Subgraphs(model, memory_limit_bytes)
+        self._graphs: dict[tuple[int, tuple[Shape | None, ...]], Graph] = {}
+
+    def parse(self, name: str, signature: Signature | None) -> Network:
+        """Build the network."""
+        index = signature.subgraph if signature else 0
+        self.subgraphs.check(index, CONVERTERS, RESOURCE_OPERATORS)
+        return _SubgraphParser(self, index, name, signature=signature).parse()
+
+    def graph(self, index: int, shapes: Sequence[Shape | None]) -> Graph:
+        """A subgraph for the shapes of its inputs, built once for equal ones."""
+        key = (index, tuple(shapes))
+        if key not in self._graphs:
+            name = self.subgraphs[index].text("Name") or f"subgraph_{index}"
+            parser = _SubgraphParser(self, index, name, shapes=shapes)
+            self._graphs[key] = parser.parse().build()
+        return self._graphs[key]
+
+
 class _SubgraphParser:
     """Builds the network of one subgraph.
 
     Parameters
     ----------
-    model : Table
+    model : _ModelParser
+    index : int
+        Of the subgraph.
     name : str
         Of the network.
     signature : Signature, optional
-    memory_limit_bytes : int
+    shapes : sequence of (Shape or None), optional
+        Of the inputs, for a subgraph that control flow runs; the file says them otherwise.
     """
 
     def __init__(
-        self, model: Table, name: str, signature: Signature | None, memory_limit_bytes: int
+        self,
+        model: _ModelParser,
+        index: int,
+        name: str,
+        *,
+        signature: Signature | None = None,
+        shapes: Sequence[Shape | None] | None = None,
     ) -> None:
         self._model = model
         self._signature = signature
-        self._memory_limit_bytes = memory_limit_bytes
-        subgraphs = model.tables("Subgraphs", "subgraph")
-        self._subgraph = subgraphs[signature.subgraph if signature else 0]
-        self._tensors = Tensors(
-            self._subgraph.tables("Tensors", "tensor"),
-            model.tables("Buffers", "buffer"),
-            memory_limit_bytes,
-        )
+        self._shapes = shapes
+        self._memory_limit_bytes = model.memory_limit_bytes
+        self._subgraph = model.subgraphs[index]
+        self._operators = model.subgraphs.operators(index)
+        self._tensors = model.subgraphs.tensors(index)
         self._network = Network(name)
         self._values: dict[int, Value] = {}
         self._variables: dict[int, Value] = {}
         self._variable_bytes = 0
+        self._resources = Resources(self._network, model.subgraphs, model.memory_limit_bytes)
+        model.subgraphs.charge(index)
 
     def parse(self) -> Network:
         """Build the network."""
-        operators = self._supported_operators()
-        for name, index in self._edge("Inputs"):
-            self._add_input(name, index)
-        for operator_name, table in operators:
-            self._add_operator(operator_name, table)
+        inputs = self._edge("Inputs")
+        shapes = self._shapes
+        if shapes is not None and len(shapes) != len(inputs):
+            raise self._subgraph.error(
+                "the subgraph is handed a wrong number of inputs",
+                expected=str(len(inputs)),
+                actual=str(len(shapes)),
+            )
+        for position, (name, index) in enumerate(inputs):
+            self._add_input(name, index, position)
+        for operator in self._operators:
+            self._add_operator(operator)
         outputs = self._edge("Outputs")
         if not outputs:
             raise self._subgraph.error("the model has no output")
@@ -150,34 +198,29 @@ class _SubgraphParser:
         names = signature.inputs if field == "Inputs" else signature.outputs
         return signature_edge(self._subgraph, field, names, f"signature '{signature.name}'")
 
-    def _supported_operators(self) -> list[tuple[str, Table]]:
-        """Every operator with its name, in the order in which they run."""
-        codes = self._model.tables("OperatorCodes", "operator code")
-        known: dict[int, str] = {}
-        operators: list[tuple[str, Table]] = []
-        for number, table in enumerate(self._subgraph.tables("Operators", "operator")):
-            code = table.integer("OpcodeIndex")
-            if code not in known:
-                known[code] = _operator_name(codes, code)
-            table.where = f"operator {number} {known[code]}"
-            operators.append((known[code], table))
-        _refuse_unsupported(Counter(name for name, _ in operators if name not in CONVERTERS))
-        return operators
-
-    def _add_input(self, name: str, index: int) -> None:
+    def _add_input(self, name: str, index: int, position: int) -> None:
         """Make a tensor an input of the network."""
         tensor = self._tensors[index]
         if index in self._values:
             raise tensor.table.error("the tensor is an input twice")
         self._refuse_packed(tensor)
-        info = tensor.input_info()
-        default_shape = None if info.is_fully_shaped else tensor.shape
+        if self._shapes is None:
+            info = tensor.input_info()
+            default_shape = None if info.is_fully_shaped else tensor.shape
+        else:
+            info = tensor.inferred_info.with_shape(self._shapes[position])
+            default_shape = None
         self._values[index] = self._network.input(name, info, default_shape=default_shape)
 
-    def _add_operator(self, operator: str, table: Table) -> None:
+    def _add_operator(self, operator: Operator) -> None:
         """Add the layers of one operator."""
+        table = operator.table
+        table.where = f"operator {operator.number} {operator.name}"
         inputs: list[int] = table.numbers("Inputs")
         outputs: list[int] = table.numbers("Outputs")
+        if operator.name in RESOURCE_OPERATORS:
+            self._use_resource(operator, inputs, outputs)
+            return
         tensors = [self._tensors[index] for index in outputs]
         name = tensors[0].name if tensors else ""
         if name:
@@ -186,35 +229,46 @@ class _SubgraphParser:
             self._check_output(table, index, tensor)
         node = Node(
             self._network,
-            operator,
+            operator.name,
             name or table.where,
             [None if index == _LEFT_OUT else self._value(index) for index in inputs],
             [tensor.inferred_info for tensor in tensors],
             [self._tensors[index].inferred_info for index in table.numbers("Intermediates")],
             [tensor.name or f"tensor_{i}" for i, tensor in zip(outputs, tensors, strict=True)],
             table,
+            self._model.graph,
         )
         self._values.update(zip(outputs, self._convert(node, inputs), strict=True))
+
+    def _use_resource(
+        self, operator: Operator, inputs: Sequence[int], outputs: Sequence[int]
+    ) -> None:
+        """Do what an operator says of variables that have handles; it is no layer."""
+        table, resources = operator.table, self._resources
+        if operator.name == "CALL_ONCE":
+            for index in operator.subgraphs:
+                resources.initialize(index)
+        elif operator.name == "VAR_HANDLE":
+            resources.make_handle(table)
+        elif operator.name == "ASSIGN_VARIABLE":
+            handle, source = two_inputs(table)
+            with _parser_errors(table):
+                resources.assign(table, handle, self._value(source))
+        else:
+            if len(inputs) != 1 or len(outputs) != 1:
+                raise table.error("the number of inputs or outputs is wrong", expected="1 and 1")
+            self._check_output(table, outputs[0], self._tensors[outputs[0]])
+            self._values[outputs[0]] = resources.read(table, inputs[0])
 
     def _convert(self, node: Node, inputs: Sequence[int]) -> Sequence[Value]:
         """Add the layers of one operator and return its outputs.
 
         The operator's inputs are given as tensor indexes, too, for the variables among them.
         """
-        try:
+        with _parser_errors(node.table):
             made = CONVERTERS[node.operator](node)
             for position, value in node.updates.items():
                 self._update_variable(node, inputs[position], value)
-        except ParserError:
-            raise
-        except ArmpyError as error:
-            raise ParserError(
-                error.failed,
-                where=node.table.where,
-                expected=error.expected,
-                actual=error.actual,
-                fix=error.fix,
-            ) from error
         for value in made:
             self._tensors.check_size(node.table, value.info)
         return made
@@ -255,6 +309,8 @@ class _SubgraphParser:
 
     def _variable(self, index: int, tensor: Tensor) -> Value:
         """Add a variable; it begins with zeros, as TFLite's do."""
+        if self._shapes is not None:
+            raise tensor.table.error("variables in subgraphs of control flow are not supported")
         self._refuse_packed(tensor)
         self._variable_bytes += tensor.size_bytes
         if self._variable_bytes > self._memory_limit_bytes:
@@ -277,22 +333,18 @@ class _SubgraphParser:
         self._values[index] = value
 
 
-def _operator_name(codes: Tables, index: int) -> str:
-    """Name of an operator in the schema; a custom operator's with its custom code."""
-    code = codes[index]
-    # Files older than schema version 3a have only the first field, which ends at 127.
-    number = max(code.integer("DeprecatedBuiltinCode"), code.integer("BuiltinCode"))
-    name = enumerators("BuiltinOperator").get(number, f"operator code {number}")
-    return f"custom '{code.text('CustomCode')}'" if name == "CUSTOM" else name
-
-
-def _refuse_unsupported(unsupported: Counter[str]) -> None:
-    """Raise one error that names every operator that armpy does not have."""
-    if not unsupported:
-        return
-    error = UnsupportedOperatorError(
-        "the model uses operators that armpy does not have",
-        actual=", ".join(f"{name} x{count}" for name, count in unsupported.items()),
-    )
-    error.operators = dict(unsupported)
-    raise error
+@contextmanager
+def _parser_errors(table: Table) -> Iterator[None]:
+    """Whatever goes wrong while a file's operator is taken in is the file's fault."""
+    try:
+        yield
+    except ParserError:
+        raise
+    except ArmpyError as error:
+        raise ParserError(
+            error.failed,
+            where=table.where,
+            expected=error.expected,
+            actual=error.actual,
+            fix=error.fix,
+        ) from error

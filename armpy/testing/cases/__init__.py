@@ -8,10 +8,13 @@ from armpy.testing.case import Case
 from armpy.testing.cases import (
     activations,
     by_hand,
+    detection,
     elementwise,
+    lookup,
     movement,
     quantizing,
     recurrent,
+    recurrent_networks,
     reduction,
     weighted,
     windows,
@@ -26,6 +29,9 @@ _FAMILIES = (
     movement,
     quantizing,
     recurrent,
+    recurrent_networks,
+    detection,
+    lookup,
 )
 
 

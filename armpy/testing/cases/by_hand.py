@@ -263,6 +263,18 @@ TABLE: tuple[ByHand, ...] = (
         "sum-keep", Reduce(ReduceOperation.SUM, (0,), True), [T([[1, 2], [3, 4]])], [T([[4, 6]])]
     ),
     ByHand(
+        "rounded-down",
+        Reduce(ReduceOperation.MEAN, (1,), rounds_down=True),
+        [T([[1, 2], [-1, -4]], S8, 0.5, 7)],
+        [T([1, -3], S8, 0.5, 7)],
+    ),
+    ByHand(
+        "zero-absorbs-infinity",
+        Reduce(ReduceOperation.PROD, (1,), zero_absorbs=True),
+        [T([[0, float("inf")], [2, 3]])],
+        [T([0, 6])],
+    ),
+    ByHand(
         "first-of-equals",
         ArgMinMax(ArgMinMaxFunction.MAX, 0),
         [T([1, 7, 7, 3])],

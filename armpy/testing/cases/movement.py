@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from armpy.ops import (
     BroadcastTo,
+    ChannelShuffle,
     Concat,
     ExpandDims,
     Fill,
@@ -59,6 +60,8 @@ TABLE: tuple[tuple[str, Operation, Sequence[tuple[int, ...]]], ...] = (
     ("basic", BroadcastTo((4, 3, 5)), [(3, 1)]),
     ("scalar", BroadcastTo((2, 3)), [()]),
     ("vector", BroadcastTo((3, 5)), [(5,)]),
+    ("basic", ChannelShuffle(3), [(2, 6)]),
+    ("first", ChannelShuffle(2, 0), [(4, 3)]),
     ("basic", ReverseV2((0,)), [(3, 5)]),
     ("last", ReverseV2((-1,)), [(2, 3, 5)]),
     ("two", ReverseV2((0, 2)), [(2, 3, 5)]),
@@ -129,7 +132,7 @@ def sketches() -> Iterator[Sketch]:
         "requantizing",
         Concat(-1),
         ((3, 4), (3, 2)),
-        of(DataType.QASYMM_U8),
+        of(DataType.QASYMM_U8, DataType.QASYMM_S8),
         scales=(Scale(1 / 32, 0.3), Scale(1 / 16, -0.5)),
         output=Scale(1 / 16, 0.0),
     )

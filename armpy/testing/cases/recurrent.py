@@ -158,8 +158,8 @@ def _lstm() -> Iterator[Sketch]:
             every if label == "basic" else of(DataType.FLOAT32, DataType.QASYMM_S8),
             (small,),
             constants=_CONSTANTS,
-            infos=_lstm_infos,
-            output_scale=_lstm_output,
+            infos=lstm_infos,
+            output_scale=lstm_output,
         )
         yield line
         if label == "basic":
@@ -181,7 +181,7 @@ def _integer_lstm(**options: object) -> UnidirectionalSequenceLstm:
     return UnidirectionalSequenceLstm(**scales, hidden_state_scale=1 / 128, **options)  # type: ignore[arg-type]  # by name
 
 
-def _lstm_infos(sketch: Sketch, types: Types) -> list[TensorInfo | None]:
+def lstm_infos(sketch: Sketch, types: Types) -> list[TensorInfo | None]:
     """Infos of an LSTM's operands with the scales that the integer kernel wants."""
     infos: list[TensorInfo | None] = []
     for name, shape, data_type in zip(_NAMES, sketch.shapes, types, strict=True):
@@ -195,6 +195,6 @@ def _lstm_infos(sketch: Sketch, types: Types) -> list[TensorInfo | None]:
     return infos
 
 
-def _lstm_output(inputs: Sequence[TensorInfo | None], data_type: DataType) -> Quantization:
+def lstm_output(inputs: Sequence[TensorInfo | None], data_type: DataType) -> Quantization:
     """The scale of the state that the output is fed back into."""
     return Quantization.per_tensor(2.0**-11 if data_type is DataType.QSYMM_S16 else 1 / 128)

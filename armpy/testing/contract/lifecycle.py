@@ -38,6 +38,7 @@ def properties_are_constant(subject: Subject) -> None:
         "api_version",
         "version",
         "device_type",
+        "extensions",
         "supported_extensions",
         "number_of_cache_files",
         "options",

@@ -71,7 +71,7 @@ def open_shapes_are_answered(subject: Subject) -> None:
 
 def _opened(info: TensorInfo) -> TensorInfo:
     """The same without its dimensions."""
-    return info.with_shape((None,) * len(info.known_shape))
+    return info.with_shape((None,) * len(info.shape or ()))
 
 
 @dataclass(frozen=True, slots=True)

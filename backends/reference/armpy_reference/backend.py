@@ -68,6 +68,7 @@ class ReferenceBackend(IBackendInternal):
             Capability.MULTI_AXIS_PACKING: True,
             Capability.HAS_FP16: True,
             Capability.ASYNC_EXECUTION: True,
+            Capability.DYNAMIC_OUTPUT_SHAPES: True,
         }
 
     def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> None:

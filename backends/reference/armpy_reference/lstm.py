@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 import numpy.typing as npt
 
-from armpy.ops import UnidirectionalSequenceLstm
 from armpy.ops.operation import Array
-
-ItemT = TypeVar("ItemT")
 
 GATES = ("input", "forget", "cell", "output")
 BIASES = {
@@ -20,17 +17,6 @@ BIASES = {
     "cell": "cell_bias",
     "output": "output_gate_bias",
 }
-WEIGHT_NAMES = tuple(
-    operand.name
-    for operand in UnidirectionalSequenceLstm.inputs
-    if operand.name not in ("input", "output_state_in", "cell_state_in")
-)
-
-
-def by_name(items: Sequence[ItemT | None]) -> dict[str, ItemT]:
-    """Give each operand that is there its name."""
-    names = (operand.name for operand in UnidirectionalSequenceLstm.inputs)
-    return {name: item for name, item in zip(names, items, strict=False) if item is not None}
 
 
 class LstmCell(ABC):

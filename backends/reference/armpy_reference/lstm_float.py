@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from armpy.ops import RecurrentActivation, UnidirectionalSequenceLstm
+from armpy.ops import (
+    BidirectionalSequenceLstm,
+    Lstm,
+    RecurrentActivation,
+    UnidirectionalSequenceLstm,
+)
 from armpy.ops.operation import Array
 from armpy_reference.lstm import BIASES, GATES, LstmCell
 from armpy_reference.recurrent_activation import Float32Array, activate, as_float32
+
+FloatLstmOperation: TypeAlias = Lstm | UnidirectionalSequenceLstm | BidirectionalSequenceLstm
 
 _VARIANCE_OFFSET = np.float32(1e-8)
 
@@ -21,9 +28,9 @@ class FloatLstm(LstmCell):
 
     Parameters
     ----------
-    operation : UnidirectionalSequenceLstm
+    operation : Lstm, UnidirectionalSequenceLstm or BidirectionalSequenceLstm
     weights : mapping of str to ndarray
-        Constant operands by name, float16 or float32.
+        Operands of one LSTM by name, float16 or float32.
 
     Notes
     -----
@@ -33,10 +40,11 @@ class FloatLstm(LstmCell):
 
     References
     ----------
-    TFLite ``kernels/lstm_eval.cc`` (``EvalFloat``); NNAPI UNIDIRECTIONAL_SEQUENCE_LSTM.
+    TFLite ``kernels/lstm_eval.cc`` (``EvalFloat``); NNAPI LSTM,
+    UNIDIRECTIONAL_SEQUENCE_LSTM and BIDIRECTIONAL_SEQUENCE_LSTM.
     """
 
-    def __init__(self, operation: UnidirectionalSequenceLstm, weights: Mapping[str, Array]) -> None:
+    def __init__(self, operation: FloatLstmOperation, weights: Mapping[str, Array]) -> None:
         self._operation = operation
         self._weights = {name: as_float32(values) for name, values in weights.items()}
         self._gates = [gate for gate in GATES if f"input_to_{gate}_weights" in weights]

@@ -5,26 +5,31 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from armpy.ops import UnidirectionalSequenceLstm
+from armpy.ops import QLstm, UnidirectionalSequenceLstm
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy_reference.fixed_point import (
     Int64Array,
     Multiplier,
     quantize_multiplier,
-    rounding_shift_right,
 )
-from armpy_reference.gemmlowp import inverse_sqrt_multiplier, logistic, tanh
+from armpy_reference.gemmlowp import inverse_sqrt_multiplier
 from armpy_reference.lstm import BIASES, GATES, LstmCell
+from armpy_reference.lstm_fixed_point import (
+    LARGEST,
+    saturate,
+    shifted_product,
+    sigmoid,
+    tanh,
+    truncated_quotient,
+)
 
 _GATE_SCALE = 2.0**-12
-_ONE = 32767
 # Normalised values have 10 fraction bits; the gate's 12 come on top of the weights' scale.
 _NORMALIZED_BITS = 10
 _GATE_BITS = 12
@@ -77,21 +82,22 @@ class _Normalization:
     least_variance: int
 
     @classmethod
-    def make(cls, weights: Array, bias: Array, scale: np.float32) -> _Normalization:
+    def make(
+        cls, weights: Array, bias: Array, scale: np.float32, least_variance: int
+    ) -> _Normalization:
         """Prepare the multiplier to the gate's scale."""
         multiplier, shift = quantize_multiplier(float(scale))
         rescale = Multiplier.from_pairs([(multiplier, shift + _GATE_BITS)], ())
-        least_variance = max(1, int(np.float32(10000) * scale))
         return cls(weights.astype(np.int64), bias.astype(np.int64), rescale, least_variance)
 
     def apply(self, values: Int64Array) -> Int64Array:
         """Give each row mean 0 and variance 1, then weigh and add the bias."""
         size = values.shape[1]
         unit = 1 << (2 * _NORMALIZED_BITS)
-        mean = _truncated_quotient(values.sum(axis=1, keepdims=True) << _NORMALIZED_BITS, size)
+        mean = truncated_quotient(values.sum(axis=1, keepdims=True) << _NORMALIZED_BITS, size)
         # The reference's quotient is exact for sizes that are powers of two only.
         squares = np.square(values).sum(axis=1, keepdims=True) * (unit // size)
-        variance = _truncated_quotient(squares - mean * mean, unit)
+        variance = truncated_quotient(squares - mean * mean, unit)
         variance[variance < 1] = self.least_variance
         multiplier, shift = inverse_sqrt_multiplier(variance)
         to_normalized = Multiplier(multiplier, np.zeros_like(shift), -shift)
@@ -99,7 +105,7 @@ class _Normalization:
         weighted = normalized * self.weights + self.bias
         half = 1 << (_NORMALIZED_BITS - 1)
         weighted += np.where(weighted > 0, half, -half)
-        return _saturate(self.rescale.apply(_truncated_quotient(weighted, 1 << _NORMALIZED_BITS)))
+        return saturate(self.rescale.apply(truncated_quotient(weighted, 1 << _NORMALIZED_BITS)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +119,9 @@ class _Gate:
 
     def values(self, share: Int64Array, hidden: Array, cell: Int64Array) -> Int64Array:
         """Sum of the shares with 12 fraction bits, saturated after each."""
-        total = _saturate(share + self.from_output.apply(hidden))
+        total = saturate(share + self.from_output.apply(hidden))
         if self.peephole is not None:
-            total = _saturate(total + self.peephole.apply(cell))
+            total = saturate(total + self.peephole.apply(cell))
         return total if self.normalization is None else self.normalization.apply(total)
 
 
@@ -124,7 +130,7 @@ class IntegerLstm(LstmCell):
 
     Parameters
     ----------
-    operation : UnidirectionalSequenceLstm
+    operation : UnidirectionalSequenceLstm or QLstm
     infos : mapping of str to TensorInfo
         Operands by name.
     output : TensorInfo
@@ -147,7 +153,7 @@ class IntegerLstm(LstmCell):
 
     def __init__(
         self,
-        operation: UnidirectionalSequenceLstm,
+        operation: UnidirectionalSequenceLstm | QLstm,
         infos: Mapping[str, TensorInfo],
         output: TensorInfo,
         weights: Mapping[str, Array],
@@ -161,8 +167,9 @@ class IntegerLstm(LstmCell):
         to_hidden = np.float32(2.0**-15 / float(hidden_scale) * 2.0**-15)
         self._to_hidden = Multiplier.from_real(float(to_hidden))
         self._projection = self._make_projection(hidden_scale)
-        self._cell_clip = _stored_clip(operation.cell_clip, infos["cell_state_in"].scale, _ONE)
-        self._projection_clip = _stored_clip(operation.projection_clip, output.scale, 127)
+        self._cell_clip = _stored_clip(operation.cell_clip, infos["cell_state_in"].scale, LARGEST)
+        clip = operation.projection_clip
+        self._projection_clip = _stored_clip(clip, self._projection_clip_scale(output), 127)
 
     def _scale(self, name: str) -> np.float32:
         """Return an operand's scale as the file has it."""
@@ -170,20 +177,46 @@ class IntegerLstm(LstmCell):
 
     def _make_gate(self, gate: str) -> _Gate:
         """Gather a gate's operands and work out its multipliers."""
-        bias: Array | None = self._weights[BIASES[gate]]
-        gate_scale, normalization = _GATE_SCALE, None
+        bias, normalization = self._weights[BIASES[gate]], None
         coefficients = self._weights.get(f"{gate}_layer_norm_weights")
-        if coefficients is not None and bias is not None:
+        if coefficients is None:
+            gate_scale, sum_bias = self._plain_gate(gate, bias)
+        else:
             scale = self._scale(f"{gate}_layer_norm_weights")
-            normalization = _Normalization.make(coefficients, bias, scale)
-            gate_scale = getattr(self._operation, f"{gate}_intermediate_scale")
-            bias = None
+            least_variance = self._least_variance(scale)
+            normalization = _Normalization.make(coefficients, bias, scale, least_variance)
+            gate_scale, sum_bias = self._intermediate_scale(gate), None
         return _Gate(
-            self._make_product(f"input_to_{gate}_weights", "input", gate_scale, bias),
+            self._make_product(f"input_to_{gate}_weights", "input", gate_scale, sum_bias),
             self._make_product(f"recurrent_to_{gate}_weights", "output_state_in", gate_scale),
             self._make_peephole(gate, gate_scale),
             normalization,
         )
+
+    def _intermediate_scale(self, gate: str) -> float:
+        """Scale of a gate ahead of layer normalisation."""
+        scale: float = getattr(self._operation, f"{gate}_intermediate_scale")
+        return scale
+
+    def _plain_gate(self, gate: str, bias: Array) -> tuple[float, Array | None]:
+        """Scale and bias of the sums of a gate that is not normalised."""
+        return _GATE_SCALE, bias
+
+    def _least_variance(self, scale: np.float32) -> int:
+        """What stands for a variance of 0 where layer normalisation weights have a scale."""
+        return max(1, int(np.float32(10000) * scale))
+
+    def _projection_clip_scale(self, output: TensorInfo) -> float:
+        """Scale by which the projection's limit is stored."""
+        return output.scale
+
+    def _is_peephole_laid_out(self) -> bool:
+        """Whether the peephole takes the batch's rows as one."""
+        return isinstance(self._operation, QLstm) or self._operation.time_major
+
+    def _without_projection(self, hidden: Int64Array) -> Int64Array:
+        """Output state where there is no projection, not saturated."""
+        return hidden + self._operation.hidden_state_zero_point
 
     def _make_product(
         self, name: str, operand: str, gate_scale: float, bias: Array | None = None
@@ -201,7 +234,7 @@ class IntegerLstm(LstmCell):
         batch, cells = self._infos["cell_state_in"].known_shape
         width = min(self._infos["output_state_in"].known_shape[1], cells)
         spread = np.zeros((batch, cells), np.int64)
-        if self._operation.time_major:
+        if self._is_peephole_laid_out():
             spread.reshape(-1)[: batch * width] = np.tile(weights[:width], batch)
         else:
             spread[:, :width] = weights[:width]
@@ -220,7 +253,7 @@ class IntegerLstm(LstmCell):
     def input_share(self, sequence: Array) -> dict[str, Int64Array]:
         """Bias (which layer normalisation adds later) and weighted input."""
         return {
-            name: _saturate(gate.from_input.apply(sequence)) for name, gate in self._gates.items()
+            name: saturate(gate.from_input.apply(sequence)) for name, gate in self._gates.items()
         }
 
     def step(
@@ -231,25 +264,25 @@ class IntegerLstm(LstmCell):
     ) -> tuple[Int64Array, Int64Array]:
         """Compute the states after one time step."""
         gates, hidden, cell = self._gates, output_state, cell_state.astype(np.int64)
-        forget = _sigmoid(gates["forget"].values(share["forget"], hidden, cell))
-        candidate = _tanh(gates["cell"].values(share["cell"], hidden, cell), 3)
+        forget = sigmoid(gates["forget"].values(share["forget"], hidden, cell))
+        candidate = tanh(gates["cell"].values(share["cell"], hidden, cell), 3)
         if "input" in gates:
-            taken = _sigmoid(gates["input"].values(share["input"], hidden, cell))
+            taken = sigmoid(gates["input"].values(share["input"], hidden, cell))
         else:
-            taken = _ONE - forget
-        cell = _shifted_product(forget, cell, 15)
-        cell = _saturate(cell + _shifted_product(taken, candidate, 30 + self._cell_exponent))
+            taken = LARGEST - forget
+        cell = shifted_product(forget, cell, 15)
+        cell = saturate(cell + shifted_product(taken, candidate, 30 + self._cell_exponent))
         if self._cell_clip > 0:
             np.clip(cell, -self._cell_clip, self._cell_clip, out=cell)
-        passed = _sigmoid(gates["output"].values(share["output"], hidden, cell))
-        return self._output(passed * _tanh(cell, 15 + self._cell_exponent)), cell
+        passed = sigmoid(gates["output"].values(share["output"], hidden, cell))
+        return self._output(passed * tanh(cell, 15 + self._cell_exponent)), cell
 
     def _output(self, passed: Int64Array) -> Int64Array:
         """Output state of what the output gate lets through, with 30 fraction bits."""
         hidden = self._to_hidden.apply(passed)
-        zero_point = self._operation.hidden_state_zero_point
         if self._projection is None:
-            return np.clip(hidden + zero_point, -128, 127)
+            return np.clip(self._without_projection(hidden), -128, 127)
+        zero_point = self._operation.hidden_state_zero_point
         projected = self._projection.apply(np.clip(hidden - zero_point, -128, 127))
         projected = np.clip(projected + self._output_zero_point, -128, 127)
         if self._projection_clip > 0:
@@ -260,43 +293,3 @@ class IntegerLstm(LstmCell):
 def _stored_clip(clip: float, scale: float, highest: int) -> int:
     """Limit as a stored integer; 0 is no limit."""
     return min(int(np.float32(clip) / np.float32(scale)), highest) if clip > 0 else 0
-
-
-def _saturate(values: Int64Array) -> Int64Array:
-    """Bring into the range of int16."""
-    return np.clip(values, -_ONE - 1, _ONE)
-
-
-def _shifted_product(lhs: Int64Array, rhs: Int64Array, exponent: int) -> Int64Array:
-    """Product divided by a power of two, rounded half away from zero."""
-    product = lhs * rhs
-    rounding_shift_right(product, exponent)
-    return product
-
-
-def _truncated_quotient(values: Int64Array, divisor: int) -> Int64Array:
-    """Quotient rounded towards zero."""
-    quotient: Int64Array = np.abs(values) // divisor
-    return quotient * np.sign(values)
-
-
-def _sigmoid(values: Int64Array) -> Int64Array:
-    """Logistic function of int16 with three integer bits."""
-    return _sigmoid_table()[values + _ONE + 1]
-
-
-def _tanh(values: Int64Array, integer_bits: int) -> Int64Array:
-    """Hyperbolic tangent of int16."""
-    return _tanh_table(integer_bits)[values + _ONE + 1]
-
-
-@cache
-def _sigmoid_table() -> Int64Array:
-    """Results for all of int16."""
-    return logistic(np.arange(-_ONE - 1, _ONE + 1), 3, bits=16)
-
-
-@cache
-def _tanh_table(integer_bits: int) -> Int64Array:
-    """Results for all of int16."""
-    return tanh(np.arange(-_ONE - 1, _ONE + 1), integer_bits, bits=16)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
 
-from armpy.backend import ITensorHandle, IWorkload, WorkloadInfo
-from armpy.ops.operation import Array, Operation
-from armpy.tensor import TensorInfo
+from armpy.backend import DynamicTensorHandle, ITensorHandle, IWorkload, WorkloadInfo
+from armpy.ops.operation import Array, Operation, require
+from armpy.tensor import TensorInfo, format_shape
 
 OperationT = TypeVar("OperationT", bound=Operation)
 
@@ -27,13 +26,15 @@ class ReferenceWorkload(IWorkload, Generic[OperationT]):
     -----
     A subclass lives in the module named after its operation in snake case and is named
     after it with ``Workload`` at the end; that is how the factory finds it. It overrides
-    `prepare` for work that is done once, and `compute`. Both run without NumPy's
+    `prepare` for work that is done once, and `compute`; where the elements decide on the
+    outputs' shapes, `compute_dynamic` in place of the latter. All run without NumPy's
     floating-point warnings: infinities and NaNs are answers like any other.
     """
 
     def __init__(self, operation: OperationT, info: WorkloadInfo) -> None:
         self.operation = operation
         self.info = info
+        self._is_dynamic = operation.has_data_dependent_outputs
         with np.errstate(all="ignore"):
             self.prepare()
 
@@ -45,7 +46,6 @@ class ReferenceWorkload(IWorkload, Generic[OperationT]):
     def prepare(self) -> None:
         """Do what needs to be done once, before the first execution."""
 
-    @abstractmethod
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compute the outputs.
 
@@ -56,11 +56,51 @@ class ReferenceWorkload(IWorkload, Generic[OperationT]):
         outputs : sequence of ndarray
             To be written completely; they overlap no input.
         """
+        raise NotImplementedError(f"{type(self).__name__} computes nothing")
+
+    def compute_dynamic(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        """Compute outputs whose shapes follow from the elements of the inputs.
+
+        Parameters
+        ----------
+        inputs : sequence of ndarray
+            As for `compute`.
+
+        Returns
+        -------
+        sequence of ndarray
+            One per output, of its dtype and of whatever shape it comes to have.
+
+        Notes
+        -----
+        Called instead of `compute` for operations that have data-dependent outputs.
+        """
+        raise NotImplementedError(f"{type(self).__name__} computes nothing")
 
     def execute(
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
     ) -> None:
         """Compute the outputs from mapped handles."""
-        arrays = [None if handle is None else handle.map() for handle in inputs]
+        arrays: Sequence[Array]  # with None where left out, as `compute` is told
+        arrays = [None if handle is None else handle.map() for handle in inputs]  # type: ignore[misc]
         with np.errstate(all="ignore"):
-            self.compute(arrays, [handle.map() for handle in outputs])  # type: ignore[arg-type]
+            if not self._is_dynamic:
+                self.compute(arrays, [handle.map() for handle in outputs])
+                return
+            results = self.compute_dynamic(arrays)
+        for handle, result in zip(outputs, results, strict=True):
+            _hand_over(handle, result)
+
+
+def _hand_over(handle: ITensorHandle, result: Array) -> None:
+    """Write an output; its shape may be known beforehand all the same."""
+    if isinstance(handle, DynamicTensorHandle):
+        handle.resize(result.shape)[...] = result
+        return
+    require(
+        result.shape == handle.info.shape,
+        "the output has another shape than declared",
+        expected=format_shape(handle.info.shape),
+        actual=result.shape,
+    )
+    handle.map()[...] = result

@@ -173,3 +173,19 @@ def test_nan_counts_only_where_there_is_nothing_else(
     for function, expected in ((ArgMinMaxFunction.MAX, greatest), (ArgMinMaxFunction.MIN, least)):
         (result,) = run_operation(ArgMinMax(function, 1), [tensor([row])])
         assert result.tolist() == [expected]
+
+
+def test_a_quantised_mean_may_be_that_of_the_stored_integers_rounded_down() -> None:
+    stored = tensor([[1, 2], [-1, -2], [4, 5]], DataType.QASYMM_S8, 0.5, 3)
+    (rounded,) = run_operation(Reduce(ReduceOperation.MEAN, (1,), rounds_down=True), [stored])
+    assert rounded.tolist() == [1, -2, 4]
+
+
+@pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.FLOAT16])
+def test_a_zero_factor_may_absorb_infinities_and_nan(data_type: DataType) -> None:
+    values = tensor([[0, np.inf], [np.nan, 0], [2, 3], [np.inf, 2]], data_type)
+    product = Reduce(ReduceOperation.PROD, (1,))
+    (plain,) = run_operation(product, [values])
+    np.testing.assert_array_equal(plain, [np.nan, np.nan, 6, np.inf])
+    (absorbed,) = run_operation(product.with_attributes(zero_absorbs=True), [values])
+    assert absorbed.tolist() == [0, 0, 6, np.inf]

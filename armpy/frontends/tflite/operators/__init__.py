@@ -8,10 +8,12 @@ from __future__ import annotations
 from armpy.frontends.tflite.node import ConverterTable
 from armpy.frontends.tflite.operators import (
     activation,
+    control_flow,
     conversion,
     dense,
     elementwise,
     generation,
+    lookup,
     movement,
     recurrent,
     reduction,
@@ -22,10 +24,12 @@ from armpy.frontends.tflite.operators import (
 
 CONVERTERS: ConverterTable = {
     **activation.CONVERTERS,
+    **control_flow.CONVERTERS,
     **conversion.CONVERTERS,
     **dense.CONVERTERS,
     **elementwise.CONVERTERS,
     **generation.CONVERTERS,
+    **lookup.CONVERTERS,
     **movement.CONVERTERS,
     **recurrent.CONVERTERS,
     **reduction.CONVERTERS,

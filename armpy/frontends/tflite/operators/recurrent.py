@@ -7,11 +7,22 @@ from collections.abc import Sequence
 from armpy.frontends.tflite.node import ConverterTable, Node
 from armpy.frontends.tflite.reader import Table
 from armpy.graph import Value
-from armpy.ops import RecurrentActivation, Svdf, UnidirectionalSequenceLstm
+from armpy.ops import (
+    BidirectionalSequenceLstm,
+    BidirectionalSequenceRnn,
+    Lstm,
+    RecurrentActivation,
+    Rnn,
+    Svdf,
+    UnidirectionalSequenceLstm,
+    UnidirectionalSequenceRnn,
+)
 from armpy.ops.operation import Operation
 
-_SVDF_STATE = 4
-_LSTM_OUTPUT_STATE, _LSTM_CELL_STATE = 18, 19
+_SVDF_STATE = _RNN_STATE = 4
+_LSTM_STATES = (18, 19)
+_BIDIRECTIONAL_LSTM_STATES = (35, 36, 37, 38)
+_BIDIRECTIONAL_RNN_STATES = (4, 8)
 _LSTM_HIDDEN = 4
 _ACTIVATIONS = {
     0: RecurrentActivation.NONE,
@@ -41,7 +52,49 @@ def _svdf(node: Node) -> Sequence[Value]:
     return _recurrent_layer(node, operation, (_SVDF_STATE,))
 
 
+def _rnn(node: Node) -> Sequence[Value]:
+    options = node.options("RNNOptions")
+    return _recurrent_layer(node, Rnn(_activation(options)), (_RNN_STATE,))
+
+
+def _sequence_rnn(node: Node) -> Sequence[Value]:
+    options = node.options("SequenceRNNOptions")
+    operation = UnidirectionalSequenceRnn(_activation(options), options.flag("TimeMajor"))
+    return _recurrent_layer(node, operation, (_RNN_STATE,))
+
+
+def _bidirectional_rnn(node: Node) -> Sequence[Value]:
+    options = node.options("BidirectionalSequenceRNNOptions")
+    operation = BidirectionalSequenceRnn(
+        _activation(options), options.flag("TimeMajor"), options.flag("MergeOutputs")
+    )
+    return _recurrent_layer(node, operation, _BIDIRECTIONAL_RNN_STATES)
+
+
+def _bidirectional_lstm(node: Node) -> Sequence[Value]:
+    options = node.options("BidirectionalSequenceLSTMOptions")
+    operation = BidirectionalSequenceLstm(
+        activation=_activation(options),
+        cell_clip=options.real("CellClip"),
+        projection_clip=options.real("ProjClip"),
+        merge_outputs=options.flag("MergeOutputs"),
+        time_major=options.flag("TimeMajor"),
+    )
+    return _recurrent_layer(node, operation, _BIDIRECTIONAL_LSTM_STATES)
+
+
 def _lstm(node: Node) -> Sequence[Value]:
+    options = node.options("LSTMOptions")
+    options.choice("KernelType", {0: "FULL"}, "LSTMKernelType")
+    operation = Lstm(
+        activation=_activation(options),
+        cell_clip=options.real("CellClip"),
+        projection_clip=options.real("ProjClip"),
+    )
+    return _recurrent_layer(node, operation, _LSTM_STATES, unused=1)
+
+
+def _sequence_lstm(node: Node) -> Sequence[Value]:
     options = node.options("UnidirectionalSequenceLSTMOptions")
     if options.flag("DiagonalRecurrentTensors"):
         raise node.error("diagonal recurrent weights are not supported")
@@ -58,7 +111,7 @@ def _lstm(node: Node) -> Sequence[Value]:
         hidden_state_scale=hidden_scale,
         hidden_state_zero_point=hidden_zero_point,
     )
-    return _recurrent_layer(node, operation, (_LSTM_OUTPUT_STATE, _LSTM_CELL_STATE))
+    return _recurrent_layer(node, operation, _LSTM_STATES)
 
 
 def _intermediate(node: Node, index: int) -> tuple[float, int]:
@@ -69,23 +122,33 @@ def _intermediate(node: Node, index: int) -> tuple[float, int]:
     return info.quantization.scale, info.quantization.zero_point
 
 
-def _recurrent_layer(node: Node, operation: Operation, states: Sequence[int]) -> Sequence[Value]:
-    """Add a layer whose outputs are the new states, then the operator's own output."""
-    node.expect_outputs(1)
+def _recurrent_layer(
+    node: Node, operation: Operation, states: Sequence[int], unused: int = 0
+) -> Sequence[Value]:
+    """Add a layer whose outputs are unused ones, the new states, then the operator's own."""
+    num_ahead = unused + len(states)
+    node.expect_outputs(operation.num_outputs - num_ahead)
     variables = [_state(node, index) for index in states]
+    state_names = [f"{node.name}:state_{i}" for i in range(len(states))]
+    unused_names = [f"{node.name}:unused_{i}" for i in range(unused)]
     layer = node.network.add_layer(
         operation,
         node.inputs,
         name=node.name,
-        outputs=[*(variable.info for variable in variables), *node.outputs],
-        output_names=[*(f"{node.name}:state_{i}" for i in range(len(states))), *node.output_names],
+        outputs=[*(None,) * unused, *(variable.info for variable in variables), *node.outputs],
+        output_names=[*unused_names, *state_names, *node.output_names],
     )
-    for index, value in zip(states, layer.outputs, strict=False):
+    for index, value in zip(states, layer.outputs[unused:], strict=False):
         node.update_variable(index, value)
-    return layer.outputs[len(states) :]
+    return layer.outputs[num_ahead:]
 
 
 CONVERTERS: ConverterTable = {
+    "BIDIRECTIONAL_SEQUENCE_LSTM": _bidirectional_lstm,
+    "BIDIRECTIONAL_SEQUENCE_RNN": _bidirectional_rnn,
+    "LSTM": _lstm,
+    "RNN": _rnn,
     "SVDF": _svdf,
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": _lstm,
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": _sequence_lstm,
+    "UNIDIRECTIONAL_SEQUENCE_RNN": _sequence_rnn,
 }

@@ -28,7 +28,8 @@ class ReduceWorkload(ReferenceWorkload[Reduce]):
         self.axes = self.operation.resolved_axes(len(shape))
         self.count = int(np.prod([shape[axis] for axis in self.axes], dtype=np.int64))
         self.kernel = self._kernels()[self.operation.operation]
-        if self.info.outputs[0].data_type.is_quantized and not self.operation.operation.selects:
+        keeps = self.operation.operation.selects or self.operation.rounds_down
+        if self.info.outputs[0].data_type.is_quantized and not keeps:
             self._prepare_quantized()
 
     def _prepare_quantized(self) -> None:
@@ -72,10 +73,12 @@ class ReduceWorkload(ReferenceWorkload[Reduce]):
         out[...] = self._total(values).reshape(out.shape)
 
     def _mean(self, values: Array, out: Array) -> None:
-        """Integers round towards 0, and the mean of none of them is 0."""
+        """Integers round towards 0, or down, and the mean of none of them is 0."""
         total = self._total(values).reshape(out.shape)
         if values.dtype.kind == "f":
             out[...] = total / np.float64(self.count)
+        elif self.operation.rounds_down:
+            out[...] = total // max(self.count, 1)
         else:
             out[...] = np.sign(total) * (np.abs(total) // max(self.count, 1))
 
@@ -83,6 +86,8 @@ class ReduceWorkload(ReferenceWorkload[Reduce]):
         """Floats in float32; integers wrap around."""
         wide = np.float32 if values.dtype.kind == "f" else values.dtype
         out[...] = np.multiply.reduce(values, self.axes, wide, keepdims=True).reshape(out.shape)
+        if self.operation.zero_absorbs:
+            out[np.any(values == 0, self.axes, keepdims=True).reshape(out.shape)] = 0
 
     def _maximum(self, values: Array, out: Array) -> None:
         """Without NaNs; the least number of the type if nothing is left."""

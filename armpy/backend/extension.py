@@ -1,0 +1,233 @@
+"""Vendor extensions: operand types and operations that a backend adds under a name of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias, TypeVar
+
+from armpy.errors import InvalidArgumentError
+from armpy.ops.operation import Operation
+from armpy.tensor import TensorInfo
+
+LARGEST_EXTENSION_ID = 0xFFFF
+"""Largest number of an operand type or operation within its extension."""
+
+_Entry = TypeVar("_Entry", "ExtensionOperandType", "ExtensionOperation")
+_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+")
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionOperandType:
+    """An operand type of an extension.
+
+    Parameters
+    ----------
+    id : int
+        Number within the extension, 0 to 65535.
+    name : str
+        For people.
+    is_tensor : bool
+        Whether operands of the type have dimensions.
+    size_bytes : int
+        Of one element.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the number or the size cannot be one.
+
+    Notes
+    -----
+    The core does not know what elements mean. It carries them as unsigned integers of their
+    size; elements that are not 1, 2, 4 or 8 bytes large are carried as UNSIGNED8 with one
+    more axis, the last, of their size.
+
+    References
+    ----------
+    NNAPI HAL 1.2 ``Extension::OperandTypeInformation``.
+    """
+
+    id: int
+    name: str
+    is_tensor: bool
+    size_bytes: int
+
+    def __post_init__(self) -> None:
+        _check_id(self.id, f"operand type '{self.name}'")
+        if not _is_integer(self.size_bytes) or self.size_bytes < 1:
+            raise InvalidArgumentError(
+                "the size of an element cannot be used",
+                where=f"operand type '{self.name}'",
+                expected="1 byte or more",
+                actual=repr(self.size_bytes),
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionOperand:
+    """What is known of an operand when an operation of an extension is created.
+
+    Parameters
+    ----------
+    info : TensorInfo
+        As the core carries it, see `ExtensionOperandType`; dimensions may be unknown.
+    extension : str
+        Name of the extension that the operand's type belongs to; empty for NNAPI's own types.
+    type_id : int, optional
+        The type's number within that extension.
+    data : bytes, optional
+        What the application attached to the operand, if anything.
+    is_omitted : bool
+        Whether it is an input without a value.
+    """
+
+    info: TensorInfo
+    extension: str = ""
+    type_id: int | None = None
+    data: bytes | None = None
+    is_omitted: bool = False
+
+
+CreateOperation: TypeAlias = Callable[
+    [Sequence[ExtensionOperand], Sequence[ExtensionOperand]], Operation
+]
+"""Makes the operation for the inputs and outputs that a model gives it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionOperation:
+    """An operation of an extension.
+
+    Parameters
+    ----------
+    id : int
+        Number within the extension, 0 to 65535.
+    name : str
+        For people.
+    create : callable
+        Gets the inputs and outputs that a model gives the operation, as sequences of
+        `ExtensionOperand`, and returns an `armpy.ops.Operation` whose operands are these
+        inputs, in order. Raises LayerValidationError if it cannot have them: nobody but
+        the extension can tell.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the number cannot be one, or nothing can be called.
+    """
+
+    id: int
+    name: str
+    create: CreateOperation = field(compare=False)
+
+    def __post_init__(self) -> None:
+        where = f"operation '{self.name}'"
+        _check_id(self.id, where)
+        if not callable(self.create):
+            raise InvalidArgumentError(
+                "the operation has nothing that creates it", where=where, actual=repr(self.create)
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """Operand types and operations of a vendor.
+
+    Parameters
+    ----------
+    name : str
+        Unique in the world, so it begins with the vendor's domain, reversed:
+        ``com.example.fibonacci``.
+    operand_types : sequence of ExtensionOperandType
+    operations : sequence of ExtensionOperation
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the name is not of this form, or two types or two operations have one number.
+
+    Notes
+    -----
+    Backends that have the same extension declare the same operand types, and get its
+    operations from one package.
+
+    References
+    ----------
+    NNAPI vendor extensions; HAL 1.2 ``Extension``.
+    """
+
+    name: str
+    operand_types: Sequence[ExtensionOperandType] = ()
+    operations: Sequence[ExtensionOperation] = ()
+
+    def __post_init__(self) -> None:
+        check_extension_name(self.name)
+        types = _checked(self.name, "operand_types", ExtensionOperandType, self.operand_types)
+        operations = _checked(self.name, "operations", ExtensionOperation, self.operations)
+        object.__setattr__(self, "operand_types", types)
+        object.__setattr__(self, "operations", operations)
+
+    def operand_type(self, type_id: int) -> ExtensionOperandType | None:
+        """The operand type of a number; None if there is none."""
+        return next((t for t in self.operand_types if t.id == type_id), None)
+
+    def operation(self, operation_id: int) -> ExtensionOperation | None:
+        """The operation of a number; None if there is none."""
+        return next((o for o in self.operations if o.id == operation_id), None)
+
+
+def check_extension_name(name: object) -> None:
+    """Check the form of an extension's name.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is not a reversed domain name with at least two parts.
+    """
+    if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+        raise InvalidArgumentError(
+            "this cannot be the name of an extension",
+            where=repr(name),
+            expected="a reversed domain name of at least two parts, like com.example.fibonacci",
+            fix="Begin it with a domain of yours, so that nobody else has the same",
+        )
+
+
+def _checked(extension: str, what: str, kind: type[_Entry], entries: object) -> tuple[_Entry, ...]:
+    """The entries of an extension, if each is of its kind and has a number of its own."""
+    given = tuple(entries) if isinstance(entries, Sequence) else ()
+    if not isinstance(entries, Sequence) or not all(isinstance(e, kind) for e in given):
+        raise InvalidArgumentError(
+            f"the {what} are not what they should be",
+            where=extension,
+            expected=f"a sequence of {kind.__name__}",
+            actual=repr(entries),
+        )
+    names: dict[int, str] = {}
+    for entry in given:
+        if entry.id in names:
+            raise InvalidArgumentError(
+                f"'{names[entry.id]}' and '{entry.name}' have the same number",
+                where=f"{extension} / {what}",
+                actual=str(entry.id),
+            )
+        names[entry.id] = entry.name
+    return given
+
+
+def _check_id(number: object, where: str) -> None:
+    """Check a number within an extension."""
+    if not _is_integer(number) or not 0 <= number <= LARGEST_EXTENSION_ID:  # type: ignore[operator]
+        raise InvalidArgumentError(
+            "the number within the extension cannot be used",
+            where=where,
+            expected=f"0 to {LARGEST_EXTENSION_ID}",
+            actual=repr(number),
+        )
+
+
+def _is_integer(value: object) -> bool:
+    """Whether a value is a plain integer."""
+    return isinstance(value, int) and not isinstance(value, bool)

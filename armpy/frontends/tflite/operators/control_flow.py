@@ -1,0 +1,71 @@
+"""Operators that run subgraphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armpy.frontends.tflite.node import ConverterTable, Node
+from armpy.graph import Value
+from armpy.ops import If, While
+from armpy.tensor import Shape
+
+
+def _if(node: Node) -> Sequence[Value]:
+    options = node.options("IfOptions")
+    shapes = [value.info.shape for value in _present(node)[1:]]
+    then_graph = node.graph(options.integer("ThenSubgraphIndex"), shapes)
+    else_graph = node.graph(options.integer("ElseSubgraphIndex"), shapes)
+    return node.layer(If(then_graph, else_graph), *node.inputs)
+
+
+def _while(node: Node) -> Sequence[Value]:
+    options = node.options("WhileOptions")
+    body_index = options.integer("BodySubgraphIndex")
+    shapes = [value.info.shape for value in _present(node)]
+    body = node.graph(body_index, shapes)
+    # Shapes that a turn changes are not known in the body; what follows from them is not, either.
+    for forget in (_common, _nothing, _nothing):
+        carried = [info.shape for info in body.output_infos]
+        fits = [_fits(*pair) for pair in zip(shapes, carried, strict=False)]
+        if all(fits):
+            break
+        for number, (shape, fit) in enumerate(zip(carried, fits, strict=False)):
+            if not fit:
+                shapes[number] = forget(shapes[number], shape)
+        body = node.graph(body_index, shapes)
+    condition = node.graph(options.integer("CondSubgraphIndex"), shapes)
+    return node.layer(While(condition, body), *node.inputs)
+
+
+def _present(node: Node) -> Sequence[Value]:
+    """The inputs, none of which may be left out."""
+    values = [value for value in node.inputs if value is not None]
+    if len(values) < len(node.inputs) or not values:
+        raise node.error("an input is missing")
+    return values
+
+
+def _fits(taken: Shape | None, given: Shape | None) -> bool:
+    """Whether a tensor that is given is always of the shape that is taken."""
+    if taken is None or given is None:
+        return taken is None
+    pairs = zip(taken, given, strict=False)
+    return len(taken) == len(given) and all(a in (None, b) for a, b in pairs)
+
+
+def _common(one: Shape | None, other: Shape | None) -> Shape | None:
+    """What two shapes have in common."""
+    if one is None or other is None or len(one) != len(other):
+        return None
+    return tuple(a if a == b else None for a, b in zip(one, other, strict=True))
+
+
+def _nothing(one: Shape | None, other: Shape | None) -> Shape | None:
+    """A shape of which nothing is known."""
+    return None
+
+
+CONVERTERS: ConverterTable = {
+    "IF": _if,
+    "WHILE": _while,
+}

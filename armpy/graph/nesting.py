@@ -1,0 +1,76 @@
+"""The graphs that a graph's control flow layers run."""
+
+from __future__ import annotations
+
+from armpy.errors import GraphValidationError
+from armpy.graph.graph import Graph
+from armpy.ops.control_flow import ControlFlow
+from armpy.ops.operation import Operation
+
+MAX_NESTING = 64
+"""How deep graphs may lie in each other; each level takes some of Python's stack."""
+
+
+def graphs_of(operation: Operation, where: str = "") -> tuple[tuple[str, Graph], ...]:
+    """The graphs that an operation runs, with what it calls them; none for most operations.
+
+    Parameters
+    ----------
+    where : str
+        The layer, for messages.
+
+    Raises
+    ------
+    GraphValidationError
+        If something else is in the place of a graph, or a graph has variables.
+    """
+    if not isinstance(operation, ControlFlow):
+        return ()
+    found = []
+    for name, graph in operation.graphs:
+        if not isinstance(graph, Graph):
+            raise GraphValidationError(
+                f"the {name} graph is none",
+                where=where or operation.name,
+                expected="a Graph, as Network.build makes it",
+                actual=type(graph).__name__,
+            )
+        if graph.variables:
+            raise GraphValidationError(
+                f"the {name} graph has variables",
+                where=where or operation.name,
+                actual=", ".join(variable.value.name for variable in graph.variables),
+                fix="Keep the state in the outer graph and hand it in and out",
+            )
+        found.append((name, graph))
+    return tuple(found)
+
+
+def nested_graphs(graph: Graph) -> tuple[Graph, ...]:
+    """Every graph that layers run, at any depth, each once, inner ones before outer ones.
+
+    Raises
+    ------
+    GraphValidationError
+        If graphs lie too deep in each other, or `graphs_of` raises.
+    """
+    depths: dict[Graph, int] = {}
+    stack = [graph]
+    while stack:
+        top = stack[-1]
+        inner = [
+            found for layer in top.layers for _, found in graphs_of(layer.operation, layer.where)
+        ]
+        waiting = [found for found in inner if found not in depths]
+        if waiting:
+            stack += waiting
+            continue
+        stack.pop()
+        depths[top] = 1 + max((depths[found] for found in inner), default=-1)
+    if depths[graph] > MAX_NESTING:
+        raise GraphValidationError(
+            "control flow lies too deep in control flow",
+            expected=f"at most {MAX_NESTING} levels",
+            actual=str(depths[graph]),
+        )
+    return tuple(found for found in depths if found is not graph)

@@ -1,0 +1,76 @@
+"""Who may use vendor extensions."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from dataclasses import dataclass
+
+ENVIRONMENT_VARIABLE = "ARMPY_NNAPI_EXTENSIONS_ALLOWLIST"
+"""The file to read if the options name none."""
+
+_COMMENT = re.compile(r"(^|\s)#.*")
+
+
+@dataclass(frozen=True, slots=True)
+class AllowList:
+    """The applications that may use vendor extensions.
+
+    Parameters
+    ----------
+    path : str
+        The file that says it.
+    entries : frozenset of str
+        Paths of programs, which begin with a slash, and names of applications.
+    problem : str
+        Why the file cannot be read; nobody is allowed then.
+
+    Notes
+    -----
+    It guards against extensions that are used by accident, not against an application that
+    means harm: that could talk to the backend itself.
+
+    References
+    ----------
+    NNAPI vendor extensions, ``nnapi_extensions_app_allowlist``.
+    """
+
+    path: str
+    entries: frozenset[str]
+    problem: str = ""
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> AllowList:
+        """Read a file with an entry per line.
+
+        Notes
+        -----
+        A ``#`` at the start of a line, or behind a blank, begins a comment.
+        """
+        where = os.fspath(path)
+        try:
+            with open(where, encoding="utf-8") as file:
+                lines = [_COMMENT.sub("", line).strip() for line in file]
+        except (OSError, UnicodeDecodeError) as error:
+            return cls(where, frozenset(), f"it cannot be read: {error}")
+        return cls(where, frozenset(filter(None, lines)))
+
+    @classmethod
+    def configured(cls, path: str | os.PathLike[str] | None = None) -> AllowList | None:
+        """The list of a file, or of that in the environment; None if neither names one."""
+        chosen = path or os.environ.get(ENVIRONMENT_VARIABLE)
+        return cls.read(chosen) if chosen else None
+
+    def allows(self, program: str, application: str) -> bool:
+        """Whether a program, or the application that it belongs to, is on the list."""
+        paths = {os.path.realpath(entry) for entry in self.entries if entry.startswith("/")}
+        return os.path.realpath(program) in paths or (
+            not application.startswith("/") and application in self.entries
+        )
+
+
+def running_program() -> str:
+    """Canonical path of the script that runs; the interpreter's if there is none."""
+    path = getattr(sys.modules.get("__main__"), "__file__", None)
+    return os.path.realpath(path or sys.executable)

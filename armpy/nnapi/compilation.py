@@ -1,0 +1,304 @@
+"""Compilations: models made ready to run on devices."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import weakref
+from collections.abc import Collection, Sequence
+from types import TracebackType
+
+from armpy.errors import ArmpyError, BackendCapabilityError, LayerValidationError
+from armpy.nnapi.codes import PreferenceCode, operation_name
+from armpy.nnapi.devices import Device, DeviceManager, common_manager
+from armpy.nnapi.extensions import ExtensionLookup
+from armpy.nnapi.lowering import lower_model
+from armpy.nnapi.model import Model
+from armpy.nnapi.model_description import ModelDescription, Subgraph
+from armpy.nnapi.operations import definitions
+from armpy.nnapi.results import as_bad_data, bad_data, bad_state, result_codes, unexpected_null
+from armpy.nnapi.support import supported_operations
+from armpy.ops.operation import Array
+from armpy.runtime import LoadedNetwork, Runtime
+from armpy.types import Priority
+
+_log = logging.getLogger("armpy.nnapi")
+
+
+class Compilation:
+    """A model made ready to run.
+
+    Parameters
+    ----------
+    model : Model
+        Finished.
+    manager : DeviceManager, optional
+        Whose devices run it, CpuRef what no other takes; the model's if left out.
+
+    Raises
+    ------
+    NnapiError
+        UNEXPECTED_NULL without a model; BAD_STATE if it is not finished.
+
+    Notes
+    -----
+    A context manager that closes it. Without `close` what it has loaded goes with it. Executions
+    of one compilation may run side by side.
+
+    References
+    ----------
+    NNAPI ``ANeuralNetworksCompilation``.
+    """
+
+    def __init__(self, model: Model, manager: DeviceManager | None = None) -> None:
+        if model is None:
+            raise unexpected_null("the model", where="Compilation", expected="a finished Model")
+        self._description = model.check_finished("Compilation").description
+        self._manager = manager or model.manager
+        self._devices: tuple[Device, ...] | None = None
+        self._preference: int = PreferenceCode.FAST_SINGLE_ANSWER
+        self._priority = Priority.MEDIUM
+        self._is_finished = False
+        self._runtime: Runtime | None = None
+        self._networks: dict[frozenset[int], int] = {}
+        self._lock = threading.RLock()
+        self._finalizer: weakref.finalize[[Runtime, dict[frozenset[int], int]], Compilation] | None
+        self._finalizer = None
+
+    @classmethod
+    def create_for_devices(cls, model: Model, devices: Sequence[Device]) -> Compilation:
+        """A compilation for some devices and no other, the reference neither.
+
+        Raises
+        ------
+        NnapiError
+            UNEXPECTED_NULL without a model, list or device; BAD_DATA without devices, or if one
+            is given twice or is another manager's; BAD_STATE if the model is not finished.
+        """
+        where = "Compilation.create_for_devices"
+        if model is None or devices is None:
+            raise unexpected_null("the model or list of devices", where=where)
+        compilation = cls(model, common_manager(devices, where))
+        compilation._devices = tuple(devices)
+        return compilation
+
+    def set_preference(self, preference: int) -> None:
+        """Say what is more important: power, one answer, or many.
+
+        Raises
+        ------
+        NnapiError
+            BAD_STATE after `finish`; BAD_DATA if there is no such code.
+
+        Notes
+        -----
+        Nothing follows from it yet.
+        """
+        where = "Compilation.set_preference"
+        self._check_open(where)
+        if preference > max(PreferenceCode):
+            raise bad_data(
+                "there is no such preference",
+                where=where,
+                expected=", ".join(f"{code.name} ({code})" for code in PreferenceCode),
+                actual=str(preference),
+            )
+        self._preference = preference
+
+    def set_priority(self, priority: int) -> None:
+        """Say how urgent executions are against those of other models.
+
+        Raises
+        ------
+        NnapiError
+            BAD_STATE after `finish`; BAD_DATA if there is no such code.
+
+        Notes
+        -----
+        Nothing follows from it yet.
+        """
+        where = "Compilation.set_priority"
+        self._check_open(where)
+        if priority not in tuple(Priority):
+            raise bad_data(
+                "there is no such priority",
+                where=where,
+                expected=", ".join(f"{code.name} ({code})" for code in Priority),
+                actual=str(priority),
+            )
+        self._priority = Priority(priority)
+
+    def finish(self) -> None:
+        """Make the model ready to run, as far as that can be done without its inputs.
+
+        Raises
+        ------
+        NnapiError
+            BAD_STATE if that was tried before; BAD_DATA if the devices cannot run an operation;
+            OP_FAILED if what is known of an operation's operands breaks its rules; other codes
+            as the cause says.
+        """
+        where = "Compilation.finish"
+        self._check_open(where)
+        self._is_finished = True
+        with result_codes(where):
+            runtime = self._manager.runtime(self._devices)
+            if self._devices is not None:
+                self._check_support(runtime)
+            self._finalizer = weakref.finalize(self, _unload, runtime, self._networks)
+            self._finalizer.atexit = False
+            self._runtime = runtime
+            try:
+                self.network(())
+            except BaseException as error:
+                if not self._may_be_for_fewer_inputs(error):
+                    self._runtime = None
+                    if isinstance(error, BackendCapabilityError):
+                        raise as_bad_data(error, where) from error
+                    raise
+                _log.info("%s: not prepared for all inputs: %s", where, error)
+
+    def _check_support(self, runtime: Runtime) -> None:
+        """Check that the chosen devices can run every operation."""
+        lookup = self._lookup()
+        answers = supported_operations(self._description, runtime, lookup)
+        for number, (node, answer) in enumerate(
+            zip(self._description.main.operations, answers, strict=True)
+        ):
+            if not answer:
+                names = ", ".join(device.name for device in self._devices or ())
+                raise bad_data(
+                    f"none of the chosen devices ({names}) supports the operation: {answer.text}",
+                    where=f"operation {number} ({operation_name(node.type)})",
+                    fix="Choose more devices, or none to let armpy choose",
+                )
+
+    def _may_be_for_fewer_inputs(self, error: BaseException) -> bool:
+        """Whether a model may run once some inputs are left out, although it does not with all."""
+        main = self._description.main
+        is_rule = isinstance(error, LayerValidationError)
+        return is_rule and not optional_operands(main).isdisjoint(main.inputs)
+
+    def _lookup(self) -> ExtensionLookup:
+        """Who knows the extensions of the devices."""
+        if self._devices is None:
+            return self._manager.extensions.lookup()
+        return self._manager.extensions.lookup([device.backend_id for device in self._devices])
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it is ready to run."""
+        return self._runtime is not None
+
+    @property
+    def description(self) -> ModelDescription:
+        """The model."""
+        return self._description
+
+    @property
+    def devices(self) -> tuple[Device, ...] | None:
+        """The devices that were chosen; None if armpy chooses."""
+        return self._devices
+
+    def network(self, omitted: Collection[int]) -> LoadedNetwork:
+        """The network that runs the model when some inputs are left out.
+
+        Parameters
+        ----------
+        omitted : collection of int
+            Positions of the inputs that have no value.
+
+        Raises
+        ------
+        ArmpyError
+            If the model cannot run so.
+        """
+        if self._runtime is None:
+            raise bad_state("the compilation is not ready", where="Compilation.network")
+        key = frozenset(omitted)
+        with self._lock:
+            if key not in self._networks:
+                extensions = self._lookup()
+                graph = lower_model(self._description, sorted(key), extensions=extensions)
+                self._networks[key] = self._runtime.load_network(graph)
+            return self._runtime.get_network(self._networks[key])
+
+    def check_ready(self, where: str) -> None:
+        """Check that it can be run.
+
+        Raises
+        ------
+        NnapiError
+            BAD_STATE if it is not finished, failed, or is closed.
+        """
+        if self._runtime is None:
+            problem = "failed or is closed" if self._is_finished else "is not finished"
+            raise bad_state(f"the compilation {problem}", where=where)
+
+    def close(self) -> None:
+        """Give back what it has loaded; executions under way come to their end."""
+        self._runtime = None
+        if self._finalizer is not None:
+            self._finalizer()
+
+    def __call__(self, *inputs: Array | None) -> list[Array]:
+        """Run the model once.
+
+        Parameters
+        ----------
+        *inputs : ndarray or None
+            One per input of the model; None for an optional one that is left out.
+
+        Returns
+        -------
+        list of ndarray
+            One per output of the model.
+
+        Raises
+        ------
+        NnapiError
+            As from `Execution.run`.
+        """
+        from armpy.nnapi.execution import Execution  # noqa: PLC0415 - executions know compilations
+
+        return Execution(self).run(inputs)
+
+    def _check_open(self, where: str) -> None:
+        """Check that it can still be changed."""
+        if self._is_finished:
+            raise bad_state("the compilation is finished", where=where)
+
+    def __enter__(self) -> Compilation:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def optional_operands(graph: Subgraph) -> frozenset[int]:
+    """The operands that an operation can go without."""
+    found: set[int] = set()
+    for node in graph.operations:
+        definition = definitions().get(node.type)
+        if definition is not None:
+            ins, outs = ([graph.operands[i] for i in side] for side in (node.inputs, node.outputs))
+            match = definition.match(ins, outs)
+            pairs = zip((*match.inputs, *match.outputs), (*node.inputs, *node.outputs), strict=True)
+            found.update(index for argument, index in pairs if argument.optional)
+    return frozenset(found)
+
+
+def _unload(runtime: Runtime, networks: dict[frozenset[int], int]) -> None:
+    """Unload the networks of a compilation that is gone."""
+    while networks:
+        _, network_id = networks.popitem()
+        if not runtime.is_closed:
+            try:
+                runtime.unload_network(network_id)
+            except ArmpyError as error:
+                _log.warning("%s", error)

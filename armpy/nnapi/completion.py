@@ -1,0 +1,52 @@
+"""What happens to a model when it is finished."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from armpy.nnapi.model_description import ModelDescription, Subgraph
+from armpy.nnapi.run_order import run_order
+from armpy.nnapi.trailing_defaults import without_trailing_defaults
+from armpy.nnapi.validation import check_operand_indexes, validate_model
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A finished model.
+
+    Parameters
+    ----------
+    description : ModelDescription
+        Valid, its operations in an order in which they can run.
+    order : tuple of int
+        For each of the main graph's operations, which one it was before.
+    """
+
+    description: ModelDescription
+    order: tuple[int, ...]
+
+
+def complete(description: ModelDescription) -> Completed:
+    """Sort, check and simplify a model.
+
+    Raises
+    ------
+    NnapiError
+        BAD_DATA if it is not valid.
+
+    References
+    ----------
+    NNAPI ``ModelBuilder::finish``.
+    """
+    main, order = _sorted(description.main)
+    referenced = tuple(_sorted(graph)[0] for graph in description.referenced)
+    description = replace(description, main=main, referenced=referenced)
+    validate_model(description)
+    return Completed(without_trailing_defaults(description), order)
+
+
+def _sorted(graph: Subgraph) -> tuple[Subgraph, tuple[int, ...]]:
+    """A graph with its operations in an order in which they can run, and that order."""
+    check_operand_indexes(graph)
+    order = tuple(run_order(graph.operands, graph.operations))
+    return replace(graph, operations=tuple(graph.operations[i] for i in order)), order

@@ -1,0 +1,368 @@
+"""The devices that models run on: armpy's backends."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from armpy.errors import ArmpyError, BackendUnavailableError
+from armpy.nnapi.allow_list import AllowList
+from armpy.nnapi.codes import DeviceTypeCode, FeatureLevel
+from armpy.nnapi.extensions import TypeManager
+from armpy.nnapi.results import bad_data, bad_state, require_data, result_codes, unexpected_null
+from armpy.nnapi.support import supported_operations
+from armpy.plugins import BackendRegistry
+from armpy.plugins.guard import GuardedBackend
+from armpy.runtime import Runtime, RuntimeOptions
+from armpy.types import REFERENCE_BACKEND_ID, BackendId, DeviceType
+
+if TYPE_CHECKING:
+    from armpy.nnapi.model import Model
+
+REFERENCE_DEVICE_NAME = "nnapi-reference"
+"""Name of the device that is CpuRef."""
+
+DEVICE_TYPES: Mapping[DeviceType, DeviceTypeCode] = MappingProxyType(
+    {
+        DeviceType.ACCELERATOR: DeviceTypeCode.ACCELERATOR,
+        DeviceType.GPU: DeviceTypeCode.GPU,
+        DeviceType.CPU_COMPILED: DeviceTypeCode.CPU,
+        DeviceType.CPU_REFERENCE: DeviceTypeCode.CPU,
+        DeviceType.OTHER: DeviceTypeCode.OTHER,
+    }
+)
+"""What NNAPI calls the kinds of device that backends are for."""
+
+
+class Device:
+    """One device: a backend.
+
+    Parameters
+    ----------
+    backend : GuardedBackend
+    manager : DeviceManager
+        Whose device it is.
+
+    References
+    ----------
+    NNAPI ``ANeuralNetworksDevice``.
+    """
+
+    def __init__(self, backend: GuardedBackend, manager: DeviceManager) -> None:
+        self._backend = backend
+        self._manager = manager
+
+    @property
+    def manager(self) -> DeviceManager:
+        """Whose device it is."""
+        return self._manager
+
+    @property
+    def backend_id(self) -> BackendId:
+        """The backend's id."""
+        return self._backend.backend_id
+
+    @property
+    def name(self) -> str:
+        """The backend's id; ``"nnapi-reference"`` for CpuRef."""
+        is_reference = self.backend_id == REFERENCE_BACKEND_ID
+        return REFERENCE_DEVICE_NAME if is_reference else self.backend_id
+
+    @property
+    def type(self) -> DeviceTypeCode:
+        """What kind of device it is."""
+        return DEVICE_TYPES[self._backend.device_type]
+
+    @property
+    def version(self) -> str:
+        """The backend's version; ``"UNKNOWN"`` if it does not say one."""
+        return self._backend.version or "UNKNOWN"
+
+    @property
+    def feature_level(self) -> FeatureLevel:
+        """The latest: backends are asked about each layer, whatever version it is of."""
+        return FeatureLevel.LEVEL_4
+
+    @property
+    def supported_extensions(self) -> tuple[str, ...]:
+        """Names of the vendor extensions whose operations it can run."""
+        return tuple(self._backend.supported_extensions)
+
+    def get_extension_support(self, extension_name: str) -> bool:
+        """Whether it has a vendor extension.
+
+        Raises
+        ------
+        NnapiError
+            UNEXPECTED_NULL without a name.
+        """
+        if extension_name is None:
+            raise unexpected_null("the extension's name", where=self.name)
+        return extension_name in self.supported_extensions
+
+    def get_supported_operations(self, model: Model) -> list[bool]:
+        """Which operations of a finished model it can run, in the order they were added.
+
+        Raises
+        ------
+        NnapiError
+            BAD_STATE if the model is not finished.
+        """
+        return self._manager.get_supported_operations_for_devices(model, [self])
+
+    def wait(self) -> None:
+        """Return when the device can be used.
+
+        Raises
+        ------
+        NnapiError
+            OP_FAILED if it does not answer.
+        """
+        with result_codes(f"Device '{self.name}'"):
+            self._backend.get_layer_support()
+
+    def __repr__(self) -> str:
+        return f"Device({self.name!r}, {self.type.name}, version {self.version})"
+
+
+class DeviceManager:
+    """The devices there are, and the runtimes that run models on them.
+
+    Parameters
+    ----------
+    options : RuntimeOptions, optional
+        Which backends there are and how they are set up.
+    application : str
+        The application's name, for the list of those that may use extensions.
+    extensions_allow_list : path, optional
+        That list; see `armpy.nnapi.allow_list`.
+
+    Raises
+    ------
+    ArmpyError
+        From whatever asks for devices first, if the options cannot be used.
+
+    Notes
+    -----
+    Backends are looked for when a device is first asked for. All methods may be called from
+    several threads. Models, compilations and executions use the default manager, see
+    `default_manager`, unless they are given another one.
+
+    References
+    ----------
+    NNAPI ``DeviceManager``.
+    """
+
+    def __init__(
+        self,
+        options: RuntimeOptions | None = None,
+        *,
+        application: str = "",
+        extensions_allow_list: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self._options = options or RuntimeOptions()
+        self._application = application
+        self._allow_list_path = extensions_allow_list
+        self._lock = threading.RLock()
+        self._runtimes: dict[frozenset[BackendId], Runtime] = {}
+        self._registry = self._options.registry
+        self._devices: tuple[Device, ...] | None = None
+        self._default: Runtime | None = None
+        self._extensions: TypeManager | None = None
+        self._is_closed = False
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        """Every device, in the order in which armpy prefers backends; the reference last."""
+        with self._lock:
+            if self._devices is None:
+                registry = self._found_registry()
+                ids = self.runtime().get_device_spec().supported_backends
+                ordered = sorted(ids, key=lambda backend_id: backend_id == REFERENCE_BACKEND_ID)
+                self._devices = tuple(
+                    Device(GuardedBackend(registry.get(backend_id)), self) for backend_id in ordered
+                )
+            return self._devices
+
+    @property
+    def device_count(self) -> int:
+        """How many devices there are."""
+        return len(self.devices)
+
+    def get_device(self, index: int) -> Device:
+        """The device of an index.
+
+        Raises
+        ------
+        NnapiError
+            BAD_DATA if there is none.
+        """
+        devices = self.devices
+        require_data(
+            0 <= index < len(devices),
+            "there is no such device",
+            where="DeviceManager.get_device",
+            expected=f"an index below {len(devices)}",
+            actual=str(index),
+        )
+        return devices[index]
+
+    def get_device_of_backend(self, backend_id: BackendId) -> Device:
+        """The device that a backend is.
+
+        Raises
+        ------
+        BackendUnavailableError
+            If there is no such backend, or it cannot be used.
+        """
+        for device in self.devices:
+            if device.backend_id == backend_id:
+                return device
+        self._found_registry().get(backend_id)
+        raise BackendUnavailableError(
+            f"backend '{backend_id}' is not one of the devices",
+            expected=", ".join(device.backend_id for device in self.devices),
+            fix="Allow it in the options",
+        )
+
+    @property
+    def extensions(self) -> TypeManager:
+        """Codes of extensions' types, and what these are."""
+        with self._lock:
+            if self._extensions is None:
+                self._extensions = TypeManager(
+                    [device._backend for device in self.devices],
+                    AllowList.configured(self._allow_list_path),
+                    self._application,
+                )
+            return self._extensions
+
+    def get_supported_operations_for_devices(
+        self, model: Model, devices: Sequence[Device]
+    ) -> list[bool]:
+        """Which operations of a finished model can run on one of some devices.
+
+        Returns
+        -------
+        list of bool
+            In the order in which the operations were added.
+
+        Raises
+        ------
+        NnapiError
+            UNEXPECTED_NULL without a model or device; BAD_DATA without devices, or if one is
+            given twice or is another manager's; BAD_STATE if the model is not finished.
+        """
+        where = "get_supported_operations_for_devices"
+        if model is None or devices is None:
+            raise unexpected_null("the model or list of devices", where=where)
+        require_data(len(devices) > 0, "no device is given", where=where)
+        order = model.check_finished(where).order
+        if common_manager(devices, where) is not self:
+            raise bad_data(
+                "the devices are another manager's", where=where, actual=repr(devices[0])
+            )
+        supported = [False] * len(order)
+        for device in devices:
+            runtime = self.runtime([device])
+            lookup = self.extensions.lookup([device.backend_id])
+            answers = supported_operations(model.description, runtime, lookup)
+            for number, answer in zip(order, answers, strict=True):
+                supported[number] |= bool(answer)
+        return supported
+
+    def runtime(self, devices: Sequence[Device] | None = None) -> Runtime:
+        """The runtime of a set of devices, made when it is first asked for.
+
+        Parameters
+        ----------
+        devices : sequence of Device, optional
+            All that the options allow if left out.
+
+        Raises
+        ------
+        NnapiError
+            BAD_STATE if the manager is closed.
+        ArmpyError
+            If a backend cannot be used, or there is none.
+        """
+        with self._lock:
+            if self._is_closed:
+                raise bad_state("the manager is closed", where="DeviceManager.runtime")
+            options = replace(self._options, registry=self._found_registry())
+            if devices is None:
+                if self._default is None:
+                    self._default = Runtime(options)
+                return self._default
+            key = frozenset(device.backend_id for device in devices)
+            if key not in self._runtimes:
+                # Of several that can run an operation, the one that armpy prefers does.
+                ids = [d.backend_id for d in self.devices if d.backend_id in key]
+                self._runtimes[key] = Runtime(replace(options, backends=ids))
+            return self._runtimes[key]
+
+    def _found_registry(self) -> BackendRegistry:
+        """Where backends come from."""
+        if self._registry is None:
+            self._registry = BackendRegistry.discover(self._options.plugin_options())
+        return self._registry
+
+    def close(self) -> None:
+        """Give everything back that backends have made; nothing can be run afterwards.
+
+        Raises
+        ------
+        ArmpyError
+            The first error of a backend; everything is closed all the same.
+        """
+        with self._lock:
+            self._is_closed = True
+            runtimes = [*self._runtimes.values(), *([self._default] if self._default else [])]
+            self._runtimes.clear()
+            errors = []
+            for runtime in runtimes:
+                try:
+                    runtime.close()
+                except ArmpyError as error:
+                    errors.append(error)
+            if self._registry is not None and self._options.registry is None:
+                self._registry.close()
+        if errors:
+            raise errors[0]
+
+    def __enter__(self) -> DeviceManager:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+
+def common_manager(devices: Sequence[Device], where: str) -> DeviceManager:
+    """Check a list of devices, and give the manager that they belong to.
+
+    Raises
+    ------
+    NnapiError
+        UNEXPECTED_NULL if one is None; BAD_DATA if there is none, one is given twice, or they
+        belong to several managers.
+    """
+    require_data(len(devices) > 0, "no device is given", where=where)
+    for position, device in enumerate(devices):
+        if device is None:
+            raise unexpected_null(f"device {position}", where=where)
+        if device in devices[:position]:
+            raise bad_data("a device is given twice", where=where, actual=device.name)
+        if device not in devices[0].manager.devices:
+            raise bad_data("the device is another manager's", where=where, actual=repr(device))
+    return devices[0].manager
+
+
+@cache
+def default_manager() -> DeviceManager:
+    """The manager of those who name none: every installed backend, made at first use."""
+    return DeviceManager()

@@ -1,0 +1,57 @@
+"""What operations on boxes have in common: how boxes and what comes from them are quantised."""
+
+from __future__ import annotations
+
+from armpy.nnapi.codes import OperandCode
+from armpy.nnapi.lowering import Lowering
+from armpy.nnapi.operations.definition import Argument
+from armpy.ops.operation import require
+from armpy.tensor import TensorInfo
+
+BOX_SCALE = 0.125
+"""Scale of quantised boxes and image sizes."""
+
+BATCH_INDICES = Argument(
+    "batch_indices", OperandCode.TENSOR_INT32, "The image that each box belongs to.", ranks=(1,)
+)
+
+
+def require_box_scale(lower: Lowering, *names: str) -> None:
+    """Check the quantisation of boxes and image sizes, if they are quantised.
+
+    Raises
+    ------
+    LayerValidationError
+        If the scale is not `BOX_SCALE` or the zero point is not 0.
+    """
+    for name in names:
+        info = lower[name].info
+        require(
+            not info.data_type.is_quantized or (info.scale == BOX_SCALE and info.zero_point == 0),
+            f"{name} has the wrong quantisation",
+            expected=f"scale {BOX_SCALE} and zero point 0",
+            actual=f"{info.scale:g} and {info.zero_point}",
+        )
+
+
+def box_output(lower: Lowering, index: int = 0) -> TensorInfo:
+    """Info of an output that holds boxes.
+
+    Raises
+    ------
+    LayerValidationError
+        If an output of the model is declared with another quantisation.
+    """
+    return lower.fixed_output(BOX_SCALE, 0, index)
+
+
+def output_like(lower: Lowering, name: str, index: int = 0) -> TensorInfo:
+    """Info of an output that is quantised like an input.
+
+    Raises
+    ------
+    LayerValidationError
+        If an output of the model is declared with another quantisation.
+    """
+    source = lower[name].info
+    return lower.fixed_output(source.scale, source.zero_point, index)

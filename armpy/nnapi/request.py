@@ -1,0 +1,261 @@
+"""What one execution is given: elements, and where results go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from armpy.nnapi.codes import OperandCode
+from armpy.nnapi.model_description import Operand, Subgraph
+from armpy.nnapi.operand_type import OperandType, validate_operand_type
+from armpy.nnapi.results import bad_data, bad_state, require_data
+from armpy.ops.operation import Array
+
+
+@dataclass(frozen=True, slots=True)
+class RequestArgument:
+    """An input or output of one execution; HAL ``RequestArgument``.
+
+    Parameters
+    ----------
+    data : memoryview of bytes, optional
+        Elements, or where they go; None if it has no value.
+    dimensions : tuple of int
+        As far as the application gives them; 0 where not known.
+    """
+
+    data: memoryview | None
+    dimensions: tuple[int, ...] = ()
+
+    @property
+    def has_no_value(self) -> bool:
+        """Whether the input or output is left out."""
+        return self.data is None
+
+    def elements(self, operand: Operand) -> Array:
+        """The elements of an input, of its shape."""
+        shaped = replace(operand, dimensions=self.dimensions, data=self.data)
+        elements = shaped.elements
+        assert elements is not None  # an input without a value is not asked for
+        return elements if elements.flags.aligned else elements.copy()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """All inputs and outputs of one execution; HAL ``Request``."""
+
+    inputs: tuple[RequestArgument, ...]
+    outputs: tuple[RequestArgument, ...]
+
+
+def check_dimensions(
+    operand: Operand, given: OperandType | None, where: str, *, allow_unspecified: bool
+) -> tuple[int, ...]:
+    """Check the type that an application gives with an input or output.
+
+    Parameters
+    ----------
+    operand : Operand
+        As the model has it.
+    given : OperandType, optional
+    where : str
+    allow_unspecified : bool
+        Whether dimensions may be left unknown.
+
+    Returns
+    -------
+    tuple of int
+        The dimensions, as far as they are known.
+
+    Raises
+    ------
+    NnapiError
+        BAD_DATA if they do not fit each other, or too little is known.
+    """
+    if given is None:
+        require_data(
+            allow_unspecified or operand.is_fully_known,
+            "the model does not say all dimensions",
+            where=where,
+            expected="an operand type with all of them",
+            actual=str(operand.dimensions),
+        )
+        return operand.dimensions
+    validate_operand_type(
+        given, operand.extension_type, where=where, allow_partial=allow_unspecified
+    )
+    wanted = operand.dimensions
+    fits = len(wanted) == len(given.dimensions) and all(
+        ours in (0, theirs) for ours, theirs in zip(wanted, given.dimensions, strict=True)
+    )
+    require_data(
+        not wanted or fits,
+        "the dimensions are not those of the model",
+        where=where,
+        expected=str(wanted),
+        actual=str(given.dimensions),
+    )
+    return given.dimensions
+
+
+def combine_dimensions(known: tuple[int, ...], others: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Dimensions that two descriptions of a tensor say together; None if they contradict."""
+    if not known or not others:
+        return known or others
+    if len(known) != len(others):
+        return None
+    if any(a and b and a != b for a, b in zip(known, others, strict=True)):
+        return None
+    return tuple(a or b for a, b in zip(known, others, strict=True))
+
+
+def validate_request(graph: Subgraph, request: Request, *, allow_unspecified: bool = True) -> None:
+    """Check a request as a device does that did not see how it was made.
+
+    Parameters
+    ----------
+    graph : Subgraph
+        The model's main graph.
+    request : Request
+    allow_unspecified : bool
+        Whether outputs may have unknown dimensions.
+
+    Raises
+    ------
+    NnapiError
+        BAD_DATA if it does not fit the model.
+
+    References
+    ----------
+    NNAPI ``validateRequest``.
+    """
+    for what, indexes, arguments in (
+        ("input", graph.inputs, request.inputs),
+        ("output", graph.outputs, request.outputs),
+    ):
+        require_data(
+            len(indexes) == len(arguments),
+            f"the number of {what}s is not the model's",
+            where="request",
+            expected=str(len(indexes)),
+            actual=str(len(arguments)),
+        )
+        for position, (index, argument) in enumerate(zip(indexes, arguments, strict=True)):
+            operand = graph.operands[index]
+            is_free = what == "output" and allow_unspecified
+            _check_argument(operand, argument, f"request / {what} {position}", is_free)
+
+
+def _check_argument(
+    operand: Operand, argument: RequestArgument, where: str, allow_unspecified: bool
+) -> None:
+    """Check one argument of a request."""
+    if argument.has_no_value:
+        require_data(
+            not argument.dimensions,
+            "it has dimensions although it has no value",
+            where=where,
+            actual=str(argument.dimensions),
+        )
+        return
+    combined = combine_dimensions(operand.dimensions, argument.dimensions)
+    if combined is None:
+        raise bad_data(
+            "the dimensions are not those of the model",
+            where=where,
+            expected=str(operand.dimensions),
+            actual=str(argument.dimensions),
+        )
+    require_data(
+        allow_unspecified or replace(operand, dimensions=combined).is_fully_known,
+        "the dimensions are not fully known",
+        where=where,
+        actual=str(combined),
+    )
+
+
+def argument_of(
+    operand: Operand, data: memoryview | None, dimensions: tuple[int, ...], where: str
+) -> RequestArgument:
+    """An argument whose length fits its dimensions.
+
+    Raises
+    ------
+    NnapiError
+        BAD_DATA if there are no bytes, or not as many as the dimensions say.
+    """
+    if data is None:
+        return RequestArgument(None)
+    require_data(
+        len(data) > 0, "the buffer has no bytes", where=where, fix="Pass None for no value"
+    )
+    size = replace(operand, dimensions=dimensions).size_bytes
+    is_free = size == 0 or operand.type == OperandCode.OEM_SCALAR
+    require_data(
+        is_free or len(data) == size,
+        "the buffer has the wrong length",
+        where=where,
+        expected=f"{size} bytes for {operand.type_name}{dimensions or ''}",
+        actual=f"{len(data)} bytes",
+    )
+    return RequestArgument(data, dimensions)
+
+
+class RequestArguments:
+    """The inputs, or the outputs, of one execution while it is set up.
+
+    Parameters
+    ----------
+    what : str
+        ``"input"`` or ``"output"``, for messages.
+    operands : sequence of Operand
+        The model's.
+    """
+
+    def __init__(self, what: str, operands: Sequence[Operand]) -> None:
+        self._what = what
+        self.operands = tuple(operands)
+        self._arguments: list[RequestArgument | None] = [None] * len(operands)
+
+    def operand(self, index: int, where: str) -> Operand:
+        """The operand of a position.
+
+        Raises
+        ------
+        NnapiError
+            BAD_DATA if there is none.
+        """
+        require_data(
+            0 <= index < len(self.operands),
+            f"there is no such {self._what}",
+            where=where,
+            expected=f"an index below {len(self.operands)}",
+            actual=str(index),
+        )
+        return self.operands[index]
+
+    def set(
+        self, index: int, data: memoryview | None, dimensions: tuple[int, ...], where: str
+    ) -> None:
+        """Set an argument.
+
+        Raises
+        ------
+        NnapiError
+            BAD_STATE if that was done before; BAD_DATA as for `argument_of`.
+        """
+        if self._arguments[index] is not None:
+            raise bad_state(f"the {self._what} is set already", where=where)
+        self._arguments[index] = argument_of(self.operands[index], data, dimensions, where)
+
+    def complete(self, where: str) -> tuple[RequestArgument, ...]:
+        """Every argument.
+
+        Raises
+        ------
+        NnapiError
+            BAD_DATA if one is not set.
+        """
+        for position, argument in enumerate(self._arguments):
+            require_data(argument is not None, f"{self._what} {position} is not set", where=where)
+        return tuple(argument for argument in self._arguments if argument is not None)

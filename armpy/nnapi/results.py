@@ -1,0 +1,100 @@
+"""Result codes as exceptions: the ones for wrong calls, and what armpy's other errors become."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+
+from armpy.errors import (
+    ArmpyError,
+    BackendUnavailableError,
+    ExecutionTimeoutError,
+    MemoryExportError,
+    MemoryImportError,
+    MemoryLimitError,
+    NnapiError,
+    ResultCode,
+)
+
+RESULT_CODES: Mapping[type[BaseException], ResultCode] = MappingProxyType(
+    {
+        ExecutionTimeoutError: ResultCode.MISSED_DEADLINE_TRANSIENT,
+        MemoryLimitError: ResultCode.OUT_OF_MEMORY,
+        MemoryError: ResultCode.OUT_OF_MEMORY,
+        MemoryImportError: ResultCode.UNMAPPABLE,
+        MemoryExportError: ResultCode.UNMAPPABLE,
+        BackendUnavailableError: ResultCode.UNAVAILABLE_DEVICE,
+        ArmpyError: ResultCode.OP_FAILED,
+    }
+)
+"""By kind of error, the first that fits, what a compilation or execution came to."""
+
+
+def bad_data(
+    failed: str, *, where: str = "", expected: str = "", actual: str = "", fix: str = ""
+) -> NnapiError:
+    """The error for a call with something that cannot be used."""
+    code = ResultCode.BAD_DATA
+    return NnapiError(failed, code=code, where=where, expected=expected, actual=actual, fix=fix)
+
+
+def bad_state(failed: str, *, where: str = "", fix: str = "") -> NnapiError:
+    """The error for a call at the wrong time."""
+    return NnapiError(failed, code=ResultCode.BAD_STATE, where=where, fix=fix)
+
+
+def unexpected_null(what: str, *, where: str = "", expected: str = "") -> NnapiError:
+    """The error for None in the place of something that must be there."""
+    code = ResultCode.UNEXPECTED_NULL
+    return NnapiError(f"{what} is None", code=code, where=where, expected=expected)
+
+
+def require_data(condition: bool, failed: str, **fields: str) -> None:
+    """Raise BAD_DATA unless a condition holds; fields as for `ArmpyError`."""
+    if not condition:
+        raise bad_data(failed, **fields)
+
+
+def as_bad_data(error: ArmpyError, where: str = "") -> NnapiError:
+    """The BAD_DATA error of an error of the core, with the same text."""
+    found = as_nnapi_error(error, where)
+    found.code = ResultCode.BAD_DATA
+    return found
+
+
+def as_nnapi_error(error: ArmpyError | MemoryError, where: str = "") -> NnapiError:
+    """The result code of an error of the core, with the same text."""
+    if isinstance(error, NnapiError):
+        return error
+    code = next(code for kind, code in RESULT_CODES.items() if isinstance(error, kind))
+    if not isinstance(error, ArmpyError):
+        return NnapiError(f"there is not enough memory: {error}", code=code, where=where)
+    inner = f"{where} / {error.where}" if where and error.where else where or error.where
+    if where and error.where.startswith(where):
+        inner = error.where
+    return NnapiError(
+        error.failed,
+        code=code,
+        where=inner,
+        expected=error.expected,
+        actual=error.actual,
+        fix=error.fix,
+    )
+
+
+@contextmanager
+def result_codes(where: str) -> Iterator[None]:
+    """Turn errors of the core into result codes.
+
+    Raises
+    ------
+    NnapiError
+        From the error, which stays its cause.
+    """
+    try:
+        yield
+    except NnapiError:
+        raise
+    except (ArmpyError, MemoryError) as error:
+        raise as_nnapi_error(error, where) from error

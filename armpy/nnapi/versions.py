@@ -1,0 +1,225 @@
+"""Which feature level a model needs, and what of it a device of a lower level can take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from armpy.errors import NnapiError, ResultCode
+from armpy.nnapi.codes import (
+    OPERAND_TRAITS,
+    FeatureLevel,
+    OperandCode,
+    is_extension,
+)
+from armpy.nnapi.model_description import (
+    Lifetime,
+    ModelDescription,
+    Operand,
+    OperationNode,
+    Subgraph,
+)
+from armpy.nnapi.trailing_defaults import without_trailing_defaults
+from armpy.nnapi.validation import validate_model, validate_operation
+
+
+def minimum_feature_level(description: ModelDescription) -> int:
+    """The lowest feature level that has everything in a model.
+
+    Parameters
+    ----------
+    description : ModelDescription
+        Valid.
+
+    Returns
+    -------
+    int
+        A `FeatureLevel`. Trailing arguments count, even if they say what is meant without them
+        too; a model that `Model.finish` made has none of these.
+
+    Raises
+    ------
+    NnapiError
+        BAD_DATA if the model is not valid.
+
+    References
+    ----------
+    NNAPI ``compliantWithV1_0`` to ``compliantWithV1_3``.
+    """
+    graphs = (description.main, *description.referenced)
+    nodes = [
+        validate_operation(node, graph.operands, description.referenced)
+        for graph in graphs
+        for node in graph.operations
+    ]
+    operands = [operand_feature_level(operand) for graph in graphs for operand in graph.operands]
+    return max([*nodes, *operands], default=int(FeatureLevel.LEVEL_1))
+
+
+def operand_feature_level(operand: Operand) -> int:
+    """The lowest feature level that has operands of this type, rank and lifetime."""
+    if operand.lifetime is Lifetime.SUBGRAPH:
+        return FeatureLevel.LEVEL_4
+    if is_extension(operand.type):
+        return FeatureLevel.LEVEL_3
+    level = OPERAND_TRAITS[OperandCode(operand.type)].feature_level
+    has_unknown_rank = operand.is_tensor and not operand.dimensions
+    return max(level, FeatureLevel.LEVEL_3) if has_unknown_rank else level
+
+
+def convert(description: ModelDescription, feature_level: int) -> ModelDescription:
+    """A model as a device of some feature level takes it.
+
+    Raises
+    ------
+    NnapiError
+        OP_FAILED if the model needs more than the level has.
+
+    Notes
+    -----
+    Trailing arguments that say what is meant without them are left out. The lowest level
+    cannot say that float32 may be computed as float16, so that is dropped for it.
+
+    References
+    ----------
+    NNAPI ``convertToV1_0`` to ``convertToV1_3``.
+    """
+    shortened = without_trailing_defaults(description)
+    needed = minimum_feature_level(shortened)
+    if needed > feature_level:
+        raise NnapiError(
+            "the model cannot be converted",
+            code=ResultCode.OP_FAILED,
+            where="model",
+            expected=f"one of feature level {int(feature_level)}",
+            actual=f"one that needs {int(needed)}",
+        )
+    has_relaxation = feature_level >= FeatureLevel.LEVEL_2
+    return replace(shortened, relaxed=shortened.relaxed and has_relaxation)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSlice:
+    """The operations of a model that a feature level has, as a model.
+
+    Parameters
+    ----------
+    description : ModelDescription
+    operations : tuple of int
+        For each of the slice's operations, which one of the model's main graph it is.
+    """
+
+    description: ModelDescription
+    operations: tuple[int, ...]
+
+
+def compliant_slice(description: ModelDescription, feature_level: int) -> ModelSlice | None:
+    """What of a model a device of some feature level can be asked about.
+
+    Parameters
+    ----------
+    description : ModelDescription
+        Valid.
+    feature_level : int
+
+    Returns
+    -------
+    ModelSlice or None
+        None if no operation is left, or what is left is no valid model.
+
+    Notes
+    -----
+    What an operation that is left out would have written becomes an input of the slice, and
+    what only such operations read becomes an output. Inputs of the same type are one: the
+    slice is there to be asked about, not to be run.
+
+    References
+    ----------
+    NNAPI ``MetaModel``.
+    """
+    kept = [
+        number
+        for number, node in enumerate(description.main.operations)
+        if _is_compliant(node, description, feature_level)
+    ]
+    if len(kept) == len(description.main.operations):
+        return ModelSlice(description, tuple(kept))
+    if not kept:
+        return None
+    main = _Slicer(description.main, kept).slice()
+    has_control_flow = any(operand.subgraph is not None for operand in main.operands)
+    made = replace(
+        description, main=main, referenced=description.referenced if has_control_flow else ()
+    )
+    try:
+        validate_model(made)
+    except NnapiError:
+        return None  # the rest is no model: the device supports nothing of it
+    return ModelSlice(made, tuple(kept))
+
+
+def _is_compliant(node: OperationNode, description: ModelDescription, feature_level: int) -> bool:
+    """Whether a feature level has an operation and its operands."""
+    operands = description.main.operands
+    level = validate_operation(node, operands, description.referenced)
+    levels = [operand_feature_level(operands[i]) for i in (*node.inputs, *node.outputs)]
+    return max(level, *levels) <= feature_level
+
+
+class _Slicer:
+    """Builds the graph of some operations of another graph."""
+
+    def __init__(self, graph: Subgraph, kept: Sequence[int]) -> None:
+        self._graph = graph
+        self._nodes = [graph.operations[number] for number in kept]
+        self._operands: list[Operand] = []
+        self._numbers: dict[int, int] = {}
+        self._inputs: dict[Operand, int] = {}
+
+    def slice(self) -> Subgraph:
+        """The graph of the operations."""
+        written = {index for node in self._nodes for index in node.outputs}
+        read = {index for node in self._nodes for index in node.inputs}
+        outputs = []
+        nodes = []
+        for node in self._nodes:
+            ins = tuple(self._input(index, index in written) for index in node.inputs)
+            for index in node.outputs:
+                operand = self._graph.operands[index]
+                is_output = index not in read or operand.lifetime is Lifetime.SUBGRAPH_OUTPUT
+                lifetime = Lifetime.SUBGRAPH_OUTPUT if is_output else operand.lifetime
+                self._numbers[index] = self._add(replace(operand, lifetime=lifetime))
+                if is_output:
+                    outputs.append(self._numbers[index])
+            nodes.append(replace(node, inputs=ins, outputs=self._mapped(node.outputs)))
+        return Subgraph(
+            tuple(self._operands), tuple(nodes), tuple(self._inputs.values()), tuple(outputs)
+        )
+
+    def _input(self, index: int, is_written: bool) -> int:
+        """The slice's operand for one that an operation reads."""
+        if index in self._numbers:
+            return self._numbers[index]
+        operand = self._graph.operands[index]
+        comes_from_outside = operand.lifetime in (
+            Lifetime.SUBGRAPH_INPUT,
+            Lifetime.SUBGRAPH_OUTPUT,
+            Lifetime.TEMPORARY_VARIABLE,
+        )
+        if is_written or not comes_from_outside:
+            self._numbers[index] = self._add(operand)
+            return self._numbers[index]
+        as_input = replace(operand, lifetime=Lifetime.SUBGRAPH_INPUT)
+        if as_input not in self._inputs:
+            self._inputs[as_input] = self._add(as_input)
+        self._numbers[index] = self._inputs[as_input]
+        return self._numbers[index]
+
+    def _add(self, operand: Operand) -> int:
+        """Add an operand to the slice."""
+        self._operands.append(operand)
+        return len(self._operands) - 1
+
+    def _mapped(self, indexes: Sequence[int]) -> tuple[int, ...]:
+        """The slice's indexes of operands."""
+        return tuple(self._numbers[index] for index in indexes)

@@ -1,0 +1,101 @@
+"""Normalisations over neighbours and over images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from armpy.ops.elementwise import FLOAT_TYPES, QUANTIZED_TYPES
+from armpy.ops.operation import Operand, Operation, TypeRule, require, same
+from armpy.ops.shapes import normalize_axes
+from armpy.tensor import Shape, TensorInfo
+from armpy.types import DataLayout
+
+__all__ = ["InstanceNormalization", "Normalization"]
+
+
+@dataclass(frozen=True, slots=True)
+class Normalization(Operation):
+    """Divide by a power of the sum of squares of the neighbours.
+
+    Attributes
+    ----------
+    radius : int
+        How far neighbours are away, at most, along each of the axes.
+    alpha : float
+        Factor of the sum; it is not divided by the number of neighbours.
+    beta : float
+        Exponent.
+    k : float
+        What is added to the sum.
+    axes : tuple of int
+        Axes along which the neighbours lie; negative counts from the last.
+
+    Notes
+    -----
+    input (...); output as input: ``x (k + alpha * sum of squares)**-beta``. Neighbours beyond the
+    edge do not count. Computed in float32; other types are rounded once, quantised ones saturate.
+
+    References
+    ----------
+    Arm NN Normalization with ``norm_size = 2 radius + 1``, ACROSS for the channel axis and
+    WITHIN for the two spatial ones; NNAPI and TFLite LOCAL_RESPONSE_NORMALIZATION, whose bias
+    is `k`.
+    """
+
+    radius: int = 5
+    alpha: float = 1.0
+    beta: float = 0.5
+    k: float = 1.0
+    axes: tuple[int, ...] = (-1,)
+
+    type_rules: ClassVar[tuple[TypeRule, ...]] = same(*FLOAT_TYPES, *QUANTIZED_TYPES)
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """As the input."""
+        shape = inputs[0].shape or ()
+        normalize_axes(self.axes, len(shape))
+        require(
+            self.radius >= 0, "the radius is negative", expected="0 or more", actual=self.radius
+        )
+        return (shape,)
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceNormalization(Operation):
+    """Bring each channel of each image to one mean and variance.
+
+    Attributes
+    ----------
+    gamma : float
+        Factor of the normalised elements.
+    beta : float
+        What is added to them.
+    eps : float
+        What is added to the variance.
+    data_layout : DataLayout
+        NHWC or NCHW.
+
+    Notes
+    -----
+    input (n, h, w, c); output as input: ``gamma (x - mean) / sqrt(variance + eps) + beta`` with
+    mean and population variance over height and width. Computed in float32; float16 is
+    rounded once.
+
+    References
+    ----------
+    Arm NN InstanceNormalization; NNAPI INSTANCE_NORMALIZATION.
+    """
+
+    gamma: float = 1.0
+    beta: float = 0.0
+    eps: float = 1e-12
+    data_layout: DataLayout = DataLayout.NHWC
+
+    inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", ranks=(4,)),)
+    type_rules: ClassVar[tuple[TypeRule, ...]] = same(*FLOAT_TYPES)
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """As the input."""
+        return (inputs[0].shape,)

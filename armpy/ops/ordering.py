@@ -1,0 +1,78 @@
+"""Operations that order elements by size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from armpy.ops.data_movement import require_operand, require_same_elements, unwrap_single
+from armpy.ops.elementwise import FLOAT_TYPES, INTEGER_TYPES, QUANTIZED_TYPES
+from armpy.ops.operation import Operand, Operation, TypeRule, require, rule
+from armpy.tensor import Shape, TensorInfo
+from armpy.types import DataType
+
+__all__ = ["TopkV2"]
+
+_INDICES = (DataType.SIGNED32, DataType.SIGNED16)
+
+
+@dataclass(frozen=True, slots=True)
+class TopkV2(Operation):
+    """Find the largest elements along the last axis.
+
+    Attributes
+    ----------
+    k : int, optional
+        How many. None while only the operand ``k`` tells.
+    larger_index_first : bool
+        Which of equal elements comes first.
+
+    Notes
+    -----
+    input (..., n); k int32 (); values (..., k), falling, quantised like the input; indices int32
+    (..., k).
+
+    References
+    ----------
+    TFLite TOPK_V2; NNAPI TOPK_V2 with `larger_index_first`.
+    """
+
+    k: int | None = None
+    larger_index_first: bool = False
+
+    requantizes: ClassVar[bool] = False
+    inputs: ClassVar[tuple[Operand, ...]] = (
+        Operand("input", ranks=tuple(range(1, 9))),
+        Operand("k", ranks=(0, 1), becomes="k"),
+    )
+    outputs: ClassVar[tuple[Operand, ...]] = (Operand("values"), Operand("indices"))
+    type_rules: ClassVar[tuple[TypeRule, ...]] = tuple(
+        rule((t, tuple(DataType)), (t, _INDICES))
+        for t in (*FLOAT_TYPES, *INTEGER_TYPES, *QUANTIZED_TYPES)
+    )
+
+    def __post_init__(self) -> None:
+        unwrap_single(self, "k")
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """(..., k), twice."""
+        shape = inputs[0].shape or ()
+        if self.k is None:
+            require_operand(inputs, 1, "k")
+        else:
+            require(
+                self.k >= 0 and (shape[-1] is None or self.k <= shape[-1]),
+                "there are not k elements",
+                expected=f"0 to {shape[-1]}",
+                actual=self.k,
+            )
+        return ((*shape[:-1], self.k),) * 2
+
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        """The input's, and SIGNED32."""
+        return inputs[0].data_type, DataType.SIGNED32
+
+    def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
+        """The values are elements of the input."""
+        require_same_elements(inputs[0], outputs[0], "values")

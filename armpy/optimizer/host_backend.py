@@ -1,0 +1,65 @@
+"""The core's own part among the backends: it runs control flow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armpy.backend import (
+    Capabilities,
+    Capability,
+    IBackendInternal,
+    ILayerSupport,
+    IMemoryManager,
+    IWorkloadFactory,
+    ReasonCode,
+    Support,
+)
+from armpy.errors import UnimplementedError
+from armpy.ops.control_flow import ControlFlow
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.tensor import TensorInfo
+from armpy.types import HOST, BackendId
+
+
+class _HostSupport(ILayerSupport):
+    """Control flow and nothing else."""
+
+    def is_layer_supported(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        """Whether the core runs an operation itself."""
+        if isinstance(operation, ControlFlow):
+            return Support.yes()
+        return Support.no(ReasonCode.OPERATION, "the core itself runs control flow only")
+
+
+class HostBackend(IBackendInternal):
+    """Takes control flow that no backend takes; the layers in its graphs are placed anew.
+
+    Notes
+    -----
+    It is no plugin and never listed. The runtime makes its workloads, which run networks.
+    """
+
+    @property
+    def backend_id(self) -> BackendId:
+        """`HOST`."""
+        return HOST
+
+    def get_capabilities(self) -> Capabilities:
+        """Whatever shapes turn up."""
+        return {Capability.DYNAMIC_OUTPUT_SHAPES: True}
+
+    def get_layer_support(self) -> ILayerSupport:
+        """Support for control flow."""
+        return _HostSupport()
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        """None: only the runtime can run graphs.
+
+        Raises
+        ------
+        UnimplementedError
+            Always.
+        """
+        raise UnimplementedError("only the runtime makes workloads of control flow", where=HOST)

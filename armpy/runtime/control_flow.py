@@ -1,0 +1,233 @@
+"""Executes control flow: layers that run whole networks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from armpy.backend import DynamicTensorHandle, ITensorHandle, IWorkload, WorkloadInfo
+from armpy.errors import ArmpyError, ExecutionTimeoutError
+from armpy.graph import Graph, graphs_of
+from armpy.ops import If, While
+from armpy.ops.operation import Array, located, require
+from armpy.runtime.limits import current_loop_timeout
+from armpy.tensor import TensorInfo, format_shape
+
+Shapes = tuple[tuple[int, ...], ...]
+
+
+class Plan(Protocol):
+    """A prepared network for some input shapes."""
+
+    result_infos: tuple[TensorInfo, ...]
+
+    def run(
+        self, sources: Sequence[Array], results: Sequence[Array | None] | None = None
+    ) -> list[Array]:
+        """Execute once."""
+
+
+class Subnetworks(Protocol):
+    """The loaded networks of the graphs that control flow runs."""
+
+    def prepare(self, graph: Graph, shapes: Shapes) -> None:
+        """Prepare a graph soon; what goes wrong is told when it has to run."""
+
+    def plan_of(self, graph: Graph) -> Callable[[Shapes], Plan]:
+        """What gives the plans of a graph."""
+
+
+class NestedGraph:
+    """A graph that a layer runs.
+
+    Parameters
+    ----------
+    name : str
+        What the layer calls it, for messages.
+    graph : Graph
+    subnetworks : Subnetworks
+    inputs : sequence of (TensorInfo or None)
+        What it is handed first; it is prepared for that if the shapes are known.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        graph: Graph,
+        subnetworks: Subnetworks,
+        inputs: Sequence[TensorInfo | None],
+    ) -> None:
+        self.name = name
+        self._graph = graph
+        self._subnetworks = subnetworks
+        self._plan_of: Callable[[Shapes], Plan] | None = None
+        infos = [info for info in inputs if info is not None]
+        if all(info.is_fully_shaped for info in infos):
+            subnetworks.prepare(graph, tuple(info.known_shape for info in infos))
+
+    def plan(self, sources: Sequence[Array]) -> Plan:
+        """The plan for the shapes of some arrays."""
+        plan_of = self._plan_of
+        if plan_of is None:
+            plan_of = self._plan_of = self._subnetworks.plan_of(self._graph)
+        return plan_of(tuple(array.shape for array in sources))
+
+    def named(self, error: ArmpyError) -> ArmpyError:
+        """An error of this graph with its name."""
+        return located(lambda: self.name, error)
+
+
+class IfWorkload(IWorkload):
+    """Runs one of two graphs.
+
+    Parameters
+    ----------
+    operation : If
+    info : WorkloadInfo
+    subnetworks : Subnetworks
+    """
+
+    def __init__(self, operation: If, info: WorkloadInfo, subnetworks: Subnetworks) -> None:
+        self._then, self._else = (
+            NestedGraph(name, graph, subnetworks, info.inputs[1:])
+            for name, graph in graphs_of(operation)
+        )
+
+    def execute(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> None:
+        """Run the graph that the condition chooses, into the outputs where that is possible."""
+        condition, *arrays = [handle.map() for handle in inputs if handle is not None]
+        graph = self._then if _is_true(condition) else self._else
+        try:
+            plan = graph.plan(arrays)
+            if _fit(plan, outputs):
+                plan.run(arrays, [handle.map() for handle in outputs])
+            else:
+                _hand_over(plan.run(arrays), outputs)
+        except ArmpyError as error:
+            raise graph.named(error) from error.__cause__
+
+
+class WhileWorkload(IWorkload):
+    """Runs a graph as long as another one says so.
+
+    Parameters
+    ----------
+    operation : While
+    info : WorkloadInfo
+    subnetworks : Subnetworks
+    timeout_s : float, optional
+        How long it may take if the execution does not say.
+    """
+
+    def __init__(
+        self,
+        operation: While,
+        info: WorkloadInfo,
+        subnetworks: Subnetworks,
+        timeout_s: float | None,
+    ) -> None:
+        self._condition, self._body = (
+            NestedGraph(name, graph, subnetworks, info.inputs)
+            for name, graph in graphs_of(operation)
+        )
+        self._timeout_s = timeout_s
+
+    def execute(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> None:
+        """Run turns until the condition is false, or the time is up.
+
+        Raises
+        ------
+        ExecutionTimeoutError
+            If the condition is still true then.
+        """
+        values = [handle.map() for handle in inputs if handle is not None]
+        num_carried, num_turns = len(outputs), 0
+        limit_s = current_loop_timeout(self._timeout_s)
+        end_s = float("inf") if limit_s is None else time.perf_counter() + limit_s
+        # In the steady state no shape changes any more. Then the plans stay the same, and
+        # arrays of the turn before last are written to again.
+        is_steady = is_late = False
+        mine: list[Array] | None = None
+        spare: list[Array] | None = None
+        flags: list[Array] | None = None
+        graph = self._condition
+        try:
+            while True:
+                graph = self._condition
+                if not is_steady:
+                    test = graph.plan(values)
+                flags = test.run(values, flags)
+                if not _is_true(flags[0]):
+                    break
+                if time.perf_counter() >= end_s:
+                    is_late = True
+                    break
+                graph = self._body
+                if not is_steady:
+                    turn = graph.plan(values)
+                    is_steady = _keeps_shapes(turn, values)
+                made = turn.run(values, spare)
+                spare, mine = (mine, made) if is_steady else (None, made)
+                flags = flags if is_steady else None
+                values[:num_carried] = made
+                num_turns += 1
+        except ArmpyError as error:
+            raise graph.named(error) from error.__cause__
+        if is_late:
+            raise _timed_out(limit_s or 0, num_turns)
+        _hand_over(values[:num_carried], outputs)
+
+
+def _is_true(condition: Array) -> bool:
+    """What a condition says."""
+    require(
+        condition.size == 1,
+        "the condition is not one truth value",
+        expected="one element",
+        actual=condition.shape,
+    )
+    return bool(condition.item())
+
+
+def _keeps_shapes(turn: Plan, values: Sequence[Array]) -> bool:
+    """Whether what a turn gives has the shapes of what it takes."""
+    carried = zip(turn.result_infos, values, strict=False)
+    return all(info.shape == array.shape for info, array in carried)
+
+
+def _fit(plan: Plan, outputs: Sequence[ITensorHandle]) -> bool:
+    """Whether a plan can write into a layer's outputs directly."""
+    return all(
+        info.shape == handle.info.shape and not isinstance(handle, DynamicTensorHandle)
+        for info, handle in zip(plan.result_infos, outputs, strict=True)
+    )
+
+
+def _hand_over(arrays: Sequence[Array], outputs: Sequence[ITensorHandle]) -> None:
+    """Copy results into a layer's outputs."""
+    for array, handle in zip(arrays, outputs, strict=True):
+        if isinstance(handle, DynamicTensorHandle):
+            handle.resize(array.shape)[...] = array
+            continue
+        require(
+            array.shape == handle.info.shape,
+            "an output has another shape than declared",
+            expected=format_shape(handle.info.shape),
+            actual=array.shape,
+        )
+        handle.map()[...] = array
+
+
+def _timed_out(limit_s: float, num_turns: int) -> ExecutionTimeoutError:
+    """The error for a loop that takes too long."""
+    return ExecutionTimeoutError(
+        "the loop takes too long",
+        expected=f"its end within {limit_s:g} s (loop_timeout_s)",
+        actual=f"{num_turns} turns and no end",
+        fix="Raise loop_timeout_s, or set it to None for no limit, if the condition ends the loop",
+    )

@@ -1,0 +1,94 @@
+"""Runs layers whose output shapes only their workloads can tell, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+
+import numpy as np
+
+from armpy.backend import DynamicTensorHandle, HostTensorHandle, ITensorHandle
+from armpy.errors import BackendError
+from armpy.graph import Layer, Value
+from armpy.ops.operation import Array
+from armpy.optimizer import OptimizedNetwork, Placement
+from armpy.profiling import Profiler
+from armpy.runtime.session import BackendSession
+from armpy.runtime.steps import memory_of, prepare_steps, raise_for_step
+from armpy.types import BackendId
+
+
+class DynamicPlan:
+    """Prepared layers, none of which reads what another one writes.
+
+    Parameters
+    ----------
+    network : OptimizedNetwork
+        As `place_layers` makes it; every input is fully shaped.
+    sessions : mapping of str to BackendSession
+        By backend id.
+    limit_bytes : int
+        Most that an output may take up.
+    profiler : Profiler, optional
+
+    Raises
+    ------
+    PreparationError
+        If backends fail to make workloads.
+    """
+
+    def __init__(
+        self,
+        network: OptimizedNetwork,
+        sessions: Mapping[BackendId, BackendSession],
+        limit_bytes: int,
+        profiler: Profiler | None = None,
+    ) -> None:
+        self.network = network
+        self._limit_bytes = limit_bytes
+        self._executes = prepare_steps(network, sessions, profiler)
+        self._held = memory_of(network, sessions)
+
+    @property
+    def placement(self) -> Placement:
+        """Which layer runs where and why."""
+        return self.network.placement
+
+    def run(self, sources: Sequence[Array]) -> list[Array]:
+        """Execute every layer once; parameters and result as for `StaticPlan.run`."""
+        graph = self.network.graph
+        arrays: dict[Value, Array] = dict(zip(graph.inputs, sources, strict=True))
+        with ExitStack() as stack:
+            for shared in self._held:
+                stack.enter_context(shared)
+            for step, layer in enumerate(graph.layers):
+                try:
+                    made = self._execute(step, layer, arrays)
+                except BaseException as error:  # noqa: BLE001 - plugin boundary: named and raised
+                    raise_for_step(self.network, step, error)
+                arrays.update(zip(layer.outputs, made, strict=True))
+        return [arrays[value] for value in graph.outputs]
+
+    def _execute(self, step: int, layer: Layer, arrays: Mapping[Value, Array]) -> list[Array]:
+        """Run one layer; what it writes."""
+        inputs = [
+            None
+            if value is None
+            else HostTensorHandle(value.info, arrays[value] if value.data is None else value.data)
+            for value in layer.inputs
+        ]
+        outputs = [self._output(value) for value in layer.outputs]
+        self._executes[step](inputs, outputs)
+        for handle in outputs:
+            if isinstance(handle, DynamicTensorHandle) and not handle.is_resized:
+                raise BackendError(
+                    "the workload has left an output without a shape", actual=str(handle.info)
+                )
+        return [handle.map() for handle in outputs]
+
+    def _output(self, value: Value) -> ITensorHandle:
+        """Where a layer writes an output."""
+        info = value.info
+        if not info.is_fully_shaped:
+            return DynamicTensorHandle(info, self._limit_bytes)
+        return HostTensorHandle(info, np.empty(info.known_shape, info.data_type.dtype))

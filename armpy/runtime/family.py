@@ -1,0 +1,138 @@
+"""What a loaded network shares with the networks that its control flow runs."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from armpy.backend import ReasonCode, Support
+from armpy.errors import ArmpyError
+from armpy.graph import Graph
+from armpy.logs import wants_traceback
+from armpy.optimizer import Evaluator
+from armpy.optimizer.assign import Exclusions
+from armpy.plugins.guard import GuardedBackend
+from armpy.runtime.control_flow import Plan, Shapes
+from armpy.runtime.host import host_session
+from armpy.runtime.session import BackendSession, open_session
+from armpy.runtime.settings import NetworkSettings
+from armpy.types import HOST, BackendId
+
+if TYPE_CHECKING:
+    from armpy.runtime.loaded_network import LoadedNetwork
+
+_log = logging.getLogger("armpy.runtime")
+
+
+class NetworkFamily:
+    """Backends, their sessions, and one loaded network per graph that control flow runs.
+
+    Parameters
+    ----------
+    backends : sequence of GuardedBackend
+        Most preferred first.
+    evaluator : Evaluator, optional
+        Folds constants.
+    settings : NetworkSettings
+    load : callable
+        Makes the loaded network of an inner graph.
+
+    Attributes
+    ----------
+    sessions : dict of str to BackendSession
+        By backend id, the core's own included.
+    lock : RLock
+        Held while any network of the family makes a plan.
+    """
+
+    def __init__(
+        self,
+        backends: Sequence[GuardedBackend],
+        evaluator: Evaluator | None,
+        settings: NetworkSettings,
+        load: Callable[[Graph, NetworkFamily], LoadedNetwork],
+    ) -> None:
+        self.backends = tuple(backends)
+        self.evaluator = evaluator
+        self.settings = settings
+        self.lock = threading.RLock()
+        self._load = load
+        self._networks: dict[Graph, LoadedNetwork] = {}
+        self._waiting: deque[tuple[Graph, Shapes]] = deque()
+        self._is_preparing = False
+        # A proxy, as the family holds the session.
+        host = host_session(weakref.proxy(self), settings.loop_timeout_s)
+        self.sessions: dict[BackendId, BackendSession] = {HOST: host}
+        self._refusals: dict[BackendId, Support] = {}
+        for backend in self.backends:
+            self._open_session(backend)
+
+    def _open_session(self, backend: GuardedBackend) -> None:
+        """Let a backend make what it needs for this network; one that fails gets no layers."""
+        backend_id, settings = backend.backend_id, self.settings
+        try:
+            self.sessions[backend_id] = open_session(
+                backend,
+                settings.optimizer.model_options.get(backend_id),
+                settings.allocators.get(backend_id),
+            )
+        except ArmpyError as error:
+            _log.warning("%s; its layers fall back", error, exc_info=wants_traceback(_log))
+            self._refusals[backend_id] = Support.no(ReasonCode.DEVICE, str(error))
+
+    def excluded(self, graph: Graph) -> Exclusions:
+        """The layers of a graph that backends without a session do not get."""
+        return {
+            (layer.id, backend_id): answer
+            for backend_id, answer in self._refusals.items()
+            for layer in graph.layers
+        }
+
+    def find(self, graph: Graph) -> LoadedNetwork | None:
+        """The loaded network of a graph, if there is one yet."""
+        return self._networks.get(graph)
+
+    def plan_of(self, graph: Graph) -> Callable[[Shapes], Plan]:
+        """What gives the plans of a graph, which is loaded if need be."""
+        with self.lock:
+            network = self._networks.get(graph)
+            if network is None:
+                network = self._networks[graph] = self._load(graph, self)
+            return network.plan
+
+    def prepare(self, graph: Graph, shapes: Shapes) -> None:
+        """Prepare a graph, after those that wait already; what goes wrong is told when it runs.
+
+        Notes
+        -----
+        Preparing a graph asks for those inside it. They wait for it, so that graphs which lie
+        deep in each other do not need a deep stack.
+        """
+        with self.lock:
+            self._waiting.append((graph, shapes))
+            if self._is_preparing:
+                return
+            self._is_preparing = True
+            try:
+                while self._waiting:
+                    self._prepare_next()
+            finally:
+                self._is_preparing = False
+                self._waiting.clear()
+
+    def _prepare_next(self) -> None:
+        """Prepare one graph."""
+        graph, shapes = self._waiting.popleft()
+        try:
+            self.plan_of(graph)(shapes)
+        except ArmpyError as error:
+            _log.info("%s is not prepared for %s: %s", graph, shapes, error)
+
+    def close(self) -> None:
+        """Forget the inner networks; executions under way come to their end."""
+        with self.lock:
+            self._networks.clear()

@@ -1,0 +1,48 @@
+"""What a runtime's options mean for one loaded network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from armpy.backend import ICustomAllocator
+from armpy.optimizer import OptimizerOptions
+from armpy.profiling import Profiler
+from armpy.runtime.limits import DEFAULT_LOOP_TIMEOUT_S
+from armpy.types import BackendId
+
+DEFAULT_PLAN_CACHE_SIZE = 8
+"""How many input shapes a loaded network stays prepared for."""
+
+DEFAULT_MEMORY_LIMIT_BYTES = 4 << 30
+"""Most memory that a model's tensors, or one execution, may need unless the caller says more."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSettings:
+    """What a runtime's options mean for one loaded network.
+
+    Parameters
+    ----------
+    optimizer : OptimizerOptions
+    plan_cache_size : int
+        Number of plans kept; the least recently used one goes first.
+    memory_limit_bytes : int
+        Most working memory and results that one execution may need.
+    allocators : mapping of str to ICustomAllocator
+        The application's, by backend id.
+    profiler : Profiler, optional
+        Is told how long executions and their steps take.
+    after_run : callable, optional
+        Called when an execution has come to its end.
+    loop_timeout_s : float, optional
+        How long a loop may take if an execution does not say; None for no limit.
+    """
+
+    optimizer: OptimizerOptions
+    plan_cache_size: int = DEFAULT_PLAN_CACHE_SIZE
+    memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES
+    allocators: Mapping[BackendId, ICustomAllocator] = field(default_factory=dict)
+    profiler: Profiler | None = None
+    after_run: Callable[[], None] | None = None
+    loop_timeout_s: float | None = DEFAULT_LOOP_TIMEOUT_S

@@ -1,0 +1,271 @@
+"""Judges one example on one device, through the public API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from armpy.errors import NnapiError
+from armpy.nnapi.codes import OperandCode, OperationCode
+from armpy.nnapi.compilation import Compilation
+from armpy.nnapi.devices import DeviceManager
+from armpy.nnapi.execution import Execution
+from armpy.nnapi.model import Model
+from armpy.nnapi.model_description import Operand, Subgraph
+from armpy.ops.operation import Array
+from armpy.runtime import RuntimeOptions
+from armpy.testing.nnapi_vectors.example import Example
+from armpy.testing.result import CaseResult, Outcome
+from armpy.testing.tolerance import (
+    EXACT,
+    FLOAT16,
+    FLOAT32,
+    OFF_BY_ONE,
+    Tolerance,
+    compare,
+)
+from armpy.types import BackendId, DataType
+
+CompareElements: TypeAlias = Callable[[Example, int, Array, Array], str]
+"""Says what is wrong with an output: of which example, its position, the elements expected and
+those found, both flat; nothing if it is right."""
+
+_MOBILENET = Tolerance(3.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """One way to run an example.
+
+    Parameters
+    ----------
+    example : Example
+    has_unknown_outputs : bool
+        Whether all dimensions of the outputs are left unknown in the model.
+    """
+
+    example: Example
+    has_unknown_outputs: bool
+
+    @property
+    def case(self) -> str:
+        """Id in results."""
+        way = "unknown output dimensions" if self.has_unknown_outputs else "as declared"
+        return f"{self.example.file}/{self.example.name}/{way}"
+
+
+class VectorJudge:
+    """Runs examples on one device.
+
+    Parameters
+    ----------
+    backend_id : str
+    options : RuntimeOptions, optional
+        Where backends are found, and their options.
+    compare_elements : callable, optional
+        Says whether an output is right; by default whether it is close to the published one.
+    helper : str, optional
+        A backend for the operations that the first one does not take; it must take one at
+        least.
+
+    Raises
+    ------
+    BackendUnavailableError
+        If a backend cannot be used.
+    """
+
+    def __init__(
+        self,
+        backend_id: BackendId,
+        options: RuntimeOptions | None = None,
+        *,
+        compare_elements: CompareElements | None = None,
+        helper: BackendId | None = None,
+    ) -> None:
+        backends = list(dict.fromkeys(filter(None, (backend_id, helper))))
+        self._manager = DeviceManager(replace(options or RuntimeOptions(), backends=backends))
+        self._devices = [self._manager.get_device_of_backend(backend) for backend in backends]
+        self._compare_elements = compare_elements or compare_published
+
+    def __call__(self, variation: Variation) -> CaseResult:
+        """Judge one variation of an example.
+
+        Returns
+        -------
+        CaseResult
+            UNSUPPORTED if the device does not take an operation, with its name; CRASHED if
+            anything but an ArmpyError comes out.
+        """
+        example = variation.example
+        try:
+            outcome, text = self._judge(variation)
+        except NnapiError as error:
+            expected = example.expects_failure
+            outcome, text = (Outcome.PASSED, "") if expected else (Outcome.FAILED, str(error))
+        except Exception as error:  # noqa: BLE001 - whatever comes out is the result
+            outcome, text = Outcome.CRASHED, f"{type(error).__name__}: {error}"
+        return CaseResult(
+            variation.case, operation_of(example), data_type_of(example), outcome, text
+        )
+
+    def _judge(self, variation: Variation) -> tuple[Outcome, str]:
+        """Build, compile, execute and compare."""
+        example = variation.example
+        if variation.has_unknown_outputs:
+            example = example.with_unknown_outputs()
+        model = Model.from_description(example.model, self._manager)
+        missing = self._unsupported(model, example)
+        if missing and not example.expects_failure:
+            return Outcome.UNSUPPORTED, missing
+        compilation = Compilation.create_for_devices(model, self._devices)
+        compilation.finish()
+        execution = Execution(compilation)
+        buffers = [self._buffer(variation.example, i) for i in range(len(example.outputs))]
+        for position, array in enumerate(example.inputs):
+            execution.set_input(position, array)
+        for position, buffer in enumerate(buffers):
+            execution.set_output(position, buffer)
+        execution.compute()
+        if example.expects_failure:
+            return Outcome.FAILED, "it must fail, but did not"
+        problem = self._compare(variation.example, execution, buffers)
+        return (Outcome.FAILED, problem) if problem else (Outcome.PASSED, "")
+
+    def _unsupported(self, model: Model, example: Example) -> str:
+        """Which operations are not taken; empty if the backend, or its helper, takes them."""
+        device = self._devices[0]
+        supported = self._manager.get_supported_operations_for_devices(model, [device])
+        main = example.model.main
+        if len(self._devices) > 1 and any(supported[i] for i in _computed(main)):
+            return ""
+        nodes = zip(main.operations, supported, strict=True)
+        names = {_name(node.type) for node, is_supported in nodes if not is_supported}
+        return f"{device.name} does not take {', '.join(sorted(names))}" if names else ""
+
+    def _buffer(self, example: Example, position: int) -> Array:
+        """Memory for one output, full of what is no answer."""
+        operand = example.output_operand(position)
+        expected = example.outputs[position]
+        shape = example.output_shape(position)
+        if shape is None:  # where it is not compared either: as much as any example needs
+            shape = (1 << 16,) if expected is None else (max(expected.size, 1),)
+        buffer = np.empty(shape, operand.data_type.dtype)
+        buffer.reshape(-1).view(np.uint8)[...] = 0 if buffer.dtype == np.bool_ else 0x55
+        return buffer
+
+    def _compare(self, example: Example, execution: Execution, buffers: Sequence[Array]) -> str:
+        """What is wrong with the outputs; empty if nothing is."""
+        for position, (expected, buffer) in enumerate(zip(example.outputs, buffers, strict=True)):
+            if expected is None:
+                continue
+            operand = example.output_operand(position)
+            dimensions: tuple[int, ...] = ()
+            if operand.is_tensor:
+                dimensions = execution.get_output_operand_dimensions(position)
+            shape = example.output_shape(position)
+            if shape is not None and dimensions != shape:
+                return f"output {position} has the dimensions {dimensions}. Expected {shape}"
+            count = int(np.prod(dimensions, dtype=np.int64))
+            if count != expected.size:
+                return f"output {position} has {count} elements. Expected {expected.size}"
+            actual = buffer.reshape(-1)[:count]
+            problem = self._compare_elements(example, position, expected.reshape(-1), actual)
+            if problem:
+                return f"output {position}: {problem}"
+        return ""
+
+
+def _computed(graph: Subgraph) -> Iterator[int]:
+    """Numbers of the operations whose outputs are not known before an execution."""
+    constant = {i for i, operand in enumerate(graph.operands) if operand.lifetime.is_constant}
+    for number, node in enumerate(graph.operations):
+        if constant.issuperset(node.inputs):
+            constant.update(node.outputs)
+        else:
+            yield number
+
+
+def operation_of(example: Example) -> str:
+    """The operation that an example is about: the last that is no mere copy of an input."""
+    names = [name for name in example.operations if name != "ADD"] or list(example.operations)
+    return names[-1] if names else "none"
+
+
+def data_type_of(example: Example) -> str:
+    """Type that stands for an example: of the first input of the operation that it is about."""
+    main = example.model.main
+    about = operation_of(example)
+    for node in main.operations:
+        if _name(node.type) == about:
+            return next(
+                (main.operands[i].type_name for i in node.inputs if main.operands[i].is_tensor),
+                "none",
+            )
+    return "none"
+
+
+def _name(code: int) -> str:
+    """An operation's name."""
+    return OperationCode(code).name
+
+
+def tolerance_of(example: Example, operand: Operand) -> Tolerance:
+    """How close an output of an example has to be.
+
+    References
+    ----------
+    NNAPI CTS: float32 counts as float16 where the model is relaxed or has float16 operands;
+    integers and quantised elements may be off by one, in MobileNets by three.
+    """
+    data_type = operand.data_type
+    if data_type is DataType.BOOLEAN:
+        return EXACT
+    if data_type.is_float:
+        halves = (OperandCode.FLOAT16, OperandCode.TENSOR_FLOAT16)
+        has_halves = any(o.type in halves for o in example.model.main.operands)
+        is_half = example.model.relaxed or has_halves
+        return FLOAT16 if is_half else FLOAT32
+    is_mobilenet = "mobilenet" in example.name and data_type is not DataType.SIGNED32
+    return _MOBILENET if is_mobilenet else OFF_BY_ONE
+
+
+def compare_published(example: Example, position: int, expected: Array, actual: Array) -> str:
+    """What is wrong with an output of a published example; empty if nothing is.
+
+    Parameters
+    ----------
+    example : Example
+    position : int
+        Of the output.
+    expected, actual : ndarray, of the output's type, shape (n,)
+    """
+    operand = example.output_operand(position)
+    if example.multinomial_tolerance:
+        return _compare_frequencies(example, actual)
+    if expected.dtype.kind == "f" and np.isnan(expected).any():
+        return "the expected elements are not all numbers"
+    difference = compare(expected, actual, operand.info, tolerance_of(example, operand))
+    return "" if difference is None else str(difference)
+
+
+def _compare_frequencies(example: Example, samples: Array) -> str:
+    """What is wrong with samples of a multinomial distribution; empty if nothing is."""
+    logits = example.inputs[0]
+    if logits is None:
+        return "there are no logarithms of probabilities to compare with"
+    samples = samples.reshape(len(logits), -1)
+    wide = logits.astype(np.float64)
+    weights = np.exp(wide - wide.max(axis=1, keepdims=True))
+    probabilities = weights / weights.sum(axis=1, keepdims=True)
+    for row, (chances, drawn) in enumerate(zip(probabilities, samples, strict=True)):
+        frequencies = np.bincount(drawn.astype(np.int64), minlength=chances.size) / drawn.size
+        worst = float(np.abs(frequencies[: chances.size] - chances).max())
+        if worst > example.multinomial_tolerance or frequencies.size > chances.size:
+            return (
+                f"frequencies in row {row} are off by {worst:.4g}. "
+                f"Expected at most {example.multinomial_tolerance:g}"
+            )
+    return ""

@@ -1,0 +1,149 @@
+"""Runs a directory of test vectors on a backend."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from armpy.errors import InvalidArgumentError
+from armpy.runtime import RuntimeOptions
+from armpy.testing.nnapi_vectors.example import Example, read_examples
+from armpy.testing.nnapi_vectors.judge import Variation, VectorJudge, data_type_of, operation_of
+from armpy.testing.result import CaseResult, ConformanceResult, Outcome
+from armpy.testing.subject import Subject
+from armpy.testing.workers import Lost, available_cores, judge_in_workers
+from armpy.types import BackendId
+
+Progress = Callable[[CaseResult], None]
+"""Is told about each variation of each example when it has been judged."""
+
+_BATCH = 50
+"""Variations that a worker takes at a time."""
+
+_WORST_FIRST = (Outcome.CRASHED, Outcome.FAILED, Outcome.UNSUPPORTED, Outcome.KNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class VectorsResult(ConformanceResult):
+    """What running test vectors has found: one result per variation of an example."""
+
+    @property
+    def by_example(self) -> dict[str, Outcome]:
+        """Each example's outcome: the worst of its variations."""
+        found: dict[str, set[Outcome]] = {}
+        for result in self.results:
+            found.setdefault(result.case.rpartition("/")[0], set()).add(result.outcome)
+        return {
+            name: next((o for o in _WORST_FIRST if o in outcomes), Outcome.PASSED)
+            for name, outcomes in found.items()
+        }
+
+    def to_document(self) -> dict[str, object]:
+        """Everything as plain dictionaries and lists, with the number of examples by outcome."""
+        outcomes = list(self.by_example.values())
+        examples = {
+            outcome.value: outcomes.count(outcome)
+            for outcome in (Outcome.PASSED, Outcome.FAILED, Outcome.UNSUPPORTED, Outcome.CRASHED)
+        }
+        document = ConformanceResult.to_document(self)
+        return {**examples, "examples": len(outcomes), "variations": len(self.results), **document}
+
+
+def run_vectors(
+    directory: str | os.PathLike[str],
+    backend_id: BackendId,
+    *,
+    runtime_options: RuntimeOptions | None = None,
+    filter: str = "",
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> VectorsResult:
+    """Run every example of a directory in two variations.
+
+    Parameters
+    ----------
+    directory : path
+        With files ``*.json.gz``, also in directories below it.
+    backend_id : str
+    runtime_options : RuntimeOptions, optional
+        Where backends are found, and their options; `backends` and `registry` do not count.
+    filter : str
+        Run only examples whose file, name or operations contain this text.
+    jobs : int, optional
+        Processes at a time; as many as there are cores if left out.
+    progress : callable, optional
+        Is given each `CaseResult` as it comes.
+
+    Returns
+    -------
+    VectorsResult
+        In the order of the files. An example that ends its process, or takes longer than a
+        minute, has crashed.
+
+    Raises
+    ------
+    BackendUnavailableError
+        If the backend cannot be used.
+    InvalidArgumentError
+        If no example is selected.
+    ParserError
+        If a file is not of the vectors' format.
+    """
+    options = replace(runtime_options or RuntimeOptions(), registry=None, backends=None)
+    subject = Subject(backend_id, options)
+    started = time.perf_counter()
+    variations = [
+        Variation(example, has_unknown_outputs)
+        for example in read_examples(Path(directory))
+        if _is_selected(example, filter)
+        for has_unknown_outputs in (False, True)
+    ]
+    if not variations:
+        raise InvalidArgumentError(
+            "no example is selected", where=str(directory), actual=f"filter {filter!r}"
+        )
+    found: dict[str, CaseResult] = {}
+    for result in _judge_all(variations, backend_id, options, jobs or available_cores()):
+        found[result.case] = result
+        if progress is not None:
+            progress(result)
+    backend = subject.backend
+    return VectorsResult(
+        backend.backend_id,
+        backend.version,
+        backend.api_version,
+        tuple(found[variation.case] for variation in variations),
+        duration_s=time.perf_counter() - started,
+    )
+
+
+def _is_selected(example: Example, text: str) -> bool:
+    """Whether a filter's text is in what an example is called or made of."""
+    places = (example.file, example.name, *example.operations)
+    return any(text.lower() in place.lower() for place in places)
+
+
+def _judge_all(
+    variations: Sequence[Variation], backend_id: BackendId, options: RuntimeOptions, jobs: int
+) -> Iterator[CaseResult]:
+    """Results of all variations as they come."""
+    batches = [variations[i : i + _BATCH] for i in range(0, len(variations), _BATCH)]
+    make_judge = partial(VectorJudge, backend_id, options)
+    for result in judge_in_workers(batches, make_judge, jobs=jobs):
+        yield _crashed(result) if isinstance(result, Lost) else result
+
+
+def _crashed(lost: Lost[Variation]) -> CaseResult:
+    """The result of a variation that took its process with it."""
+    example = lost.item.example
+    return CaseResult(
+        lost.item.case,
+        operation_of(example),
+        data_type_of(example),
+        Outcome.CRASHED,
+        lost.reason,
+    )

@@ -1,0 +1,72 @@
+"""Random numbers by counting: Philox 4x32-10.
+
+References
+----------
+Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", 2011.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+_ROUNDS = 10
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+_MULTIPLIERS = np.array([0xD2511F53, 0xCD9E8D57], np.uint64)
+_KEY_STEPS = np.array([0x9E3779B9, 0xBB67AE85], np.uint64)
+
+
+def philox_words(
+    key: npt.NDArray[np.uint64], counters: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.uint64]:
+    """Blocks of four random words.
+
+    Parameters
+    ----------
+    key : ndarray, uint64, shape (2,)
+    counters : ndarray, uint64, shape (blocks, 4)
+
+    Returns
+    -------
+    ndarray, uint64, shape (blocks, 4)
+        Words of 32 bits, as those of the key and the counters.
+    """
+    words = counters.copy()
+    for _ in range(_ROUNDS):
+        products = words[:, ::2] * _MULTIPLIERS
+        high, low = products >> _HALF, products & _LOW
+        # Each product's halves go to the other pair of words.
+        words[:, ::2] = high[:, ::-1] ^ words[:, 1::2] ^ key
+        words[:, 1::2] = low[:, ::-1]
+        key = (key + _KEY_STEPS) & _LOW
+    return words
+
+
+def philox_uniform(seed: int, stream: int, count: int) -> npt.NDArray[np.float64]:
+    """Random numbers of at least 0 and below 1, with 52 bits, two words each.
+
+    Parameters
+    ----------
+    seed : int
+        The key, of 64 bits.
+    stream : int
+        The upper 64 bits of the counters; the lower ones count the blocks.
+    count : int
+
+    Returns
+    -------
+    ndarray, float64, shape (count,)
+    """
+    blocks = np.arange(-(-count // 2), dtype=np.uint64)
+    counters = np.empty((len(blocks), 4), np.uint64)
+    counters[:, 0], counters[:, 1] = blocks & _LOW, blocks >> _HALF
+    counters[:, 2:] = _halves(stream)
+    words = philox_words(_halves(seed), counters).reshape(-1, 2)[:count]
+    mantissas = ((words[:, 0] & np.uint64(0xFFFFF)) << _HALF) | words[:, 1]
+    return mantissas.astype(np.float64) * 2.0**-52
+
+
+def _halves(number: int) -> npt.NDArray[np.uint64]:
+    """Lower and upper word of a 64-bit number."""
+    return np.array([number & 0xFFFFFFFF, (number >> 32) & 0xFFFFFFFF], np.uint64)

@@ -1,0 +1,38 @@
+"""CpuRef's RandomMultinomial."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+
+import numpy as np
+
+from armpy.ops import RandomMultinomial
+from armpy.ops.operation import Array
+from armpy_reference.philox import philox_uniform
+from armpy_reference.workload import ReferenceWorkload
+
+_RANDOM_BITS = 64
+
+
+class RandomMultinomialWorkload(ReferenceWorkload[RandomMultinomial]):
+    """Look uniform random numbers up in the sums of probabilities."""
+
+    def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Compute in float64."""
+        logits, out = inputs[0].astype(np.float64), outputs[0]
+        seed, stream = inputs[1].tolist()
+        if seed == 0 and stream == 0:
+            seed, stream = secrets.randbits(_RANDOM_BITS), secrets.randbits(_RANDOM_BITS)
+        uniform = philox_uniform(seed, stream, out.size).reshape(out.shape)
+        for row, numbers, target in zip(logits, uniform, out, strict=True):
+            sums = np.cumsum(_weights(row))
+            found = np.searchsorted(sums, numbers * sums[-1], side="right")
+            target[...] = np.minimum(found, len(row) - 1)
+
+
+def _weights(logits: Array) -> Array:
+    """Probabilities in parts of the highest one; 0 where the logit is not finite."""
+    is_finite = np.isfinite(logits)
+    highest = logits[is_finite].max(initial=-np.inf)
+    return np.where(is_finite, np.exp(logits - highest), 0.0)

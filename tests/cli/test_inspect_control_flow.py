@@ -1,0 +1,19 @@
+"""What `armpy inspect` says of models with control flow."""
+
+from __future__ import annotations
+
+from armpy.cli.inspect import inspect_model
+from armpy.runtime import Model
+from tests.support.control_flow import loop
+from tests.support.fake_backends import runtime_of
+
+
+def test_layers_in_graphs_are_counted_and_named_with_where_they_are() -> None:
+    report = inspect_model(Model(loop(3), runtime_of()))
+    assert report.operators == {"While": 1, "Comparison": 1, "ElementwiseBinary": 1}
+    assert [layer.name for layer in report.layers] == [
+        "loop",
+        "loop/condition/Comparison_0",
+        "loop/body/count",
+    ]
+    assert report.weights_bytes == 8

@@ -1,0 +1,567 @@
+from __future__ import annotations
+
+import gc
+import logging
+import threading
+import tracemalloc
+import weakref
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import pytest
+
+from armpy.backend import (
+    ILayerSupport,
+    IMemoryManager,
+    IWorkload,
+    IWorkloadFactory,
+    ReasonCode,
+    Support,
+    WorkloadInfo,
+)
+from armpy.errors import (
+    ArmpyError,
+    BackendError,
+    ExecutionTimeoutError,
+    GraphValidationError,
+    InvalidArgumentError,
+    LayerValidationError,
+)
+from armpy.graph import Graph, Value
+from armpy.graph.nesting import MAX_NESTING
+from armpy.network import Network
+from armpy.ops import Comparison, ElementwiseBinary, ExpandDims, If, While
+from armpy.ops.operation import Array, OperandInfos, Operation
+from armpy.runtime import LoadedNetwork, Model, RuntimeOptions
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from tests.support.control_flow import (
+    BOOL,
+    LESS,
+    applied,
+    below,
+    chosen,
+    counter,
+    counting,
+    graph_of,
+    growing,
+    loop,
+)
+from tests.support.fake_backends import (
+    CountingManager,
+    FakeBackend,
+    FakeFactory,
+    FaultyWorkload,
+    OwnMemoryBackend,
+    runtime_of,
+)
+from tests.support.networks import ADD, MUL, RELU, f32, floats, i32, ints
+
+YES, NO = np.array([True]), np.array([False])
+ANY = TensorInfo(None, DataType.FLOAT32)
+PLUS, TIMES = applied(ADD, floats(1), f32(None)), applied(MUL, floats(2), f32(None))
+TURNS = loop(1 << 30)
+
+
+def loaded(model: Model) -> LoadedNetwork:
+    return model.runtime.get_network(model.network_id)
+
+
+def run(graph: Graph, *inputs: Array) -> list[Array]:
+    """All outputs of a network on CpuRef."""
+    results = Model(graph, runtime_of())(*inputs)
+    return list(results) if isinstance(results, tuple) else [results]
+
+
+@pytest.mark.parametrize(("condition", "expected"), [(YES, [4, 5]), (NO, [6, 8])])
+@pytest.mark.parametrize("info", [f32(2), f32(None), ANY], ids=str)
+def test_the_condition_chooses_the_graph(
+    condition: Array, expected: list[float], info: TensorInfo
+) -> None:
+    (result,) = run(chosen(PLUS, TIMES, info), condition, floats(3, 4))
+    np.testing.assert_array_equal(result, expected)
+
+
+def test_the_condition_may_be_a_scalar_or_a_constant() -> None:
+    net = Network()
+    x = net.input("x", f32(2))
+    net.output("y", net.add(If(PLUS, TIMES), net.constant(np.array(False)), x))
+    np.testing.assert_array_equal(run(net.build(), floats(3, 4))[0], [6, 8])
+
+
+def test_a_condition_of_several_elements_is_an_error_of_the_layer() -> None:
+    net = Network()
+    condition = net.input("condition", TensorInfo((None,), DataType.BOOLEAN))
+    net.output("y", net.add(If(PLUS, TIMES), condition, net.input("x", f32(2)), name="choice"))
+    model = Model(net, runtime_of())
+    np.testing.assert_array_equal(model(YES, floats(3, 4)), [4, 5])
+    with pytest.raises(LayerValidationError, match=r"If 'choice': .*truth value.*BOOLEAN\(2,\)"):
+        model(np.array([True, False]), floats(3, 4))
+
+
+def test_graphs_may_give_different_shapes_and_ranks() -> None:
+    square = graph_of([f32(None)], lambda net, x: net.constant(np.ones((2, 2), np.float32)))
+    model = Model(chosen(PLUS, square, f32(2)), runtime_of())
+    for condition, shape in ((YES, (2,)), (NO, (2, 2)), (YES, (2,))):
+        result = model(condition, floats(3, 4))
+        assert isinstance(result, np.ndarray)
+        assert result.shape == shape
+
+
+def test_layers_behind_one_of_unknown_shape_run_for_whatever_comes_out() -> None:
+    long = graph_of([f32(None)], lambda net, x: net.constant(floats(1, -2, 3)))
+    net = Network()
+    x = net.input("x", f32(2))
+    y = net.add(If(PLUS, long), net.input("c", BOOL), x, name="choice")
+    net.output("relu", net.add(RELU, y, name="behind"))
+    net.output("before", net.add(RELU, x, name="before"))
+    model = Model(net, runtime_of())
+    for _ in range(2):
+        np.testing.assert_array_equal(model(floats(-3, 4), YES)[0], [0, 5])
+        np.testing.assert_array_equal(model(floats(-3, 4), NO)[0], [1, 0, 3])
+        np.testing.assert_array_equal(model(floats(-3, 4), NO)[1], [0, 4])
+    assert loaded(model).output_infos([(2,), (1,)])[0].shape == (None,)
+    assert loaded(model).output_infos([(2,), (1,)])[1].shape == (2,)
+
+
+def test_a_graph_may_hand_its_inputs_and_constants_on() -> None:
+    def build(net: Network, x: Value, y: Value) -> tuple[Value, ...]:
+        return (y, x, x, net.constant(floats(7)))
+
+    graph = graph_of([f32(1), f32(1)], build)
+    results = run(chosen(graph, graph, f32(1), f32(1)), YES, floats(1), floats(2))
+    np.testing.assert_array_equal(np.concatenate(results), [2, 1, 1, 7])
+
+
+def test_a_loop_runs_until_its_condition_is_false() -> None:
+    np.testing.assert_array_equal(run(loop(10), ints(3))[0], [10])
+
+
+def test_without_a_turn_a_loop_gives_its_inputs_and_leaves_them_alone() -> None:
+    given = ints(30)
+    (result,) = run(loop(10), given)
+    np.testing.assert_array_equal(result, [30])
+    assert not np.shares_memory(result, given)
+
+
+def test_values_behind_those_carried_are_the_same_in_every_turn() -> None:
+    condition = graph_of(
+        [i32(1), i32(1), i32(1)],
+        lambda net, total, step, end: net.add(LESS, total, end),
+    )
+    body = graph_of([i32(1)] * 3, lambda net, total, step, _: net.add(ADD, total, step))
+    graph = graph_of([i32(1)] * 3, lambda net, *inputs: net.add(While(condition, body), *inputs))
+    np.testing.assert_array_equal(run(graph, ints(0), ints(3), ints(10))[0], [12])
+
+
+def test_carried_values_may_change_places() -> None:
+    """Fibonacci's numbers: (a, b) becomes (b, a + b)."""
+    body = counting(i32(1), i32(1), body=lambda net, i, a, b: (b, net.add(ADD, a, b)))
+    operation = While(below(10, i32(1), i32(1)), body)
+    graph = graph_of([i32(1)] * 3, lambda net, *inputs: net.add_layer(operation, inputs).outputs)
+    results = run(graph, ints(0), ints(0), ints(1))
+    np.testing.assert_array_equal(np.concatenate(results), [10, 55, 89])
+
+
+@pytest.mark.parametrize("info", [f32(None), ANY], ids=str)
+def test_carried_values_may_grow(info: TensorInfo) -> None:
+    model = Model(growing(5, f32(None)), runtime_of())
+    for first in (0, 3, 5, 0):
+        _, values = model(ints(first), floats(9, 8))
+        np.testing.assert_array_equal(values, [9, 8, *[1] * (5 - first)])
+
+
+def test_a_carried_value_may_change_its_rank() -> None:
+    body = counting(ANY, body=lambda net, i, x: (net.add(ExpandDims(0), x),))
+    graph = graph_of(
+        [i32(1), ANY],
+        lambda net, *inputs: net.add_layer(While(below(3, ANY), body), inputs).outputs,
+    )
+    assert run(graph, ints(0), floats(1, 2))[1].shape == (1, 1, 1, 2)
+
+
+def test_a_value_that_may_not_grow_is_an_error_of_the_body() -> None:
+    text = r"While 'grow' / condition / input 'in1': .*Expected \(2,\); got \(3,\)"
+    with pytest.raises(InvalidArgumentError, match=text):
+        run(growing(5, f32(2)), ints(0), floats(9, 8))
+
+
+def test_what_follows_a_growing_loop_is_planned_for_the_final_shape() -> None:
+    net = Network()
+    inputs = [net.input("i", i32(1)), net.input("x", f32(None))]
+    inner = growing(4)
+    (layer,) = inner.layers
+    grown = net.add_layer(layer.operation, inputs, name="grow").outputs[1]
+    net.output("y", net.add(ADD, grown, net.constant(floats(1)), name="behind"))
+    model = Model(net, runtime_of())
+    np.testing.assert_array_equal(model(ints(1), floats(0)), [1, 2, 2, 2])
+    np.testing.assert_array_equal(model(ints(3), floats(0)), [1, 2])
+
+
+def test_control_flow_lies_in_control_flow() -> None:
+    """The sum of 1 to 4 by counting up each number in an inner loop; odd ones are doubled."""
+    inner = While(
+        graph_of([i32(1), i32(1)], lambda net, i, end: net.add(LESS, i, end)),
+        graph_of([i32(1), i32(1)], lambda net, i, end: net.add(ADD, i, net.constant(ints(1)))),
+    )
+
+    def body(net: Network, i: Value, total: Value) -> tuple[Value, ...]:
+        number = net.add(inner, net.constant(ints(0)), i, name="inner")
+        doubled = net.add(
+            If(applied(MUL, ints(2), i32(1)), applied(ADD, ints(0), i32(1))),
+            net.add(LESS, number, net.constant(ints(2))),
+            number,
+            name="choice",
+        )
+        return (net.add(ADD, total, doubled),)
+
+    operation = While(below(4, i32(1)), counting(i32(1), body=body))
+    graph = graph_of(
+        [i32(1), i32(1)],
+        lambda net, *inputs: net.add_layer(operation, inputs, name="outer").outputs,
+    )
+    model = Model(graph, runtime_of())
+    np.testing.assert_array_equal(model(ints(1), ints(0))[1], [1 * 2 + 2 + 3])
+    assert model.placement is not None
+    inside = {layer.inside for layer in model.placement.layers}
+    assert {"", "outer/condition", "outer/body", "outer/body/inner/condition"} <= inside
+    assert {"outer/body/choice/then", "outer/body/choice/else"} <= inside
+
+
+def test_control_flow_may_lie_very_deep() -> None:
+    graph = PLUS
+    for _ in range(MAX_NESTING):
+        graph = chosen_again(graph)
+    np.testing.assert_array_equal(run(graph, floats(1, 2))[0], [2, 3])
+
+
+def chosen_again(graph: Graph) -> Graph:
+    """``x -> graph(x)`` by an If whose condition is true."""
+    return graph_of([f32(None)], lambda net, x: net.add(If(graph, graph), net.constant([True]), x))
+
+
+def test_one_graph_in_several_layers_is_prepared_once() -> None:
+    shared = loop(3)
+    net = Network()
+    i = net.input("i", i32(1))
+    for name in ("first", "second"):
+        operation = If(shared, shared)
+        net.output(name, net.add(operation, net.constant([True]), i, name=name))
+    model = Model(net, runtime_of())
+    np.testing.assert_array_equal(model(ints(0))[1], [3])
+    assert model.placement is not None
+    places = [layer.inside for layer in model.placement.layers if layer.operation == "While"]
+    assert places == ["first/then"]
+
+
+class TestInvalidBranches:
+    """A graph that cannot run for some shapes matters only if it has to run."""
+
+    graph = chosen(PLUS, applied(ADD, floats(1, 2, 3), f32(None)), f32(None))
+
+    def test_a_branch_that_is_not_taken_does_not_matter(self) -> None:
+        model = Model(self.graph, runtime_of())
+        np.testing.assert_array_equal(model(YES, floats(3, 4)), [4, 5])
+
+    def test_one_that_is_taken_is_an_error_that_says_where(self) -> None:
+        model = Model(self.graph, runtime_of())
+        for _ in range(2):
+            with pytest.raises(
+                LayerValidationError, match=r"If 'choice' / else / ElementwiseBinary 'inner'"
+            ):
+                model(NO, floats(3, 4))
+        np.testing.assert_array_equal(model(NO, floats(3, 4, 5)), [4, 6, 8])
+
+    def test_a_body_that_gets_no_turn_does_not_matter(self) -> None:
+        body = counting(f32(None), body=lambda net, i, x: (net.add(ADD, x, _three(net)),))
+        operation = While(below(3, f32(None)), body)
+        graph = graph_of(
+            [i32(1), f32(None)],
+            lambda net, *inputs: net.add_layer(operation, inputs, name="loop").outputs,
+        )
+        model = Model(graph, runtime_of())
+        np.testing.assert_array_equal(model(ints(9), floats(1, 2))[1], [1, 2])
+        with pytest.raises(LayerValidationError, match=r"While 'loop' / body / Elementwise"):
+            model(ints(0), floats(1, 2))
+
+
+def test_malformed_graphs_are_refused_when_the_network_is_loaded() -> None:
+    good = loop(3)
+    bad = Graph(good.inputs, good.outputs, good.output_names, ())
+    with pytest.raises(GraphValidationError, match=r"a graph output is never written"):
+        Model(chosen(good, bad, i32(1)), runtime_of())
+
+
+class TestTimeouts:
+    """Loops end at the latest after a time that the options or the execution say."""
+
+    def test_an_endless_loop_ends_with_an_error_that_says_what_to_do(self) -> None:
+        model = Model(TURNS, runtime_of(loop_timeout_s=0.05))
+        with pytest.raises(
+            ExecutionTimeoutError,
+            match=r"^While 'loop': .*within 0.05 s \(loop_timeout_s\); got \d+ turns.*Raise loop",
+        ):
+            model(ints(0))
+
+    def test_two_seconds_are_the_default(self) -> None:
+        assert RuntimeOptions().loop_timeout_s == 2
+
+    def test_zero_allows_no_turn(self) -> None:
+        model = Model(loop(3), runtime_of(loop_timeout_s=0))
+        np.testing.assert_array_equal(model(ints(3)), [3])
+        with pytest.raises(ExecutionTimeoutError, match=r"got 0 turns"):
+            model(ints(2))
+
+    def test_none_sets_no_limit(self) -> None:
+        assert Model(loop(3), runtime_of(loop_timeout_s=None))(ints(0)) == 3
+
+    def test_an_execution_may_say_another_time(self) -> None:
+        network = loaded(Model(loop(3), runtime_of(loop_timeout_s=0)))
+        assert network.run([ints(0)], loop_timeout_s=None)[0] == 3
+        assert network.run([ints(0)], loop_timeout_s=60)[0] == 3
+        with pytest.raises(ExecutionTimeoutError, match=r"within 0 s"):
+            network.run([ints(0)])
+        with pytest.raises(ExecutionTimeoutError, match=r"within 0 s"):
+            loaded(Model(loop(3), runtime_of())).run([ints(0)], loop_timeout_s=0)
+
+    def test_a_loop_in_a_loop_has_a_time_of_its_own(self) -> None:
+        inner = chosen(TURNS, loop(2), i32(1))
+        graph = graph_of(
+            [BOOL, i32(1)],
+            lambda net, c, i: net.add(inner.layers[0].operation, c, i, name="outer"),
+        )
+        model = Model(graph, runtime_of(loop_timeout_s=0.05))
+        np.testing.assert_array_equal(model(NO, ints(0)), [2])
+        with pytest.raises(ExecutionTimeoutError, match=r"^If 'outer' / then / While 'loop': "):
+            model(YES, ints(0))
+        with pytest.raises(ExecutionTimeoutError, match=r"within 0 s"):
+            loaded(model).run([NO, ints(0)], loop_timeout_s=0)
+
+    @pytest.mark.parametrize("timeout", [-1, float("nan"), "2", True])
+    def test_what_is_no_time_is_refused(self, timeout: object) -> None:
+        with pytest.raises(InvalidArgumentError, match=r"loop_timeout_s: .*0 or more, or None"):
+            RuntimeOptions(loop_timeout_s=timeout)  # type: ignore[arg-type]
+        with pytest.raises(InvalidArgumentError, match=r"0 or more, or None for no limit"):
+            loaded(Model(loop(3), runtime_of())).run(
+                [ints(0)],
+                loop_timeout_s=timeout,  # type: ignore[arg-type]
+            )
+
+
+class TestMemory:
+    """What a loop needs does not grow with its turns."""
+
+    def test_memory_does_not_grow_over_100_000_turns(self) -> None:
+        model = Model(loop(100_000), runtime_of(loop_timeout_s=None))
+        model(ints(99_000))
+        gc.collect()
+        tracemalloc.start()
+        try:
+            model(ints(99_900))
+            before = tracemalloc.get_traced_memory()[0]
+            tracemalloc.reset_peak()
+            model(ints(50_000))
+            after, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert after - before < 10_000
+        assert peak - before < 50_000
+
+    def test_plans_of_a_growing_loop_are_kept_to_a_number(self) -> None:
+        model = Model(growing(60), runtime_of(plan_cache_size=3))
+        model(ints(0), floats(0))
+        inner = loaded(model)._inner_networks("", set())
+        assert [len(network._plans) for _, network in inner] == [3, 3]
+
+    def test_a_closed_network_lets_inner_networks_go(self) -> None:
+        model = Model(loop(3), runtime_of())
+        model(ints(0))
+        inner = [weakref.ref(network) for _, network in loaded(model)._inner_networks("", set())]
+        assert len(inner) == 2
+        model.close()
+        gc.collect()
+        assert [network() for network in inner] == [None, None]
+
+
+def test_threads_run_one_loop_side_by_side() -> None:
+    model = Model(growing(40), runtime_of(loop_timeout_s=None))
+    wrong: list[object] = []
+
+    def work(first: int) -> None:
+        for _ in range(5):
+            count, values = model(ints(first), floats(7))
+            if count != 40 or values.shape != (41 - first,):
+                wrong.append((first, count, values.shape))
+
+    threads = [threading.Thread(target=work, args=(first,)) for first in (0, 10, 20, 30)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+class TestPlacement:
+    """Control flow is the core's; the layers in its graphs are placed like any others."""
+
+    def test_the_report_names_the_layer_that_others_are_inside_of(self) -> None:
+        model = Model(loop(3), runtime_of(FakeBackend("Fake", {ElementwiseBinary})))
+        report = model.placement
+        assert report is not None
+        assert [(layer.inside, layer.backend) for layer in report.layers] == [
+            ("", "host"),
+            ("loop/condition", "CpuRef"),
+            ("loop/body", "Fake"),
+        ]
+        assert report.layers_by_backend == {"host": 1, "CpuRef": 1, "Fake": 1}
+        assert report.fallbacks == 1
+        assert [refusal.operation for refusal in report.refusals] == ["Comparison"]
+
+    def test_the_cores_own_layers_are_no_fallback(self) -> None:
+        backend = FakeBackend("Fake", {ElementwiseBinary, Comparison})
+        model = Model(loop(3), runtime_of(backend, on_fallback="error"))
+        assert model.placement is not None
+        assert model.placement.fallbacks == 0
+        np.testing.assert_array_equal(model(ints(0)), [3])
+
+    def test_a_fallback_inside_is_told(self, caplog: pytest.LogCaptureFixture) -> None:
+        backend = FakeBackend("Fake", {ElementwiseBinary})
+        with caplog.at_level(logging.WARNING, "armpy.optimizer"):
+            Model(loop(3), runtime_of(backend, on_fallback="warn"))
+        assert "Comparison x1 refused by Fake" in caplog.text
+        model = Model(loop(3), runtime_of(backend, on_fallback="error"))
+        with pytest.raises(ArmpyError, match=r"While 'loop' / condition / on_fallback='error'"):
+            model(ints(0))
+
+    def test_a_backend_needs_to_support_what_is_inside_to_get_control_flow(self) -> None:
+        asked = ControlFlowBackend({If, ElementwiseBinary})
+        fixed = applied(ADD, floats(1), f32(2))
+        model = Model(chosen(fixed, fixed, f32(2)), runtime_of(asked))
+        assert model.placement is not None
+        assert model.placement.layers_by_backend == {"Fake": 1}
+        with pytest.raises(BackendError, match=r"Fake / If 'choice': .*ran the graphs itself"):
+            model(YES, floats(1, 2))
+        other = fixed, graph_of([f32(2)], _relu)
+        model = Model(chosen(*other, f32(2)), runtime_of(asked))
+        np.testing.assert_array_equal(model(YES, floats(1, 2)), [2, 3])
+        assert model.placement is not None
+        assert model.placement.layers_by_backend["host"] == 1
+        deep = chosen_again(chosen_again(graph_of([f32(None)], _relu)))
+        np.testing.assert_array_equal(Model(deep, runtime_of(asked))(floats(-1, 2)), [0, 2])
+
+    def test_a_backend_that_cannot_prepare_control_flow_loses_it_to_the_core(self) -> None:
+        backend = ControlFlowBackend({If, ElementwiseBinary}, prepares=False)
+        fixed = applied(ADD, floats(1), f32(2))
+        model = Model(chosen(fixed, fixed, f32(2)), runtime_of(backend))
+        np.testing.assert_array_equal(model(YES, floats(1, 2)), [2, 3])
+
+    def test_backends_with_memory_of_their_own_run_what_is_inside(self) -> None:
+        net = Network()
+        x = net.add(RELU, net.input("x", f32(None)), name="before")
+        y = net.add(If(PLUS, TIMES), net.input("c", BOOL), x, name="choice")
+        net.output("y", net.add(RELU, y, name="behind"))
+        model = Model(net, runtime_of(OwnMemoryBackend("Npu")))
+        np.testing.assert_array_equal(model(floats(3, -4), YES), [4, 1])
+        np.testing.assert_array_equal(model(floats(3, -4, 5), NO), [6, 0, 10])
+
+    def test_memory_is_held_once_while_inner_networks_run(self) -> None:
+        manager = CountingManager()
+        backend = FakeBackend("Fake", {ElementwiseBinary, Comparison}, memory_manager=manager)
+        model = Model(loop(3), runtime_of(backend))
+        np.testing.assert_array_equal(model(ints(0)), [3])
+        assert (manager.held, manager.most_held) == (0, 1)
+
+
+def test_errors_inside_name_the_way_to_the_layer() -> None:
+    faults = {"execute": RuntimeError("broken")}
+    backend = FakeBackend("Fake", {ElementwiseBinary}, faults=faults)
+    model = Model(loop(3), runtime_of(backend))
+    with pytest.raises(
+        BackendError, match=r"While 'loop' / body / Fake / ElementwiseBinary 'count': .*broken"
+    ):
+        model(ints(0))
+
+
+def test_profiles_hold_the_layers_inside() -> None:
+    model = Model(loop(3), runtime_of(profiling=True))
+    model(ints(0))
+    profiler = loaded(model).profiler
+    assert profiler is not None
+    counts = {(s.name, s.backend): s.count for s in profiler.statistics()}
+    assert counts["Execute", ""] == 1
+    assert counts["While 'loop'", "host"] == 1
+    assert counts["ElementwiseBinary 'count'", "CpuRef"] == 3
+
+
+def test_outputs_of_unknown_shape_are_written_to_arrays_that_fit() -> None:
+    model = Model(growing(3), runtime_of())
+    given: dict[str, object] = {"in0": ints(1), "in1": floats(5)}
+    array = np.zeros(3, np.float32)
+    assert model.run(given, {"out1": array})["out1"] is array
+    np.testing.assert_array_equal(array, [5, 1, 1])
+    with pytest.raises(InvalidArgumentError, match=r"output 'out1'|shape \(3,\); got float32\(4,"):
+        model.run(given, {"out1": np.zeros(4, np.float32)})
+
+
+def test_a_loop_feeds_a_variable() -> None:
+    net = Network()
+    state = net.variable("state", i32(1))
+    limited = net.add(counter(3), state, name="loop")
+    total = net.add(ADD, limited, net.input("x", i32(1)))
+    net.assign(state, total)
+    net.output("total", total)
+    model = Model(net, runtime_of())
+    assert [int(model(ints(-1))[0]) for _ in range(3)] == [2, 2, 2]
+
+
+def test_the_callers_interrupt_ends_a_loop() -> None:
+    backend = FakeBackend("Fake", {ElementwiseBinary}, faults={"execute": KeyboardInterrupt()})
+    model = Model(loop(3), runtime_of(backend))
+    # Raised by the backend itself, it is the backend's failure and not the user's wish.
+    with pytest.raises(BackendError, match=r"KeyboardInterrupt"):
+        model(ints(0))
+
+
+def _three(net: Network) -> Value:
+    return net.constant(floats(1, 2, 3))
+
+
+def _relu(net: Network, x: Value) -> Value:
+    return net.add(RELU, x)
+
+
+class ControlFlowBackend(FakeBackend):
+    """Says that it runs control flow, and fails when it is to do so."""
+
+    def __init__(self, operations: set[type], *, prepares: bool = True) -> None:
+        super().__init__("Fake", operations)
+        self._prepares = prepares
+
+    def get_layer_support(self) -> ILayerSupport:
+        return _Support(self._operations or ())
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        return _Factory(self._prepares)
+
+
+class _Support(ILayerSupport):
+    def __init__(self, operations: Collection[type]) -> None:
+        self._operations = operations
+
+    def is_layer_supported(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        if type(operation) in self._operations:
+            return Support.yes()
+        return Support.no(ReasonCode.OPERATION, "not here")
+
+
+class _Factory(FakeFactory):
+    def __init__(self, prepares: bool) -> None:
+        super().__init__({})
+        self._prepares = prepares
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        if isinstance(operation, If) and self._prepares:
+            return FaultyWorkload({"execute": RuntimeError("it ran the graphs itself")})
+        return super().create_workload(operation, info)

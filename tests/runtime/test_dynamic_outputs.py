@@ -1,0 +1,338 @@
+"""Operations whose output shapes only their workloads can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from armpy_reference.workload import ReferenceWorkload
+
+from armpy.backend import (
+    Capabilities,
+    Capability,
+    DynamicTensorHandle,
+    HostTensorHandle,
+    ILayerSupport,
+    IMemoryManager,
+    ITensorHandle,
+    IWorkload,
+    IWorkloadFactory,
+    ReasonCode,
+    Support,
+    WorkloadInfo,
+)
+from armpy.errors import (
+    BackendCapabilityError,
+    BackendError,
+    InvalidArgumentError,
+    LayerValidationError,
+    MemoryLimitError,
+)
+from armpy.graph import Graph
+from armpy.network import Network
+from armpy.ops import Concat, If, Reshape, Shape
+from armpy.ops.operation import Array, Operand, OperandInfos, Operation
+from armpy.ops.operation import rule as type_rule
+from armpy.runtime import LoadedNetwork, Model
+from armpy.tensor import Shape as TensorShape
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from tests.support.control_flow import BOOL, graph_of
+from tests.support.fake_backends import FakeBackend, runtime_of
+from tests.support.networks import ADD, RELU, f32, floats, i32
+
+
+@dataclass(frozen=True, slots=True)
+class Positives(Operation):
+    """The positive elements of a vector, and where they are."""
+
+    knows_rank: bool = True
+
+    inputs: ClassVar[tuple[Operand, ...]] = (Operand("input"),)
+    outputs: ClassVar[tuple[Operand, ...]] = (Operand("output"), Operand("indices"))
+    type_rules = (type_rule([DataType.FLOAT32], [DataType.FLOAT32, DataType.SIGNED32]),)
+    has_data_dependent_outputs: ClassVar[bool] = True
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[TensorShape | None, ...]:
+        return ((None,), (None,)) if self.knows_rank else (None, None)
+
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        return (DataType.FLOAT32, DataType.SIGNED32)
+
+
+class PositivesWorkload(ReferenceWorkload[Positives]):
+    """As CpuRef would do it."""
+
+    def compute_dynamic(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        (indices,) = np.nonzero(inputs[0] > 0)
+        return inputs[0][indices], indices.astype(np.int32)
+
+
+class FunctionWorkload(IWorkload):
+    """Does with its outputs what a function says."""
+
+    def __init__(self, function: Callable[[Sequence[ITensorHandle]], object]) -> None:
+        self._function = function
+
+    def execute(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> None:
+        self._function(outputs)
+
+
+class PositivesBackend(FakeBackend):
+    """Knows one operation."""
+
+    def __init__(
+        self,
+        backend_id: str = "Positive",
+        *,
+        is_capable: bool = True,
+        workload: IWorkload | None = None,
+        manager: IMemoryManager | None = None,
+    ) -> None:
+        super().__init__(backend_id, memory_manager=manager)
+        self._is_capable = is_capable
+        self._workload = workload
+
+    def get_capabilities(self) -> Capabilities:
+        return {Capability.DYNAMIC_OUTPUT_SHAPES: True} if self._is_capable else {}
+
+    def get_layer_support(self) -> ILayerSupport:
+        return _Support()
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        return _Factory(self._workload)
+
+
+class _Support(ILayerSupport):
+    def is_layer_supported(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        is_known = isinstance(operation, Positives)
+        return Support.yes() if is_known else Support.no(ReasonCode.OPERATION, "not here")
+
+
+class _Factory(IWorkloadFactory):
+    def __init__(self, workload: IWorkload | None) -> None:
+        self._workload = workload
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        assert isinstance(operation, Positives)
+        return self._workload or PositivesWorkload(operation, info)
+
+
+X = floats(-1, 2, -3, 4, 5)
+
+
+def positives(*, knows_rank: bool = True, length: int | None = 5) -> Graph:
+    """``positives(x + 0) + 1``, the indices, and ``relu(x)``."""
+    net = Network()
+    x = net.input("x", f32(length))
+    same = net.add(ADD, x, net.constant(floats(0)), name="before")
+    found, indices = net.add_layer(Positives(knows_rank), [same], name="positives").outputs
+    net.output("moved", net.add(ADD, found, net.constant(floats(1)), name="behind"))
+    net.output("indices", indices)
+    net.output("relu", net.add(RELU, x, name="aside"))
+    return net.build()
+
+
+def check(results: Array | tuple[Array, ...], x: Array) -> None:
+    moved, indices, relu = results
+    np.testing.assert_array_equal(moved, x[x > 0] + 1)
+    np.testing.assert_array_equal(indices, np.nonzero(x > 0)[0])
+    np.testing.assert_array_equal(relu, np.maximum(x, 0))
+
+
+@pytest.mark.parametrize("knows_rank", [True, False])
+@pytest.mark.parametrize("length", [5, None])
+def test_the_rest_runs_for_whatever_shape_comes_out(knows_rank: bool, length: int | None) -> None:
+    model = Model(positives(knows_rank=knows_rank, length=length), runtime_of(PositivesBackend()))
+    for x in (X, -X, floats(1, 1, 1, 1, 1), floats(0, 0, 0, 0, 0), X):
+        check(model(x), x)
+
+
+def test_dimensions_that_depend_on_values_are_told_as_unknown() -> None:
+    model = Model(positives(), runtime_of(PositivesBackend()))
+    network: LoadedNetwork = model.runtime.get_network(model.network_id)
+    shapes = [info.shape for info in network.output_infos([(5,)])]
+    assert shapes == [(None,), (None,), (5,)]
+
+
+def test_one_such_layer_may_follow_another() -> None:
+    net = Network()
+    first = net.add_layer(Positives(), [net.input("x", f32(5))]).outputs[0]
+    moved = net.add(ADD, first, net.constant(floats(-2)))
+    second, indices = net.add_layer(Positives(), [moved]).outputs
+    net.output("y", net.add(Concat(0), second, first))
+    net.output("indices", indices)
+    model = Model(net, runtime_of(PositivesBackend()))
+    y, indices_found = model(X)
+    np.testing.assert_array_equal(y, [2, 3, 2, 4, 5])
+    np.testing.assert_array_equal(indices_found, [1, 2])
+
+
+def test_what_comes_out_may_decide_on_shapes_itself() -> None:
+    net = Network()
+    x = net.input("x", f32(6))
+    found, indices = net.add_layer(Positives(), [net.input("which", f32(7))]).outputs
+    net.output("y", net.add(Reshape(), x, indices))
+    net.output("shape", net.add(Shape(), found))
+    model = Model(net, runtime_of(PositivesBackend()))
+    data = np.arange(6, dtype=np.float32)
+    which = np.zeros(7, np.float32)
+    which[[2, 3]] = 1
+    y, shape = model(data, which)
+    np.testing.assert_array_equal(y, data.reshape(2, 3))
+    np.testing.assert_array_equal(shape, [2])
+    which[[1, 2, 3]] = 1, 0, 0
+    which[6] = 1
+    y, shape = model(data, which)
+    np.testing.assert_array_equal(y, data.reshape(1, 6))
+
+
+def test_a_constant_operand_is_handed_to_the_workload() -> None:
+    net = Network()
+    net.output("y", net.add_layer(Positives(), [net.constant(X)]).outputs[0])
+    net.output("x", net.input("x", f32(1)))
+    found, _ = Model(net, runtime_of(PositivesBackend()))(floats(0))
+    np.testing.assert_array_equal(found, [2, 4, 5])
+
+
+def test_the_report_names_such_layers_and_who_runs_them() -> None:
+    model = Model(positives(), runtime_of(PositivesBackend()))
+    assert model.placement is not None
+    assert model.placement.layers_by_backend == {"CpuRef": 2, "Positive": 1}
+    model(X)
+    assert model.placement.layers_by_backend == {"CpuRef": 3, "Positive": 1}
+    assert {layer.layer for layer in model.placement.layers} == {
+        "before",
+        "positives",
+        "behind",
+        "aside",
+    }
+
+
+def test_only_capable_backends_are_asked() -> None:
+    incapable = PositivesBackend("Old", is_capable=False)
+    model = Model(positives(), runtime_of(incapable, PositivesBackend()))
+    assert model.placement is not None
+    texts = [r.text for r in model.placement.refusals if r.layer == "positives"]
+    assert texts == ["the outputs' shapes depend on values; it lacks DynamicOutputShapes"]
+    check(model(X), X)
+    with pytest.raises(BackendCapabilityError, match=r"'positives'.*Old: .*lacks Dynamic"):
+        Model(positives(), runtime_of(incapable))
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "text"),
+    [
+        (lambda outs: None, BackendError, "positives': the workload has left an output without"),
+        (lambda outs: outs[0].map(), InvalidArgumentError, "no memory yet.*Call resize"),
+        (lambda outs: outs[0].resize((2, 2)), LayerValidationError, r"Expected \(\?,\); got \(2"),
+        (lambda outs: outs[0].resize((1000,)), MemoryLimitError, "at most 2000 bytes"),
+        (lambda outs: outs[0].resize((1 << 70,)), MemoryLimitError, "larger than one execution"),
+        (lambda outs: 1 / 0, BackendError, "Positive / Positives 'positives': .*ZeroDivision"),
+    ],
+)
+def test_a_workload_that_tells_no_usable_shape_is_an_error_with_its_name(
+    function: Callable[[Sequence[ITensorHandle]], object], error: type[Exception], text: str
+) -> None:
+    backend = PositivesBackend(workload=FunctionWorkload(function))
+    model = Model(positives(), runtime_of(backend, memory_limit_bytes=2000))
+    with pytest.raises(error, match=text):
+        model(X)
+
+
+def test_a_handle_tells_its_shape_once_it_has_one() -> None:
+    handle = DynamicTensorHandle(TensorInfo((None, 2), DataType.FLOAT32))
+    assert not handle.is_resized
+    array = handle.resize((3, 2))
+    assert array.shape == (3, 2)
+    assert array.dtype == np.float32
+    assert handle.info == f32(3, 2)
+    assert handle.map() is array
+
+
+def test_a_scalar_and_an_empty_tensor_are_shapes_like_others() -> None:
+    unknown = TensorInfo(None, DataType.FLOAT32)
+    assert DynamicTensorHandle(unknown).resize(()).shape == ()
+    assert DynamicTensorHandle(unknown).resize((0, 3)).shape == (0, 3)
+
+
+def test_cpu_ref_checks_outputs_whose_shape_is_declared() -> None:
+    info = WorkloadInfo("w", (f32(5),), (f32(3), i32(3)), (None,))
+    workload = PositivesWorkload(Positives(), info)
+    outputs = [
+        HostTensorHandle(o, np.zeros(o.known_shape, o.data_type.dtype)) for o in info.outputs
+    ]
+    workload.execute([HostTensorHandle(f32(5), X)], outputs)
+    np.testing.assert_array_equal(outputs[0].map(), [2, 4, 5])
+    with pytest.raises(LayerValidationError, match=r"another shape.*Expected \(3,\); got \(2,\)"):
+        workload.execute([HostTensorHandle(f32(5), -X)], outputs)
+
+
+def test_the_callers_arrays_are_checked_when_the_shape_is_known() -> None:
+    model = Model(positives(), runtime_of(PositivesBackend()))
+    array = np.zeros(3, np.int32)
+    assert model.run({"x": X}, {"indices": array})["indices"] is array
+    np.testing.assert_array_equal(array, [1, 3, 4])
+    with pytest.raises(InvalidArgumentError, match=r"output '.*shape \(2,\); got int32\(3,\)"):
+        model.run({"x": -X}, {"indices": array})
+    with pytest.raises(InvalidArgumentError, match=r"shape \(\?,\); got int32\(1, 3\)"):
+        model.run({"x": X}, {"indices": array.reshape(1, 3)})
+
+
+def test_results_of_such_layers_are_arrays_of_the_callers_own() -> None:
+    net = Network()
+    found = net.add_layer(Positives(), [net.input("x", f32(5))]).outputs[0]
+    net.output("first", found)
+    net.output("second", found)
+    model = Model(net, runtime_of(PositivesBackend()))
+    first, second = model(X)
+    assert not np.shares_memory(first, second)
+    first[:] = 0
+    np.testing.assert_array_equal(model(X)[1], [2, 4, 5])
+
+
+def test_plans_for_shapes_that_came_out_are_kept_to_a_number() -> None:
+    model = Model(positives(length=None), runtime_of(PositivesBackend(), plan_cache_size=4))
+    network: LoadedNetwork = model.runtime.get_network(model.network_id)
+    for count in range(30):
+        model(np.ones(count, np.float32))
+    assert len(network._plans) == 4
+
+
+def test_such_layers_may_be_in_graphs_that_control_flow_runs() -> None:
+    inner = graph_of([f32(5)], lambda net, x: net.add_layer(Positives(), [x]).outputs[0])
+    other = graph_of([f32(5)], lambda net, x: x)
+    graph = graph_of([BOOL, f32(5)], lambda net, c, x: net.add(If(inner, other), c, x))
+    model = Model(graph, runtime_of(PositivesBackend()))
+    np.testing.assert_array_equal(model(np.array([True]), X), [2, 4, 5])
+    np.testing.assert_array_equal(model(np.array([False]), X), X)
+
+
+def test_a_variable_keeps_its_shape() -> None:
+    net = Network()
+    state = net.variable("state", f32(2))
+    found = net.add_layer(Positives(), [net.input("x", f32(5))]).outputs[0]
+    net.assign(state, found)
+    net.output("y", net.add(ADD, state, net.constant(floats(0))))
+    model = Model(net, runtime_of(PositivesBackend()))
+    model(floats(1, 2, 0, 0, 0))
+    with pytest.raises(InvalidArgumentError, match=r"variable 'state'.*Expected \(2,\); got \(3,"):
+        model(X)
+    np.testing.assert_array_equal(model(floats(1, 2, 0, 0, 0)), [1, 2])
+
+
+def test_a_backend_made_for_the_contract_before_these_runs_what_it_ran() -> None:
+    class OldBackend(FakeBackend):
+        api_version = "1.0"
+
+    model = Model(positives(), runtime_of(OldBackend("Old"), PositivesBackend()))
+    check(model(X), X)
+    assert model.placement is not None
+    assert model.placement.layers_by_backend == {"Old": 3, "Positive": 1}
