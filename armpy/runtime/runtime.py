@@ -7,9 +7,6 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations
-
-import numpy as np
 
 from armpy.backend import IBackendProfilingContext, ReasonCode, Support
 from armpy.errors import ArmpyError, InvalidArgumentError
@@ -28,7 +25,7 @@ from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.runtime.options import RuntimeOptions
 from armpy.runtime.settings import NetworkSettings
 from armpy.runtime.setup import BackendSetup
-from armpy.runtime.tensors import as_input, check_output_array
+from armpy.runtime.tensors import as_input, check_output_array, may_overlap
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 _log = logging.getLogger("armpy.runtime")
@@ -368,6 +365,24 @@ def run_by_name(
     InvalidArgumentError
         If an input is missing, not known, or does not fit; if an output array does not fit.
     """
+    # Every call comes by here: what is checked in the commonest case is checked quickly.
+    if not (type(inputs) is dict and type(outputs) is dict):
+        _check_mappings(inputs, outputs)
+    graph = network.graph
+    arrays = []
+    for value in graph.inputs:
+        name = value.name
+        if name not in inputs:
+            raise _wrong_names(network, inputs)
+        arrays.append(as_input(name, value.info, inputs[name], quantize=quantize_inputs))
+    if len(inputs) != len(arrays):
+        raise _wrong_names(network, inputs)
+    given = _output_arrays(network, arrays, outputs) if outputs else None
+    return dict(zip(graph.output_names, network.run(arrays, given), strict=True))
+
+
+def _check_mappings(inputs: object, outputs: object) -> None:
+    """Check that inputs and outputs are given by name."""
     for what, named in (("inputs", inputs), ("outputs", outputs)):
         if not isinstance(named, Mapping):
             raise InvalidArgumentError(
@@ -376,20 +391,6 @@ def run_by_name(
                 actual=type(named).__name__,
                 fix="Call the model itself to give inputs in order",
             )
-    graph = network.graph
-    wanted = graph.inputs
-    if len(inputs) != len(wanted) or any(value.name not in inputs for value in wanted):
-        raise _wrong_names(network, inputs)
-    arrays = [
-        as_input(value.name, value.info, inputs[value.name], quantize=quantize_inputs)
-        for value in wanted
-    ]
-    if not outputs:
-        results = network.run(arrays)
-    else:
-        given = _output_arrays(network, arrays, outputs)
-        results = network.run(arrays, given)
-    return dict(zip(graph.output_names, results, strict=True))
 
 
 def _wrong_names(network: LoadedNetwork, inputs: Mapping[str, object]) -> InvalidArgumentError:
@@ -410,25 +411,35 @@ def _output_arrays(
     network: LoadedNetwork, inputs: list[Array], outputs: Mapping[str, Array]
 ) -> list[Array | None]:
     """The caller's output arrays in order, checked; inputs they overlap are copied."""
-    graph = network.graph
-    unknown = [name for name in outputs if name not in graph.output_names]
+    infos = network.output_infos([array.shape for array in inputs])
+    given: list[Array | None] = []
+    written: list[Array] = []
+    for name, info in zip(network.graph.output_names, infos, strict=True):
+        array = outputs.get(name)
+        if array is not None:
+            check_output_array(name, info, array)
+            if any(may_overlap(array, other) for other in written):
+                raise InvalidArgumentError(
+                    "two of the output arrays overlap", actual=", ".join(map(repr, outputs))
+                )
+            written.append(array)
+        given.append(array)
+    if len(written) != len(outputs):
+        _check_output_names(network, outputs)
+    for index, array in enumerate(inputs):
+        for other in written:
+            if may_overlap(array, other):
+                inputs[index] = array.copy()
+    return given
+
+
+def _check_output_names(network: LoadedNetwork, outputs: Mapping[str, Array]) -> None:
+    """Check that the network has the outputs that arrays are given for."""
+    names = network.graph.output_names
+    unknown = [name for name in outputs if name not in names]
     if unknown:
         raise InvalidArgumentError(
             "the network has no such output",
-            expected=", ".join(graph.output_names),
+            expected=", ".join(names),
             actual=", ".join(map(repr, unknown)),
         )
-    infos = network.output_infos([array.shape for array in inputs])
-    given: list[Array | None] = []
-    for name, info in zip(graph.output_names, infos, strict=True):
-        array = outputs.get(name)
-        given.append(None if array is None else check_output_array(name, info, array))
-    written = [array for array in given if array is not None]
-    if any(np.may_share_memory(a, b) for a, b in combinations(written, 2)):
-        raise InvalidArgumentError(
-            "two of the output arrays overlap", actual=", ".join(map(repr, outputs))
-        )
-    for index, array in enumerate(inputs):
-        if any(np.may_share_memory(array, other) for other in written):
-            inputs[index] = array.copy()
-    return given

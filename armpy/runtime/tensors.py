@@ -40,7 +40,8 @@ def as_input(name: str, info: TensorInfo, given: object, *, quantize: bool = Fal
         array = _converted(name, info, array, quantize)
     if array.shape != info.shape:
         check_shape_fits(name, info.shape, array.shape)
-    if not (array.flags.c_contiguous and array.flags.aligned):
+    flags = array.flags
+    if not (flags.c_contiguous and flags.aligned):
         # ascontiguousarray would make a scalar one-dimensional.
         array = np.array(array, order="C", copy=True)
     return array
@@ -145,21 +146,36 @@ def check_output_array(name: str, info: TensorInfo, array: object) -> Array:
     InvalidArgumentError
         If it cannot take the output as it is.
     """
+    dtype = info.data_type.dtype
+    if type(array) is np.ndarray and array.dtype == dtype and array.flags.carray:
+        if array.shape == info.shape:
+            return array
+    elif not isinstance(array, np.ndarray):
+        raise _unusable(name, info, type(array).__name__)
+    if array.dtype != dtype or not shapes_agree(info.shape, array.shape):
+        raise _unusable(name, info, f"{array.dtype}{format_shape(array.shape)}")
+    if not array.flags.writeable:
+        raise _unusable(name, info, "a read-only array")
+    if not array.flags.c_contiguous or not array.flags.aligned:
+        raise _unusable(name, info, "an array that is not contiguous")
+    return array
+
+
+def _unusable(name: str, info: TensorInfo, actual: str) -> InvalidArgumentError:
+    """The error for something that an output cannot be written to."""
     shape = format_shape(info.shape)
-    expected = f"a writable C-contiguous {info.data_type.dtype} array of shape {shape}"
-    if not isinstance(array, np.ndarray):
-        problem = type(array).__name__
-    elif array.dtype != info.data_type.dtype or not shapes_agree(info.shape, array.shape):
-        problem = f"{array.dtype}{format_shape(array.shape)}"
-    elif not array.flags.writeable:
-        problem = "a read-only array"
-    elif not array.flags.c_contiguous or not array.flags.aligned:
-        problem = "an array that is not contiguous"
-    else:
-        return array
-    raise InvalidArgumentError(
+    return InvalidArgumentError(
         "the array cannot take the output",
         where=f"output '{name}'",
-        expected=expected,
-        actual=problem,
+        expected=f"a writable C-contiguous {info.data_type.dtype} array of shape {shape}",
+        actual=actual,
     )
+
+
+def may_overlap(first: Array, second: Array) -> bool:
+    """Whether two arrays may share memory; two that own theirs do not unless they are one."""
+    if first is second:
+        return first.size > 0
+    if first.base is None and second.base is None:
+        return False
+    return bool(np.may_share_memory(first, second))

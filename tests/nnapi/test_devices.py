@@ -49,9 +49,7 @@ def manager() -> Iterator[DeviceManager]:
         yield made
 
 
-def add_and_floor(
-    manager: DeviceManager, *, tensor: OperandType = FLOAT_2
-) -> Model:
+def add_and_floor(manager: DeviceManager, *, tensor: OperandType = FLOAT_2) -> Model:
     """FLOOR, added after the ADD that reads its output."""
     model = Model(manager)
     a, b, rounded, total = add_operands(model, tensor, tensor, tensor, tensor)
@@ -266,5 +264,3 @@ def test_an_operation_runs_where_armpy_prefers_it(manager: DeviceManager) -> Non
     assert placement is not None
     assert placement.layers_by_backend == {"Adder": 1, "CpuRef": 1}
     np.testing.assert_array_equal(result, floats(11, 22))
-
-
