@@ -35,6 +35,7 @@ from armpy.types import BackendId, DataLayout, DataType, DeviceType, Priority
 
 if TYPE_CHECKING:
     from armpy import ops
+    from armpy.backend import watch_progress
     from armpy.loading import load
     from armpy.network import Network
     from armpy.optimizer import OptimizedNetwork, OptimizerOptions, Placement
@@ -76,6 +77,7 @@ __all__ = [
     "UnsupportedOperatorError",
     "load",
     "ops",
+    "watch_progress",
 ]
 
 _LAZY = {
@@ -88,6 +90,7 @@ _LAZY = {
     "Runtime": "armpy.runtime",
     "RuntimeOptions": "armpy.runtime",
     "load": "armpy.loading",
+    "watch_progress": "armpy.backend",
 }
 
 

@@ -1,5 +1,6 @@
 """Everything that a backend's author imports; the contract of `BACKEND_API_VERSION`."""
 
+from armpy.backend.caches import CacheEntry, IBackendCache, cache_directory
 from armpy.backend.capabilities import (
     Capabilities,
     Capability,
@@ -21,6 +22,12 @@ from armpy.backend.memory import DefaultAllocator, ICustomAllocator, IMemoryMana
 from armpy.backend.memory_strategy import IMemoryOptimizerStrategy, MemBin, MemBlock, PackingType
 from armpy.backend.optimization_views import OptimizationViews, Substitution
 from armpy.backend.options import NO_OPTIONS, BackendOption, OptionScope, OptionValue, OptionValues
+from armpy.backend.progress import (
+    Progress,
+    ProgressCallback,
+    report_progress,
+    watch_progress,
+)
 from armpy.backend.tensor_handle import DynamicTensorHandle, HostTensorHandle, ITensorHandle
 from armpy.backend.tensor_handle_factory import (
     HOST_FACTORY_ID,
@@ -36,6 +43,7 @@ __all__ = [
     "HOST_FACTORY_ID",
     "NO_OPTIONS",
     "BackendOption",
+    "CacheEntry",
     "Capabilities",
     "Capability",
     "CreateOperation",
@@ -47,6 +55,7 @@ __all__ = [
     "ExtensionOperation",
     "HostTensorHandle",
     "HostTensorHandleFactory",
+    "IBackendCache",
     "IBackendContext",
     "IBackendInternal",
     "IBackendModelContext",
@@ -68,11 +77,16 @@ __all__ = [
     "OptionValues",
     "PackingType",
     "PerformanceFigures",
+    "Progress",
+    "ProgressCallback",
     "ReasonCode",
     "Substitution",
     "Support",
     "TensorHandleFactoryRegistry",
     "WorkloadInfo",
+    "cache_directory",
     "has_capability",
     "has_matching_capability",
+    "report_progress",
+    "watch_progress",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
+from armpy.backend.caches import IBackendCache
 from armpy.backend.capabilities import Capabilities, PerformanceFigures
 from armpy.backend.context import IBackendContext, IBackendModelContext, IBackendProfilingContext
 from armpy.backend.extension import Extension
@@ -95,6 +96,10 @@ class IBackendInternal(ABC):
     def number_of_cache_files(self) -> int:
         """How many files one compiled network is kept in; 0 if it keeps none."""
         return 0
+
+    def get_caches(self) -> Sequence[IBackendCache]:
+        """What it keeps on disk, for the command ``armpy cache``; nothing by default."""
+        return ()
 
     def get_capabilities(self) -> Capabilities:
         """What it can do beyond running layers; see `Capability` for what the core asks about."""

@@ -57,17 +57,19 @@ def diff(
     """
     from armpy.cli.files import read_inputs
     from armpy.cli.printer import print_json
+    from armpy.cli.progress import progress_shown
     from armpy.runtime import RuntimeOptions
     from armpy.testing import first_difference
 
-    found = first_difference(
-        model,
-        backend,
-        against,
-        inputs=read_inputs(inputs, _input_names(model) if inputs else ()),
-        seed=seed,
-        runtime_options=RuntimeOptions(dynamic_backends_path=dynamic_backends_path),
-    )
+    with progress_shown():
+        found = first_difference(
+            model,
+            backend,
+            against,
+            inputs=read_inputs(inputs, _input_names(model) if inputs else ()),
+            seed=seed,
+            runtime_options=RuntimeOptions(dynamic_backends_path=dynamic_backends_path),
+        )
     if as_json:
         print_json(asdict(found) | {"is_same": found.is_same})
     else:

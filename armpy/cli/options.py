@@ -113,7 +113,10 @@ def model_options(command: Callable[..., object]) -> Callable[..., object]:
             backend_options,
             dynamic_backends_path,
         )
-        return command(request, **others)
+        from armpy.cli.progress import progress_shown  # noqa: PLC0415  # --help is quick
+
+        with progress_shown():
+            return command(request, **others)
 
     for option in reversed(_MODEL_OPTIONS):
         gathered = option(gathered)

@@ -88,8 +88,38 @@ _HOMES = {
 }
 """Where each public name is; imported when it is first used."""
 
-__all__ = [  # noqa: PLE0604 - checked by a test against what is imported above
-    *_HOMES
+__all__ = [
+    "DEFAULT_LOOP_TIMEOUT_NS",
+    "DURATION_UNAVAILABLE",
+    "MAXIMUM_LOOP_TIMEOUT_NS",
+    "Compilation",
+    "Device",
+    "DeviceManager",
+    "DeviceTypeCode",
+    "DurationCode",
+    "Execution",
+    "FeatureLevel",
+    "FuseCode",
+    "Memory",
+    "Model",
+    "ModelBuilder",
+    "ModelDescription",
+    "NnapiError",
+    "OperandCode",
+    "OperandType",
+    "OperationCode",
+    "PaddingCode",
+    "PreferenceCode",
+    "Priority",
+    "ResultCode",
+    "Value",
+    "compliant_slice",
+    "convert",
+    "default_manager",
+    "graph_dump",
+    "minimum_feature_level",
+    "validate_model",
+    "validate_operation",
 ]
 
 

@@ -292,6 +292,12 @@ class ModelBuilder:
             left_out = self._add(OperandType(code, (), any_scale(code)))
             self._model.set_operand_value(left_out.index, None)
             return left_out
+        require_data(
+            not OPERAND_TRAITS[code].needs_scale,
+            f"{argument.name} has no scale",
+            where=call.definition.name,
+            fix="Give quantised elements with ModelBuilder.constant",
+        )
         array = converted(np.asarray(value), code, f"{call.definition.name} / {argument.name}")
         made = self._add(OperandType(code, array.shape))
         self._model.set_operand_value(made.index, array)

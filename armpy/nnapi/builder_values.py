@@ -83,8 +83,7 @@ def code_of(value: object) -> OperandCode | None:
     if isinstance(value, Value):
         return OperandCode(value.type.type)
     if isinstance(value, np.ndarray) and value.ndim:
-        code = TENSOR_TYPES.get(value.dtype.name)
-        return None if code is None or OPERAND_TRAITS[code].needs_scale else code
+        return TENSOR_TYPES.get(value.dtype.name)
     return None
 
 

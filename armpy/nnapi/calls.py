@@ -188,7 +188,6 @@ def resolve(
         where=definition.name,
         expected=f"one of {len(definition.type_rows)} rows of types, see the function's help",
         actual=types,
-        fix="Give quantised elements with ModelBuilder.constant, which takes scale and zero point",
     )
 
 

@@ -295,7 +295,7 @@ EXTENSION_PREFIX_SHIFT = 16
 
 def is_extension(code: int) -> bool:
     """Whether a code of an operand or operation type belongs to an extension."""
-    return code >> EXTENSION_PREFIX_SHIFT != 0
+    return code >> EXTENSION_PREFIX_SHIFT > 0
 
 
 def operation_name(code: int) -> str:

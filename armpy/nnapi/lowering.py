@@ -12,8 +12,9 @@ from armpy import ops
 from armpy.errors import BackendCapabilityError, LayerValidationError
 from armpy.graph import Graph, Value
 from armpy.network import Network
-from armpy.nnapi.codes import OperationCode, is_extension
-from armpy.nnapi.extensions import ExtensionLookup, create_operation, no_extensions, refused
+from armpy.nnapi.codes import OperationCode, is_extension, operation_name
+from armpy.nnapi.extension_operations import create_operation
+from armpy.nnapi.extensions import ExtensionLookup, no_extensions
 from armpy.nnapi.model_description import (
     Lifetime,
     ModelDescription,
@@ -22,6 +23,7 @@ from armpy.nnapi.model_description import (
     Subgraph,
 )
 from armpy.nnapi.operations import Arguments, OperationDefinition, definitions
+from armpy.nnapi.results import as_bad_data
 from armpy.ops import Composite, LayerBuilder
 from armpy.ops.operation import Array, Operation, require
 from armpy.tensor import Quantization, Shape, TensorInfo, shapes_agree
@@ -391,7 +393,7 @@ class _ModelLowering:
         try:
             return net.add_layer(operation, inputs, name=label, outputs=infos).outputs
         except LayerValidationError as error:
-            raise refused(error, error.where) from error
+            raise as_bad_data(error) from error
 
     def _graph(self, operand: Operand) -> Graph:
         """The graph that a MODEL operand stands for."""

@@ -16,6 +16,7 @@ from armpy.nnapi.codes import (
 )
 from armpy.nnapi.completion import Completed, complete
 from armpy.nnapi.devices import DeviceManager, default_manager
+from armpy.nnapi.dump import graph_dump
 from armpy.nnapi.extensions import TypeManager
 from armpy.nnapi.memory import Memory
 from armpy.nnapi.model_description import (
@@ -300,6 +301,8 @@ class Model:
         self._is_invalid = True
         self._completed = complete(ModelDescription(main, referenced, self._is_relaxed, names))
         self._is_invalid = False
+        if _log.isEnabledFor(logging.DEBUG):
+            _log.debug("%s", graph_dump(self._completed.description))
 
     @property
     def is_finished(self) -> bool:

@@ -196,7 +196,7 @@ class Operand:
 
         Notes
         -----
-        Boolean elements are false if 0, else true.
+        Boolean elements are false if 0, else true. An OEM scalar is any number of bytes.
         """
         if self.data is None:
             return None
@@ -204,6 +204,8 @@ class Operand:
         stored = np.frombuffer(self.data, np.uint8 if dtype == np.bool_ else dtype)
         if dtype == np.bool_:
             stored = stored != 0
+        if self.type == OperandCode.OEM_SCALAR:
+            return stored
         return stored.reshape((*self.dimensions, *self.element_shape))
 
 

@@ -34,8 +34,9 @@ def minimum_feature_level(description: ModelDescription) -> int:
     Returns
     -------
     int
-        A `FeatureLevel`. Trailing arguments count, even if they say what is meant without them
-        too; a model that `Model.finish` made has none of these.
+        A `FeatureLevel`. Operands that no operation uses do not count. Trailing arguments do,
+        even if they say what is meant without them too; a model that `Model.finish` made has
+        none of these.
 
     Raises
     ------
@@ -46,14 +47,21 @@ def minimum_feature_level(description: ModelDescription) -> int:
     ----------
     NNAPI ``compliantWithV1_0`` to ``compliantWithV1_3``.
     """
-    graphs = (description.main, *description.referenced)
-    nodes = [
-        validate_operation(node, graph.operands, description.referenced)
-        for graph in graphs
-        for node in graph.operations
-    ]
-    operands = [operand_feature_level(operand) for graph in graphs for operand in graph.operands]
-    return max([*nodes, *operands], default=int(FeatureLevel.LEVEL_1))
+    return max(
+        (
+            _node_feature_level(node, graph, description)
+            for graph in (description.main, *description.referenced)
+            for node in graph.operations
+        ),
+        default=int(FeatureLevel.LEVEL_1),
+    )
+
+
+def _node_feature_level(node: OperationNode, graph: Subgraph, description: ModelDescription) -> int:
+    """The lowest feature level that has an operation and its operands."""
+    level = validate_operation(node, graph.operands, description.referenced)
+    used = (graph.operands[index] for index in (*node.inputs, *node.outputs))
+    return max(int(level), *map(operand_feature_level, used))
 
 
 def operand_feature_level(operand: Operand) -> int:
@@ -64,7 +72,7 @@ def operand_feature_level(operand: Operand) -> int:
         return FeatureLevel.LEVEL_3
     level = OPERAND_TRAITS[OperandCode(operand.type)].feature_level
     has_unknown_rank = operand.is_tensor and not operand.dimensions
-    return max(level, FeatureLevel.LEVEL_3) if has_unknown_rank else level
+    return max(level, int(FeatureLevel.LEVEL_3)) if has_unknown_rank else level
 
 
 def convert(description: ModelDescription, feature_level: int) -> ModelDescription:
@@ -77,8 +85,9 @@ def convert(description: ModelDescription, feature_level: int) -> ModelDescripti
 
     Notes
     -----
-    Trailing arguments that say what is meant without them are left out. The lowest level
-    cannot say that float32 may be computed as float16, so that is dropped for it.
+    Trailing arguments that say what is meant without them are left out, and operands that
+    nothing uses. The lowest level cannot say that float32 may be computed as float16, so that
+    is dropped for it.
 
     References
     ----------
@@ -94,8 +103,32 @@ def convert(description: ModelDescription, feature_level: int) -> ModelDescripti
             expected=f"one of feature level {int(feature_level)}",
             actual=f"one that needs {int(needed)}",
         )
-    has_relaxation = feature_level >= FeatureLevel.LEVEL_2
-    return replace(shortened, relaxed=shortened.relaxed and has_relaxation)
+    return replace(
+        shortened,
+        main=_without_unused(shortened.main),
+        referenced=tuple(map(_without_unused, shortened.referenced)),
+        relaxed=shortened.relaxed and feature_level >= FeatureLevel.LEVEL_2,
+    )
+
+
+def _without_unused(graph: Subgraph) -> Subgraph:
+    """A graph without the operands that nothing uses, whose types may be too new."""
+    used = {index for node in graph.operations for index in (*node.inputs, *node.outputs)}
+    kept = sorted(used.union(graph.inputs, graph.outputs))
+    number_of = {index: number for number, index in enumerate(kept)}
+
+    def renumbered(indexes: Sequence[int]) -> tuple[int, ...]:
+        return tuple(number_of[index] for index in indexes)
+
+    return Subgraph(
+        tuple(graph.operands[index] for index in kept),
+        tuple(
+            OperationNode(node.type, renumbered(node.inputs), renumbered(node.outputs))
+            for node in graph.operations
+        ),
+        renumbered(graph.inputs),
+        renumbered(graph.outputs),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +173,7 @@ def compliant_slice(description: ModelDescription, feature_level: int) -> ModelS
     kept = [
         number
         for number, node in enumerate(description.main.operations)
-        if _is_compliant(node, description, feature_level)
+        if _node_feature_level(node, description.main, description) <= feature_level
     ]
     if len(kept) == len(description.main.operations):
         return ModelSlice(description, tuple(kept))
@@ -156,14 +189,6 @@ def compliant_slice(description: ModelDescription, feature_level: int) -> ModelS
     except NnapiError:
         return None  # the rest is no model: the device supports nothing of it
     return ModelSlice(made, tuple(kept))
-
-
-def _is_compliant(node: OperationNode, description: ModelDescription, feature_level: int) -> bool:
-    """Whether a feature level has an operation and its operands."""
-    operands = description.main.operands
-    level = validate_operation(node, operands, description.referenced)
-    levels = [operand_feature_level(operands[i]) for i in (*node.inputs, *node.outputs)]
-    return max(level, *levels) <= feature_level
 
 
 class _Slicer:

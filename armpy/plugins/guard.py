@@ -12,6 +12,7 @@ from armpy.backend import (
     Extension,
     ExtensionOperand,
     ExtensionOperation,
+    IBackendCache,
     IBackendContext,
     IBackendInternal,
     IBackendModelContext,
@@ -199,6 +200,10 @@ class GuardedBackend(IBackendInternal):
     def number_of_cache_files(self) -> int:
         """As it was when the backend was loaded."""
         return self._num_cache_files
+
+    def get_caches(self) -> Sequence[IBackendCache]:
+        """Ask the backend."""
+        return self._entries("get_caches", IBackendCache, self._backend)
 
     def get_capabilities(self) -> Capabilities:
         """As they were when the backend was loaded."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from armpy.backend import cache_directory
 from armpy.plugins.candidate import Candidate, CandidateKind
 from armpy.plugins.digests import file_digest
 from armpy.plugins.directories import module_files
@@ -23,21 +24,6 @@ _LARGEST_HASHED_BYTES = 16 << 20
 """Of larger files only the size and the time of the last change count."""
 
 _log = logging.getLogger("armpy.plugins")
-
-
-def cache_directory(environment: Mapping[str, str] | None = None) -> Path:
-    """Where armpy keeps what it can make again.
-
-    Notes
-    -----
-    ``ARMPY_CACHE_DIR``, else ``armpy`` in ``XDG_CACHE_HOME``, else ``~/.cache/armpy``.
-    """
-    variables = os.environ if environment is None else environment
-    if own := variables.get("ARMPY_CACHE_DIR"):
-        return Path(own)
-    # The convention says that a relative path there does not count.
-    shared = variables.get("XDG_CACHE_HOME", "")
-    return (Path(shared) if os.path.isabs(shared) else Path("~/.cache").expanduser()) / "armpy"
 
 
 def fingerprint(candidate: Candidate, settings: Mapping[str, str]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,13 +18,14 @@ import numpy.typing as npt
 
 from armpy.nnapi import (
     Compilation,
+    DeviceManager,
     FuseCode,
     Model,
     OperandCode,
     OperandType,
     OperationCode,
-    default_manager,
 )
+from armpy.runtime import RuntimeOptions
 from armpy.tensor import TensorInfo
 from armpy.testing.tolerance import EXACT, OFF_BY_ONE, TOLERANCES, Tolerance, compare
 
@@ -303,7 +305,8 @@ class _Built:
         if isinstance(given, Tensor):
             kind = OperandType(given.code, given.shape, given.scale, given.zero_point)
         else:
-            kind = OperandType(given.code)
+            is_scaled = isinstance(given, Omitted) and is_quantized(given.code)
+            kind = OperandType(given.code, (), 1.0 if is_scaled else 0.0)
         index = self.model.add_operand(kind)
         if isinstance(given, Omitted):
             self.model.set_operand_value(index, None)
@@ -350,10 +353,15 @@ def run(instance: Instance, draw: Draw) -> list[Array]:
     return run_model(built.model, built.arrays)
 
 
+@cache
+def _reference() -> DeviceManager:
+    """The reference device alone."""
+    return DeviceManager(RuntimeOptions(backends=["CpuRef"]))
+
+
 def run_model(model: Model, arrays: Sequence[Array]) -> list[Array]:
-    """Run a finished model on the reference device alone."""
-    devices = [device for device in default_manager().devices if device.backend_id == "CpuRef"]
-    with Compilation.create_for_devices(model, devices) as compilation:
+    """Run a finished model on the reference device."""
+    with Compilation(model, _reference()) as compilation:
         compilation.finish()
         return compilation(*arrays)
 

@@ -210,7 +210,7 @@ def test_a_model_that_needs_too_much_memory_is_refused() -> None:
 
 
 def svdf(bias: Lifetime) -> Model:
-    """FULLY_CONNECTED's cousin SVDF with rank 1, whose bias is optional."""
+    """SVDF of rank 1, whose bias is optional."""
     f32 = C.TENSOR_FLOAT32
     zeros = np.zeros(2, np.float32).tobytes()
     operands = (
@@ -221,17 +221,12 @@ def svdf(bias: Lifetime) -> Model:
         Operand(f32, (1, 2), lifetime=Lifetime.CONSTANT_COPY, data=zeros),
         Operand(C.INT32, lifetime=Lifetime.CONSTANT_COPY, data=np.int32(1).tobytes()),
         Operand(C.INT32, lifetime=Lifetime.CONSTANT_COPY, data=np.int32(0).tobytes()),
-        Operand(f32, (1, 2)),
+        Operand(f32, (1, 2), lifetime=Lifetime.SUBGRAPH_OUTPUT),
         Operand(f32, (1, 2), lifetime=Lifetime.SUBGRAPH_OUTPUT),
     )
     node = OperationNode(OperationCode.SVDF, tuple(range(7)), (7, 8))
     inputs = (0, 3) if bias is Lifetime.SUBGRAPH_INPUT else (0,)
-    graph = Subgraph(
-        operands[:7] + (Operand(f32, (1, 2), lifetime=Lifetime.SUBGRAPH_OUTPUT), operands[8]),
-        (node,),
-        inputs,
-        (7, 8),
-    )
+    graph = Subgraph(operands, (node,), inputs, (7, 8))
     return Model.from_description(ModelDescription(graph))
 
 

@@ -134,8 +134,9 @@ def test_of_unknown_shapes_only_the_reference_is_sure(manager: DeviceManager) ->
 
 def test_nobody_supports_an_oem_operation(manager: DeviceManager) -> None:
     model = Model(manager)
-    a, b = add_operands(model, FLOAT_2, FLOAT_2)
-    model.add_operation(OperationCode.OEM_OPERATION, [a], [b])
+    a, b, blob = add_operands(model, FLOAT_2, FLOAT_2, OperandType(OperandCode.OEM_SCALAR))
+    model.set_operand_value(blob, b"of any length")
+    model.add_operation(OperationCode.OEM_OPERATION, [a, blob], [b])
     model.identify_inputs_and_outputs([a], [b])
     model.finish()
     answer = manager.get_supported_operations_for_devices(model, manager.devices)

@@ -415,3 +415,9 @@ def test_a_default_before_another_value_stays(flags: tuple[bool, ...], count: in
     model.finish()
     (node,) = model.description.main.operations
     assert len(node.inputs) == count
+
+
+def test_a_finished_model_is_drawn_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("DEBUG", "armpy.nnapi"):
+        sum_model()
+    assert 'label="0: ADD"' in caplog.text

@@ -144,7 +144,7 @@ def test_the_value_of_an_oem_scalar_has_any_length() -> None:
 def test_an_array_of_another_dtype_is_no_value() -> None:
     model = Model()
     with fails(ResultCode.BAD_DATA, "wrong dtype. Expected float32.*got int32"):
-        model.set_operand_value(model.add_operand(FLOAT_2), np.int32([1, 2]))
+        model.set_operand_value(model.add_operand(FLOAT_2), np.array([1, 2], np.int32))
 
 
 def test_values_may_be_bytes_arrays_or_numbers() -> None:

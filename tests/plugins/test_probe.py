@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from armpy_reference import ReferenceBackend
 
-from armpy.backend import BACKEND_API_VERSION, IBackendInternal
+from armpy.backend import BACKEND_API_VERSION, IBackendInternal, cache_directory
 from armpy.errors import BackendUnavailableError
 from armpy.plugins import (
     BackendRegistry,
@@ -27,7 +27,7 @@ from armpy.plugins import (
 )
 from armpy.plugins.modules import forget_module
 from armpy.plugins.probe import MAX_OUTPUT_BYTES
-from armpy.plugins.probe_cache import cache_directory, fingerprint
+from armpy.plugins.probe_cache import fingerprint
 from armpy.plugins.probe_child import load_and_describe
 from armpy.plugins.probe_result import result_from
 from armpy.runtime import Runtime, RuntimeOptions

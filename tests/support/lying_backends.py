@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -21,11 +23,12 @@ from armpy.backend import (
     WorkloadInfo,
 )
 from armpy.graph import SubgraphView
-from armpy.ops import Activation, ElementwiseBinary, PreCompiled
+from armpy.ops import Activation, BinaryOperation, ElementwiseBinary, PreCompiled
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.runtime import RuntimeOptions
 from armpy.tensor import TensorInfo
 from armpy.testing import CaseResult, ConformanceResult, run_conformance
+from tests.support.dynamic_modules import module_source
 from tests.support.fake_backends import (
     CompilingBackend,
     FakeBackend,
@@ -106,6 +109,39 @@ def gives_nan(_: Operation, __: list[Array], outputs: list[Array]) -> None:
     """Make one element NaN."""
     if outputs[0].dtype.kind == "f" and outputs[0].size:
         outputs[0].flat[0] = np.nan
+
+
+def wrong_maxima(operation: Operation, _: list[Array], outputs: list[Array]) -> None:
+    """Make what MAXIMUM gives wrong."""
+    if operation == ElementwiseBinary(BinaryOperation.MAXIMUM):
+        for output in outputs:
+            np.add(output, np.asarray(50, output.dtype), out=output)
+
+
+def ends_at_maxima(operation: Operation, _: list[Array], __: list[Array]) -> None:
+    """End the process when a maximum has been computed."""
+    if operation == ElementwiseBinary(BinaryOperation.MAXIMUM):
+        os._exit(3)
+
+
+def write_liar(folder: Path, how: str) -> RuntimeOptions:
+    """Write a module with a backend 'Liar', for processes that find it by options.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if it is not there.
+    how : str
+        An expression of this module that makes the backend.
+    """
+    factory = f"""
+    def backend_factory():
+        from tests.support import lying_backends
+        return lying_backends.{how}
+    """
+    folder.mkdir(exist_ok=True)
+    (folder / "Test_Liar_backend.py").write_text(module_source("Liar", extra=factory), "utf-8")
+    return RuntimeOptions(dynamic_backends_path=folder)
 
 
 def changes_inputs(_: Operation, inputs: list[Array], __: list[Array]) -> None:

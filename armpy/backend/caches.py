@@ -1,0 +1,106 @@
+"""What backends keep on disk from one process to the next, for people to look at and clear."""
+
+from __future__ import annotations
+
+import os
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class CacheEntry:
+    """One thing that is kept.
+
+    Parameters
+    ----------
+    name : str
+        Unique in its cache.
+    size_bytes : int
+    last_used_s : float
+        Seconds since 1970.
+    description : str
+        What it is, for people.
+    problem : str
+        Why it cannot be used; empty if nothing is wrong with it, or it was not checked.
+    """
+
+    name: str
+    size_bytes: int
+    last_used_s: float
+    description: str = ""
+    problem: str = ""
+
+
+class IBackendCache(ABC):
+    """Something that a backend keeps on disk and can make again.
+
+    Notes
+    -----
+    Looking at a cache, and clearing it, does no harm to processes that use it.
+    """
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What it holds, unique in its backend: ``kernels``, ``models``."""
+
+    @property
+    @abstractmethod
+    def location(self) -> str:
+        """Where it is, for people: a folder as a rule; empty if nothing is kept at all."""
+
+    @property
+    def limit_bytes(self) -> int:
+        """How large it may become before something is dropped; 0 if there is no limit."""
+        return 0
+
+    @abstractmethod
+    def list_entries(self) -> Sequence[CacheEntry]:
+        """What is kept, the last used first, as far as that can be told quickly."""
+
+    @abstractmethod
+    def verify(self) -> Sequence[CacheEntry]:
+        """The same with every entry read and checked, and what is wrong said as `problem`."""
+
+    @abstractmethod
+    def clear(self) -> int:
+        """Delete every entry; returns how many there were.
+
+        Raises
+        ------
+        OSError
+            If one cannot be deleted.
+        """
+
+
+def cache_directory(environment: Mapping[str, str] | None = None) -> Path:
+    """Where armpy and its backends keep what they can make again; each in a folder of its own.
+
+    Parameters
+    ----------
+    environment : mapping of str to str, optional
+        The process's own if left out.
+
+    Notes
+    -----
+    ``ARMPY_CACHE_DIR``, else ``armpy`` in ``XDG_CACHE_HOME``, else in the platform's folder for
+    the user's caches: ``~/.cache``, ``~/Library/Caches`` on macOS, ``LOCALAPPDATA`` on Windows.
+    It need not exist.
+
+    Raises
+    ------
+    RuntimeError
+        If nothing is said and the user has no home.
+    """
+    variables = os.environ if environment is None else environment
+    if own := variables.get("ARMPY_CACHE_DIR"):
+        return Path(own)
+    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA" if sys.platform == "win32" else ""):
+        # The convention says that a relative path there does not count.
+        if os.path.isabs(shared := variables.get(name, "")):
+            return Path(shared) / "armpy"
+    home = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
+    return Path(home).expanduser() / "armpy"

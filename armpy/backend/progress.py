@@ -1,0 +1,74 @@
+"""How backends say how far they are with what takes long, and how applications hear it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from armpy.types import BackendId
+
+_log = logging.getLogger("armpy.backend")
+_LOCK = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a backend is with something.
+
+    Parameters
+    ----------
+    backend_id : str
+    task : str
+        What it does, for people, such as ``compiling kernels``.
+    done, total : int
+        Steps; a task is first reported with 0 done and ends with all.
+    """
+
+    backend_id: BackendId
+    task: str
+    done: int
+    total: int
+
+
+ProgressCallback: TypeAlias = Callable[[Progress], None]
+"""What applications hear of progress with; called in the thread that makes it."""
+
+_WATCHERS: list[ProgressCallback] = []
+
+
+@contextmanager
+def watch_progress(callback: ProgressCallback) -> Iterator[None]:
+    """Hear of what takes long, compiling for example, while a block runs.
+
+    Parameters
+    ----------
+    callback : callable
+        Takes a `Progress`. It is called for every network that any thread prepares
+        meanwhile. What it raises is logged, and stops nothing.
+
+    Examples
+    --------
+    >>> with watch_progress(lambda step: print(step.task, step.done, "of", step.total)):
+    ...     report_progress(Progress("SomeBackend", "compiling kernels", 1, 12))
+    compiling kernels 1 of 12
+    """
+    with _LOCK:
+        _WATCHERS.append(callback)
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _WATCHERS.remove(callback)
+
+
+def report_progress(progress: Progress) -> None:
+    """Tell everyone who watches; for backends that have something to do that takes seconds."""
+    for callback in tuple(_WATCHERS):
+        try:
+            callback(progress)
+        except Exception:  # the application's code must not become the backend's failure
+            _log.exception("a callback for progress failed")

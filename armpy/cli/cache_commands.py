@@ -1,0 +1,108 @@
+"""The commands about what backends keep on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from armpy.cli.options import dynamic_backends_option, json_option, verbosity_options
+from armpy.cli.values import parse_names, parsed
+
+if TYPE_CHECKING:
+    from armpy.plugins import BackendRegistry
+
+# What a command needs is imported when it runs: --help and usage errors are quick.
+# ruff: noqa: PLC0415
+
+_EXIT_PROBLEMS = 1
+
+
+@click.group(short_help="Look at what backends keep on disk, check it, or delete it.")
+def cache() -> None:
+    """Look at what backends keep on disk, check it, or delete it.
+
+    It can all be made again; deleting it costs time only.
+    """
+
+
+def _of_backends(command: Callable[..., object]) -> Callable[..., object]:
+    """Add the options that say whose caches; they come as a registry and ids."""
+
+    @wraps(command)
+    def gathered(
+        backends: tuple[str, ...] | None,
+        dynamic_backends_path: tuple[str, ...],
+        **others: Any,  # Any: of the command's own options
+    ) -> object:
+        from armpy.plugins import BackendRegistry, PluginOptions
+
+        options = PluginOptions(dynamic_backends_path=dynamic_backends_path)
+        return command(BackendRegistry.discover(options), backends, **others)
+
+    ids = click.option(
+        "--backends",
+        metavar="A,B",
+        callback=parsed(parse_names),
+        help="Ids; all installed ones if left out.",
+    )
+    return ids(dynamic_backends_option(json_option(verbosity_options(gathered))))
+
+
+@cache.command("list", short_help="List what is kept.")
+@_of_backends
+def list_command(
+    registry: BackendRegistry, backends: tuple[str, ...] | None, as_json: bool
+) -> None:
+    """List what is kept, the last used first."""
+    from armpy.cli.caches import caches_document, list_caches, print_caches
+    from armpy.cli.printer import print_json
+
+    reports = list_caches(registry, backends)
+    if as_json:
+        print_json(caches_document(reports))
+    else:
+        print_caches(reports)
+
+
+@cache.command(short_help="Check everything that is kept.")
+@_of_backends
+@click.pass_context
+def verify(
+    context: click.Context,
+    registry: BackendRegistry,
+    backends: tuple[str, ...] | None,
+    as_json: bool,
+) -> None:
+    """Check everything that is kept.
+
+    Exit code 0 if all is sound, 1 if something is damaged or not the user's own.
+    """
+    from armpy.cli.caches import caches_document, list_caches, print_verified
+    from armpy.cli.printer import print_json
+
+    reports = list_caches(registry, backends, verify=True)
+    if as_json:
+        print_json(caches_document(reports))
+    else:
+        print_verified(reports)
+    if any(report.damaged for report in reports):
+        context.exit(_EXIT_PROBLEMS)
+
+
+@cache.command(short_help="Delete everything that is kept.")
+@_of_backends
+def clear(registry: BackendRegistry, backends: tuple[str, ...] | None, as_json: bool) -> None:
+    """Delete everything that is kept."""
+    from armpy.cli.caches import clear_caches
+    from armpy.cli.printer import print_json
+
+    cleared = clear_caches(registry, backends)
+    if as_json:
+        fields = ("backend", "name", "deleted")
+        print_json({"caches": [dict(zip(fields, each, strict=True)) for each in cleared]})
+        return
+    for backend_id, name, count in cleared:
+        click.echo(f"{backend_id} {name}: {count} deleted")

@@ -1,0 +1,89 @@
+"""Shows on a terminal how far backends are with what takes long."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
+
+from armpy.backend import Progress, watch_progress
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
+
+
+@contextmanager
+def progress_shown(stream: TextIO | None = None) -> Iterator[None]:
+    """Show progress while a block runs, if there is a terminal to show it on.
+
+    Parameters
+    ----------
+    stream : file, optional
+        Standard error if left out.
+    """
+    stream = sys.stderr if stream is None else stream
+    if stream is None or not stream.isatty():
+        yield
+        return
+    display = _Display(stream)
+    try:
+        with watch_progress(display.show):
+            yield
+    finally:
+        display.close()
+
+
+class _Display:
+    """A bar per task, there as long as the task runs."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._bars: Bars | None = None
+        self._tasks: dict[tuple[str, str], TaskID] = {}
+        self._lock = threading.Lock()
+
+    def show(self, progress: Progress) -> None:
+        """Draw the bar of a task anew."""
+        with self._lock:
+            self._bars = self._bars or _bars(self._stream)
+            key = progress.backend_id, progress.task
+            if key not in self._tasks:
+                self._tasks[key] = self._bars.add_task(f"{progress.backend_id}: {progress.task}")
+            self._bars.update(self._tasks[key], completed=progress.done, total=progress.total)
+            if progress.done >= progress.total:
+                self._bars.remove_task(self._tasks.pop(key))
+        if not self._tasks:
+            self.close()
+
+    def close(self) -> None:
+        """Take all bars away."""
+        with self._lock:
+            if self._bars is not None:
+                self._bars.stop()
+            self._bars = None
+            self._tasks.clear()
+
+
+def _bars(stream: TextIO) -> Bars:
+    """Bars that are drawn from now on."""
+    from rich.console import Console  # noqa: PLC0415  # slow to import, and seldom needed
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        MofNCompleteColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+    from rich.progress import Progress as RichProgress  # noqa: PLC0415
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    bars = RichProgress(*columns, console=Console(file=stream), transient=True)
+    bars.start()
+    return bars

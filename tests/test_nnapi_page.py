@@ -1,0 +1,28 @@
+"""docs/nnapi.md is followed from top to bottom: what the page shows is what runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from armpy import nnapi
+
+PAGE = Path(__file__).parents[1] / "docs" / "nnapi.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+
+
+def test_the_pages_blocks_run() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    assert len(blocks) == 5
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, str(PAGE), "exec"), names)
+
+
+def test_the_page_names_what_there_is() -> None:
+    classes = ("Model", "Memory", "Compilation", "Execution", "Device", "DeviceManager")
+    for owner, member in re.findall(r"`(\w+)\.(\w+)", TEXT):
+        if owner in classes:
+            assert hasattr(getattr(nnapi, owner), member), f"{owner}.{member}"
+    for name in re.findall(r"`([A-Z]+_[A-Z_]+_NS|validate_\w+|minimum_\w+|graph_dump)`", TEXT):
+        assert name in nnapi.__all__
