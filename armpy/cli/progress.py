@@ -51,8 +51,11 @@ class _Display:
             self._bars = self._bars or _bars(self._stream)
             key = progress.backend_id, progress.task
             if key not in self._tasks:
-                self._tasks[key] = self._bars.add_task(f"{progress.backend_id}: {progress.task}")
-            self._bars.update(self._tasks[key], completed=progress.done, total=progress.total)
+                self._tasks[key] = self._bars.add_task(": ".join(key), total=progress.total)
+            number = self._tasks[key]
+            self._bars.update(
+                number, completed=progress.done, total=progress.total, refresh=True
+            )
             if progress.done >= progress.total:
                 self._bars.remove_task(self._tasks.pop(key))
         if not self._tasks:

@@ -14,8 +14,8 @@ from armpy.nnapi.devices import Device, DeviceManager, common_manager
 from armpy.nnapi.extensions import ExtensionLookup
 from armpy.nnapi.lowering import lower_model
 from armpy.nnapi.model import Model
-from armpy.nnapi.model_description import ModelDescription, Subgraph
-from armpy.nnapi.operations import definitions
+from armpy.nnapi.model_description import ModelDescription
+from armpy.nnapi.optional import optional_operands
 from armpy.nnapi.results import as_bad_data, bad_data, bad_state, result_codes, unexpected_null
 from armpy.nnapi.support import supported_operations
 from armpy.ops.operation import Array
@@ -145,18 +145,23 @@ class Compilation:
             runtime = self._manager.runtime(self._devices)
             if self._devices is not None:
                 self._check_support(runtime)
-            self._finalizer = weakref.finalize(self, _unload, runtime, self._networks)
-            self._finalizer.atexit = False
-            self._runtime = runtime
-            try:
-                self.network(())
-            except BaseException as error:
-                if not self._may_be_for_fewer_inputs(error):
-                    self._runtime = None
-                    if isinstance(error, BackendCapabilityError):
-                        raise as_bad_data(error, where) from error
-                    raise
+            self._prepare(runtime, where)
+
+    def _prepare(self, runtime: Runtime, where: str) -> None:
+        """Load the network for all inputs, unless that has to wait for an execution."""
+        self._finalizer = weakref.finalize(self, _unload, runtime, self._networks)
+        self._finalizer.atexit = False
+        self._runtime = runtime
+        try:
+            self.network(())
+        except (ArmpyError, MemoryError) as error:
+            if self._may_be_for_fewer_inputs(error):
                 _log.info("%s: not prepared for all inputs: %s", where, error)
+                return
+            self._runtime = None
+            if isinstance(error, BackendCapabilityError):
+                raise as_bad_data(error, where) from error
+            raise
 
     def _check_support(self, runtime: Runtime) -> None:
         """Check that the chosen devices can run every operation."""
@@ -173,7 +178,7 @@ class Compilation:
                     fix="Choose more devices, or none to let armpy choose",
                 )
 
-    def _may_be_for_fewer_inputs(self, error: BaseException) -> bool:
+    def _may_be_for_fewer_inputs(self, error: Exception) -> bool:
         """Whether a model may run once some inputs are left out, although it does not with all."""
         main = self._description.main
         is_rule = isinstance(error, LayerValidationError)
@@ -278,19 +283,6 @@ class Compilation:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def optional_operands(graph: Subgraph) -> frozenset[int]:
-    """The operands that an operation can go without."""
-    found: set[int] = set()
-    for node in graph.operations:
-        definition = definitions().get(node.type)
-        if definition is not None:
-            ins, outs = ([graph.operands[i] for i in side] for side in (node.inputs, node.outputs))
-            match = definition.match(ins, outs)
-            pairs = zip((*match.inputs, *match.outputs), (*node.inputs, *node.outputs), strict=True)
-            found.update(index for argument, index in pairs if argument.optional)
-    return frozenset(found)
 
 
 def _unload(runtime: Runtime, networks: dict[frozenset[int], int]) -> None:

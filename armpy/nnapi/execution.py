@@ -14,9 +14,10 @@ import numpy as np
 from armpy.errors import NnapiError, ResultCode
 from armpy.nnapi.buffers import readable_bytes, writable_bytes
 from armpy.nnapi.codes import DurationCode
-from armpy.nnapi.compilation import Compilation, optional_operands
+from armpy.nnapi.compilation import Compilation
 from armpy.nnapi.memory import Memory
 from armpy.nnapi.operand_type import OperandType
+from armpy.nnapi.optional import check_left_out
 from armpy.nnapi.outputs import OutputShapes
 from armpy.nnapi.request import (
     Request,
@@ -245,8 +246,9 @@ class Execution:
         self._check_building(where)
         request = Request(self._inputs.complete(where), self._outputs.complete(where))
         with self._running(where):
-            self._check_left_out(request, where)
-            validate_request(self._compilation.description.main, request)
+            main = self._compilation.description.main
+            check_left_out(main, request.outputs, where)
+            validate_request(main, request)
             results = self._execute(request.inputs)
             self._shapes.write(request.outputs, results, where)
 
@@ -376,17 +378,6 @@ class Execution:
             raise
         finally:
             self._state = _State.FINISHED
-
-    def _check_left_out(self, request: Request, where: str) -> None:
-        """Check that outputs without a buffer are optional ones."""
-        main = self._compilation.description.main
-        for position, argument in enumerate(request.outputs):
-            if argument.has_no_value and main.outputs[position] not in optional_operands(main):
-                raise NnapiError(
-                    f"output {position} has no buffer, and the operation cannot go without it",
-                    code=ResultCode.OP_FAILED,
-                    where=where,
-                )
 
     def _execute(self, inputs: Sequence[RequestArgument]) -> list[Array]:
         """Run the network that is for these inputs."""

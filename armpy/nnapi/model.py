@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -245,7 +246,7 @@ class Model:
             _log.warning("%s: OEM_OPERATION is deprecated; use an extension", where)
         elif code not in tuple(OperationCode):
             raise bad_data("there is no such operation", where=where, actual=str(code))
-        node = OperationNode(int(code), tuple(inputs), tuple(outputs))
+        node = OperationNode(int(code), _indexes(inputs, where), _indexes(outputs, where))
         validate_operation(node, self._list.operands, self._references.graphs)
         require_data(
             len(self._operations) < MAX_OPERANDS,
@@ -267,8 +268,9 @@ class Model:
         if inputs is None or outputs is None:
             raise unexpected_null("a list of operands", where=where, expected="a list or tuple")
         self._check_open(where)
-        self._list.mark(inputs, outputs, where)
-        self._inputs, self._outputs = tuple(inputs), tuple(outputs)
+        ins, outs = _indexes(inputs, where), _indexes(outputs, where)
+        self._list.mark(ins, outs, where)
+        self._inputs, self._outputs = ins, outs
 
     def relax_computation_float32_to_float16(self, allow: bool = True) -> None:
         """Say whether float32 may be computed with range and precision of float16.
@@ -379,3 +381,16 @@ class Model:
         state = "finished" if self.is_finished else "invalid" if self._is_invalid else "open"
         operands, operations = self._list.operands, self._operations
         return f"Model({len(operands)} operands, {len(operations)} operations, {state})"
+
+
+def _indexes(given: Iterable[int], where: str) -> tuple[int, ...]:
+    """A list of operands as plain integers."""
+    try:
+        return tuple(operator.index(index) for index in given)
+    except TypeError as error:
+        raise bad_data(
+            "a list of operands has something else in it",
+            where=where,
+            expected="integers",
+            actual=str(error),
+        ) from error

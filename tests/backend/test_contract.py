@@ -61,6 +61,7 @@ def test_three_methods_make_a_backend() -> None:
     assert list(backend.extensions) == []
     assert list(backend.supported_extensions) == []
     assert backend.number_of_cache_files == 0
+    assert list(backend.get_caches()) == []
     assert backend.get_capabilities() == {}
     assert backend.get_performance(DataType.FLOAT32) == PerformanceFigures(1.0, 1.0)
     assert list(backend.get_handle_factory_preferences()) == []

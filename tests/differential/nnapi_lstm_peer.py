@@ -127,9 +127,7 @@ class Memory:
             made.append(outputs)
         return made, outputs, cells
 
-    def step(
-        self, x: Reals, output: Reals, cell: Reals, aux: Reals | None
-    ) -> tuple[Reals, Reals]:
+    def step(self, x: Reals, output: Reals, cell: Reals, aux: Reals | None) -> tuple[Reals, Reals]:
         """The new output and cell state of one batch item."""
         kind, act, sigmoid = self.kind, ACTIVATIONS[self.kind.activation], ACTIVATIONS[6]
         forget = _each(sigmoid, self._gate("forget", x, output, aux, cell))

@@ -60,13 +60,26 @@ BOUNDS = {
 """Limits that fused activations keep results between."""
 
 
+def limits_of(code: OperandCode) -> tuple[int, int]:
+    """The lowest and the highest element of an integer type."""
+    data_type = code.traits.data_type
+    assert data_type is not None
+    return data_type.integer_range
+
+
 def is_quantized(code: OperandCode) -> bool:
     """Whether the elements stand for multiples of a scale."""
     return code.traits.data_type is not None and code.traits.data_type.is_quantized
 
 
+class Input:
+    """What an operation takes."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Tensor:
+class Tensor(Input):
     """A tensor with its elements as they are stored."""
 
     code: OperandCode
@@ -88,12 +101,12 @@ class Tensor:
         if self.scales:
             along = [1] * wide.ndim
             along[self.channel_dim] = -1
-            return wide * np.reshape(self.scales, along)
-        return (wide - self.zero_point) * self.scale if self.scale else wide
+            return np.asarray(wide * np.reshape(self.scales, along))
+        return np.asarray((wide - self.zero_point) * self.scale) if self.scale else wide
 
 
 @dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(Input):
     """A constant scalar."""
 
     code: OperandCode
@@ -101,7 +114,7 @@ class Scalar:
 
 
 @dataclass(frozen=True, slots=True)
-class Omitted:
+class Omitted(Input):
     """An optional input without a value."""
 
     code: OperandCode
@@ -144,7 +157,7 @@ class Expected:
         if is_quantized(self.code):
             return quantized(self.values, self.code, self.scale, self.zero_point)
         with np.errstate(over="ignore"):
-            return self.values.astype(self.code.traits.dtype)
+            return np.asarray(self.values, self.code.traits.dtype)
 
     @property
     def tolerance(self) -> Tolerance:
@@ -160,17 +173,13 @@ class Expected:
 
 def quantized(real: Reals, code: OperandCode, scale: float, zero_point: int) -> Array:
     """Real numbers as the nearest elements, halves away from zero."""
-    limits = np.iinfo(code.traits.dtype)
     steps = np.sign(real) * np.floor(np.abs(real) / scale + 0.5)
-    return np.clip(steps + zero_point, limits.min, limits.max).astype(code.traits.dtype)
+    return np.asarray(np.clip(steps + zero_point, *limits_of(code)), code.traits.dtype)
 
 
 def names(value: object) -> str:
     """The id of a parameter."""
     return getattr(value, "name", str(value))
-
-
-Input = Tensor | Scalar | Omitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,14 +247,14 @@ class Draw:
             return Tensor(code, self.rng.uniform(low, high, shape).astype(dtype))
         if code is INT32:
             return Tensor(code, self.rng.integers(int(low), int(high) + 1, shape).astype(dtype))
-        limits = np.iinfo(dtype)
+        lowest, highest = limits_of(code)
         if scale is None:
-            scale = (high - low) / (limits.max - limits.min) * self.rng.uniform(0.5, 1.5)
+            scale = (high - low) / (highest - lowest) * self.rng.uniform(0.5, 1.5)
         if zero_point is None:
-            zero_point = int(self.rng.integers(limits.min, limits.max + 1))
+            zero_point = int(self.rng.integers(lowest, highest + 1))
         if code in (SYMMETRIC, SYMMETRIC16):
             zero_point = 0
-        stored = self.rng.integers(limits.min, limits.max + 1, shape).astype(dtype)
+        stored = self.rng.integers(lowest, highest + 1, shape).astype(dtype)
         return Tensor(code, stored, float(np.float32(scale)), zero_point)
 
     def like(self, other: Tensor, shape: Sequence[int]) -> Tensor:
@@ -261,9 +270,9 @@ class Draw:
         low, high = float(real.min()), float(real.max())
         spread = max(high - low, abs(high), 1e-2)
         scale = max(spread / self.rng.uniform(60, 400), least_scale * self.rng.uniform(1.01, 2))
-        limits = np.iinfo(code.traits.dtype)
-        lowest = limits.min - low / scale + self.rng.uniform(-20, 20)
-        zero_point = int(np.clip(round(lowest), limits.min, limits.max))
+        limits = limits_of(code)
+        zero = limits[0] - low / scale + self.rng.uniform(-20, 20)
+        zero_point = int(np.clip(round(zero), *limits))
         return Expected(code, real, float(np.float32(scale)), zero_point, magnitude)
 
 
@@ -302,19 +311,15 @@ class _Built:
 
     def add(self, given: Input, is_constant: bool) -> int:
         """Add an input of the operation."""
-        if isinstance(given, Tensor):
-            kind = OperandType(given.code, given.shape, given.scale, given.zero_point)
-        else:
-            is_scaled = isinstance(given, Omitted) and is_quantized(given.code)
-            kind = OperandType(given.code, (), 1.0 if is_scaled else 0.0)
-        index = self.model.add_operand(kind)
         if isinstance(given, Omitted):
-            self.model.set_operand_value(index, None)
-            return index
+            scale = 1.0 if is_quantized(given.code) else 0.0
+            return self._constant(OperandType(given.code, (), scale), None)
         if isinstance(given, Scalar):
-            dtype = given.code.traits.dtype
-            self.model.set_operand_value(index, np.array(given.value, dtype))
-            return index
+            value = np.array(given.value, given.code.traits.dtype)
+            return self._constant(OperandType(given.code), value)
+        assert isinstance(given, Tensor)
+        kind = OperandType(given.code, given.shape, given.scale, given.zero_point)
+        index = self.model.add_operand(kind)
         if given.scales:
             self.model.set_operand_symm_per_channel_quant_params(
                 index, given.scales, given.channel_dim
@@ -324,6 +329,12 @@ class _Built:
         else:
             self.inputs.append(index)
             self.arrays.append(given.stored)
+        return index
+
+    def _constant(self, kind: OperandType, value: Array | None) -> int:
+        """Add an operand with a value, or with none."""
+        index = self.model.add_operand(kind)
+        self.model.set_operand_value(index, value)
         return index
 
 
@@ -392,7 +403,7 @@ def _shown(inputs: Sequence[Input]) -> str:
     for given in inputs:
         if isinstance(given, Scalar):
             texts.append(f"{given.value:g}")
-        elif isinstance(given, Omitted):
+        elif not isinstance(given, Tensor):
             texts.append("none")
         elif given.code is INT32 and given.stored.size <= 8:
             texts.append(str(given.stored.tolist()))

@@ -23,8 +23,8 @@ from tests.differential.nnapi_peers import (
     check_instances,
     integer,
     is_quantized,
-    number,
     names,
+    number,
 )
 
 _O = OperationCode
@@ -181,7 +181,9 @@ def test_l2_normalization(kind: OperandCode) -> None:
     check_instances(make)
 
 
-def responses(line: list[float], radius: int, bias: float, alpha: float, beta: float) -> list[float]:
+def responses(
+    line: list[float], radius: int, bias: float, alpha: float, beta: float
+) -> list[float]:
     """Numbers, each divided by a power of the squares around it."""
     made = []
     for i, x in enumerate(line):

@@ -10,14 +10,11 @@ import pytest
 
 from armpy.nnapi import OperandCode, OperationCode
 from tests.differential.nnapi_peers import (
-    FLOAT16,
-    FLOAT32,
     FLOATS,
     IMAGE_TYPES,
     INT32,
     SYMMETRIC16,
     UNSIGNED16,
-    Array,
     Draw,
     Expected,
     Instance,
@@ -28,6 +25,7 @@ from tests.differential.nnapi_peers import (
     integer,
     integers,
     is_quantized,
+    limits_of,
     names,
     number,
 )
@@ -73,7 +71,7 @@ def distinct_scores(draw: Draw, kind: OperandCode, shape: Sequence[int]) -> Tens
     size = math.prod(shape)
     steps = np.array(draw.permutation(255)[:size]).reshape(shape) + 1
     if is_quantized(kind):
-        zero_point = int(np.iinfo(kind.traits.dtype).min)
+        zero_point = limits_of(kind)[0]
         return Tensor(kind, (steps + zero_point).astype(kind.traits.dtype), 1 / 256, zero_point)
     return Tensor(kind, (steps / 256).astype(kind.traits.dtype))
 
@@ -130,7 +128,8 @@ def suppressed(
     limit: int,
 ) -> list[tuple[int, float]]:
     """Boxes in the order in which they are chosen, with the scores that they have then."""
-    left, chosen = dict(scores), []
+    left = dict(scores)
+    chosen: list[tuple[int, float]] = []
     while left and (limit < 0 or len(chosen) < limit):
         best = max(left, key=lambda i: left[i])
         chosen.append((best, left.pop(best)))
@@ -177,10 +176,10 @@ def test_box_with_nms_limit(kind: OperandCode) -> None:
             found.sort(key=lambda row: -row[3])
             rows += sorted(found[: None if limit < 0 else limit], key=lambda row: (row[1], -row[3]))
         kept = [row[3] for row in rows]
-        places = [corners[r, 4 * k : 4 * k + 4] for _, k, r, _ in rows]
+        kept_boxes = [corners[r, 4 * k : 4 * k + 4] for _, k, r, _ in rows]
         outputs = [
             Expected(kind, np.array(kept, np.float64), scores.scale, scores.zero_point),
-            Expected(rois.code, np.array(places).reshape(-1, 4), rois.scale),
+            Expected(rois.code, np.array(kept_boxes).reshape(-1, 4), rois.scale),
             positions([row[1] for row in rows]),
             positions([row[0] for row in rows]),
         ]
@@ -338,7 +337,11 @@ def test_detection_postprocessing(kind: OperandCode, is_regular: bool) -> None:
         inputs = [scores, deltas, anchors, *(number(s, kind) for s in scales)]
         inputs += [boolean(is_regular), *(integer(x) for x in (most, per_anchor, per_class))]
         inputs += [number(threshold, kind), number(iou, kind), boolean(background)]
-        outputs = [*(Expected(kind, m) for m in made), Expected(INT32, labels), Expected(INT32, counts)]
+        outputs = [
+            *(Expected(kind, m) for m in made),
+            Expected(INT32, labels),
+            Expected(INT32, counts),
+        ]
         return Instance(_O.DETECTION_POSTPROCESSING, inputs, outputs)
 
     check_instances(make)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,20 +14,17 @@ from armpy.nnapi import FuseCode, OperandCode, OperationCode
 from tests.differential.nnapi_peers import (
     BOOL8,
     BOUNDS,
-    FLOAT32,
     FLOATS,
     INT32,
     ITEM_TYPES,
     PER_CHANNEL,
     QUANTIZED,
-    SIGNED,
     SYMMETRIC,
     UNSIGNED,
     Array,
     Draw,
     Expected,
     Instance,
-    Reals,
     Tensor,
     check_instances,
     integer,
@@ -36,8 +34,12 @@ from tests.differential.nnapi_peers import (
 
 _O = OperationCode
 
+
 def of_pairs(
-    first: Array, second: Array, function: Callable[[float, float], float], dtype: object = np.float64
+    first: Array,
+    second: Array,
+    function: Callable[[float, float], float],
+    dtype: object = np.float64,
 ) -> Array:
     """A function of each pair of elements, one after the other."""
     first, second = np.broadcast_arrays(first, second)
@@ -88,7 +90,9 @@ def _wrapped(value: int) -> int:
     return (value + 2**31) % 2**32 - 2**31
 
 
-INTEGER_ARITHMETIC: dict[OperationCode, Callable[[int, int], int]] = {
+INTEGER_ARITHMETIC: dict[
+    OperationCode, Callable[[Any, Any], int]
+] = {  # Any: integers, whatever of_pairs says
     _O.ADD: lambda a, b: _wrapped(a + b),
     _O.SUB: lambda a, b: _wrapped(a - b),
     _O.MUL: lambda a, b: _wrapped(a * b),
@@ -133,14 +137,16 @@ def test_pow(kind: OperandCode) -> None:
             first, second = draw.tensor(kind, bases, 0.1, 3), draw.tensor(kind, exponents)
         else:
             first = draw.tensor(kind, bases, -3, 3)
-            second = Tensor(kind, draw.tensor(INT32, exponents, 0, 4).stored.astype(kind.traits.dtype))
+            second = Tensor(
+                kind, draw.tensor(INT32, exponents, 0, 4).stored.astype(kind.traits.dtype)
+            )
         real = of_pairs(first.real, second.real, math.pow)
         return Instance(_O.POW, [first, second], [draw.output(kind, real)])
 
     check_instances(make)
 
 
-@pytest.mark.parametrize("kind", (*FLOATS, *QUANTIZED), ids=names)
+@pytest.mark.parametrize("kind", [*FLOATS, *QUANTIZED], ids=names)
 def test_prelu(kind: OperandCode) -> None:
     def make(draw: Draw) -> Instance:
         values, alphas = draw.broadcast_shapes()
@@ -211,7 +217,7 @@ COMPARISONS: dict[OperationCode, Callable[[float, float], bool]] = {
 }
 
 
-@pytest.mark.parametrize("kind", (*ITEM_TYPES, BOOL8), ids=names)
+@pytest.mark.parametrize("kind", [*ITEM_TYPES, BOOL8], ids=names)
 @pytest.mark.parametrize("code", COMPARISONS, ids=names)
 def test_comparisons(code: OperationCode, kind: OperandCode) -> None:
     def make(draw: Draw) -> Instance:
@@ -292,7 +298,7 @@ def test_quantize(kind: OperandCode, target: OperandCode) -> None:
 
 
 @pytest.mark.parametrize("target", FLOATS, ids=names)
-@pytest.mark.parametrize("kind", (*QUANTIZED, SYMMETRIC, PER_CHANNEL), ids=names)
+@pytest.mark.parametrize("kind", [*QUANTIZED, SYMMETRIC, PER_CHANNEL], ids=names)
 def test_dequantize(kind: OperandCode, target: OperandCode) -> None:
     def make(draw: Draw) -> Instance:
         shape = draw.shape()

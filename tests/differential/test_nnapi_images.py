@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -42,7 +42,9 @@ def in_layout(source: Tensor, nchw: bool) -> Tensor:
     return Tensor(source.code, stored, source.scale, source.zero_point)
 
 
-def positions(size: int, wanted: int, align: bool, half: bool, *, nearest: bool) -> list[np.float32]:
+def positions(
+    size: int, wanted: int, align: bool, half: bool, *, nearest: bool
+) -> list[np.float32]:
     """Where each of the wanted pixels lies in the source, as float32 has it."""
     scale = _F32(size) / _F32(wanted)
     if align and wanted > 1:
@@ -184,7 +186,7 @@ def test_roi_align(kind: OperandCode) -> None:
         # The quantised operation rounds each sample's weights to 1/255.
         output = draw.output(kind, np.moveaxis(real, 3, 1) if nchw else real, source.scale)
         inputs = [in_layout(source, nchw), rois, owners, *(integer(n) for n in sizes)]
-        inputs += [number(stride, kind if kind is FLOAT16 else kind) for stride in strides]
+        inputs += [number(stride, kind) for stride in strides]
         inputs += [*(integer(n) for n in samples), boolean(nchw)]
         return Instance(_O.ROI_ALIGN, inputs, [output])
 
@@ -240,7 +242,7 @@ def _pairs(
 
 
 def keypoint(heatmap: Reals, box: Sequence[float], limit: float) -> tuple[float, float, float]:
-    """Score and place (x, y) of a square map's maximum, by the parabola through its surroundings."""
+    """Score and place (x, y) of a square map's maximum, by the parabola around it."""
     size = len(heatmap)
     row, column = divmod(int(heatmap.argmax()), size)
 

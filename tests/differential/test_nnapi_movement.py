@@ -34,6 +34,7 @@ from tests.differential.nnapi_peers import (
     check_instances,
     integer,
     integers,
+    limits_of,
     moved,
     names,
 )
@@ -327,8 +328,8 @@ def test_pad_v2(kind: OperandCode) -> None:
         source = draw.tensor(kind, draw.shape(highest=3))
         paddings = [(draw.size(2, 0), draw.size(2, 0)) for _ in source.shape]
         if kind in QUANTIZED:
-            limits = np.iinfo(source.stored.dtype)
-            value: Scalar = integer(draw.size(limits.max, limits.min))
+            lowest, highest = limits_of(kind)
+            value: Scalar = integer(draw.size(highest, lowest))
         else:
             code = OperandCode.FLOAT16 if kind is FLOAT16 else OperandCode.FLOAT32
             value = Scalar(code, draw.number(-5, 5))
@@ -344,7 +345,9 @@ def in_layout(source: Tensor, nchw: bool) -> Tensor:
     return Tensor(source.code, stored, source.scale, source.zero_point)
 
 
-def of_image(draw: Draw, nchw: bool, inputs: list[Input], code: OperationCode, made: Array) -> Instance:
+def of_image(
+    draw: Draw, nchw: bool, inputs: Sequence[Input], code: OperationCode, made: Array
+) -> Instance:
     """An instance whose first input and output are images; NHWC may go without its argument."""
     source = inputs[0]
     assert isinstance(source, Tensor)

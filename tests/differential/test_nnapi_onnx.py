@@ -34,6 +34,7 @@ from tests.differential.onnx_oracle import onnx_or_skip, run_onnx
 onnx_or_skip()
 
 _O = OperationCode
+Attributes = dict[str, Any]  # Any: attribute values of many types
 
 
 def reals(values: Array, *, magnitude: float = 1.0) -> Expected:
@@ -165,7 +166,7 @@ def test_select() -> None:
     check_instances(make)
 
 
-LINES = {
+LINES: dict[OperationCode, tuple[str, Attributes]] = {
     _O.SOFTMAX: ("Softmax", {}),
     _O.LOG_SOFTMAX: ("LogSoftmax", {}),
     _O.L2_NORMALIZATION: ("LpNormalization", {"p": 2}),
@@ -278,7 +279,7 @@ def test_transpose_convolution() -> None:
     check_instances(make)
 
 
-POOLINGS: dict[OperationCode, tuple[str, dict[str, int]]] = {
+POOLINGS: dict[OperationCode, tuple[str, Attributes]] = {
     _O.AVERAGE_POOL_2D: ("AveragePool", {"count_include_pad": 0}),
     _O.MAX_POOL_2D: ("MaxPool", {}),
     _O.L2_POOL_2D: ("LpPool", {"p": 2}),
@@ -303,7 +304,7 @@ def test_pooling(code: OperationCode) -> None:
             kernel_shape=kernel,
             pads=pads,
             strides=strides,
-            **attributes,  # type: ignore[arg-type]  # none of them is a name or a domain
+            **attributes,
         )
         if code is _O.L2_POOL_2D:
             made = made / np.sqrt(kernel[0] * kernel[1])
@@ -363,44 +364,44 @@ def test_positions_of_extremes(code: OperationCode) -> None:
     check_instances(make)
 
 
-Move = Callable[[Draw, Tensor], tuple[str, list[Array], dict[str, Any], list[Input]]]
+Move = Callable[[Draw, Tensor], tuple[str, list[Array], Attributes, list[Input]]]
 
 
 def _moves() -> dict[OperationCode, tuple[int | None, Move]]:
     """By operation: a rank, and ONNX's operator, inputs, attributes and NNAPI's arguments."""
 
-    def transpose(draw: Draw, source: Tensor) -> tuple[str, list[Array], dict[str, Any], list[Input]]:
+    def transpose(draw: Draw, source: Tensor) -> tuple[str, list[Array], Attributes, list[Input]]:
         perm = draw.permutation(source.stored.ndim)
         return "Transpose", [], {"perm": perm}, [integers(perm)]
 
-    def tile(draw: Draw, source: Tensor) -> tuple[str, list[Array], dict[str, Any], list[Input]]:
+    def tile(draw: Draw, source: Tensor) -> tuple[str, list[Array], Attributes, list[Input]]:
         times = [draw.size(3) for _ in source.shape]
         return "Tile", [np.array(times)], {}, [integers(times)]
 
-    def gather(draw: Draw, source: Tensor) -> tuple[str, list[Array], dict[str, Any], list[Input]]:
+    def gather(draw: Draw, source: Tensor) -> tuple[str, list[Array], Attributes, list[Input]]:
         axis = draw.size(source.stored.ndim - 1, -source.stored.ndim)
         found = draw.tensor(INT32, draw.shape(draw.size(2)), 0, source.shape[axis] - 1)
         return "Gather", [found.stored], {"axis": axis}, [integer(axis), found]
 
-    def pad(draw: Draw, source: Tensor) -> tuple[str, list[Array], dict[str, Any], list[Input]]:
+    def pad(draw: Draw, source: Tensor) -> tuple[str, list[Array], Attributes, list[Input]]:
         pairs = [[draw.size(2, 0), draw.size(2, 0)] for _ in source.shape]
         return "Pad", [np.array(pairs).T.reshape(-1)], {}, [integers(pairs)]
 
-    def slice_(draw: Draw, source: Tensor) -> tuple[str, list[Array], dict[str, Any], list[Input]]:
+    def slice_(draw: Draw, source: Tensor) -> tuple[str, list[Array], Attributes, list[Input]]:
         begin = [draw.size(dim - 1, 0) for dim in source.shape]
         sizes = [draw.size(dim - b) for dim, b in zip(source.shape, begin, strict=True)]
         ends = [b + n for b, n in zip(begin, sizes, strict=True)]
         given = [np.array(begin), np.array(ends)]
         return "Slice", given, {}, [integers(begin), integers(sizes)]
 
-    def expand(draw: Draw, source: Tensor) -> tuple[str, list[Array], dict[str, Any], list[Input]]:
+    def expand(draw: Draw, source: Tensor) -> tuple[str, list[Array], Attributes, list[Input]]:
         axis = draw.size(source.stored.ndim, -source.stored.ndim - 1)
         return "Unsqueeze", [np.array([axis])], {}, [integer(axis)]
 
-    def to_space(draw: Draw, source: Tensor) -> tuple[str, list[Array], dict[str, Any], list[Input]]:
+    def to_space(draw: Draw, source: Tensor) -> tuple[str, list[Array], Attributes, list[Input]]:
         return "DepthToSpace", [], {"blocksize": 2}, [integer(2), boolean(True)]
 
-    def to_depth(draw: Draw, source: Tensor) -> tuple[str, list[Array], dict[str, Any], list[Input]]:
+    def to_depth(draw: Draw, source: Tensor) -> tuple[str, list[Array], Attributes, list[Input]]:
         return "SpaceToDepth", [], {"blocksize": 2}, [integer(2), boolean(True)]
 
     return {
@@ -454,9 +455,7 @@ def test_split() -> None:
         shape[axis] *= count
         source = draw.tensor(FLOAT32, shape)
         outputs = [f"part_{i}" for i in range(count)]
-        parts = run_onnx(
-            "Split", [source.stored], outputs=outputs, axis=axis, num_outputs=count
-        )
+        parts = run_onnx("Split", [source.stored], outputs=outputs, axis=axis, num_outputs=count)
         expected = [Expected(FLOAT32, part) for part in parts]
         return Instance(_O.SPLIT, [source, integer(axis), integer(count)], expected)
 
@@ -484,8 +483,10 @@ def test_resizing(code: OperationCode) -> None:
         source = draw.tensor(FLOAT32, (draw.size(2), draw.size(2), draw.size(6), draw.size(6)))
         mode = draw.pick(("asymmetric", "align_corners", "half_pixel"))
         # Sizes that divide, so that positions are exact however they are computed.
-        sizes = [draw.size(8) if code is _O.RESIZE_BILINEAR else dim * draw.size(3)
-                 for dim in source.shape[2:]]
+        sizes = [
+            draw.size(8) if code is _O.RESIZE_BILINEAR else dim * draw.size(3)
+            for dim in source.shape[2:]
+        ]
         if code is _O.RESIZE_NEAREST_NEIGHBOR and mode == "align_corners":
             mode = "asymmetric"
         shape = np.array([*source.shape[:2], *sizes])

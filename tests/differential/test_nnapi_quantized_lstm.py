@@ -6,8 +6,6 @@ arithmetic by a few steps.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
@@ -19,7 +17,6 @@ from tests.differential.nnapi_peers import (
     SYMMETRIC,
     SYMMETRIC16,
     UNSIGNED,
-    Array,
     Draw,
     Expected,
     Input,
@@ -29,6 +26,7 @@ from tests.differential.nnapi_peers import (
     Tensor,
     check_instances,
     integer,
+    limits_of,
     number,
 )
 
@@ -82,7 +80,7 @@ def test_quantized_16bit_lstm() -> None:
 
 def _weights(draw: Draw, code: OperandCode, *shape: int, largest: float = 1.0) -> Tensor:
     """Weights up to about a number."""
-    limit = np.iinfo(code.traits.dtype).max
+    limit = limits_of(code)[1]
     return draw.tensor(code, shape, scale=largest / limit * draw.rng.uniform(0.5, 1))
 
 

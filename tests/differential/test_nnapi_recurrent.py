@@ -87,9 +87,7 @@ def test_unidirectional_sequence_lstm(kind: OperandCode) -> None:
         inputs = [source, *memory.inputs((*PARTS, *STATES), kind), *clips(kind, lstm)]
         inputs += [boolean(time_major), *memory.inputs(NORMS, kind)]
         expected = [output(kind, real) for real in (time_axis(results, time_major), outputs, cells)]
-        return Instance(
-            _O.UNIDIRECTIONAL_SEQUENCE_LSTM, inputs, expected[: draw.pick((1, 3))]
-        )
+        return Instance(_O.UNIDIRECTIONAL_SEQUENCE_LSTM, inputs, expected[: draw.pick((1, 3))])
 
     check_instances(make)
 
@@ -242,7 +240,7 @@ def test_svdf(kind: OperandCode) -> None:
                 total += sum(e * float(t) for e, t in zip(entries, times.real[f], strict=True))
                 after[b, f] = [*entries[1:], 0.0]
             real[b, u] = ACTIVATIONS[activation](total)
-        inputs = [source, features, times, bias if has_bias else Omitted(kind), state]
+        inputs: list[Input] = [source, features, times, bias if has_bias else Omitted(kind), state]
         inputs += [integer(rank), integer(activation)]
         outputs = [output(kind, after.reshape(batches, -1)), output(kind, real)]
         return Instance(_O.SVDF, inputs, outputs)

@@ -184,9 +184,7 @@ def weighted(
     return draw.output(source.code, np.moveaxis(real, 3, 1) if nchw else real, magnitude=1.0)
 
 
-def convolve(
-    made: Windows, image: Reals, filter_: Reals, offsets: Reals, groups: int = 1
-) -> Reals:
+def convolve(made: Windows, image: Reals, filter_: Reals, offsets: Reals, groups: int = 1) -> Reals:
     """A convolution (n, h, w, o) by filters (o, h, w, i / groups)."""
     num_outputs, depth = filter_.shape[0], filter_.shape[3]
     result = np.empty((image.shape[0], *made.shape, num_outputs))
@@ -211,9 +209,7 @@ def test_conv_2d(kind: OperandCode, filter_kind: OperandCode) -> None:
         real = convolve(made, source.real, filter_.real, real_offsets)
         inputs = [in_layout(source, made.nchw), filter_, offsets, *made.padding, *made.strides]
         inputs += [integer(made.fuse), *trailing(draw, made)]
-        return Instance(
-            _O.CONV_2D, inputs, [weighted(draw, real, made.clamp, source, made.nchw)]
-        )
+        return Instance(_O.CONV_2D, inputs, [weighted(draw, real, made.clamp, source, made.nchw)])
 
     check_instances(make)
 
@@ -263,7 +259,11 @@ def test_depthwise_conv_2d(kind: OperandCode, filter_kind: OperandCode) -> None:
 
 
 def spread(
-    image: Reals, filter_: Reals, strides: Sequence[int], before: Sequence[int], sizes: Sequence[int]
+    image: Reals,
+    filter_: Reals,
+    strides: Sequence[int],
+    before: Sequence[int],
+    sizes: Sequence[int],
 ) -> Reals:
     """Each pixel times each filter (o, h, w, i), added up where the windows overlap."""
     result = np.zeros((image.shape[0], *sizes, filter_.shape[0]))
@@ -331,7 +331,9 @@ def test_fully_connected(kind: OperandCode, filter_kind: OperandCode) -> None:
         vectors = source.real.reshape(-1, depth)
         real = np.empty((len(vectors), units))
         for b, u in np.ndindex(*real.shape):
-            products = (float(x) * float(w) for x, w in zip(vectors[b], filter_.real[u], strict=True))
+            products = (
+                float(x) * float(w) for x, w in zip(vectors[b], filter_.real[u], strict=True)
+            )
             real[b, u] = sum(products, float(real_offsets[u]))
         fuse = draw.pick(tuple(FuseCode))
         output = draw.output(kind, np.clip(real, *BOUNDS[fuse]))

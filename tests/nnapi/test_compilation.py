@@ -209,7 +209,7 @@ def test_a_model_that_needs_too_much_memory_is_refused() -> None:
         Compilation(sum_model(manager=manager)).finish()
 
 
-def svdf(bias: Lifetime) -> Model:
+def svdf(bias: Lifetime, bias_size: int = 2) -> Model:
     """SVDF of rank 1, whose bias is optional."""
     f32 = C.TENSOR_FLOAT32
     zeros = np.zeros(2, np.float32).tobytes()
@@ -217,7 +217,7 @@ def svdf(bias: Lifetime) -> Model:
         Operand(f32, (1, 1), lifetime=Lifetime.SUBGRAPH_INPUT),
         Operand(f32, (2, 1), lifetime=Lifetime.CONSTANT_COPY, data=floats(1, 2).tobytes()),
         Operand(f32, (2, 1), lifetime=Lifetime.CONSTANT_COPY, data=floats(1, 1).tobytes()),
-        Operand(f32, (2,), lifetime=bias),
+        Operand(f32, (bias_size,), lifetime=bias),
         Operand(f32, (1, 2), lifetime=Lifetime.CONSTANT_COPY, data=zeros),
         Operand(C.INT32, lifetime=Lifetime.CONSTANT_COPY, data=np.int32(1).tobytes()),
         Operand(C.INT32, lifetime=Lifetime.CONSTANT_COPY, data=np.int32(0).tobytes()),
@@ -236,6 +236,14 @@ def test_optional_inputs_are_left_out_or_given_from_run_to_run() -> None:
     for _ in range(2):
         assert compilation(x, None)[1].tolist() == [[3, 6]]
         assert compilation(x, floats(10, 20))[1].tolist() == [[13, 26]]
+
+
+def test_a_model_that_only_runs_without_an_optional_input_is_compiled() -> None:
+    compilation = compiled(svdf(Lifetime.SUBGRAPH_INPUT, bias_size=5))
+    x = floats(3).reshape(1, 1)
+    assert compilation(x, None)[1].tolist() == [[3, 6]]
+    with fails(ResultCode.OP_FAILED, "SVDF"):
+        compilation(x, floats(1, 2, 3, 4, 5))
 
 
 def test_an_input_that_is_needed_cannot_be_left_out() -> None:
@@ -267,3 +275,16 @@ def test_a_compilation_leaves_nothing_behind(is_closed: bool) -> None:
         del compilation
         gc.collect()
         assert network() is None
+
+
+def test_an_operation_whose_results_nobody_uses_is_not_run() -> None:
+    model = Model()
+    three = OperandType(C.TENSOR_FLOAT32, (3,))
+    a, b, total, c, unused = add_operands(model, FLOAT_2, FLOAT_2, FLOAT_2, three, FLOAT_ANY)
+    activation = add_activation(model)
+    model.add_operation(OperationCode.ADD, [a, b, activation], [total])
+    model.add_operation(OperationCode.ADD, [a, c, activation], [unused])
+    model.identify_inputs_and_outputs([a, b, c], [total])
+    model.finish()
+    results = compiled(model)(floats(1, 2), floats(3, 4), floats(5, 6, 7))
+    assert results[0].tolist() == [4, 6]

@@ -13,8 +13,10 @@ import pytest
 from armpy.errors import ResultCode
 from armpy.nnapi import FeatureLevel, OperandCode, OperationCode, validate_operation
 from armpy.nnapi.codes import OPERAND_TRAITS
-from armpy.nnapi.model_description import ChannelQuant, Operand, OperationNode
+from armpy.nnapi.model_description import ChannelQuant, Operand, OperationNode, Subgraph
 from armpy.nnapi.operations import Argument, Form, OperationDefinition, TypeRow, definitions
+from armpy.nnapi.optional import check_left_out
+from armpy.nnapi.request import RequestArgument
 from tests.support.nnapi_models import fails
 
 C = OperandCode
@@ -148,6 +150,24 @@ def test_an_unknown_rank_is_allowed_until_it_is_known(definition: OperationDefin
                 for one in side
             ]
         level_of(definition, ins, outs)
+
+
+@every_definition
+def test_only_optional_outputs_are_left_out(definition: OperationDefinition) -> None:
+    for form, row in definition.signatures():
+        ins, outs = operands(definition, form, row)
+        count = len(ins)
+        indexes = tuple(range(count + len(outs)))
+        node = OperationNode(definition.code, indexes[:count], indexes[count:])
+        graph = Subgraph((*ins, *outs), (node,), (), node.outputs)
+        for position, argument in enumerate(form.outputs):
+            arguments = [RequestArgument(memoryview(b"x"))] * len(outs)
+            arguments[position] = RequestArgument(None)
+            if argument.optional:
+                check_left_out(graph, arguments, "here")
+            else:
+                with fails(ResultCode.OP_FAILED, f"output {position} has no buffer"):
+                    check_left_out(graph, arguments, "here")
 
 
 def test_there_is_a_definition_of_every_operation_but_control_flow_and_oem() -> None:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from armpy.errors import BackendUnavailableError, ResultCode
+from armpy.backend import IBackendContext
+from armpy.errors import BackendError, BackendUnavailableError, ResultCode
 from armpy.nnapi import (
     Compilation,
     DeviceManager,
@@ -242,6 +243,21 @@ def test_a_closed_manager_runs_nothing() -> None:
     manager.close()
     with fails(ResultCode.BAD_STATE, "the manager is closed"):
         manager.runtime([device])
+
+
+def test_the_first_error_of_closing_is_raised_when_all_is_closed() -> None:
+    class Context(IBackendContext):
+        def before_unload_network(self, network_id: int) -> None:
+            raise RuntimeError("stuck")
+
+    manager = devices_of(FakeBackend("Stuck", context=Context()))
+    Compilation(sum_model(manager=manager)).finish()
+    kept = Compilation(sum_model(manager=manager))
+    kept.finish()
+    with pytest.raises(BackendError, match="stuck"):
+        manager.close()
+    with fails(ResultCode.BAD_STATE, "the manager is closed"):
+        manager.runtime()
 
 
 def test_there_is_one_default_manager() -> None:

@@ -272,6 +272,16 @@ def test_an_operations_operands_exist() -> None:
         model.add_operation(OperationCode.RELU, [index], [5])
 
 
+def test_operands_are_listed_by_integers() -> None:
+    model = Model()
+    a, b = add_operands(model, FLOAT_2, FLOAT_2)
+    with fails(ResultCode.BAD_DATA, "a list of operands has something else in it"):
+        model.add_operation(OperationCode.RELU, ["first"], [b])  # type: ignore[list-item]
+    model.add_operation(OperationCode.RELU, np.array([a]), [np.int64(b)])  # type: ignore[arg-type, list-item]
+    with fails(ResultCode.BAD_DATA, "a list of operands has something else in it"):
+        model.identify_inputs_and_outputs([0.0], [1])  # type: ignore[list-item]
+
+
 def test_an_operations_operands_are_checked_when_it_is_added() -> None:
     model = Model()
     a, b, c = add_operands(model, FLOAT_2, INT, FLOAT_2)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import doctest
+import importlib
 import inspect
 import subprocess
 import sys
@@ -37,6 +39,13 @@ def test_every_public_name_is_there_and_known_to_type_checkers() -> None:
         for alias in node.names
     }
     assert imported == set(nnapi.__all__)
+
+
+@pytest.mark.parametrize("module", ["armpy.nnapi", "armpy.nnapi.builder"])
+def test_the_examples_give_what_they_show(module: str) -> None:
+    results = doctest.testmod(importlib.import_module(module))
+    assert results.attempted > 0
+    assert results.failed == 0
 
 
 def test_there_is_nothing_else() -> None:

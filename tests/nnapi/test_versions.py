@@ -12,13 +12,15 @@ from armpy.nnapi import (
     ModelBuilder,
     OperandCode,
     OperandType,
+    OperationCode,
     PaddingCode,
     compliant_slice,
     convert,
     minimum_feature_level,
     validate_model,
 )
-from armpy.nnapi.model_description import Lifetime, ModelDescription
+from armpy.nnapi.model_description import Lifetime, ModelDescription, Operand
+from armpy.nnapi.versions import operand_feature_level
 from armpy.testing.nnapi_vectors.example import read_examples
 from tests.support.nnapi_models import BOOL_1, FLOAT_2, FLOAT_ANY, fails, sum_model
 from tests.support.shared import shared_file
@@ -170,6 +172,18 @@ def test_inputs_of_different_types_stay_apart() -> None:
 @pytest.mark.parametrize("level", [27, 28])
 def test_a_model_without_an_operation_of_a_level_gives_no_slice(level: int) -> None:
     assert compliant_slice(built("exp"), level) is None
+
+
+def test_operations_without_outputs_are_no_slice() -> None:
+    builder = ModelBuilder()
+    x = builder.input(ROW)
+    builder.model.add_operation(OperationCode.OEM_OPERATION, [x.index], [])
+    description = builder.finish(builder.exp(x, outputs=ROW)).description
+    assert compliant_slice(description, 27) is None
+
+
+def test_operands_of_extensions_need_level_29() -> None:
+    assert operand_feature_level(Operand(0x10001, (2,))) == 29
 
 
 def test_a_model_of_a_level_is_its_own_slice() -> None:

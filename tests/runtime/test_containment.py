@@ -40,6 +40,7 @@ from tests.support.sabotage import (
 
 NOT_CALLED = {
     (IBackendInternal, "get_performance"),  # tests below ask for it
+    (IBackendInternal, "get_caches"),  # the command line does, and has tests of its own
     (ITensorHandle, "info"),
     (ITensorHandle, "copy_out_to"),
     (ICustomAllocator, "memory_source"),  # in protected mode only; has tests of its own

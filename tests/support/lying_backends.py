@@ -28,7 +28,7 @@ from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.runtime import RuntimeOptions
 from armpy.tensor import TensorInfo
 from armpy.testing import CaseResult, ConformanceResult, run_conformance
-from tests.support.dynamic_modules import module_source
+from tests.support.dynamic_modules import module_source, write_module
 from tests.support.fake_backends import (
     CompilingBackend,
     FakeBackend,
@@ -139,8 +139,7 @@ def write_liar(folder: Path, how: str) -> RuntimeOptions:
         from tests.support import lying_backends
         return lying_backends.{how}
     """
-    folder.mkdir(exist_ok=True)
-    (folder / "Test_Liar_backend.py").write_text(module_source("Liar", extra=factory), "utf-8")
+    write_module(folder, "Test_Liar_backend", module_source("Liar", extra=factory))
     return RuntimeOptions(dynamic_backends_path=folder)
 
 

@@ -1,0 +1,190 @@
+"""``armpy cache``, on backends that keep something."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from armpy.backend import CacheEntry, IBackendCache
+from armpy.cli.__main__ import main
+from armpy.cli.caches import clear_caches, list_caches, print_caches
+from armpy.errors import BackendError, BackendUnavailableError
+from tests.support.dynamic_modules import module_source, write_module
+from tests.support.fake_backends import FakeBackend, registry_of
+
+for library in ("click", "rich", "PIL"):
+    pytest.importorskip(library)
+
+KEEPER = """
+    import os
+    from pathlib import Path
+
+    from armpy.backend import CacheEntry, IBackendCache, cache_directory
+
+
+    class Kept(IBackendCache):
+        name = "models"
+        limit_bytes = 4 << 20
+
+        @property
+        def location(self):
+            return str(cache_directory() / "keeper")
+
+        def _entries(self, problems):
+            files = sorted(Path(self.location).glob("*"))
+            return [
+                CacheEntry(f.name, f.stat().st_size, 0.0, "a model", problems(f)) for f in files
+            ]
+
+        def list_entries(self):
+            return self._entries(lambda file: "")
+
+        def verify(self):
+            return self._entries(lambda file: "" if file.read_text() == "good" else "damaged")
+
+        def clear(self):
+            files = list(Path(self.location).glob("*"))
+            for file in files:
+                file.unlink()
+            return len(files)
+
+
+    Backend.get_caches = lambda self: [Kept()]
+"""
+
+
+@pytest.fixture
+def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Options that find the backend, which keeps two things."""
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
+    write_module(tmp_path / "modules", "acme_keeper_backend", module_source("Keeper", extra=KEEPER))
+    (tmp_path / "cache" / "keeper").mkdir(parents=True)
+    for name in ("one", "two"):
+        (tmp_path / "cache" / "keeper" / name).write_text("good")
+    return ["--dynamic-backends-path", str(tmp_path / "modules"), "--backends", "Keeper"]
+
+
+def test_what_is_kept_is_listed(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cache", "list", *options]) == 0
+    out = capsys.readouterr().out
+    assert "Keeper models in " in out
+    assert "2 entries, 8 B of at most 4 MiB" in out
+    assert [line.split()[-1] for line in out.splitlines()[2:]] == ["one", "two"]
+
+
+def test_what_is_kept_is_listed_as_json(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["cache", "list", *options, "--json"]) == 0
+    (cache,) = json.loads(capsys.readouterr().out)["caches"]
+    assert (cache["backend"], cache["name"], cache["limit_bytes"]) == ("Keeper", "models", 4 << 20)
+    assert cache["location"] == str(tmp_path / "cache" / "keeper")
+    assert cache["entries"][0] == {
+        "name": "one",
+        "size_bytes": 4,
+        "last_used_s": 0.0,
+        "description": "a model",
+        "problem": "",
+    }
+
+
+def test_verifying_fails_if_something_is_damaged(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["cache", "verify", *options]) == 0
+    assert "all are sound" in capsys.readouterr().out
+    (tmp_path / "cache" / "keeper" / "two").write_text("bad")
+    assert main(["cache", "verify", *options]) == 1
+    captured = capsys.readouterr()
+    assert "1 cannot be used" in captured.out
+    assert [line.split() for line in captured.out.splitlines()[2:-1]] == [["two", "damaged"]]
+    assert captured.err == ""
+    assert main(["cache", "verify", *options, "--json"]) == 1
+    (cache,) = json.loads(capsys.readouterr().out)["caches"]
+    assert [entry["problem"] for entry in cache["entries"]] == ["", "damaged"]
+
+
+def test_clearing_deletes_everything(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["cache", "clear", *options]) == 0
+    assert capsys.readouterr().out == "Keeper models: 2 deleted\n"
+    assert list((tmp_path / "cache" / "keeper").iterdir()) == []
+    assert main(["cache", "clear", *options, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found == {"caches": [{"backend": "Keeper", "name": "models", "deleted": 0}]}
+
+
+def test_a_backend_that_keeps_nothing_has_no_cache(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cache", "list", "--backends", "CpuRef"]) == 0
+    assert capsys.readouterr().out == "no backend keeps anything\n"
+
+
+def test_a_backend_that_is_not_there_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cache", "list", "--backends", "Nobody"]) == 1
+    assert "there is no backend 'Nobody'" in capsys.readouterr().err
+
+
+class Cache(IBackendCache):
+    """Holds one thing, as far as it is told to."""
+
+    name = "things"
+    location = "/somewhere"
+
+    def __init__(self, listed: object) -> None:
+        self._listed = listed
+
+    def list_entries(self) -> Sequence[CacheEntry]:
+        if isinstance(self._listed, Exception):
+            raise self._listed
+        return self._listed  # type: ignore[return-value]  # it may be anything
+
+    def verify(self) -> Sequence[CacheEntry]:
+        return self.list_entries()
+
+    def clear(self) -> int:
+        return "many"  # type: ignore[return-value]  # on purpose
+
+
+class Keeping(FakeBackend):
+    """A backend with the caches that it is given."""
+
+    def __init__(self, *caches: object) -> None:
+        super().__init__("Keeping")
+        self._caches = caches
+
+    def get_caches(self) -> Sequence[IBackendCache]:
+        return self._caches  # type: ignore[return-value]  # it may be anything
+
+
+@pytest.mark.parametrize(
+    ("cache", "text"),
+    [
+        ("no cache", "Keeping / get_caches: .*Expected IBackendCache"),
+        (Cache(OSError("the disk is away")), "Keeping / list_entries: .*the disk is away"),
+        (Cache(7), "Keeping / list_entries: .*Expected Sequence"),
+        (Cache(["a"]), "Keeping / list_entries: .*no CacheEntry"),
+    ],
+)
+def test_what_a_cache_does_wrong_names_the_backend(cache: object, text: str) -> None:
+    with pytest.raises(BackendError, match=text):
+        list_caches(registry_of(Keeping(cache)), None)
+
+
+def test_a_wrong_answer_to_clear_names_the_backend() -> None:
+    with pytest.raises(BackendError, match="Keeping / clear: .*Expected int"):
+        clear_caches(registry_of(Keeping(Cache([]))), ["Keeping"])
+    with pytest.raises(BackendUnavailableError, match="there is no backend 'Other'"):
+        clear_caches(registry_of(Keeping(Cache([]))), ["Other"])
+
+
+def test_sizes_are_told_in_units_that_people_read(capsys: pytest.CaptureFixture[str]) -> None:
+    entries = [CacheEntry(f"e{n}", size, 0.0) for n, size in enumerate((5, 5 << 10, 5 << 30))]
+    print_caches(list_caches(registry_of(Keeping(Cache(entries))), None))
+    out = capsys.readouterr().out
+    for size in ("5 B", "5 KiB", "5 GiB"):
+        assert size in out
+    assert out.startswith("Keeping things in /somewhere: 3 entries, 5 GiB\n")

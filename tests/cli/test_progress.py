@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import io
+import threading
+
+import pytest
+
+from armpy.backend import Progress, report_progress
+
+for library in ("click", "rich", "PIL"):
+    pytest.importorskip(library)
+
+from armpy.cli.progress import progress_shown  # noqa: E402
+
+
+class Terminal(io.StringIO):
+    """A file that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_a_terminal_shows_how_many_steps_are_done() -> None:
+    stream = Terminal()
+    with progress_shown(stream):
+        for done in range(4):
+            report_progress(Progress("Acme", "compiling kernels", done, 3))
+    shown = stream.getvalue()
+    assert "Acme: compiling kernels" in shown
+    for done in range(4):
+        assert f"{done}/3" in shown
+
+
+def test_nothing_is_shown_where_nothing_takes_long() -> None:
+    stream = Terminal()
+    with progress_shown(stream):
+        pass
+    assert stream.getvalue() == ""
+
+
+def test_nothing_is_shown_where_there_is_no_terminal() -> None:
+    stream = io.StringIO()
+    with progress_shown(stream):
+        report_progress(Progress("Acme", "compiling kernels", 0, 3))
+    assert stream.getvalue() == ""
+
+
+def test_a_task_that_breaks_off_leaves_no_bar_behind() -> None:
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt), progress_shown(Terminal()):
+        report_progress(Progress("Acme", "compiling kernels", 1, 3))
+        raise KeyboardInterrupt
+    assert threading.active_count() == before
+
+
+def test_two_tasks_have_a_bar_each() -> None:
+    stream = Terminal()
+    with progress_shown(stream):
+        report_progress(Progress("Acme", "compiling", 0, 3))
+        report_progress(Progress("Other", "packing", 0, 2))
+        report_progress(Progress("Other", "packing", 2, 2))
+        report_progress(Progress("Acme", "compiling", 3, 3))
+    assert "Acme: compiling" in stream.getvalue()
+    assert "Other: packing" in stream.getvalue()

@@ -1,0 +1,61 @@
+"""No model, however damaged, does anything but run or raise an `NnapiError`.
+
+1,500 models are tried; the environment variable ``ARMPY_FUZZ_COUNT`` says how many instead
+(20,000 before a release), and ``ARMPY_FUZZ_START`` at which number to begin. A failure names
+the number of the model, which always gives the same one.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from armpy.errors import NnapiError
+from armpy.nnapi.compilation import Compilation
+from armpy.nnapi.devices import DeviceManager
+from armpy.nnapi.execution import Execution
+from armpy.nnapi.model import Model
+from armpy.runtime import RuntimeOptions
+from armpy.testing.random_graphs.damage import damaged_model
+from armpy.testing.random_graphs.generator import RandomModel
+
+COUNT = int(os.environ.get("ARMPY_FUZZ_COUNT", "1500"))
+START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
+MEMORY_LIMIT_BYTES = 64 << 20
+LOOP_TIMEOUT_NS = 50_000_000
+PARTS = 10
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def manager():
+    options = RuntimeOptions(backends=["CpuRef"], memory_limit_bytes=MEMORY_LIMIT_BYTES)
+    with DeviceManager(options) as found:
+        yield found
+
+
+def try_one(model: RandomModel, manager: DeviceManager) -> str:
+    """Run a model if it can be run; what is wrong with the outcome, or nothing."""
+    try:
+        built = Model.from_description(model.description, manager)
+        with Compilation.create_for_devices(built, manager.devices) as compilation:
+            compilation.finish()
+            execution = Execution(compilation)
+            execution.set_loop_timeout(LOOP_TIMEOUT_NS)
+            execution.run(model.inputs)
+    except NnapiError as error:
+        return "" if str(error) else "an error without a text"
+    except Exception as error:  # noqa: BLE001  # any other error is what is looked for
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_damaged_models_run_or_raise_nnapi_errors(part: int, manager: DeviceManager) -> None:
+    outcomes = {
+        number: try_one(damaged_model(number), manager)
+        for number in range(START + part, START + COUNT, PARTS)
+    }
+    assert {number: text for number, text in outcomes.items() if text} == {}
