@@ -17,7 +17,6 @@ from tests.differential.nnapi_peers import (
     Array,
     Draw,
     Instance,
-    Tensor,
     integer,
     integers,
     names,
@@ -148,10 +147,7 @@ def test_random_multinomial_draws_classes_as_often_as_they_are_likely(kind: Oper
         logits = draw.tensor(kind, (draw.size(2), draw.size(5)), -2, 2)
         seeds = integers([seed + 1, draw.size(1000)])
         output = Output(INT32, np.zeros((logits.shape[0], num_samples), np.int32))
-        inputs: list[Tensor] = [logits, seeds]
-        instance = Instance(
-            _O.RANDOM_MULTINOMIAL, [inputs[0], integer(num_samples), inputs[1]], [output]
-        )
+        instance = Instance(_O.RANDOM_MULTINOMIAL, [logits, integer(num_samples), seeds], [output])
         (made,) = run(instance, draw)
         powers = np.exp(logits.real)
         likely = powers / powers.sum(1, keepdims=True)

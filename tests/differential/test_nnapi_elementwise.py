@@ -158,9 +158,9 @@ def test_prelu(kind: OperandCode) -> None:
     check_instances(make)
 
 
-@pytest.mark.parametrize("kind", ITEM_TYPES, ids=names)
-def test_select(kind: OperandCode) -> None:
+def test_select() -> None:
     def make(draw: Draw) -> Instance:
+        kind = draw.pick(ITEM_TYPES)
         shape = draw.shape()
         condition = draw.tensor(BOOL8, shape)
         first, second = draw.tensor(kind, shape), draw.tensor(kind, shape)
@@ -217,10 +217,10 @@ COMPARISONS: dict[OperationCode, Callable[[float, float], bool]] = {
 }
 
 
-@pytest.mark.parametrize("kind", [*ITEM_TYPES, BOOL8], ids=names)
 @pytest.mark.parametrize("code", COMPARISONS, ids=names)
-def test_comparisons(code: OperationCode, kind: OperandCode) -> None:
+def test_comparisons(code: OperationCode) -> None:
     def make(draw: Draw) -> Instance:
+        kind = draw.pick((*ITEM_TYPES, BOOL8))
         shapes = draw.broadcast_shapes()
         # Few different values, and scales by which products are exact: equal ones are to occur.
         if is_quantized(kind):
@@ -268,8 +268,7 @@ CAST_TYPES = (*FLOATS, INT32, UNSIGNED)
 
 
 @pytest.mark.parametrize("target", CAST_TYPES, ids=names)
-@pytest.mark.parametrize("kind", CAST_TYPES, ids=names)
-def test_cast(kind: OperandCode, target: OperandCode) -> None:
+def test_cast(target: OperandCode) -> None:
     def cast(value: float) -> float:
         if target is INT32:
             return math.trunc(value)
@@ -278,6 +277,7 @@ def test_cast(kind: OperandCode, target: OperandCode) -> None:
         return value
 
     def make(draw: Draw) -> Instance:
+        kind = draw.pick(CAST_TYPES)
         source = draw.tensor(kind, draw.shape(), -100, 400)
         values = np.array([cast(x.item()) for x in source.stored.flat]).reshape(source.shape)
         exact = values.astype(target.traits.dtype)

@@ -42,9 +42,9 @@ from tests.differential.nnapi_peers import (
 _O = OperationCode
 
 
-@pytest.mark.parametrize("kind", IMAGE_TYPES, ids=names)
-def test_concatenation(kind: OperandCode) -> None:
+def test_concatenation() -> None:
     def make(draw: Draw) -> Instance:
+        kind = draw.pick(IMAGE_TYPES)
         shape = draw.shape()
         axis = draw.size(len(shape) - 1, 0)
         shapes = [(*shape[:axis], draw.size(3), *shape[axis + 1 :]) for _ in range(draw.size(4))]
@@ -72,9 +72,9 @@ def _joined(parts: Sequence[Tensor], axis: int, result: Array) -> Array:
     return result
 
 
-@pytest.mark.parametrize("kind", IMAGE_TYPES, ids=names)
-def test_reshape(kind: OperandCode) -> None:
+def test_reshape() -> None:
     def make(draw: Draw) -> Instance:
+        kind = draw.pick(IMAGE_TYPES)
         source = draw.tensor(kind, draw.shape())
         left, shape = source.stored.size, []
         for factor in (2, 3, 4):
@@ -91,9 +91,9 @@ def test_reshape(kind: OperandCode) -> None:
     check_instances(make)
 
 
-@pytest.mark.parametrize("kind", IMAGE_TYPES, ids=names)
-def test_squeeze(kind: OperandCode) -> None:
+def test_squeeze() -> None:
     def make(draw: Draw) -> Instance:
+        kind = draw.pick(IMAGE_TYPES)
         shape = tuple(1 if draw.chance() else dim for dim in draw.shape())
         source = draw.tensor(kind, shape)
         ones = [axis for axis, dim in enumerate(shape) if dim == 1]
@@ -107,9 +107,9 @@ def test_squeeze(kind: OperandCode) -> None:
     check_instances(make)
 
 
-@pytest.mark.parametrize("kind", ITEM_TYPES, ids=names)
-def test_expand_dims(kind: OperandCode) -> None:
+def test_expand_dims() -> None:
     def make(draw: Draw) -> Instance:
+        kind = draw.pick(ITEM_TYPES)
         source = draw.tensor(kind, draw.shape(draw.size(3)))
         rank = source.stored.ndim + 1
         axis = draw.size(rank - 1, -rank)
@@ -121,9 +121,9 @@ def test_expand_dims(kind: OperandCode) -> None:
     check_instances(make)
 
 
-@pytest.mark.parametrize("kind", IMAGE_TYPES, ids=names)
-def test_transpose(kind: OperandCode) -> None:
+def test_transpose() -> None:
     def make(draw: Draw) -> Instance:
+        kind = draw.pick(IMAGE_TYPES)
         source = draw.tensor(kind, draw.shape())
         perm = draw.permutation(source.stored.ndim)
         given: Input = integers(perm)
@@ -137,9 +137,9 @@ def test_transpose(kind: OperandCode) -> None:
     check_instances(make)
 
 
-@pytest.mark.parametrize("kind", ITEM_TYPES, ids=names)
-def test_tile(kind: OperandCode) -> None:
+def test_tile() -> None:
     def make(draw: Draw) -> Instance:
+        kind = draw.pick(ITEM_TYPES)
         source = draw.tensor(kind, draw.shape(highest=3))
         multiples = [draw.size(3) for _ in source.shape]
         shape = [dim * times for dim, times in zip(source.shape, multiples, strict=True)]
@@ -152,8 +152,7 @@ def test_tile(kind: OperandCode) -> None:
     check_instances(make)
 
 
-@pytest.mark.parametrize("kind", [FLOAT32, FLOAT16, INT32], ids=names)
-def test_fill(kind: OperandCode) -> None:
+def test_fill() -> None:
     scalars = {
         FLOAT32: OperandCode.FLOAT32,
         FLOAT16: OperandCode.FLOAT16,
@@ -161,6 +160,7 @@ def test_fill(kind: OperandCode) -> None:
     }
 
     def make(draw: Draw) -> Instance:
+        kind = draw.pick((FLOAT32, FLOAT16, INT32))
         shape, value = draw.shape(), draw.size(100, -100)
         values = np.array([value] * int(np.prod(shape)), kind.traits.dtype).reshape(shape)
         inputs = [integers(shape), Scalar(scalars[kind], value)]
@@ -181,9 +181,9 @@ def test_rank() -> None:
     check_instances(make)
 
 
-@pytest.mark.parametrize("kind", ITEM_TYPES, ids=names)
-def test_slice(kind: OperandCode) -> None:
+def test_slice() -> None:
     def make(draw: Draw) -> Instance:
+        kind = draw.pick(ITEM_TYPES)
         source = draw.tensor(kind, draw.shape())
         begin = [draw.size(dim - 1, 0) for dim in source.shape]
         sizes = [draw.size(dim - b) for dim, b in zip(source.shape, begin, strict=True)]
@@ -199,11 +199,11 @@ def test_slice(kind: OperandCode) -> None:
     check_instances(make)
 
 
-@pytest.mark.parametrize("kind", IMAGE_TYPES, ids=names)
-def test_strided_slice(kind: OperandCode) -> None:
+def test_strided_slice() -> None:
     """Against Python's slices, which clamp begin and end the same way."""
 
     def make(draw: Draw) -> Instance:
+        kind = draw.pick(IMAGE_TYPES)
         source = draw.tensor(kind, draw.shape(highest=5))
         chosen: list[list[int]] = []
         columns: list[tuple[int, int, int]] = []
@@ -240,9 +240,9 @@ def _random_slice(
             return found, (begin, end, step), bits
 
 
-@pytest.mark.parametrize("kind", ITEM_TYPES, ids=names)
-def test_split(kind: OperandCode) -> None:
+def test_split() -> None:
     def make(draw: Draw) -> Instance:
+        kind = draw.pick(ITEM_TYPES)
         count, shape = draw.size(4), list(draw.shape())
         axis = draw.size(len(shape) - 1, -len(shape))
         width = shape[axis]
@@ -256,9 +256,9 @@ def test_split(kind: OperandCode) -> None:
     check_instances(make)
 
 
-@pytest.mark.parametrize("kind", ITEM_TYPES, ids=names)
-def test_gather(kind: OperandCode) -> None:
+def test_gather() -> None:
     def make(draw: Draw) -> Instance:
+        kind = draw.pick(ITEM_TYPES)
         source = draw.tensor(kind, draw.shape(draw.size(3)))
         axis = draw.size(source.stored.ndim - 1, -source.stored.ndim)
         dim, at = source.shape[axis], axis % source.stored.ndim
@@ -274,9 +274,9 @@ def test_gather(kind: OperandCode) -> None:
     check_instances(make)
 
 
-@pytest.mark.parametrize("kind", ITEM_TYPES, ids=names)
-def test_embedding_lookup(kind: OperandCode) -> None:
+def test_embedding_lookup() -> None:
     def make(draw: Draw) -> Instance:
+        kind = draw.pick(ITEM_TYPES)
         table = draw.tensor(kind, draw.shape(draw.size(4, 2)))
         lookups = draw.tensor(INT32, draw.shape(1), 0, table.shape[0] - 1)
         rows = np.stack([table.stored[row] for row in lookups.stored])
@@ -285,9 +285,9 @@ def test_embedding_lookup(kind: OperandCode) -> None:
     check_instances(make)
 
 
-@pytest.mark.parametrize("kind", [FLOAT32, INT32, UNSIGNED], ids=names)
-def test_hashtable_lookup(kind: OperandCode) -> None:
+def test_hashtable_lookup() -> None:
     def make(draw: Draw) -> Instance:
+        kind = draw.pick((FLOAT32, INT32, UNSIGNED))
         table = draw.tensor(kind, draw.shape())
         keys = sorted(draw.permutation(12)[: table.shape[0]])
         lookups = draw.tensor(INT32, draw.shape(1), 0, 11)
@@ -311,9 +311,9 @@ def padded(values: Array, paddings: Sequence[tuple[int, int]], filling: float) -
     return made
 
 
-@pytest.mark.parametrize("kind", IMAGE_TYPES, ids=names)
-def test_pad(kind: OperandCode) -> None:
+def test_pad() -> None:
     def make(draw: Draw) -> Instance:
+        kind = draw.pick(IMAGE_TYPES)
         source = draw.tensor(kind, draw.shape(highest=3))
         paddings = [(draw.size(2, 0), draw.size(2, 0)) for _ in source.shape]
         values = padded(source.stored, paddings, source.zero_point)
@@ -322,9 +322,9 @@ def test_pad(kind: OperandCode) -> None:
     check_instances(make)
 
 
-@pytest.mark.parametrize("kind", IMAGE_TYPES, ids=names)
-def test_pad_v2(kind: OperandCode) -> None:
+def test_pad_v2() -> None:
     def make(draw: Draw) -> Instance:
+        kind = draw.pick(IMAGE_TYPES)
         source = draw.tensor(kind, draw.shape(highest=3))
         paddings = [(draw.size(2, 0), draw.size(2, 0)) for _ in source.shape]
         if kind in QUANTIZED:
@@ -357,10 +357,10 @@ def of_image(
     return Instance(code, given, [moved(source, values)])
 
 
-@pytest.mark.parametrize("kind", IMAGE_TYPES, ids=names)
 @pytest.mark.parametrize("code", [_O.DEPTH_TO_SPACE, _O.SPACE_TO_DEPTH], ids=names)
-def test_depth_and_space(code: OperationCode, kind: OperandCode) -> None:
+def test_depth_and_space(code: OperationCode) -> None:
     def make(draw: Draw) -> Instance:
+        kind = draw.pick(IMAGE_TYPES)
         n, h, w, c, block = draw.size(2), draw.size(2), draw.size(3), draw.size(3), draw.size(3)
         deep, wide = (n, h, w, c * block * block), (n, h * block, w * block, c)
         is_to_space = code is _O.DEPTH_TO_SPACE
@@ -378,9 +378,9 @@ def test_depth_and_space(code: OperationCode, kind: OperandCode) -> None:
     check_instances(make)
 
 
-@pytest.mark.parametrize("kind", IMAGE_TYPES, ids=names)
-def test_batch_to_space(kind: OperandCode) -> None:
+def test_batch_to_space() -> None:
     def make(draw: Draw) -> Instance:
+        kind = draw.pick(IMAGE_TYPES)
         n, h, w, c = draw.shape(4, 2)
         block = (draw.size(3), draw.size(3))
         source = draw.tensor(kind, (n * block[0] * block[1], h, w, c))
@@ -394,9 +394,9 @@ def test_batch_to_space(kind: OperandCode) -> None:
     check_instances(make)
 
 
-@pytest.mark.parametrize("kind", IMAGE_TYPES, ids=names)
-def test_space_to_batch(kind: OperandCode) -> None:
+def test_space_to_batch() -> None:
     def make(draw: Draw) -> Instance:
+        kind = draw.pick(IMAGE_TYPES)
         n, h, w, c = draw.shape(4, 3)
         block = (draw.size(3), draw.size(3))
         paddings = []
@@ -417,9 +417,9 @@ def test_space_to_batch(kind: OperandCode) -> None:
     check_instances(make)
 
 
-@pytest.mark.parametrize("kind", IMAGE_TYPES, ids=names)
-def test_channel_shuffle(kind: OperandCode) -> None:
+def test_channel_shuffle() -> None:
     def make(draw: Draw) -> Instance:
+        kind = draw.pick(IMAGE_TYPES)
         groups, size, shape = draw.size(3), draw.size(3), list(draw.shape())
         axis = draw.size(len(shape) - 1, -len(shape))
         shape[axis] = groups * size
@@ -434,9 +434,9 @@ def test_channel_shuffle(kind: OperandCode) -> None:
     check_instances(make)
 
 
-@pytest.mark.parametrize("kind", ITEM_TYPES, ids=names)
-def test_topk(kind: OperandCode) -> None:
+def test_topk() -> None:
     def make(draw: Draw) -> Instance:
+        kind = draw.pick(ITEM_TYPES)
         source = draw.tensor(kind, draw.shape(highest=6))
         if kind in FLOATS:
             source = Tensor(kind, np.round(source.stored))
