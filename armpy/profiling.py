@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from armpy.errors import ArmpyError
 
@@ -27,6 +27,8 @@ class ProfilingEvent:
         Microseconds; the start is counted from an arbitrary moment.
     thread : int
         Number of the thread.
+    details : mapping of str to float
+        What else its backend says about it; see `armpy.backend.Measurement`.
     """
 
     name: str
@@ -34,6 +36,7 @@ class ProfilingEvent:
     start_us: float
     duration_us: float
     thread: int
+    details: Mapping[str, float] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ class Profiler:
 
     def __init__(self) -> None:
         self._events: list[ProfilingEvent] = []
-        self._sources: dict[str, Callable[[], Mapping[str, float]]] = {}
+        self._sources: dict[str, Callable[[], Iterable[ProfilingEvent]]] = {}
         self._lock = threading.Lock()
         self.num_dropped = 0
 
@@ -82,7 +85,7 @@ class Profiler:
             else:
                 self.num_dropped += 1
 
-    def add_source(self, backend: str, take: Callable[[], Mapping[str, float]]) -> None:
+    def add_source(self, backend: str, take: Callable[[], Iterable[ProfilingEvent]]) -> None:
         """Add a backend whose own measurements are taken when the profile is read."""
         self._sources[backend] = take
 
@@ -97,17 +100,24 @@ class Profiler:
         """
         for backend, take in list(self._sources.items()):
             try:
-                measurements = take()
+                events = take()
             except ArmpyError:
                 self._sources.pop(backend, None)
                 raise
-            for name, duration_us in measurements.items():
-                self._keep(ProfilingEvent(name, backend, 0.0, duration_us, 0))
+            for event in events:
+                self._keep(event)
         with self._lock:
             return tuple(self._events)
 
     def clear(self) -> None:
-        """Forget all events."""
+        """Forget all events, those that backends have not given yet as well.
+
+        Raises
+        ------
+        ArmpyError
+            As `events` does.
+        """
+        _ = self.events
         with self._lock:
             self._events.clear()
             self.num_dropped = 0
@@ -141,6 +151,7 @@ class Profiler:
                         "dur": event.duration_us,
                         "pid": 0,
                         "tid": event.thread,
+                        **({"args": dict(event.details)} if event.details else {}),
                     }
                     for event in self.events
                 ]

@@ -112,7 +112,17 @@ def _flat(surface: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 
 def breaking(lines: list[str]) -> list[str]:
     """Those of the differences that only another major version may have."""
-    return [line for line in lines if line[0] != "+" or ": abstract " in line]
+    added = {_name(line) for line in lines if line[0] == "+"}
+    return [
+        line
+        for line in lines
+        if line[0] != "+" or (": abstract " in line and _name(line).partition(".")[0] not in added)
+    ]
+
+
+def _name(line: str) -> str:
+    """What a line is about."""
+    return line[2:].partition(":")[0]
 
 
 def recorded(version: str) -> dict[str, dict[str, str]] | None:

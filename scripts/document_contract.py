@@ -19,6 +19,7 @@ import armpy.backend
 from armpy.backend import (
     BACKEND_API_VERSION,
     BackendOption,
+    CacheEntry,
     Capability,
     DefaultAllocator,
     DynamicTensorHandle,
@@ -28,6 +29,7 @@ from armpy.backend import (
     ExtensionOperation,
     HostTensorHandle,
     HostTensorHandleFactory,
+    IBackendCache,
     IBackendContext,
     IBackendInternal,
     IBackendModelContext,
@@ -40,6 +42,7 @@ from armpy.backend import (
     ITensorHandleFactory,
     IWorkload,
     IWorkloadFactory,
+    Measurement,
     MemBin,
     MemBlock,
     MemorySource,
@@ -47,13 +50,17 @@ from armpy.backend import (
     OptionScope,
     PackingType,
     PerformanceFigures,
+    Progress,
     ReasonCode,
     Substitution,
     Support,
     TensorHandleFactoryRegistry,
     WorkloadInfo,
+    cache_directory,
     has_capability,
     has_matching_capability,
+    report_progress,
+    watch_progress,
 )
 
 HEAD = f"""# The backend contract, version {BACKEND_API_VERSION}
@@ -83,7 +90,12 @@ CHAPTERS: dict[str, tuple[Any, ...]] = {  # Any: classes and functions
         has_capability,
         has_matching_capability,
     ),
-    "Contexts": (IBackendContext, IBackendModelContext, IBackendProfilingContext),
+    "Contexts": (
+        IBackendContext,
+        IBackendModelContext,
+        IBackendProfilingContext,
+        Measurement,
+    ),
     "Tensors": (
         ITensorHandle,
         HostTensorHandle,
@@ -93,6 +105,8 @@ CHAPTERS: dict[str, tuple[Any, ...]] = {  # Any: classes and functions
         TensorHandleFactoryRegistry,
         MemorySource,
     ),
+    "Caches": (IBackendCache, CacheEntry, cache_directory),
+    "Progress": (Progress, report_progress, watch_progress),
     "Memory": (IMemoryManager, ICustomAllocator, DefaultAllocator),
     "Memory strategies": (IMemoryOptimizerStrategy, PackingType, MemBlock, MemBin),
 }

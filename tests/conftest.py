@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 
 from hypothesis import settings
 
@@ -12,3 +13,7 @@ settings.load_profile("armpy")
 
 # Options for this run (coverage and its threshold) are not for the runs that tests start.
 os.environ.pop("PYTEST_ADDOPTS", None)
+
+# Compiled kernels are shared by all tests of a run, and never taken from the user's own cache.
+_CACHE = tempfile.TemporaryDirectory(prefix="armpy-tests-cache-")
+os.environ["ARMPY_CACHE_DIR"] = _CACHE.name

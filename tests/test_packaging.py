@@ -21,10 +21,14 @@ def test_setup_cfg_lists_the_packages_of_the_tree() -> None:
     options = ConfigParser()
     options.read(ROOT / "setup.cfg")
     listed = options["options"]["packages"].split()
-    roots = [ROOT, ROOT / "backends" / "reference"]
+    roots = {
+        "armpy": ROOT,
+        "armpy_numba_acc": ROOT / "backends" / "numba_acc",
+        "armpy_reference": ROOT / "backends" / "reference",
+    }
     found = [
         ".".join(path.parent.relative_to(root).parts)
-        for root, name in zip(roots, ("armpy", "armpy_reference"), strict=True)
+        for name, root in roots.items()
         for path in (root / name).rglob("__init__.py")
     ]
     assert sorted(listed) == sorted(found)

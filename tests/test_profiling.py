@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from armpy import profiling
-from armpy.backend import IBackendProfilingContext
+from armpy.backend import IBackendProfilingContext, Measurement
 from armpy.errors import BackendError
 from armpy.profiling import Profiler, ProfilingEvent, ProfilingStatistics
 from armpy.runtime import Model, Runtime
@@ -214,3 +214,47 @@ def test_threads_may_add_to_one_profile() -> None:
         thread.join()
     counts = {s.name: s.count for s in profiler.statistics()}
     assert counts["Execute"] == counts["Activation 'top'"] == 80
+
+
+class Telling(IBackendProfilingContext):
+    """Gives one list of events after the other."""
+
+    def __init__(self, *events: object) -> None:
+        self.events = list(events)
+
+    def take_events(self) -> Sequence[Measurement]:
+        return self.events.pop(0) if self.events else ()  # type: ignore[return-value]  # wrong ones too
+
+
+KERNEL = Measurement("kernel", 10.0, 2.5, 7, {"bytes": 64.0})
+
+
+def test_a_backends_own_events_keep_their_times_and_details() -> None:
+    _, _, profiler = profiled(Measured(Telling([KERNEL, Measurement("copy", 13, 1)])))
+    kernel, copy = profiler.events
+    assert kernel == ProfilingEvent("kernel", "Npu", 10.0, 2.5, 7, {"bytes": 64.0})
+    assert copy == ProfilingEvent("copy", "Npu", 13.0, 1.0, 0, {})
+    first, second = json.loads(profiler.to_chrome_trace())["traceEvents"]
+    assert first["args"] == {"bytes": 64.0}
+    assert "args" not in second
+
+
+def test_what_a_backend_has_not_given_yet_is_forgotten_as_well() -> None:
+    _, _, profiler = profiled(Measured(Telling([KERNEL])))
+    profiler.clear()
+    assert not profiler.events
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        (None, "raised TypeError"),
+        ([1], "raised AttributeError"),
+        ([Measurement("kernel", 0.0, "long")], "raised ValueError"),  # type: ignore[arg-type]  # wrong
+    ],
+)
+def test_wrong_events_are_an_error_that_names_the_backend(wrong: object, text: str) -> None:
+    _, _, profiler = profiled(Measured(Telling(wrong)))
+    with pytest.raises(BackendError, match=f"^Npu / take_events: .*{text}"):
+        profiler.statistics()
+    assert not profiler.events

@@ -8,7 +8,12 @@ from armpy.backend.capabilities import (
     has_capability,
     has_matching_capability,
 )
-from armpy.backend.context import IBackendContext, IBackendModelContext, IBackendProfilingContext
+from armpy.backend.context import (
+    IBackendContext,
+    IBackendModelContext,
+    IBackendProfilingContext,
+    Measurement,
+)
 from armpy.backend.extension import (
     CreateOperation,
     Extension,
@@ -68,6 +73,7 @@ __all__ = [
     "ITensorHandleFactory",
     "IWorkload",
     "IWorkloadFactory",
+    "Measurement",
     "MemBin",
     "MemBlock",
     "MemorySource",

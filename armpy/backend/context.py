@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 
 class IBackendContext:
@@ -43,6 +44,30 @@ class IBackendModelContext:
     """
 
 
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One thing that took time in a backend.
+
+    Parameters
+    ----------
+    name : str
+        The same for the same thing in every execution.
+    start_us, duration_us : float
+        Microseconds; the start by the clock of `time.perf_counter`.
+    thread : int
+        Number of the thread, as of `threading.get_ident`.
+    details : mapping of str to float
+        What else is known about it. armpy shows ``operations``, ``bytes`` that it reads and
+        writes, and ``roofline_us``, the least time that the device needs for both.
+    """
+
+    name: str
+    start_us: float
+    duration_us: float
+    thread: int = 0
+    details: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+
 class IBackendProfilingContext:
     """Adds a backend's own measurements to a profile.
 
@@ -63,3 +88,7 @@ class IBackendProfilingContext:
     def take_measurements(self) -> Mapping[str, float]:
         """Durations in microseconds by name since the last call; then forget them."""
         return {}
+
+    def take_events(self) -> Sequence[Measurement]:
+        """What took time since the last call, one by one; then forget it."""
+        return ()

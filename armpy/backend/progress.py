@@ -70,5 +70,5 @@ def report_progress(progress: Progress) -> None:
     for callback in tuple(_WATCHERS):
         try:
             callback(progress)
-        except Exception:  # the application's code must not become the backend's failure
+        except Exception:  # noqa: BLE001  # an application's failure must not become the backend's
             _log.exception("a callback for progress failed")

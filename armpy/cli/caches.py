@@ -107,7 +107,7 @@ def _caches(
 
 def _entries(backend_id: BackendId, cache: IBackendCache, method: str) -> tuple[CacheEntry, ...]:
     """What a cache lists."""
-    listed = ask_method(backend_id, Sequence, cache, method)  # type: ignore[type-abstract]
+    listed = ask_method(backend_id, Sequence, cache, method)
     entries = call_backend(backend_id, lambda: tuple(listed))
     if not all(isinstance(entry, CacheEntry) for entry in entries):
         raise BackendError("a cache lists what is no CacheEntry", where=f"{backend_id} / {method}")

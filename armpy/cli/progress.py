@@ -53,9 +53,7 @@ class _Display:
             if key not in self._tasks:
                 self._tasks[key] = self._bars.add_task(": ".join(key), total=progress.total)
             number = self._tasks[key]
-            self._bars.update(
-                number, completed=progress.done, total=progress.total, refresh=True
-            )
+            self._bars.update(number, completed=progress.done, total=progress.total, refresh=True)
             if progress.done >= progress.total:
                 self._bars.remove_task(self._tasks.pop(key))
         if not self._tasks:

@@ -40,12 +40,34 @@ def _print_steps(printer: Printer, steps: Sequence[StepReport]) -> None:
     """Print the slowest steps."""
     shown = steps[:_MOST_STEPS]
     printer.heading(f"Slowest steps ({len(shown)} of {len(steps)})")
+    has_details = any(s.details for s in shown)
+    columns = ["share>", "mean us>", "max us>", "runs>"]
+    columns += ["Mop>", "KiB>", "roofline>"] if has_details else []
     printer.table(
-        ["share>", "mean us>", "max us>", "runs>", "backend", "step"],
+        [*columns, "backend", "step"],
         [
-            (f"{s.share:.1%}", f"{s.mean_us:.1f}", f"{s.max_us:.1f}", s.count, s.backend, s.name)
+            (
+                f"{s.share:.1%}",
+                f"{s.mean_us:.1f}",
+                f"{s.max_us:.1f}",
+                s.count,
+                *(_detail_cells(s) if has_details else ()),
+                s.backend,
+                s.name,
+            )
             for s in shown
         ],
+    )
+
+
+def _detail_cells(step: StepReport) -> tuple[str, str, str]:
+    """Millions of operations, memory, and how near to the device's limit the step comes."""
+    found = step.details
+    roofline_us = found.get("roofline_us")
+    return (
+        f"{found['operations'] / 1e6:.2f}" if "operations" in found else "",
+        f"{found['bytes'] / _KIB:.0f}" if "bytes" in found else "",
+        f"{roofline_us / step.mean_us:.0%}" if roofline_us is not None and step.mean_us else "",
     )
 
 

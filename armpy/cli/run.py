@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -115,6 +115,8 @@ class StepReport:
     mean_us, max_us : float
     share : float
         Of the time of all executions.
+    details : mapping of str to float
+        What its backend says about it; see `armpy.backend.Measurement`.
     """
 
     name: str
@@ -123,6 +125,7 @@ class StepReport:
     mean_us: float
     max_us: float
     share: float
+    details: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +198,19 @@ def _steps(profiler: Profiler) -> Iterator[StepReport]:
     """The steps of a profile; the share is 0 if no execution was measured as a whole."""
     statistics = profiler.statistics()
     total_us = sum(s.total_us for s in statistics if s.name == EXECUTE)
+    details = {(event.name, event.backend): dict(event.details) for event in profiler.events}
     for step in statistics:
         if step.name != EXECUTE:
             share = step.total_us / total_us if total_us else 0.0
-            yield StepReport(step.name, step.backend, step.count, step.mean_us, step.max_us, share)
+            yield StepReport(
+                step.name,
+                step.backend,
+                step.count,
+                step.mean_us,
+                step.max_us,
+                share,
+                details[step.name, step.backend],
+            )
 
 
 def _run(model: Model, arrays: dict[str, Array], request: RunRequest) -> dict[str, Array]:

@@ -16,7 +16,15 @@ from armpy.nnapi.lowering import lower_model
 from armpy.nnapi.model import Model
 from armpy.nnapi.model_description import ModelDescription
 from armpy.nnapi.optional import optional_operands
-from armpy.nnapi.results import as_bad_data, bad_data, bad_state, result_codes, unexpected_null
+from armpy.nnapi.results import (
+    as_bad_data,
+    as_integer,
+    bad_data,
+    bad_state,
+    check_kind,
+    result_codes,
+    unexpected_null,
+)
 from armpy.nnapi.support import supported_operations
 from armpy.ops.operation import Array
 from armpy.runtime import LoadedNetwork, Runtime
@@ -53,6 +61,7 @@ class Compilation:
     def __init__(self, model: Model, manager: DeviceManager | None = None) -> None:
         if model is None:
             raise unexpected_null("the model", where="Compilation", expected="a finished Model")
+        check_kind(model, Model, "Compilation")
         self._description = model.check_finished("Compilation").description
         self._manager = manager or model.manager
         self._devices: tuple[Device, ...] | None = None
@@ -96,6 +105,7 @@ class Compilation:
         """
         where = "Compilation.set_preference"
         self._check_open(where)
+        preference = as_integer(preference, "preference", where)
         if preference > max(PreferenceCode):
             raise bad_data(
                 "there is no such preference",

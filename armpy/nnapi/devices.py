@@ -14,7 +14,15 @@ from armpy.errors import ArmpyError, BackendUnavailableError
 from armpy.nnapi.allow_list import AllowList
 from armpy.nnapi.codes import DeviceTypeCode, FeatureLevel
 from armpy.nnapi.extensions import TypeManager
-from armpy.nnapi.results import bad_data, bad_state, require_data, result_codes, unexpected_null
+from armpy.nnapi.results import (
+    bad_data,
+    bad_state,
+    check_index,
+    check_kind,
+    require_data,
+    result_codes,
+    unexpected_null,
+)
 from armpy.nnapi.support import supported_operations
 from armpy.plugins import BackendRegistry
 from armpy.plugins.guard import GuardedBackend
@@ -203,14 +211,7 @@ class DeviceManager:
             BAD_DATA if there is none.
         """
         devices = self.devices
-        require_data(
-            0 <= index < len(devices),
-            "there is no such device",
-            where="DeviceManager.get_device",
-            expected=f"an index below {len(devices)}",
-            actual=str(index),
-        )
-        return devices[index]
+        return devices[check_index(index, len(devices), "device", "DeviceManager.get_device")]
 
     def get_device_of_backend(self, backend_id: BackendId) -> Device:
         """The device that a backend is.
@@ -355,6 +356,7 @@ def common_manager(devices: Sequence[Device], where: str) -> DeviceManager:
     for position, device in enumerate(devices):
         if device is None:
             raise unexpected_null(f"device {position}", where=where)
+        check_kind(device, Device, where, "Take them from DeviceManager.devices")
         if device in devices[:position]:
             raise bad_data("a device is given twice", where=where, actual=device.name)
         if device not in devices[0].manager.devices:

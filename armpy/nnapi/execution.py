@@ -8,10 +8,11 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from numbers import Real
 
 import numpy as np
 
-from armpy.errors import NnapiError, ResultCode
+from armpy.errors import ExecutionTimeoutError, NnapiError, ResultCode
 from armpy.nnapi.buffers import readable_bytes, writable_bytes
 from armpy.nnapi.codes import DurationCode
 from armpy.nnapi.compilation import Compilation
@@ -26,7 +27,14 @@ from armpy.nnapi.request import (
     check_dimensions,
     validate_request,
 )
-from armpy.nnapi.results import bad_data, bad_state, require_data, result_codes, unexpected_null
+from armpy.nnapi.results import (
+    bad_data,
+    bad_state,
+    check_kind,
+    require_data,
+    result_codes,
+    unexpected_null,
+)
 from armpy.ops.operation import Array
 
 _log = logging.getLogger("armpy.nnapi")
@@ -70,6 +78,7 @@ class Execution:
     def __init__(self, compilation: Compilation) -> None:
         if compilation is None:
             raise unexpected_null("the compilation", where="Execution")
+        check_kind(compilation, Compilation, "Execution")
         compilation.check_ready("Execution")
         self._compilation = compilation
         main = compilation.description.main
@@ -154,6 +163,7 @@ class Execution:
         where = f"Execution.set_input_from_memory({index})"
         if memory is None:
             raise unexpected_null("the memory", where=where, expected="a Memory")
+        check_kind(memory, Memory, where)
         self._check_building(where)
         operand = self._inputs.operand(index, where)
         dimensions = check_dimensions(operand, operand_type, where, allow_unspecified=False)
@@ -179,6 +189,7 @@ class Execution:
         where = f"Execution.set_output_from_memory({index})"
         if memory is None:
             raise unexpected_null("the memory", where=where, expected="a Memory")
+        check_kind(memory, Memory, where)
         self._check_building(where)
         operand = self._outputs.operand(index, where)
         dimensions = check_dimensions(operand, operand_type, where, allow_unspecified=True)
@@ -225,7 +236,13 @@ class Execution:
         """
         where = "Execution.set_loop_timeout"
         self._check_building(where)
-        require_data(duration_ns >= 0, "the time is below 0", where=where, actual=str(duration_ns))
+        require_data(
+            isinstance(duration_ns, Real) and duration_ns >= 0,
+            "the time is below 0, or no number",
+            where=where,
+            expected="nanoseconds, 0 or more",
+            actual=repr(duration_ns),
+        )
         if duration_ns > MAXIMUM_LOOP_TIMEOUT_NS:
             _log.warning("%s: %d ns is more than the maximum, which is used", where, duration_ns)
         self._loop_timeout_ns = min(duration_ns, MAXIMUM_LOOP_TIMEOUT_NS)
@@ -389,7 +406,11 @@ class Execution:
             if not argument.has_no_value
         ]
         started = time.perf_counter_ns()
-        results = network.run(arrays, loop_timeout_s=self._loop_timeout_ns / 1e9)
+        try:
+            results = network.run(arrays, loop_timeout_s=self._loop_timeout_ns / 1e9)
+        except ExecutionTimeoutError as error:
+            error.fix = "Call set_loop_timeout before if the loop needs longer; at most 15 s"
+            raise
         self._duration_ns = time.perf_counter_ns() - started
         return results
 

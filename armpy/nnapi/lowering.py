@@ -311,12 +311,12 @@ def lower_model(
 
 
 class _ModelLowering:
-    """Lowers the graphs of one model, each referenced one once."""
+    """Lowers the graphs of one model, each referenced one once for the inputs it goes without."""
 
     def __init__(self, description: ModelDescription, extensions: ExtensionLookup) -> None:
         self._description = description
         self._extensions = extensions
-        self._referenced: dict[int, Graph] = {}
+        self._referenced: dict[tuple[int, tuple[int, ...]], Graph] = {}
 
     def lower(self, subgraph: Subgraph, name: str, omitted: Collection[int] = ()) -> Graph:
         """Lower one graph."""
@@ -358,11 +358,14 @@ class _ModelLowering:
             return self._extension_operation(net, node.type, ins, outs, inputs, number)
         operation: Operation
         if node.type == OperationCode.IF:
-            operation = ops.If(self._graph(ins[1]), self._graph(ins[2]))
-            inputs = [inputs[0], *inputs[3:]]
+            omitted, given = _parted(inputs[3:])
+            operation = ops.If(self._graph(ins[1], omitted), self._graph(ins[2], omitted))
+            inputs = [inputs[0], *given]
         elif node.type == OperationCode.WHILE:
-            operation = ops.While(self._graph(ins[0]), self._graph(ins[1]))
-            inputs = inputs[2:]
+            omitted, inputs = _parted(inputs[2:])
+            body = self._graph(ins[1], omitted)
+            _check_carried(omitted, len(body.outputs), number)
+            operation = ops.While(self._graph(ins[0], omitted), body)
         else:
             definition = _definition(node.type)
             arguments = Arguments(definition.match(ins, outs), ins, outs)
@@ -395,15 +398,33 @@ class _ModelLowering:
         except LayerValidationError as error:
             raise as_bad_data(error) from error
 
-    def _graph(self, operand: Operand) -> Graph:
-        """The graph that a MODEL operand stands for."""
+    def _graph(self, operand: Operand, omitted: tuple[int, ...]) -> Graph:
+        """The graph that a MODEL operand stands for, without the inputs that have no value."""
         index = operand.subgraph
         if index is None:
             raise LayerValidationError("an operand that must be a model is none")
-        if index not in self._referenced:
+        key = index, omitted
+        if key not in self._referenced:
             subgraph = self._description.referenced[index]
-            self._referenced[index] = self.lower(subgraph, f"referenced_{index}")
-        return self._referenced[index]
+            self._referenced[key] = self.lower(subgraph, f"referenced_{index}", omitted)
+        return self._referenced[key]
+
+
+def _parted(values: Sequence[Value | None]) -> tuple[tuple[int, ...], list[Value | None]]:
+    """Positions of what is left out, and what is not."""
+    omitted = tuple(position for position, value in enumerate(values) if value is None)
+    return omitted, [value for value in values if value is not None]
+
+
+def _check_carried(omitted: tuple[int, ...], num_carried: int, number: int) -> None:
+    """Check that a loop has every value that its body gives anew."""
+    for position in omitted:
+        if position < num_carried:
+            raise LayerValidationError(
+                f"carried value {position} has no value",
+                where=f"WHILE_{number}",
+                fix="Only inputs that the body does not change may be left out",
+            )
 
 
 def _definition(code: int) -> OperationDefinition:

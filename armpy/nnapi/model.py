@@ -30,7 +30,14 @@ from armpy.nnapi.model_description import (
 from armpy.nnapi.operand_list import OperandList
 from armpy.nnapi.operand_type import OperandType, validate_operand_type
 from armpy.nnapi.references import References
-from armpy.nnapi.results import bad_data, bad_state, require_data, unexpected_null
+from armpy.nnapi.results import (
+    as_integer,
+    bad_data,
+    bad_state,
+    check_kind,
+    require_data,
+    unexpected_null,
+)
 from armpy.nnapi.validation import check_channel_quant, validate_operation
 
 _log = logging.getLogger("armpy.nnapi")
@@ -109,6 +116,7 @@ class Model:
         if operand_type is None:
             raise unexpected_null("the operand type", where=where, expected="an OperandType")
         self._check_open(where)
+        check_kind(operand_type, OperandType, where)
         information: ExtensionTypeInformation | None = None
         if is_extension(operand_type.type):
             information = self._type_manager.operand_type_information(operand_type.type, where)
@@ -152,6 +160,7 @@ class Model:
         where = f"Model.set_operand_value_from_memory({index})"
         if memory is None:
             raise unexpected_null("the memory", where=where, expected="a Memory")
+        check_kind(memory, Memory, where)
         self._check_open(where)
         self._list.check_region(index, length, where)
         self._list.set_region(index, memory.region(offset, length, where))
@@ -168,6 +177,7 @@ class Model:
         where = f"Model.set_operand_value_from_model({index})"
         if value is None:
             raise unexpected_null("the model", where=where, expected="a finished Model")
+        check_kind(value, Model, where)
         value.check_finished(where)
         self._check_open(where)
         self._list.get(index, where)
@@ -193,8 +203,9 @@ class Model:
         if scales is None:
             raise unexpected_null("the list of scales", where=where)
         self._check_open(where)
-        quant = ChannelQuant(tuple(float(scale) for scale in scales), channel_dim)
-        operand = replace(self._list.get(index, where), channel_quant=quant)
+        operand = self._list.get(index, where)
+        quant = ChannelQuant(_scales(scales, where), channel_dim)
+        operand = replace(operand, channel_quant=quant)
         check_channel_quant(operand, where)
         self._list.operands[index] = operand
 
@@ -210,7 +221,7 @@ class Model:
         where = f"Model.set_operand_extension_data({index})"
         self._check_open(where)
         operand = self._list.get(index, where)
-        held = None if data is None else bytes(data)
+        held = None if data is None else _bytes(data, where)
         require_data(held != b"", "the data has no bytes", where=where, fix="Pass None to clear it")
         require_data(
             is_extension(operand.type),
@@ -240,6 +251,7 @@ class Model:
         if inputs is None or outputs is None:
             raise unexpected_null("a list of operands", where=where)
         self._check_open(where)
+        code = as_integer(code, "operation's code", where)
         if is_extension(code):
             self._type_manager.check_operation_type(code, where)
         elif code == OperationCode.OEM_OPERATION:
@@ -381,6 +393,26 @@ class Model:
         state = "finished" if self.is_finished else "invalid" if self._is_invalid else "open"
         operands, operations = self._list.operands, self._operations
         return f"Model({len(operands)} operands, {len(operations)} operations, {state})"
+
+
+def _scales(given: Iterable[float], where: str) -> tuple[float, ...]:
+    """Scales as plain numbers."""
+    try:
+        return tuple(float(scale) for scale in given)
+    except (TypeError, ValueError) as error:
+        raise bad_data(
+            "these are no scales", where=where, expected="a list of numbers", actual=str(error)
+        ) from error
+
+
+def _bytes(data: object, where: str) -> bytes:
+    """A copy of an object's bytes."""
+    try:
+        return bytes(memoryview(data))  # type: ignore[arg-type]  # what is no buffer raises
+    except TypeError as error:
+        raise bad_data(
+            "the data is no bytes", where=where, expected="bytes", actual=type(data).__name__
+        ) from error
 
 
 def _indexes(given: Iterable[int], where: str) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from armpy.nnapi.codes import (
     OperandCode,
 )
 from armpy.nnapi.model_description import Lifetime, Operand
-from armpy.nnapi.results import require_data
+from armpy.nnapi.results import check_index, require_data
 
 
 class OperandList:
@@ -43,14 +43,7 @@ class OperandList:
         NnapiError
             BAD_DATA if there is none.
         """
-        require_data(
-            0 <= index < len(self.operands),
-            "there is no such operand",
-            where=where,
-            expected=f"an index below {len(self.operands)}",
-            actual=str(index),
-        )
-        return self.operands[index]
+        return self.operands[check_index(index, len(self.operands), "operand", where)]
 
     def set_value(self, index: int, value: object, where: str) -> None:
         """Make an operand a constant, or one without a value; see `Model.set_operand_value`."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from armpy.nnapi.codes import MAX_SIZE_BYTES, OPERAND_TRAITS, OperandCode, is_extension
 from armpy.nnapi.model_description import ExtensionTypeInformation, Operand
-from armpy.nnapi.results import bad_data, require_data, unexpected_null
+from armpy.nnapi.results import bad_data, check_kind, require_data, unexpected_null
 from armpy.ops.operation import Array
 
 
@@ -156,6 +156,7 @@ def validate_operand_type(
     """
     if operand_type is None:
         raise unexpected_null("the operand type", where=where, expected="an OperandType")
+    check_kind(operand_type, OperandType, where)
     code = operand_type.type
     if is_extension(code):
         if extension is None:

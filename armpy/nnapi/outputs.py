@@ -11,7 +11,7 @@ import numpy as np
 from armpy.errors import NnapiError, ResultCode
 from armpy.nnapi.model_description import Operand
 from armpy.nnapi.request import RequestArgument
-from armpy.nnapi.results import require_data
+from armpy.nnapi.results import check_index, require_data
 from armpy.ops.operation import Array
 
 
@@ -102,14 +102,7 @@ class OutputShapes:
 
     def _of(self, index: int, where: str) -> tuple[int, ...]:
         """Dimensions of an output that exists."""
-        require_data(
-            0 <= index < len(self._dimensions),
-            "there is no such output",
-            where=where,
-            expected=f"an index below {len(self._dimensions)}",
-            actual=str(index),
-        )
-        return self._dimensions[index]
+        return self._dimensions[check_index(index, len(self._dimensions), "output", where)]
 
     def _check_sufficient(self, index: int, answer: object, where: str) -> None:
         """Check that an output fitted its buffer."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from armpy.nnapi.codes import OperandCode
 from armpy.nnapi.model_description import Operand, Subgraph
 from armpy.nnapi.operand_type import OperandType, validate_operand_type
-from armpy.nnapi.results import bad_data, bad_state, require_data
+from armpy.nnapi.results import bad_data, bad_state, check_index, require_data
 from armpy.ops.operation import Array
 
 
@@ -225,14 +225,7 @@ class RequestArguments:
         NnapiError
             BAD_DATA if there is none.
         """
-        require_data(
-            0 <= index < len(self.operands),
-            f"there is no such {self._what}",
-            where=where,
-            expected=f"an index below {len(self.operands)}",
-            actual=str(index),
-        )
-        return self.operands[index]
+        return self.operands[check_index(index, len(self.operands), self._what, where)]
 
     def set(
         self, index: int, data: memoryview | None, dimensions: tuple[int, ...], where: str

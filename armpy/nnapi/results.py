@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
+from typing import SupportsIndex, cast
 
 from armpy.errors import (
     ArmpyError,
@@ -54,6 +56,57 @@ def require_data(condition: bool, failed: str, **fields: str) -> None:
     """Raise BAD_DATA unless a condition holds; fields as for `ArmpyError`."""
     if not condition:
         raise bad_data(failed, **fields)
+
+
+def as_integer(value: object, what: str, where: str) -> int:
+    """A plain integer.
+
+    Raises
+    ------
+    NnapiError
+        BAD_DATA if it is none.
+    """
+    try:
+        return operator.index(cast(SupportsIndex, value))
+    except TypeError as error:
+        raise bad_data(f"the {what} is no integer", where=where, actual=repr(value)) from error
+
+
+def check_index(index: object, count: int, what: str, where: str) -> int:
+    """The index of something that exists, as a plain integer.
+
+    Raises
+    ------
+    NnapiError
+        BAD_DATA if it is no integer, or nothing has it.
+    """
+    plain = as_integer(index, f"{what}'s index", where)
+    require_data(
+        0 <= plain < count,
+        f"there is no such {what}",
+        where=where,
+        expected=f"an index below {count}",
+        actual=str(plain),
+    )
+    return plain
+
+
+def check_kind(value: object, kind: type, where: str, fix: str = "") -> None:
+    """Check that an argument is what the call takes.
+
+    Raises
+    ------
+    NnapiError
+        BAD_DATA if it is something else.
+    """
+    require_data(
+        isinstance(value, kind),
+        "an argument is of the wrong kind",
+        where=where,
+        expected=kind.__name__,
+        actual=repr(value),
+        fix=fix,
+    )
 
 
 def as_bad_data(error: ArmpyError, where: str = "") -> NnapiError:

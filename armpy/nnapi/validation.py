@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from armpy.errors import LayerValidationError, NnapiError, ResultCode
+from armpy.graph.nesting import MAX_NESTING
 from armpy.nnapi.codes import (
     LATEST_FEATURE_LEVEL,
     FeatureLevel,
@@ -366,24 +367,33 @@ def _check_flow(graph: Subgraph, where: str) -> None:
 
 
 def _check_references(description: ModelDescription) -> None:
-    """Check that no referenced graph refers to itself, directly or through others."""
+    """Check that no referenced graph refers to itself, and that they lie not too deep."""
     references = [
         [operand.subgraph for operand in graph.operands if operand.subgraph is not None]
         for graph in description.referenced
     ]
-    finished: set[int] = set()
+    depths: dict[int, int] = {}
     for start in range(len(references)):
         path: list[int] = [start]
-        waiting = [list(references[start])] if start not in finished else []
+        waiting = [list(references[start])] if start not in depths else []
         while waiting:
             if not waiting[-1]:
                 waiting.pop()
-                finished.add(path.pop())
+                done = path.pop()
+                depths[done] = 1 + max((depths.get(i, 0) for i in references[done]), default=0)
                 continue
             index = waiting[-1].pop()
             require_data(
                 index not in path, "it refers to itself", where=f"referenced model {index}"
             )
-            if index not in finished and 0 <= index < len(references):
+            if index not in depths and 0 <= index < len(references):
                 path.append(index)
                 waiting.append(list(references[index]))
+    deepest = max(depths.values(), default=0)
+    require_data(
+        deepest <= MAX_NESTING,
+        "control flow lies too deep in control flow",
+        where="model",
+        expected=f"at most {MAX_NESTING} levels",
+        actual=str(deepest),
+    )

@@ -379,7 +379,7 @@ class LoadedNetwork:
         for value in network.graph.values():
             if not value.info.is_addressable:
                 raise MemoryLimitError(
-                    "a tensor without elements has dimensions that no array can have",
+                    "a tensor has dimensions that no array can have",
                     where=f"'{value.name}'",
                     actual=str(value.info),
                 )

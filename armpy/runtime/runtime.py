@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from armpy.backend import IBackendProfilingContext, ReasonCode, Support
+from armpy.backend import IBackendProfilingContext, Measurement, ReasonCode, Support
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.graph import Graph
 from armpy.logs import wants_traceback
@@ -20,7 +20,7 @@ from armpy.optimizer.assign import SupportOracle
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus
 from armpy.plugins.boundary import ask_backend, call_method
 from armpy.plugins.guard import GuardedBackend
-from armpy.profiling import Profiler
+from armpy.profiling import Profiler, ProfilingEvent
 from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.runtime.options import RuntimeOptions
 from armpy.runtime.settings import NetworkSettings
@@ -339,7 +339,7 @@ class Runtime:
         self._notify("after_unload_network", network_id)
 
 
-def _measurements(backend_id: BackendId, context: IBackendProfilingContext) -> dict[str, float]:
+def _measurements(backend_id: BackendId, context: IBackendProfilingContext) -> list[ProfilingEvent]:
     """A backend's own measurements since the last time."""
 
     def take_measurements() -> object:
@@ -348,7 +348,21 @@ def _measurements(backend_id: BackendId, context: IBackendProfilingContext) -> d
             return found
         return {str(name): float(duration_us) for name, duration_us in found.items()}
 
-    return ask_backend(backend_id, dict, take_measurements)
+    def take_events() -> object:
+        return [_event(backend_id, one) for one in context.take_events()]
+
+    durations_us = ask_backend(backend_id, dict, take_measurements)
+    events = [ProfilingEvent(n, backend_id, 0.0, us, 0) for n, us in durations_us.items()]
+    return [*events, *ask_backend(backend_id, list, take_events)]
+
+
+def _event(backend_id: BackendId, one: Measurement) -> ProfilingEvent:
+    """A measurement as an event, of the types that it should have."""
+    details = {str(name): float(number) for name, number in one.details.items()}
+    start_us, duration_us = float(one.start_us), float(one.duration_us)
+    return ProfilingEvent(
+        str(one.name), backend_id, start_us, duration_us, int(one.thread), details
+    )
 
 
 def run_by_name(

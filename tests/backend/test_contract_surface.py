@@ -52,6 +52,11 @@ OLD = {"A": {"": "class (object)", "gone": "method (self)", "kept": "method (sel
             True,
         ),
         (
+            {**OLD, "B": {"": "class (ABC)", "new": "abstract method (self)"}},
+            ["+ B: class (ABC)", "+ B.new: abstract method (self)"],
+            False,
+        ),
+        (
             {"A": {"": "class (object)", "kept": "method (self)"}},
             ["- A.gone: method (self)"],
             True,

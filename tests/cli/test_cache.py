@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,8 @@ from armpy.backend import CacheEntry, IBackendCache
 from armpy.cli.__main__ import main
 from armpy.cli.caches import clear_caches, list_caches, print_caches
 from armpy.errors import BackendError, BackendUnavailableError
-from tests.support.dynamic_modules import module_source, write_module
+from armpy.plugins.modules import forget_module
+from tests.support.dynamic_modules import module_source, private_modules, write_module
 from tests.support.fake_backends import FakeBackend, registry_of
 
 for library in ("click", "rich", "PIL"):
@@ -57,14 +58,16 @@ KEEPER = """
 
 
 @pytest.fixture
-def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Options that find the backend, which keeps two things."""
     monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
     write_module(tmp_path / "modules", "acme_keeper_backend", module_source("Keeper", extra=KEEPER))
     (tmp_path / "cache" / "keeper").mkdir(parents=True)
     for name in ("one", "two"):
         (tmp_path / "cache" / "keeper" / name).write_text("good")
-    return ["--dynamic-backends-path", str(tmp_path / "modules"), "--backends", "Keeper"]
+    yield ["--dynamic-backends-path", str(tmp_path / "modules"), "--backends", "Keeper"]
+    for module in private_modules():
+        forget_module(module)
 
 
 def test_what_is_kept_is_listed(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -175,7 +178,7 @@ def test_what_a_cache_does_wrong_names_the_backend(cache: object, text: str) -> 
 
 
 def test_a_wrong_answer_to_clear_names_the_backend() -> None:
-    with pytest.raises(BackendError, match="Keeping / clear: .*Expected int"):
+    with pytest.raises(BackendError, match=r"Keeping / clear: .*Expected int"):
         clear_caches(registry_of(Keeping(Cache([]))), ["Keeping"])
     with pytest.raises(BackendUnavailableError, match="there is no backend 'Other'"):
         clear_caches(registry_of(Keeping(Cache([]))), ["Other"])

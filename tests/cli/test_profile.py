@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from armpy.cli.__main__ import main
+from armpy.cli.report import print_run
+from armpy.cli.run import RunReport, StepReport
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
@@ -53,3 +55,20 @@ def test_without_a_profile_there_are_no_steps(capsys: pytest.CaptureFixture[str]
 def test_a_model_is_not_taken_for_the_file_of_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--profile", MODEL]) == 2
     assert "expected a name that ends in .json" in capsys.readouterr().err
+
+
+def test_the_table_shows_what_a_backend_says_about_its_steps(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    details = {"operations": 3e6, "bytes": 2048.0, "roofline_us": 5.0}
+    steps = (
+        StepReport("conv", "Npu", 4, 20.0, 25.0, 0.5, details),
+        StepReport("copy", "", 4, 10.0, 11.0, 0.25),
+    )
+    print_run(RunReport("random", "all on Npu", {}, (), steps=steps))
+    lines = capsys.readouterr().out.splitlines()
+    first = lines.index("Slowest steps (2 of 2)")
+    assert lines[first + 1].split()[-5:] == ["Mop", "KiB", "roofline", "backend", "step"]
+    rows = [line.split() for line in lines[first + 2 : first + 4]]
+    assert rows[0] == ["50.0%", "20.0", "25.0", "4", "3.00", "2", "25%", "Npu", "conv"]
+    assert rows[1] == ["25.0%", "10.0", "11.0", "4", "copy"]

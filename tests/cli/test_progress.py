@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import io
-import threading
 
 import pytest
 
@@ -53,11 +52,17 @@ def test_nothing_is_shown_where_there_is_no_terminal() -> None:
 
 
 def test_a_task_that_breaks_off_leaves_no_bar_behind() -> None:
-    before = threading.active_count()
-    with pytest.raises(KeyboardInterrupt), progress_shown(Terminal()):
-        report_progress(Progress("Acme", "compiling kernels", 1, 3))
-        raise KeyboardInterrupt
-    assert threading.active_count() == before
+    stream = Terminal()
+
+    def break_off() -> None:
+        with progress_shown(stream):
+            report_progress(Progress("Acme", "compiling kernels", 1, 3))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        break_off()
+    show_cursor = "\x1b[?25h"
+    assert show_cursor in stream.getvalue().rpartition("1/3")[2]
 
 
 def test_two_tasks_have_a_bar_each() -> None:

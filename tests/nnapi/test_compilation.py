@@ -288,3 +288,12 @@ def test_an_operation_whose_results_nobody_uses_is_not_run() -> None:
     model.finish()
     results = compiled(model)(floats(1, 2), floats(3, 4), floats(5, 6, 7))
     assert results[0].tolist() == [4, 6]
+
+
+def test_arguments_of_another_kind_are_rejected(manager: DeviceManager) -> None:
+    with fails(ResultCode.BAD_DATA, "Expected Model"):
+        Compilation("model")  # type: ignore[arg-type]  # that is the point
+    with fails(ResultCode.BAD_DATA, r"Expected Device; got 'CpuRef'. Take them from"):
+        Compilation.create_for_devices(sum_model(), ["CpuRef"])  # type: ignore[list-item]
+    with fails(ResultCode.BAD_DATA, "the preference is no integer"):
+        Compilation(sum_model()).set_preference("fast")  # type: ignore[arg-type]

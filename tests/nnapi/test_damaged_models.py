@@ -8,6 +8,7 @@ the number of the model, which always gives the same one.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import pytest
 
@@ -16,7 +17,9 @@ from armpy.nnapi.compilation import Compilation
 from armpy.nnapi.devices import DeviceManager
 from armpy.nnapi.execution import Execution
 from armpy.nnapi.model import Model
+from armpy.nnapi.model_description import ModelDescription
 from armpy.runtime import RuntimeOptions
+from armpy.testing.random_graphs.building import build_model
 from armpy.testing.random_graphs.damage import damaged_model
 from armpy.testing.random_graphs.generator import RandomModel
 
@@ -34,6 +37,25 @@ def manager():
     options = RuntimeOptions(backends=["CpuRef"], memory_limit_bytes=MEMORY_LIMIT_BYTES)
     with DeviceManager(options) as found:
         yield found
+
+
+def refusal(build: Callable[[ModelDescription], Model], description: ModelDescription) -> str:
+    """The code with which a way to build refuses a model; empty if it does not."""
+    try:
+        build(description)
+    except NnapiError as error:
+        return error.code.name
+    return ""
+
+
+def test_both_ways_to_build_a_model_take_the_same_ones() -> None:
+    differences = {}
+    for number in range(START, START + COUNT // PARTS):
+        description = damaged_model(number).description
+        codes = [refusal(build, description) for build in (build_model, Model.from_description)]
+        if codes[0] != codes[1]:
+            differences[number] = codes
+    assert differences == {}
 
 
 def try_one(model: RandomModel, manager: DeviceManager) -> str:

@@ -535,3 +535,35 @@ def test_times_above_the_maximum_stand_for_it(caplog: pytest.LogCaptureFixture) 
 def test_the_time_is_set_before_the_start(started: Execution) -> None:
     with fails(ResultCode.BAD_STATE, "has been started"):
         started.set_loop_timeout(1)
+
+
+def test_a_loop_that_takes_too_long_says_which_call_gives_it_more() -> None:
+    execution = endless()
+    execution.set_loop_timeout(0)
+    with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "Call set_loop_timeout before"):
+        execution.compute()
+
+
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        (
+            lambda execution: execution.set_input("0", floats(1, 2)),
+            "the input's index is no integer",
+        ),
+        (lambda execution: execution.set_input(0, floats(1, 2), (2,)), "Expected OperandType"),
+        (lambda execution: execution.set_input_from_memory(0, bytes(8), 0, 8), "Expected Memory"),
+        (lambda execution: execution.set_output_from_memory(0, bytes(8), 0, 8), "Expected Memory"),
+        (lambda execution: execution.set_loop_timeout(None), "Expected nanoseconds"),
+    ],
+)
+def test_arguments_of_another_kind_are_rejected(
+    execution: Execution, call: Callable[[Execution], object], problem: str
+) -> None:
+    with fails(ResultCode.BAD_DATA, problem):
+        call(execution)
+
+
+def test_an_execution_is_of_a_compilation() -> None:
+    with fails(ResultCode.BAD_DATA, "Expected Compilation"):
+        Execution("compilation")  # type: ignore[arg-type]  # that is the point

@@ -250,6 +250,11 @@ def in_if(subgraph: int) -> Subgraph:
     return Subgraph((condition, other, replace(condition, lifetime=OUT)), (node,), (0,), (2,))
 
 
+TRUTH = Operand(C.TENSOR_BOOL8, (1,), lifetime=IN)
+NEGATION = OperationNode(OperationCode.LOGICAL_NOT, (0,), (1,))
+GRAPH_OF_TRUTH = Subgraph((TRUTH, replace(TRUTH, lifetime=OUT)), (NEGATION,), (0,), (1,))
+
+
 def test_models_do_not_refer_to_themselves() -> None:
     with fails(ResultCode.BAD_DATA, "referenced model 0: it refers to itself"):
         validate_model(ModelDescription(in_if(0), (in_if(0),)))
@@ -421,3 +426,12 @@ def test_a_finished_model_is_drawn_in_the_log(caplog: pytest.LogCaptureFixture) 
     with caplog.at_level("DEBUG", "armpy.nnapi"):
         sum_model()
     assert 'label="0: ADD"' in caplog.text
+
+
+def test_models_lie_64_deep_in_each_other_at_most() -> None:
+    chain = (GRAPH_OF_TRUTH, *(in_if(number) for number in range(5000)))
+    assert validate_model(ModelDescription(in_if(63), chain[:64])) == 30
+    with fails(ResultCode.BAD_DATA, "too deep in control flow. Expected at most 64.*got 65"):
+        validate_model(ModelDescription(in_if(64), chain[:65]))
+    with fails(ResultCode.BAD_DATA, "too deep in control flow"):
+        validate_model(ModelDescription(in_if(5000), chain))

@@ -336,3 +336,41 @@ def test_a_model_is_described_once_it_is_finished() -> None:
         _ = Model().description
     assert len(sum_model().description.main.operations) == 1
     assert repr(sum_model()) == "Model(4 operands, 1 operations, finished)"
+
+
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        (lambda model: model.add_operand(C.TENSOR_FLOAT32), "wrong kind. Expected OperandType"),
+        (lambda model: model.set_operand_value("0", None), "the operand's index is no integer"),
+        (
+            lambda model: model.set_operand_value_from_memory(0, bytes(8), 0, 8),
+            "wrong kind. Expected Memory",
+        ),
+        (
+            lambda model: model.set_operand_value_from_model(0, "model"),
+            "wrong kind. Expected Model",
+        ),
+        (
+            lambda model: model.set_operand_symm_per_channel_quant_params(0, 1.0, 0),
+            "these are no scales. Expected a list of numbers",
+        ),
+        (
+            lambda model: model.set_operand_symm_per_channel_quant_params(0, ["a"], 0),
+            "these are no scales. Expected a list of numbers",
+        ),
+        (lambda model: model.set_operand_extension_data(0, "text"), "the data is no bytes"),
+        (lambda model: model.set_operand_extension_data(0, 8), "the data is no bytes"),
+        (
+            lambda model: model.add_operation("RELU", [0], [1]),
+            "the operation's code is no integer. Got 'RELU'",
+        ),
+    ],
+)
+def test_arguments_of_another_kind_are_rejected(
+    call: Callable[[Model], object], problem: str
+) -> None:
+    model = Model()
+    add_operands(model, FLOAT_2, FLOAT_2)
+    with fails(ResultCode.BAD_DATA, problem):
+        call(model)

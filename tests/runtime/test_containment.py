@@ -11,6 +11,7 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy.backend import (
+    IBackendCache,
     IBackendInternal,
     ICustomAllocator,
     IMemoryOptimizerStrategy,
@@ -40,7 +41,8 @@ from tests.support.sabotage import (
 
 NOT_CALLED = {
     (IBackendInternal, "get_performance"),  # tests below ask for it
-    (IBackendInternal, "get_caches"),  # the command line does, and has tests of its own
+    (IBackendInternal, "get_caches"),  # by the command line only, which has tests of its own
+    *((IBackendCache, member) for member in members(IBackendCache)),
     (ITensorHandle, "info"),
     (ITensorHandle, "copy_out_to"),
     (ICustomAllocator, "memory_source"),  # in protected mode only; has tests of its own

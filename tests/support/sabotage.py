@@ -14,6 +14,7 @@ from armpy.backend import (
     Capabilities,
     Capability,
     DefaultAllocator,
+    IBackendCache,
     IBackendContext,
     IBackendInternal,
     IBackendModelContext,
@@ -55,6 +56,7 @@ CONTRACT = (
     ITensorHandle,
     ICustomAllocator,
     IBackendProfilingContext,
+    IBackendCache,
     IMemoryOptimizerStrategy,
 )
 """Every interface that a plugin implements and the core calls."""

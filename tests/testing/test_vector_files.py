@@ -103,6 +103,22 @@ def test_a_file_that_is_not_compressed_is_a_parser_error(tmp_path):
         read_file(tmp_path / "plain.json.gz")
 
 
+def test_a_file_that_is_damaged_is_a_parser_error(tmp_path):
+    path = tmp_path / "damaged.json.gz"
+    write(path, example_item())
+    whole = path.read_bytes()
+    path.write_bytes(whole[:40] + bytes(byte ^ 0x5A for byte in whole[40:-8]) + whole[-8:])
+    with pytest.raises(ParserError, match=r"damaged\.json\.gz.*test vectors"):
+        read_file(path)
+
+
+def test_a_file_that_nests_without_end_is_a_parser_error(tmp_path):
+    with gzip.open(tmp_path / "deep.json.gz", "wt") as file:
+        file.write("[" * 100_000)
+    with pytest.raises(ParserError, match=r"deep\.json\.gz.*test vectors"):
+        read_file(tmp_path / "deep.json.gz")
+
+
 def test_written_examples_are_read_again_as_they_were(tmp_path):
     weights = np.arange(-4, 4, dtype=np.int8).reshape(2, 2, 2)
     operands = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -100,6 +101,13 @@ def read_examples(directory: Path) -> Iterator[Example]:
         yield from read_file(path)
 
 
+_UNREADABLE = (
+    *(OSError, EOFError, zlib.error),
+    *(ValueError, LookupError, TypeError, AttributeError, RecursionError),
+)
+"""What decompressing, parsing and looking for the parts of an example can come to."""
+
+
 def read_file(path: Path) -> list[Example]:
     """The examples of one file.
 
@@ -112,7 +120,7 @@ def read_file(path: Path) -> list[Example]:
         with gzip.open(path, "rt", encoding="utf-8") as file:
             items = json.load(file)
         return [_example(item, path.name) for item in items]
-    except (OSError, EOFError, ValueError, KeyError, TypeError, IndexError) as error:
+    except _UNREADABLE as error:
         raise ParserError(
             f"the file cannot be read as test vectors: {type(error).__name__} {error}",
             where=str(path),

@@ -6,7 +6,7 @@ from armpy.errors import InvalidArgumentError
 from armpy.ops.operation import Array
 
 
-def check_range(indices: Array, size: int, layer: str) -> None:
+def check_range(indices: Array, size: int) -> None:
     """Check that indices lie within an axis.
 
     Parameters
@@ -14,8 +14,6 @@ def check_range(indices: Array, size: int, layer: str) -> None:
     indices : ndarray, any integer dtype, any shape
     size : int
         Of the axis.
-    layer : str
-        Name of the layer, for the message.
 
     Raises
     ------
@@ -25,7 +23,6 @@ def check_range(indices: Array, size: int, layer: str) -> None:
     if indices.size and (indices.min() < 0 or indices.max() >= size):
         raise InvalidArgumentError(
             "an index is out of range",
-            where=f"CpuRef / '{layer}'",
             expected=f"0 to {size - 1}",
             actual=f"{indices.min()} to {indices.max()}",
         )

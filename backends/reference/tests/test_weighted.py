@@ -378,9 +378,14 @@ def test_the_largest_of_negative_numbers_is_negative() -> None:
     assert run_operation(operation, [tensor(column([-128, -127]), S8, 1.0)])[0].item() == -127
 
 
-def test_a_window_larger_than_the_image_holds_what_there_is() -> None:
-    operation = Pooling2d(PoolingAlgorithm.AVERAGE, (1, 3), padding=Padding.SAME)
+@pytest.mark.parametrize("side", [3, 7, 10**6, 2**31 - 1])
+def test_a_window_larger_than_the_image_holds_what_there_is(side: int) -> None:
+    operation = Pooling2d(PoolingAlgorithm.AVERAGE, (1, side), padding=Padding.SAME)
     assert run_operation(operation, [tensor(column([5]))])[0].item() == 5
+    operation = Pooling2d(PoolingAlgorithm.MAX, (1, side), (1, 2), Padding.SAME)
+    out = run_operation(operation, [tensor(column([1, 9, 3, 4, 8]))])[0].reshape(-1)
+    # Windows of 3 start at -1, 1 and 3; those of 7 at -3, -1 and 1, so all see the second.
+    assert out.tolist() == [9, 9, 8 if side == 3 else 9]
 
 
 def test_quantised_means_round_half_away_from_zero() -> None:

@@ -25,7 +25,7 @@ class GatherWorkload(ReferenceWorkload[Gather]):
         """
         values, indices = inputs
         axis, batch = self.operation.resolved_axes(values.ndim, indices.ndim)
-        check_range(indices, values.shape[axis], self.info.name)
+        check_range(indices, values.shape[axis])
         # Each batch looks up slices of its own; no batch axes make one batch.
         for at in np.ndindex(values.shape[:batch]):
             outputs[0][at] = np.take(values[at], indices[at], axis - batch)

@@ -27,5 +27,5 @@ class GatherNdWorkload(ReferenceWorkload[GatherNd]):
         depth = indices.shape[-1]
         coordinates = tuple(np.moveaxis(indices, -1, 0))
         for axis in range(depth):
-            check_range(coordinates[axis], values.shape[axis], self.info.name)
+            check_range(coordinates[axis], values.shape[axis])
         outputs[0][...] = values[coordinates]

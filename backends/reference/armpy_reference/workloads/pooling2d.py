@@ -80,7 +80,9 @@ def _combine_along(values: Array, axis: WindowAxis, combine: np.ufunc) -> Array:
     """Windows along axis 1 of an array of rank 4, each combined into one."""
     shape = (values.shape[0], axis.count, *values.shape[2:])
     result = np.full(shape, _neutral(combine, values.dtype), values.dtype)
-    for tap in range(axis.kernel):
+    # Windows may be far larger than the image; most of their elements never meet it then.
+    nearest = max(axis.before - (axis.count - 1) * axis.stride, 0)
+    for tap in range(nearest, min(axis.before + axis.size, axis.kernel)):
         offset = tap - axis.before
         first = max(-(offset // axis.stride), 0)
         last = min((axis.size - 1 - offset) // axis.stride + 1, axis.count)

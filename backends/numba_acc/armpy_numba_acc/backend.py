@@ -1,0 +1,110 @@
+"""NumbaAcc: the backend that compiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import metadata
+
+from armpy.backend import (
+    NO_OPTIONS,
+    BackendOption,
+    Capabilities,
+    Capability,
+    IBackendCache,
+    IBackendInternal,
+    IBackendProfilingContext,
+    ILayerSupport,
+    IMemoryManager,
+    IWorkloadFactory,
+    OptimizationViews,
+    OptionValues,
+    Substitution,
+    Support,
+)
+from armpy.graph import SubgraphView
+from armpy.ops import PreCompiled
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.tensor import TensorInfo
+from armpy.types import BackendId, DeviceType
+from armpy_numba_acc.lowering.registry import support
+from armpy_numba_acc.options import OPTIONS, Settings
+from armpy_numba_acc.runtime.profiling import NumbaProfilingContext, recorder_of_network
+from armpy_numba_acc.runtime.workload import ProgramFactory
+from armpy_numba_acc.store.programs import compiled_program
+from armpy_numba_acc.store.settings import disk_entries
+
+
+class NumbaLayerSupport(ILayerSupport):
+    """Supports what can be lowered."""
+
+    def is_layer_supported(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        """Whether there is a lowering that takes the layer."""
+        return support(operation, inputs, outputs)
+
+
+class NumbaBackend(IBackendInternal):
+    """Compiles whole regions of a network to native code."""
+
+    @property
+    def backend_id(self) -> BackendId:
+        """``"NumbaAcc"``."""
+        return "NumbaAcc"
+
+    @property
+    def device_type(self) -> DeviceType:
+        """A processor with compiled code."""
+        return DeviceType.CPU_COMPILED
+
+    @property
+    def version(self) -> str:
+        """That of the distribution it comes with."""
+        return metadata.version("armpy")
+
+    @property
+    def options(self) -> Sequence[BackendOption]:
+        """Threads and the instruction set of each network."""
+        return OPTIONS
+
+    def get_caches(self) -> Sequence[IBackendCache]:
+        """Compiled kernels and packed networks, unless nothing is kept on disk."""
+        entries = disk_entries()
+        return () if entries is None else (entries,)
+
+    def get_capabilities(self) -> Capabilities:
+        """Executions side by side; weights are packed when a network is loaded."""
+        return {Capability.ASYNC_EXECUTION: True}
+
+    def get_layer_support(self) -> ILayerSupport:
+        """Support as the lowerings say."""
+        return NumbaLayerSupport()
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        """A factory for compiled regions."""
+        return self.create_workload_factory_with_options(memory_manager, NO_OPTIONS)
+
+    def create_workload_factory_with_options(
+        self, memory_manager: IMemoryManager | None, model_options: OptionValues
+    ) -> IWorkloadFactory:
+        """A factory for compiled regions; it measures them if the network is profiled."""
+        return ProgramFactory(Settings.of(model_options).isa, recorder_of_network())
+
+    def create_backend_profiling_context(self) -> IBackendProfilingContext:
+        """Measures every command of a network."""
+        return NumbaProfilingContext()
+
+    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
+        """Put one program in the place of the region."""
+        return self.optimize_subgraph_with_options(view, NO_OPTIONS)
+
+    def optimize_subgraph_with_options(
+        self, view: SubgraphView, model_options: OptionValues
+    ) -> OptimizationViews:
+        """Put one program in the place of the region."""
+        views = OptimizationViews()
+        settings = Settings.of(model_options)
+        program = compiled_program(view, settings.isa, settings.num_threads)
+        shapes = tuple(value.info.known_shape for value in view.outputs)
+        views.substitutions.append(Substitution.by_operation(view, PreCompiled(program, shapes)))
+        return views

@@ -1,0 +1,1 @@
+"""Code generation: from Python and LLVM's language to object code."""

@@ -1,0 +1,199 @@
+"""The micro-kernels of pooling, float32 and 8-bit."""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+# llvmlite has no types.
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from armpy_numba_acc.codegen.bytes import interleave, pack_bytes, pack_words, store_bytes
+from armpy_numba_acc.codegen.vectors import (
+    F32,
+    I8,
+    I16,
+    I32,
+    I64,
+    extreme,
+    fma,
+    intrinsic,
+    load,
+    splat,
+    store,
+    suffix,
+    vector,
+)
+from armpy_numba_acc.codegen.walk import repeat
+from armpy_numba_acc.codegen.windows import block_definition
+
+
+def pooling_block_f32(lanes: int, columns: int, parts: int, algorithm: str) -> str:
+    """Write the function that computes ``lanes * parts`` channels of some pixels.
+
+    Parameters
+    ----------
+    lanes, columns, parts : int
+        Elements of a vector, pixels, vectors of each.
+    algorithm : str
+        ``max``, ``average`` or ``l2``.
+
+    Notes
+    -----
+    Arguments: height and width of a window, bounds. There is a slot for each tap and pixel. What
+    a pixel's sum is multiplied by has been prepared, as float32.
+    """
+    kind = vector(F32, lanes)
+
+    def body(builder, block):
+        def add(builder, address, totals):
+            """Take in one element of a window."""
+            place = builder.add(address, block.at)
+            values = [load(builder, place, kind, I64(part)) for part in range(parts)]
+            return [combine(builder, *pair) for pair in zip(totals, values, strict=True)]
+
+        first = float("-inf") if algorithm == "max" else 0.0
+        initial = [ir.Constant(kind, [first] * lanes)] * (columns * parts)
+        totals = _over_taps(builder, block, columns, initial, add)
+        bounds = [
+            splat(
+                builder, builder.bitcast(builder.trunc(block.argument(builder, k), I32), F32), lanes
+            )
+            for k in (2, 3)
+        ]
+        for number, total in enumerate(totals):
+            pixel, part = divmod(number, parts)
+            value = mean(builder, total, block.factors, pixel)
+            value = extreme(builder, "maxnum", value, bounds[0])
+            value = extreme(builder, "minnum", value, bounds[1])
+            place = builder.add(block.place(builder, pixel), I64(part * lanes * 4))
+            store(builder, value, place)
+
+    def combine(builder, total, value):
+        """What has been found so far with one more element."""
+        if algorithm == "max":
+            return extreme(builder, "maxnum", value, total)
+        return (
+            fma(builder, value, value, total) if algorithm == "l2" else builder.fadd(total, value)
+        )
+
+    def mean(builder, total, factors, pixel):
+        """What a window's elements become."""
+        if algorithm == "max":
+            return total
+        factor = splat(builder, load(builder, factors, F32, I64(2 * pixel)), lanes)
+        value = builder.fmul(total, factor)
+        if algorithm == "average":
+            return value
+        return builder.call(intrinsic(builder, f"llvm.sqrt.{suffix(kind)}", kind, kind), (value,))
+
+    return block_definition(1, columns, 0, body)
+
+
+def max_block_u8(width: int, columns: int) -> str:
+    """Write the function that finds the largest elements of windows; see `pooling_block_f32`.
+
+    Notes
+    -----
+    Arguments as for `mean_block_u8`.
+    """
+    size = max(width, 16)
+
+    def body(builder, block):
+        def add(builder, address, totals):
+            """Take in one element of a window."""
+            value = load(builder, builder.add(address, block.at), vector(I8, size))
+            return [extreme(builder, "umax", totals[0], value)]
+
+        lowest, highest = (
+            splat(builder, builder.trunc(block.argument(builder, k), I8), size) for k in (5, 6)
+        )
+        totals = _over_taps(builder, block, columns, [lowest] * columns, add)
+        for pixel, total in enumerate(totals):
+            value = extreme(builder, "umin", total, highest)
+            store_bytes(builder, value, block.place(builder, pixel), width)
+
+    return block_definition(1, columns, 0, body)
+
+
+def mean_block_u8(width: int, columns: int, has_words: bool) -> str:
+    """Write the function that computes means of windows; see `pooling_block_f32`.
+
+    Parameters
+    ----------
+    has_words : bool
+        Whether sums are kept in 16 bits: for 257 elements at most.
+
+    Notes
+    -----
+    Arguments: height and width of a window, zero point, bounds. For each pixel it has been
+    prepared what the sum is multiplied by, as float32, and what is added to it before, as int32.
+    Rounds halves away from zero, then adds the zero point.
+    """
+    size = max(width, 16)
+    octets, words = vector(I8, size), vector(I16, size // 2)
+    sums, reals = vector(I32, size // 4), vector(F32, size // 4)
+    parts = 2 if has_words else 4
+    kind = words if has_words else sums
+
+    def body(builder, block):
+        def add(builder, address, totals):
+            """Take in one element of a window."""
+            value = load(builder, builder.add(address, block.at), octets)
+            values = halves_of(builder, value, words)
+            if not has_words:
+                values = [v for half in values for v in halves_of(builder, half, sums)]
+            return [builder.add(*pair) for pair in zip(totals, values, strict=True)]
+
+        initial = [ir.Constant(kind, None)] * (columns * parts)
+        totals = _over_taps(builder, block, columns, initial, add)
+        zero_point, low, high = (builder.trunc(block.argument(builder, k), I32) for k in (2, 5, 6))
+        for pixel in range(columns):
+            found = totals[pixel * parts : (pixel + 1) * parts]
+            if has_words:
+                found = [v for half in found for v in halves_of(builder, half, sums)]
+            steps = [rounded(builder, total, block.factors, pixel) for total in found]
+            halves = [pack_words(builder, steps[k : k + 2], zero_point) for k in (0, 2)]
+            value = pack_bytes(builder, halves, low, high)
+            store_bytes(builder, value, block.place(builder, pixel), width)
+
+    def halves_of(builder, value, wider):
+        """Unsigned integers as ones of twice the size, in two vectors."""
+        zeros = ir.Constant(value.type, None)
+        return [
+            builder.bitcast(interleave(builder, value, zeros, half), wider) for half in range(2)
+        ]
+
+    def rounded(builder, total, factors, pixel):
+        """The mean as an integer."""
+        lanes = size // 4
+        factor = splat(builder, load(builder, factors, F32, I64(2 * pixel)), lanes)
+        addend = splat(builder, load(builder, factors, I32, I64(2 * pixel + 1)), lanes)
+        value = builder.fmul(builder.sitofp(builder.add(total, addend), reals), factor)
+        copysign = intrinsic(builder, f"llvm.copysign.{suffix(reals)}", reals, reals, reals)
+        away = builder.call(copysign, (ir.Constant(reals, [0.5] * lanes), value))
+        return builder.fptosi(builder.fadd(value, away), sums)
+
+    return block_definition(1, columns, 0, body)
+
+
+def _over_taps(builder, block, columns, initial, add):
+    """Loop over taps with what has been found so far in registers.
+
+    Parameters
+    ----------
+    add : callable
+        ``add(builder, address, totals)`` takes in what is at an address for one pixel.
+    """
+    parts = len(initial) // columns
+    num_taps = builder.mul(block.argument(builder, 0), block.argument(builder, 1))
+
+    def step(builder, tap, totals):
+        """One tap for every pixel."""
+        table = builder.add(block.table, builder.mul(tap, I64(8 * columns)))
+        results = []
+        for j in range(columns):
+            address = load(builder, table, I64, I64(j))
+            results += add(builder, address, totals[j * parts : (j + 1) * parts])
+        return results
+
+    return repeat(builder, num_taps, initial, step)

@@ -1,0 +1,28 @@
+"""How threads share the work of a command."""
+
+# mypy: disable-error-code="no-untyped-def,untyped-decorator"
+# What Numba compiles has no types for mypy.
+
+from __future__ import annotations
+
+from numba import njit
+
+BLOCK = 64
+"""Elements that one thread takes at least, so that no two write to one cache line."""
+
+
+@njit(inline="always")
+def share(count, thread, num_threads):
+    """First and last (not included) of the elements that a thread takes."""
+    if num_threads == 1:
+        return 0, count
+    blocks = (count + BLOCK - 1) // BLOCK
+    first = blocks * thread // num_threads * BLOCK
+    last = blocks * (thread + 1) // num_threads * BLOCK
+    return min(first, count), min(last, count)
+
+
+@njit(inline="always")
+def share_items(count, thread, num_threads):
+    """The same for items that are a cache line or more each."""
+    return count * thread // num_threads, count * (thread + 1) // num_threads

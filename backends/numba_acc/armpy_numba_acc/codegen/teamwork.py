@@ -1,0 +1,68 @@
+"""What the threads that run a program tell each other.
+
+Notes
+-----
+One thread leads: the one that the application calls from. Workers join whenever they come; the
+leader waits for none of them to wake up. For each command that is worth it, the leader publishes
+its number and how many threads there are by then, does its own share, and waits until the
+others have done theirs. All other commands it runs alone.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,call-arg,untyped-decorator"
+# What Numba compiles has no types for mypy.
+
+from __future__ import annotations
+
+from numba import njit
+
+from armpy_numba_acc.codegen.pointers import atomic_load, call_kernel, load_i64
+
+ARGUMENTS = ("commands", "num_commands", "sync", "cancel", "times", "tickets", "finished")
+"""What one execution is: addresses of its commands, of `SYNC_BYTES` bytes, of an integer that
+says whether to stop, of room for one time more than there are commands (or 0), and of the
+workers' tickets; `finished` is written: how many commands were run to their end."""
+
+COMMAND_WORDS = 4
+"""Integers of a command: kernel, its arguments, pieces, and whether several threads run it.
+
+A long command is run in pieces, between which threads look whether they are to stop.
+"""
+
+LINE_BYTES = 64
+"""What different threads write lies so far apart."""
+
+PUBLISHED, DONE, JOINED, SYNC_BYTES = 0, LINE_BYTES, 2 * LINE_BYTES, 3 * LINE_BYTES
+"""In the memory that threads share: command and number of threads, as `published` puts them
+together; shares that workers have done; workers that have joined."""
+
+MOST_THREADS = 1 << 10
+"""Limit for `published`; there are less."""
+
+END = -1
+"""Published behind the last command."""
+
+NO_CALL, TAKEN, STOP = 0, 1, -1
+"""What a ticket can be besides the address of an execution's arguments."""
+
+ASLEEP = 8
+"""Bytes from a ticket to the integer by which its worker says that it has gone to sleep."""
+
+SPINS = 1 << 12
+"""How often a thread looks before it lets others have the processor."""
+
+
+@njit(inline="always")
+def published(number, num_threads):
+    """Tell workers to run a command; differs from all others of the execution."""
+    return (number + 1) * MOST_THREADS + num_threads
+
+
+@njit(inline="always")
+def run_share(commands, number, thread, num_threads, cancel):
+    """Run a thread's share of a command."""
+    command = commands + 8 * COMMAND_WORDS * number
+    kernel, args, pieces = load_i64(command, 0), load_i64(command, 1), load_i64(command, 2)
+    for piece in range(pieces):
+        if piece > 0 and atomic_load(cancel) != 0:
+            break
+        call_kernel(kernel, args, thread * pieces + piece, num_threads * pieces)

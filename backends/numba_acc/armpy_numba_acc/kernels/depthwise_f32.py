@@ -1,0 +1,28 @@
+"""Depthwise convolutions in float32."""
+
+from __future__ import annotations
+
+from armpy_numba_acc.codegen import windows
+from armpy_numba_acc.codegen.compiler import Linked
+from armpy_numba_acc.codegen.depthwise_f32 import depthwise_block_f32
+from armpy_numba_acc.codegen.isa import Isa
+
+ARGUMENTS = (*windows.ARGUMENTS, "weights", "num_taps", "block_bytes", "low", "high")
+"""`weights` holds for each block the bias, then one line per tap: `block_bytes`."""
+
+
+def make(
+    isa: Isa,
+    lanes: int,
+    kernel_h: int,
+    kernel_w: int,
+    stride_h: int,
+    stride_w: int,
+    rows: int,
+    columns: int,
+    is_single: int,
+) -> Linked:
+    """Make the kernel for a window and a tile; see `depthwise_block_f32`."""
+    kernel, stride = (kernel_h, kernel_w), (stride_h, stride_w)
+    block = depthwise_block_f32(lanes, kernel, stride, rows, columns, bool(is_single))
+    return Linked(windows.window_kernel(), block)

@@ -1,0 +1,97 @@
+"""Runs the commands of a program, together with the workers that have time."""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,call-arg,var-annotated"
+# What Numba compiles has no types for mypy: everything is an integer or an address.
+
+from __future__ import annotations
+
+from numba import njit
+
+from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.codegen.pointers import (
+    atomic_load,
+    atomic_store,
+    load_i64,
+    store_i64,
+    yield_thread,
+)
+from armpy_numba_acc.codegen.teamwork import (
+    COMMAND_WORDS,
+    DONE,
+    END,
+    JOINED,
+    LINE_BYTES,
+    NO_CALL,
+    PUBLISHED,
+    SPINS,
+    published,
+    run_share,
+)
+from armpy_numba_acc.codegen.waiting import clock_ns, compare_and_swap, relaxing
+
+
+def make(isa: Isa):
+    """Make the executor: what the leading thread runs.
+
+    Notes
+    -----
+    Its arguments are those of `armpy_numba_acc.codegen.teamwork`; with more than one thread the
+    tickets of ``num_threads - 1`` workers are the caller's alone.
+    """
+    relax = relaxing(isa)
+
+    @njit(inline="always")
+    def wait(address, value):
+        """Wait until an integer is as large as a value."""
+        spins = 0
+        while atomic_load(address) < value:
+            relax()
+            spins += 1
+            if spins > SPINS:
+                yield_thread()
+
+    @njit(inline="always")
+    def dismiss(args, ticket):
+        """Take back a ticket; a worker that has it is told already that this is the end."""
+        if compare_and_swap(ticket, args, NO_CALL) != args:
+            spins = 0
+            while atomic_load(ticket) != NO_CALL:
+                relax()
+                spins += 1
+                if spins > SPINS:
+                    yield_thread()
+
+    def executor(args, thread, num_threads):
+        commands, num_commands = load_i64(args, 0), load_i64(args, 1)
+        sync, cancel, times = load_i64(args, 2), load_i64(args, 3), load_i64(args, 4)
+        tickets = load_i64(args, 5)
+        atomic_store(sync + PUBLISHED, 0)
+        atomic_store(sync + DONE, 0)
+        atomic_store(sync + JOINED, 0)
+        for worker in range(num_threads - 1):
+            atomic_store(tickets + worker * LINE_BYTES, args)
+        expected, finished = 0, 0
+        if times != 0:
+            store_i64(times, 0, clock_ns())
+        while finished < num_commands and atomic_load(cancel) == 0:
+            team = 1
+            if num_threads > 1 and load_i64(commands, COMMAND_WORDS * finished + 3) != 0:
+                team = 1 + atomic_load(sync + JOINED)
+                if team > 1:
+                    atomic_store(sync + PUBLISHED, published(finished, team))
+                    expected += team - 1
+            run_share(commands, finished, 0, team, cancel)
+            if team > 1:
+                wait(sync + DONE, expected)
+            if atomic_load(cancel) != 0:
+                break
+            finished += 1
+            if times != 0:
+                store_i64(times, finished, clock_ns())
+        if num_threads > 1:
+            atomic_store(sync + PUBLISHED, END)
+            for worker in range(num_threads - 1):
+                dismiss(args, tickets + worker * LINE_BYTES)
+        store_i64(args, 6, finished)
+
+    return executor

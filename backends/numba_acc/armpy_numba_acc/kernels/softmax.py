@@ -1,0 +1,89 @@
+"""Exponentials of rows divided by their sums, or the logarithms of that."""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,call-arg,var-annotated"
+# What Numba compiles has no types for mypy: everything is an integer or an address.
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from armpy_numba_acc.codegen import functions as f
+from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.codegen.lanes import Lanes, larger
+from armpy_numba_acc.codegen.pointers import bits_to_f32, load_i64
+from armpy_numba_acc.codegen.row_pass import make_row_pass
+from armpy_numba_acc.codegen.sharing import share_items
+
+ARGUMENTS = ("input", "output", "rows", "length", "factor", "per_scale", "zero_point")
+"""`factor` is beta times the input's scale; `per_scale` 1 by the output's scale. Both, and
+`zero_point`, are float32; floats have the scale 1."""
+
+Pair = tuple[Lanes | None, Lanes | None]
+
+
+def make(isa: Isa, kind: str, function: str):
+    """Make the kernel; threads share the rows.
+
+    Parameters
+    ----------
+    isa : Isa
+    kind : str
+        ``f32`` or ``u8``.
+    function : str
+        ``softmax`` or ``log_softmax``.
+    """
+    is_float = kind == "f32"
+    is_log = function == "log_softmax"
+    keeps = is_float and not is_log
+    zero = np.float32(0)
+    kinds = (kind, kind)
+
+    def real(x: Lanes) -> Lanes:
+        return x if is_float else x.to_float()
+
+    def stored(x: Lanes, zero_point: Lanes) -> Lanes:
+        if is_float:
+            return x
+        return f.to_stored(x, zero_point, -zero_point, 255.0 - zero_point)
+
+    def take(x: Lanes, *_: Lanes) -> Pair:
+        return None, real(x)
+
+    def exponential(x: Lanes, largest: Lanes, factor: Lanes, *_: Lanes) -> Pair:
+        result = f.exp_within((real(x) - largest) * factor)
+        return (result if keeps else None), result
+
+    def scaled(x: Lanes, _: Lanes, __: Lanes, total: Lanes, *___: Lanes) -> Pair:
+        return x * (1.0 / total), None
+
+    def quotient(x, largest, factor, total, per_scale, zero_point) -> Pair:
+        result = f.exp_within((real(x) - largest) * factor) * (per_scale / total)
+        return stored(result, zero_point), None
+
+    def logarithm(x, largest, factor, total, per_scale, zero_point) -> Pair:
+        result = (real(x) - largest) * factor - f.log(total)
+        return stored(result * per_scale, zero_point), None
+
+    find_largest = make_row_pass(isa, kinds, take, larger, -math.inf)
+    add_up = make_row_pass(isa, kinds, exponential, Lanes.__add__, 0.0)
+    last = scaled if keeps else logarithm if is_log else quotient
+    write = make_row_pass(isa, kinds, last, Lanes.__add__, 0.0)
+    size = 4 if is_float else 1
+
+    def softmax(args, thread, num_threads):
+        source, target = load_i64(args, 0), load_i64(args, 1)
+        rows, length = load_i64(args, 2), load_i64(args, 3)
+        factor, per_scale = bits_to_f32(load_i64(args, 4)), bits_to_f32(load_i64(args, 5))
+        zero_point = bits_to_f32(load_i64(args, 6))
+        first, last = share_items(rows, thread, num_threads)
+        for row in range(first, last):
+            here, there = source + row * length * size, target + row * length * size
+            largest = find_largest(here, there, length, zero, zero, zero, zero, zero)
+            total = add_up(here, there, length, largest, factor, zero, zero, zero)
+            if keeps:
+                here = there
+            write(here, there, length, largest, factor, total, per_scale, zero_point)
+
+    return softmax

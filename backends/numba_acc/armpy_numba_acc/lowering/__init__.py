@@ -1,0 +1,1 @@
+"""From a graph's layers to commands."""

@@ -1,0 +1,109 @@
+"""Lowers activation functions and normalisations of rows.
+
+Notes
+-----
+Activation functions of 8-bit tensors are looked up in tables that equal CpuRef's. Rows of
+8-bit elements are computed in float32 where CpuRef has fixed point: they may be off by one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from armpy.graph import Layer
+from armpy.ops import Activation, L2Normalization, LogSoftmax, Softmax
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.tensor import TensorInfo
+from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.elementwise import REAL_TYPES, check_types, given
+from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.lookup import emit_lookup
+from armpy_numba_acc.lowering.quantized import QUANTIZED_TYPES, scale_of, zero_point_of
+from armpy_numba_acc.lowering.real_functions import emit_real
+from armpy_numba_acc.lowering.registry import Lowering
+from armpy_numba_acc.packing import tables
+
+
+def check_activation(
+    operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+) -> str:
+    """float32 and 8-bit quantised."""
+    return check_types((*inputs, *outputs), REAL_TYPES)
+
+
+def lower_activation(emit: Emitter, layer: Layer) -> None:
+    """One command; 8-bit elements are looked up."""
+    operation = layer.operation
+    assert isinstance(operation, Activation)
+    value, output = given(layer)[0], layer.outputs[0]
+    if output.info.data_type in QUANTIZED_TYPES:
+        table = tables.of_activation(operation, value.info, output.info)
+        if (table == range(256)).all():
+            emit.alias(output, value)
+        else:
+            emit_lookup(emit, table, value, output, layer.name)
+        return
+    emit_real(emit, layer)
+
+
+def check_rows(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+    """float32 and 8-bit quantised, along the last axis that is longer than 1."""
+    reason = check_types((*inputs, *outputs), REAL_TYPES)
+    shape = outputs[0].known_shape
+    axis: int = operation.axis % len(shape) if shape else 0  # type: ignore[attr-defined]
+    if math.prod(shape[axis + 1 :]) > 1:
+        return reason or "an axis that is not the last one is not supported"
+    return reason
+
+
+def _rows_of(layer: Layer) -> tuple[int, int]:
+    """Number of rows, and their length."""
+    shape = layer.outputs[0].info.known_shape
+    axis: int = layer.operation.axis  # type: ignore[attr-defined]
+    length = shape[axis] if shape else 1
+    return math.prod(shape) // length, length
+
+
+def lower_softmax(emit: Emitter, layer: Layer) -> None:
+    """One command."""
+    operation = layer.operation
+    assert isinstance(operation, (Softmax, LogSoftmax))
+    is_log = isinstance(operation, LogSoftmax)
+    value, output = given(layer)[0], layer.outputs[0]
+    kind, factor, per_scale, zero = "f32", np.float32(operation.beta), 1.0, 0.0
+    if output.info.data_type in QUANTIZED_TYPES:
+        kind, zero = "u8", float(zero_point_of(output.info))
+        factor *= scale_of(value.info)
+        per_scale = float(1 / scale_of(output.info))
+    source = emit.source(value)
+    arguments = (source, emit.target(output), *_rows_of(layer), float(factor), per_scale, zero)
+    function = "log_softmax" if is_log else "softmax"
+    emit.command(Kernel("softmax", (kind, function)), arguments, layer.name)
+
+
+def lower_l2_normalization(emit: Emitter, layer: Layer) -> None:
+    """One command."""
+    operation = layer.operation
+    assert isinstance(operation, L2Normalization)
+    value, output = given(layer)[0], layer.outputs[0]
+    kind, least, numbers = "f32", operation.epsilon, (0.0, 1.0, 0.0)
+    if output.info.data_type in QUANTIZED_TYPES:
+        kind = "u8"
+        # A row of zero points has the sum 0 and stays 0, whatever it is divided by.
+        least = max(least / float(scale_of(value.info)) ** 2, 2.0**-100)
+        per_scale = float(1 / scale_of(output.info))
+        numbers = (float(zero_point_of(value.info)), per_scale, float(zero_point_of(output.info)))
+    source = emit.source(value)
+    arguments = (source, emit.target(output), *_rows_of(layer), float(least), *numbers)
+    emit.command(Kernel("l2_normalization", (kind,)), arguments, layer.name)
+
+
+LOWERINGS = {
+    Activation: Lowering(check_activation, lower_activation),
+    Softmax: Lowering(check_rows, lower_softmax),
+    LogSoftmax: Lowering(check_rows, lower_softmax),
+    L2Normalization: Lowering(check_rows, lower_l2_normalization),
+}

@@ -1,0 +1,154 @@
+"""Adds elementwise kernels, whatever way their inputs broadcast."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from armpy.graph import Value
+from armpy.types import DataType
+from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.emitter import Argument, Emitter
+from armpy_numba_acc.lowering.estimate import num_pieces
+from armpy_numba_acc.lowering.memory import Buffer
+
+MAX_INPUTS = 3
+
+KINDS: dict[DataType, str] = {
+    DataType.FLOAT32: "f32",
+    DataType.QASYMM_U8: "u8",
+    DataType.QASYMM_S8: "u8",
+    DataType.QSYMM_S8: "i8",
+    DataType.SIGNED32: "i32",
+    DataType.SIGNED64: "i64",
+    DataType.BOOLEAN: "bool",
+}
+"""How the elements of a type are handed to expressions."""
+
+Axis = tuple[int, tuple[int, ...]]
+"""Size of the output along it, and elements from one of each input to its next."""
+
+
+def emit_elementwise(
+    emit: Emitter,
+    expression: str,
+    inputs: Sequence[Value],
+    output: Value,
+    label: str,
+    parameters: Sequence[float] = (),
+    kinds: Sequence[str] = (),
+) -> None:
+    """Add the command that computes an expression with broadcasting.
+
+    Parameters
+    ----------
+    emit : Emitter
+    expression : str
+        See `armpy_numba_acc.codegen.expressions`.
+    inputs : sequence of Value
+    output : Value
+    label : str
+    parameters : sequence of float
+        The expression's.
+    kinds : sequence of str, optional
+        How inputs and output are handed over, if not as `KINDS` says.
+    """
+    sources = [emit.source(value) for value in inputs]
+    values = (*inputs, output)
+    kinds = kinds or [KINDS[value.info.data_type] for value in values]
+    shapes = [value.info.known_shape for value in inputs]
+    emit_on_buffers(
+        emit, expression, sources, shapes, output, label, parameters=parameters, kinds=kinds
+    )
+
+
+def emit_on_buffers(
+    emit: Emitter,
+    expression: str,
+    sources: Sequence[Buffer],
+    shapes: Sequence[tuple[int, ...]],
+    output: Value,
+    label: str,
+    *,
+    parameters: Sequence[float] = (),
+    kinds: Sequence[str],
+) -> None:
+    """The same for inputs that are no tensors of the graph; parameters as above."""
+    axes = collapsed(shapes, output.info.known_shape)
+    inner, inner_pitches = axes[-1]
+    patterns = "".join("v" if pitch else "s" for pitch in inner_pitches)
+    sizes = [_SIZES[kind] for kind in kinds]
+    rows, row_pitches = axes[-2] if len(axes) > 1 else (1, (0,) * len(sources))
+    outer = axes[:-2]
+    table: list[int] = [size for size, _ in outer]
+    for number in range(MAX_INPUTS):
+        given = number < len(sources)
+        table += [pitches[number] * sizes[number] if given else 0 for _, pitches in outer]
+    missing = [0] * (MAX_INPUTS - len(sources))
+    row_bytes = [pitch * size for pitch, size in zip(row_pitches, sizes, strict=False)]
+    arguments: list[Argument] = [
+        *sources,
+        *missing,
+        emit.target(output),
+        inner,
+        rows,
+        math.prod(size for size, _ in outer),
+        *row_bytes,
+        *missing,
+        len(outer),
+        emit.constant(np.array(table, np.int64)) if outer else 0,
+        *(p * size for p, size in zip(inner_pitches, sizes, strict=False)),
+        *missing,
+        sizes[-1],
+        *map(float, parameters),
+    ]
+    kernel = Kernel("elementwise", (expression, "x".join(kinds), patterns))
+    num_bytes = sum(source.size_bytes for source in sources) + output.info.size_bytes
+    emit.command(
+        kernel,
+        arguments,
+        label,
+        num_operations=output.info.num_elements,
+        num_pieces=num_pieces(0, kernel.symbol, emit.isa, num_bytes),
+    )
+
+
+_SIZES = {"f32": 4, "i32": 4, "i64": 8, "u8": 1, "i8": 1, "bool": 1, "raw8": 1, "raw16": 2}
+"""Bytes of a stored element."""
+
+
+def collapsed(shapes: Sequence[tuple[int, ...]], output: tuple[int, ...]) -> list[Axis]:
+    """The output's axes, with those joined that every input runs along alike.
+
+    Parameters
+    ----------
+    shapes : sequence of tuple of int
+        Of the inputs; they broadcast to the output's.
+    output : tuple of int
+
+    Returns
+    -------
+    list of Axis
+        Outermost first; at least one.
+    """
+    rank = len(output)
+    padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
+    axes: list[tuple[int, tuple[bool, ...]]] = []
+    for number, size in enumerate(output):
+        if size == 1:
+            continue
+        runs = tuple(shape[number] != 1 for shape in padded)
+        if axes and axes[-1][1] == runs:
+            axes[-1] = (axes[-1][0] * size, runs)
+        else:
+            axes.append((size, runs))
+    if not axes:
+        return [(1, (1,) * len(shapes))]
+    result: list[Axis] = []
+    pitches = [1] * len(shapes)
+    for size, runs in reversed(axes):
+        result.append((size, tuple(p if run else 0 for p, run in zip(pitches, runs, strict=True))))
+        pitches = [p * size if run else p for p, run in zip(pitches, runs, strict=True)]
+    return result[::-1]

@@ -1,0 +1,86 @@
+"""Lowers depthwise convolutions of float32 tensors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armpy.graph import Layer
+from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.fusion import Fusion
+from armpy_numba_acc.lowering.memory import Buffer
+from armpy_numba_acc.lowering.patches import constant_of
+from armpy_numba_acc.lowering.windows import Tiling, Windows, best_width, window_arguments
+from armpy_numba_acc.packing.depthwise import pack_f32
+
+_MOST_TAPS = 25
+"""Of a window that kernels are made for; larger ones are walked over tap by tap."""
+
+
+def lower_f32(emit: Emitter, layer: Layer, source: Buffer, windows: Windows) -> None:
+    """Add the command.
+
+    Notes
+    -----
+    Products are added to the bias in the window's order, with fused multiply-adds where the
+    processor has them.
+    """
+    weights = constant_of(layer, 1)
+    assert weights is not None
+    channels = weights.shape[3]
+    taps = weights.reshape(-1, channels)
+    bias = constant_of(layer, 2)
+    bias = np.zeros(channels, np.float32) if bias is None else bias
+    width = width_of_f32(emit.isa, channels)
+    window, tiling = _tiling(emit.isa, windows, width)
+    packed = pack_f32(taps, bias, width)
+    fusion = fusion_of(emit, layer)
+    low, high = fusion.bounds
+    target = emit.target(fusion.output)
+    padding = np.zeros(windows.shape[3], np.float32)
+    is_single = windows.shape[3] == 1
+    emit.command(
+        Kernel("depthwise_f32", (width, *window, tiling.rows, tiling.columns, int(is_single))),
+        (
+            *window_arguments(emit, source, target, windows, tiling, padding),
+            emit.constant(packed),
+            len(taps),
+            packed[0].nbytes,
+            -np.inf if low is None else float(low),
+            np.inf if high is None else float(high),
+        ),
+        " + ".join(each.name for each in (layer, *fusion.absorbed)),
+        num_operations=2 * layer.outputs[0].info.num_elements * len(taps),
+    )
+
+
+def fusion_of(emit: Emitter, layer: Layer) -> Fusion:
+    """What a layer computes together with those behind it; if there are none, by itself."""
+    bounds = layer.operation.activation.bounds  # type: ignore[attr-defined]
+    return emit.fusions.get(layer) or Fusion(layer.outputs[0], bounds)
+
+
+def width_of_f32(isa: Isa, channels: int) -> int:
+    """Channels that are computed at once: a register full of them, or fewer.
+
+    Notes
+    -----
+    A block costs a little more than its elements.
+    """
+    widths = [size for size in (16, 8, 4, 1) if size <= min(isa.lanes, channels)]
+    return best_width(channels, {size: size + 4.0 for size in widths})
+
+
+def _tiling(isa: Isa, windows: Windows, width: int) -> tuple[tuple[int, int, int, int], Tiling]:
+    """Window that the kernel is made for, as height, width and strides, and its tiles."""
+    kernel, stride = windows.kernel, windows.stride
+    is_small = kernel[0] * kernel[1] <= _MOST_TAPS and max(stride) <= max(kernel)
+    if windows.dilation != (1, 1) or not is_small:
+        columns = windows.best_tile([(1, 7), (1, 4)] if isa.num_registers > 16 else [(1, 4)])[1]
+        return (0, 1, 1, 1), Tiling(1, columns, width, windows.slots_by_tap(columns))
+    sizes = [(2, 7), (2, 4)] if isa.num_registers > 16 else [(2, 4)]
+    rows, columns = windows.best_tile(sizes)
+    height, reach = windows.extent(rows, columns)
+    slots = [(y, x) for y in range(height) for x in range(reach)]
+    return (*kernel, *stride), Tiling(rows, columns, width, slots)

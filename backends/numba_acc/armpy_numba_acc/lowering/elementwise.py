@@ -1,0 +1,262 @@
+"""Lowers operations on one element of every input.
+
+Notes
+-----
+8-bit tensors: one input is looked up in a table that equals CpuRef's (RSQRT, which is computed
+in fixed point there, may be off by one). Two inputs are computed in float32 and rounded half
+away from zero; where fixed point rounds a number the other way that is next to a half, an
+element is off by one. Comparisons, MAXIMUM and MINIMUM of one quantisation are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armpy.graph import Layer, Value
+from armpy.ops import (
+    BinaryOperation,
+    Comparison,
+    ComparisonOperation,
+    ElementwiseBinary,
+    ElementwiseUnary,
+    FusedActivation,
+    LogicalBinary,
+    Prelu,
+    Select,
+    UnaryOperation,
+)
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from armpy_numba_acc.lowering.broadcasting import KINDS, emit_elementwise, emit_on_buffers
+from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.lookup import emit_lookup
+from armpy_numba_acc.lowering.quantized import (
+    QUANTIZED_TYPES,
+    scale_of,
+    stored_bounds,
+    zero_point_of,
+)
+from armpy_numba_acc.lowering.real_functions import emit_real
+from armpy_numba_acc.lowering.registry import Lowering
+from armpy_numba_acc.packing import tables
+
+INTEGER_TYPES = (DataType.SIGNED32, DataType.SIGNED64)
+REAL_TYPES = (DataType.FLOAT32, *QUANTIZED_TYPES)
+
+_INTEGER_OPERATIONS = frozenset(BinaryOperation) - {BinaryOperation.POWER}
+_FLOAT_OPERATIONS = frozenset(BinaryOperation) - {
+    BinaryOperation.FLOOR_DIV,
+    BinaryOperation.FLOOR_MOD,
+}
+_STORED_CHOICES = {
+    BinaryOperation.MAXIMUM: "largest_byte",
+    BinaryOperation.MINIMUM: "smallest_byte",
+}
+
+
+def check_types(infos: Sequence[TensorInfo | None], allowed: Sequence[DataType]) -> str:
+    """Why tensors cannot be handled by their types; empty if they can."""
+    for info in infos:
+        if info is None:
+            continue
+        if info.data_type not in allowed:
+            return f"{info.data_type.name} is not supported"
+        if info.data_type in QUANTIZED_TYPES and info.has_per_axis_quantization:
+            return "scales that run along an axis are not supported"
+    return ""
+
+
+def steps_bounds(activation: FusedActivation, info: TensorInfo) -> tuple[float, float]:
+    """Bounds of a quantised output, counted from its zero point."""
+    low, high = stored_bounds(activation.bounds, info)
+    zero = zero_point_of(info)
+    return float(low - zero), float(high - zero)
+
+
+# ElementwiseBinary
+
+
+def check_binary(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+    """float32, 8-bit quantised, int32 and int64; not every operation of each."""
+    assert isinstance(operation, ElementwiseBinary)
+    reason = check_types((*inputs, *outputs), (*REAL_TYPES, *INTEGER_TYPES))
+    if reason:
+        return reason
+    is_integer = outputs[0].data_type in INTEGER_TYPES
+    if operation.operation not in (_INTEGER_OPERATIONS if is_integer else _FLOAT_OPERATIONS):
+        return f"{operation.operation.name} of {outputs[0].data_type.name} is not supported"
+    if is_integer and operation.activation is not FusedActivation.NONE:
+        return "an activation behind integers is not supported"
+    return ""
+
+
+def lower_binary(emit: Emitter, layer: Layer) -> None:
+    """One command, with the activation."""
+    operation = layer.operation
+    assert isinstance(operation, ElementwiseBinary)
+    name = operation.operation.name.lower()
+    inputs, output = given(layer), layer.outputs[0]
+    if output.info.data_type in QUANTIZED_TYPES:
+        _lower_quantized(emit, layer, operation)
+    elif output.info.data_type in INTEGER_TYPES:
+        emit_elementwise(emit, f"int_{name}", inputs, output, layer.name)
+    else:
+        emit_real(emit, layer)
+
+
+def _lower_quantized(emit: Emitter, layer: Layer, operation: ElementwiseBinary) -> None:
+    """Quantised elements, through float32."""
+    kind = operation.operation
+    inputs, output = given(layer), layer.outputs[0]
+    infos = [value.info for value in (*inputs, output)]
+    a_zero, b_zero, zero = (float(zero_point_of(info)) for info in infos)
+    a_scale, b_scale, scale = (scale_of(info) for info in infos)
+    finish = (zero, *steps_bounds(operation.activation, output.info))
+    name = f"quantized_{kind.name.lower()}"
+    parameters: tuple[float, ...]
+    is_plain = operation.activation is FusedActivation.NONE
+    if kind in _STORED_CHOICES and is_plain and len({i.quantization for i in infos}) == 1:
+        kinds = ["raw8"] * 3
+        emit_elementwise(emit, _STORED_CHOICES[kind], inputs, output, layer.name, (), kinds)
+        return
+    if kind in (BinaryOperation.ADD, BinaryOperation.SUB):
+        name = "quantized_add"
+        sign = -1 if kind is BinaryOperation.SUB else 1
+        factors = a_scale / scale, sign * b_scale / scale
+        parameters = (a_zero, float(factors[0]), b_zero, float(factors[1]), *finish)
+    elif kind is BinaryOperation.MUL:
+        parameters = (a_zero, b_zero, float(a_scale * b_scale / scale), *finish)
+    else:
+        scales = float(a_scale), float(b_scale), float(scale)
+        parameters = (a_zero, scales[0], b_zero, scales[1], scales[2], *finish)
+    emit_elementwise(emit, name, inputs, output, layer.name, parameters)
+
+
+def given(layer: Layer) -> list[Value]:
+    """A layer's inputs, none of which can be left out."""
+    return [value for value in layer.inputs if value is not None]
+
+
+# ElementwiseUnary
+
+
+def check_unary(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+    """float32, 8-bit quantised, int32, int64 and booleans."""
+    allowed = (*REAL_TYPES, *INTEGER_TYPES, DataType.BOOLEAN)
+    return check_types((*inputs, *outputs), allowed)
+
+
+def lower_unary(emit: Emitter, layer: Layer) -> None:
+    """One command; 8-bit elements are looked up."""
+    operation = layer.operation
+    assert isinstance(operation, ElementwiseUnary)
+    name = operation.operation.name.lower()
+    inputs, output = given(layer), layer.outputs[0]
+    data_type = output.info.data_type
+    if data_type in QUANTIZED_TYPES:
+        table = tables.of_unary(operation.operation, inputs[0].info, output.info)
+        emit_lookup(emit, table, inputs[0], output, layer.name)
+    elif data_type is DataType.FLOAT32:
+        emit_real(emit, layer)
+    elif operation.operation is UnaryOperation.LOGICAL_NOT:
+        emit_elementwise(emit, name, inputs, output, layer.name)
+    else:
+        emit_elementwise(emit, f"int_{name}", inputs, output, layer.name)
+
+
+# Comparison, LogicalBinary, Prelu, Select
+
+
+def check_comparison(
+    operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+) -> str:
+    """float32, 8-bit quantised, int32, int64 and booleans that are equal or not."""
+    reason = check_types((*inputs, *outputs), (*REAL_TYPES, *INTEGER_TYPES, DataType.BOOLEAN))
+    assert isinstance(operation, Comparison)
+    is_boolean = any(info and info.data_type is DataType.BOOLEAN for info in inputs)
+    is_order = operation.operation not in (ComparisonOperation.EQUAL, ComparisonOperation.NOT_EQUAL)
+    return reason or ("an order of booleans is not supported" if is_boolean and is_order else "")
+
+
+def lower_comparison(emit: Emitter, layer: Layer) -> None:
+    """One command; quantised elements are first looked up in the scale that they share."""
+    operation = layer.operation
+    assert isinstance(operation, Comparison)
+    name = operation.operation.name.lower()
+    inputs, output = given(layer), layer.outputs[0]
+    if inputs[0].info.data_type not in QUANTIZED_TYPES:
+        emit_elementwise(emit, name, inputs, output, layer.name)
+        return
+    sources = []
+    for value in inputs:
+        wide = emit.scratch(4 * value.info.num_elements)
+        emit_lookup(emit, tables.for_comparison(value.info), value, wide, layer.name)
+        sources.append(wide)
+    shapes = [value.info.known_shape for value in inputs]
+    kinds = ("i32", "i32", "bool")
+    emit_on_buffers(emit, name, sources, shapes, output, layer.name, kinds=kinds)
+
+
+def check_logical(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+    """Booleans."""
+    return check_types((*inputs, *outputs), (DataType.BOOLEAN,))
+
+
+def lower_logical(emit: Emitter, layer: Layer) -> None:
+    """One command."""
+    operation = layer.operation
+    assert isinstance(operation, LogicalBinary)
+    name = operation.operation.name.lower()
+    emit_elementwise(emit, name, given(layer), layer.outputs[0], layer.name)
+
+
+def check_prelu(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+    """float32 and 8-bit quantised."""
+    return check_types((*inputs, *outputs), REAL_TYPES)
+
+
+def lower_prelu(emit: Emitter, layer: Layer) -> None:
+    """One command."""
+    inputs, output = given(layer), layer.outputs[0]
+    if output.info.data_type is DataType.FLOAT32:
+        emit_real(emit, layer)
+        return
+    x, alpha = (value.info for value in inputs)
+    scale = scale_of(output.info)
+    parameters = (
+        float(zero_point_of(x)),
+        float(zero_point_of(alpha)),
+        float(scale_of(x) / scale),
+        float(scale_of(x) * scale_of(alpha) / scale),
+        float(zero_point_of(output.info)),
+        *steps_bounds(FusedActivation.NONE, output.info),
+    )
+    emit_elementwise(emit, "quantized_prelu", inputs, output, layer.name, parameters)
+
+
+def check_select(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+    """Elements of one quantisation."""
+    reason = check_types(outputs, tuple(KINDS))
+    others = {info.quantization for info in (*inputs[1:], *outputs) if info is not None}
+    if outputs[0].data_type.is_quantized and len(others) > 1:
+        return reason or "different quantisations are not supported"
+    return reason
+
+
+def lower_select(emit: Emitter, layer: Layer) -> None:
+    """One command."""
+    output = layer.outputs[0]
+    kind = {1: "raw8", 4: "i32", 8: "i64"}[output.info.data_type.size_bytes]
+    kinds = ("bool", kind, kind, kind)
+    emit_elementwise(emit, "select", given(layer), output, layer.name, (), kinds)
+
+
+LOWERINGS = {
+    ElementwiseBinary: Lowering(check_binary, lower_binary),
+    ElementwiseUnary: Lowering(check_unary, lower_unary),
+    Comparison: Lowering(check_comparison, lower_comparison),
+    LogicalBinary: Lowering(check_logical, lower_logical),
+    Prelu: Lowering(check_prelu, lower_prelu),
+    Select: Lowering(check_select, lower_select),
+}

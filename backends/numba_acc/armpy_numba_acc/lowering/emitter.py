@@ -1,0 +1,240 @@
+"""Collects a region's commands while its layers are lowered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from armpy.graph import Layer, SubgraphView, Value
+from armpy.ops.operation import Array
+from armpy.types import DataType
+from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.fusion import Fusion
+from armpy_numba_acc.lowering.joining import find_joins
+from armpy_numba_acc.lowering.memory import (
+    ALIGNMENT_BYTES,
+    Address,
+    Buffer,
+    Space,
+    plan_arena,
+)
+from armpy_numba_acc.lowering.program import CommandInfo, Program
+
+Argument: TypeAlias = Buffer | Address | int | float
+
+SLACK_BYTES = 64
+"""Kernels may read so many bytes behind a buffer of the arena or the constants."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """One call of a kernel."""
+
+    kernel: Kernel
+    arguments: tuple[Argument, ...]
+    info: CommandInfo
+
+
+@dataclass(eq=False)
+class Emitter:
+    """The program under construction.
+
+    Parameters
+    ----------
+    view : SubgraphView
+        The region.
+    isa : Isa
+    num_threads : int
+    fusions : mapping of Layer to Fusion
+        What layers compute together with those behind them.
+
+    Notes
+    -----
+    int8 tensors are kept in the arena with their top bit flipped, so that kernels see
+    unsigned elements only: `zero_point` of such a tensor is 128 more than the graph says.
+    Constants are handed to lowerings as the graph has them.
+    """
+
+    view: SubgraphView
+    isa: Isa
+    num_threads: int = 1
+    fusions: Mapping[Layer, Fusion] = field(default_factory=dict)
+    _commands: list[_Command] = field(default_factory=list)
+    _buffers: list[Buffer] = field(default_factory=list)
+    _constants: list[tuple[Buffer, Array]] = field(default_factory=list)
+    _places: dict[Value, Buffer] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._joins = find_joins(self.view)
+        self._tensors = {
+            value: Buffer(Space.TENSORS, value.info.size_bytes, number)
+            for number, value in enumerate((*self.view.inputs, *self.view.outputs))
+        }
+
+    # Buffers
+
+    def source(self, value: Value) -> Buffer:
+        """Where a layer reads a tensor."""
+        if value not in self._places:
+            self._places[value] = self._bring_in(value)
+        return self._places[value]
+
+    def _bring_in(self, value: Value) -> Buffer:
+        """The buffer of a constant or an input that is read for the first time."""
+        if value.data is not None:
+            return self.constant(_unsigned(value.data, value.info.data_type))
+        given = self._tensors[value]
+        if value.info.data_type is not DataType.QASYMM_S8:
+            return given
+        unsigned = self.scratch(value.info.size_bytes)
+        self.command(Kernel("flip"), (given, unsigned, given.size_bytes), f"flip {value.name}")
+        return unsigned
+
+    def target(self, value: Value) -> Buffer:
+        """Where a layer writes a tensor; it may not write anything behind it."""
+        if value not in self._places:
+            self._places[value] = self._new_target(value)
+        return self._places[value]
+
+    def _new_target(self, value: Value) -> Buffer:
+        """Memory for a tensor: the caller's, a part of another tensor's, or the arena's."""
+        if value in self._joins:
+            join = self._joins[value]
+            return self.target(join.whole).part(join.offset_bytes, value.info.size_bytes)
+        if value in self.view.outputs and value.info.data_type is not DataType.QASYMM_S8:
+            return self._tensors[value]
+        return self.scratch(value.info.size_bytes)
+
+    def alias(self, value: Value, source: Value) -> None:
+        """Say that a tensor has the same bytes as another one."""
+        self.place(value, self.source(source))
+
+    def place(self, value: Value, buffer: Buffer) -> None:
+        """Say that a tensor's bytes are in a buffer; they are copied only for the caller."""
+        size = value.info.size_bytes
+        is_flipped = value.info.data_type is DataType.QASYMM_S8
+        if value in self.view.outputs and not is_flipped:
+            self.command(Kernel("copy"), (buffer, self.target(value), size), f"copy {value.name}")
+        else:
+            self._places[value] = buffer
+
+    def scratch(self, size_bytes: int) -> Buffer:
+        """New memory in the arena, from the first command that touches it to the last."""
+        buffer = Buffer(Space.ARENA, size_bytes + SLACK_BYTES)
+        self._buffers.append(buffer)
+        return buffer
+
+    def constant(self, data: Array) -> Buffer:
+        """Memory that holds an array, as it is stored."""
+        array = np.ascontiguousarray(data)
+        buffer = Buffer(Space.CONSTANTS, array.nbytes)
+        self._constants.append((buffer, array))
+        return buffer
+
+    # Commands
+
+    def command(
+        self,
+        kernel: Kernel,
+        arguments: Sequence[Argument],
+        label: str,
+        *,
+        num_operations: int = 0,
+        num_pieces: int = 1,
+    ) -> None:
+        """Add a call of a kernel.
+
+        Parameters
+        ----------
+        arguments : sequence of Buffer, Address, int or float
+            In the kernel's order; a float is handed over as the bits of a float32.
+        label : str
+            What it computes, for people.
+        num_pieces : int
+            How many pieces each thread's share is run in: the kernel is told so many times as
+            many threads. Executions can be stopped in between.
+        """
+        number = len(self._commands)
+        touched = [_buffer_of(argument) for argument in arguments]
+        for buffer in touched:
+            if buffer is not None:
+                buffer.touch(number)
+        num_bytes = sum(buffer.size_bytes for buffer in touched if buffer is not None)
+        info = CommandInfo(label, kernel.symbol, num_bytes, num_operations, num_pieces)
+        self._commands.append(_Command(kernel, tuple(arguments), info))
+
+    def finish(self) -> Program:
+        """The program; outputs that are kept otherwise than the caller wants are converted."""
+        for value in self.view.outputs:
+            if value.info.data_type is DataType.QASYMM_S8:
+                given, kept = self._tensors[value], self._places[value]
+                label = f"flip {value.name}"
+                self.command(Kernel("flip"), (kept, given, given.size_bytes), label)
+        kernels = list(dict.fromkeys(command.kernel for command in self._commands))
+        numbers = {kernel: number for number, kernel in enumerate(kernels)}
+        constants = self._packed_constants()
+        arena_bytes = plan_arena(self._buffers)
+        starts = np.cumsum([0, *(len(command.arguments) for command in self._commands)])
+        values = [_value(a) for command in self._commands for a in command.arguments]
+        bases = [_base(a) for command in self._commands for a in command.arguments]
+        return Program(
+            tuple(kernels),
+            np.array([numbers[command.kernel] for command in self._commands], np.int32),
+            starts.astype(np.int32),
+            np.array(values, np.int64),
+            np.array(bases, np.int16),
+            constants,
+            arena_bytes,
+            len(self.view.inputs),
+            len(self.view.outputs),
+            tuple(command.info for command in self._commands),
+            self.isa.name,
+            self.num_threads,
+        )
+
+    def _packed_constants(self) -> Array:
+        """All constants in one array, their offsets set."""
+        size = 0
+        for buffer, _ in self._constants:
+            buffer.offset = size
+            size += -(-(buffer.size_bytes + SLACK_BYTES) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        packed: Array = np.zeros(size, np.uint8)
+        for buffer, array in self._constants:
+            data = array.reshape(-1).view(np.uint8)
+            packed[buffer.offset : buffer.offset + data.size] = data
+        return packed
+
+
+def _unsigned(data: Array, data_type: DataType) -> Array:
+    """Stored elements as kernels see them."""
+    return data.view(np.uint8) ^ np.uint8(0x80) if data_type is DataType.QASYMM_S8 else data
+
+
+def _buffer_of(argument: Argument) -> Buffer | None:
+    """The buffer that an argument points into."""
+    if isinstance(argument, Address):
+        return argument.buffer
+    return argument if isinstance(argument, Buffer) else None
+
+
+def _value(argument: Argument) -> int:
+    """An argument as an integer: a number, or an offset."""
+    if isinstance(argument, Address):
+        return _value(argument.buffer) + argument.offset_bytes
+    if isinstance(argument, Buffer):
+        return argument.start
+    if isinstance(argument, float):
+        return int(np.float32(argument).view(np.int32))
+    return int(argument)
+
+
+def _base(argument: Argument) -> int:
+    """What an argument is an offset into."""
+    buffer = _buffer_of(argument)
+    if buffer is None:
+        return Space.NUMBER
+    return Space.TENSORS + buffer.tensor if buffer.space is Space.TENSORS else buffer.space

@@ -1,0 +1,68 @@
+"""Lowers ArgMinMax."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from armpy.graph import Layer
+from armpy.ops import ArgMinMax, ArgMinMaxFunction
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.ops.shapes import normalize_axis
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.registry import Lowering
+
+_LONGEST_BLOCK = 1024
+
+_KINDS = {
+    DataType.FLOAT32: "f32",
+    DataType.SIGNED32: "i32",
+    DataType.QASYMM_U8: "u8",
+    DataType.QASYMM_S8: "u8",
+    DataType.BOOLEAN: "u8",
+    DataType.UNSIGNED8: "u8",
+}
+
+
+def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+    """A known axis; the types of `_KINDS`."""
+    assert isinstance(operation, ArgMinMax)
+    info = inputs[0]
+    assert info is not None
+    if operation.axis is None:
+        return "the axis is not constant"
+    return "" if info.data_type in _KINDS else f"{info.data_type.name} is not supported"
+
+
+def lower(emit: Emitter, layer: Layer) -> None:
+    """Search along rows, or along many columns at a time."""
+    operation, value, output = layer.operation, layer.inputs[0], layer.outputs[0]
+    assert isinstance(operation, ArgMinMax)
+    assert value is not None
+    shape = value.info.known_shape
+    axis = normalize_axis(operation.axis or 0, len(shape))
+    inner = prod(shape[axis + 1 :])
+    block = min(-(-inner // emit.num_threads // 64) * 64, _LONGEST_BLOCK)
+    kind = _KINDS[value.info.data_type]
+    form = "columns" if inner > 1 else "rows"
+    if form == "rows" and kind == "u8" and shape[axis] <= emit.isa.vector_bytes:
+        form = "short"
+    function = "max" if operation.function is ArgMinMaxFunction.MAX else "min"
+    kernel = Kernel("arg_extreme", (function, kind, form))
+    arguments = (
+        emit.source(value),
+        emit.target(output),
+        prod(shape[:axis]),
+        shape[axis],
+        inner,
+        block,
+        emit.scratch(block * 8 * emit.num_threads),
+        int(output.info.data_type is DataType.SIGNED64),
+    )
+    emit.command(kernel, arguments, layer.name, num_operations=value.info.num_elements)
+
+
+LOWERINGS = {ArgMinMax: Lowering(check, lower)}

@@ -1,0 +1,31 @@
+"""Adds kernels that look up what becomes of 8-bit elements."""
+
+from __future__ import annotations
+
+from armpy.graph import Value
+from armpy.ops.operation import Array
+from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.memory import Buffer
+
+
+def emit_lookup(
+    emit: Emitter, table: Array, value: Value, output: Value | Buffer, label: str
+) -> None:
+    """Add the command that writes a table's entry for each element.
+
+    Parameters
+    ----------
+    emit : Emitter
+    table : ndarray, uint8 or int32, shape (256,)
+        By unsigned element, as `armpy_numba_acc.packing.tables` makes them.
+    value : Value
+        Of an 8-bit type.
+    output : Value or Buffer
+        Where the entries go.
+    label : str
+    """
+    source = emit.source(value)
+    target = output if isinstance(output, Buffer) else emit.target(output)
+    arguments = (source, target, emit.constant(table), value.info.num_elements)
+    emit.command(Kernel(f"lookup_u{8 * table.itemsize}"), arguments, label)

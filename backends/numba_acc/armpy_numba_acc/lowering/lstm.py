@@ -1,0 +1,40 @@
+"""Lowers UnidirectionalSequenceLstm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armpy.graph import Layer
+from armpy.ops import UnidirectionalSequenceLstm
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.lstm_f32 import lower_f32
+from armpy_numba_acc.lowering.lstm_q8 import check_q8, lower_q8
+from armpy_numba_acc.lowering.registry import Lowering
+
+
+def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+    """float32, or what `check_q8` takes; constant weights."""
+    assert isinstance(operation, UnidirectionalSequenceLstm)
+    assert inputs[0] is not None
+    for operand, info in zip(operation.inputs, inputs, strict=False):
+        is_weight = operand.name != "input" and not operand.name.endswith("_state_in")
+        if info is not None and is_weight and not info.is_constant:
+            return f"{operand.name} is not constant"
+    data_type = inputs[0].data_type
+    if data_type is DataType.FLOAT32:
+        return ""
+    if data_type is DataType.QASYMM_S8:
+        return check_q8(operation, inputs)
+    return f"{data_type.name} is not supported"
+
+
+def lower(emit: Emitter, layer: Layer) -> None:
+    """By the input's type."""
+    is_float = layer.outputs[2].info.data_type is DataType.FLOAT32
+    (lower_f32 if is_float else lower_q8)(emit, layer)
+
+
+LOWERINGS = {UnidirectionalSequenceLstm: Lowering(check, lower)}

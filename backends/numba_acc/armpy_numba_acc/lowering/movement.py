@@ -1,0 +1,332 @@
+"""Lowers operations that move elements, repeat them, or call them otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
+
+import numpy as np
+
+from armpy.graph import Layer, Value
+from armpy.ops import (
+    BatchToSpaceNd,
+    BroadcastTo,
+    ChannelShuffle,
+    DepthToSpace,
+    ExpandDims,
+    Fill,
+    Rank,
+    Reshape,
+    ReverseV2,
+    Shape,
+    Slice,
+    SpaceToBatchNd,
+    SpaceToDepth,
+    Splitter,
+    Squeeze,
+    StridedSlice,
+    Tile,
+    Transpose,
+    Unstack,
+)
+from armpy.ops.operation import Array, OperandInfos, Operation
+from armpy.ops.shapes import normalize_axis
+from armpy.tensor import TensorInfo
+from armpy.types import DataLayout
+from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.filling import emit_fill, stored_element
+from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
+from armpy_numba_acc.lowering.registry import Check, Lowering
+
+Views = Callable[[Operation, Array, Array], tuple[Array, Array]]
+"""Which part of the input becomes which part of the output, as arrays of one shape."""
+
+
+def needs(*attributes: str) -> Check:
+    """A check that attributes are known, which operands may tell only later."""
+
+    def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+        """Known attributes."""
+        missing = [name for name in attributes if getattr(operation, name) is None]
+        return f"{missing[0]} is not constant" if missing else ""
+
+    return check
+
+
+def lower_alias(emit: Emitter, layer: Layer) -> None:
+    """The same bytes with another shape."""
+    emit.alias(layer.outputs[0], given(layer, 0))
+
+
+def lower_known(emit: Emitter, layer: Layer) -> None:
+    """What follows from the input's shape."""
+    info = layer.outputs[0].info
+    shape = given(layer, 0).info.known_shape
+    data = np.array(len(shape) if isinstance(layer.operation, Rank) else shape)
+    emit.place(layer.outputs[0], emit.constant(data.astype(info.data_type.dtype)))
+
+
+def lower_fill(emit: Emitter, layer: Layer) -> None:
+    """One element, everywhere."""
+    value, output = given(layer, 0), layer.outputs[0]
+    if value.data is not None:
+        emit_fill(
+            emit,
+            emit.target(output),
+            output.info.size_bytes,
+            stored_element(value.data, value.info),
+            layer.name,
+        )
+        return
+    source, target = stand_in(value.info), stand_in(output.info)
+    repeated = np.broadcast_to(source.reshape(()), target.shape)
+    _move(emit, value, (source, repeated), output, (target, target), layer.name)
+
+
+def by_views(views: Views) -> Callable[[Emitter, Layer], None]:
+    """A lowering that moves everything at once."""
+
+    def lower(emit: Emitter, layer: Layer) -> None:
+        """One move from the first input to the output."""
+        value, output = given(layer, 0), layer.outputs[0]
+        source, target = stand_in(value.info), stand_in(output.info)
+        from_, to = views(layer.operation, source, target)
+        _move(emit, value, (source, from_), output, (target, to), layer.name)
+
+    return lower
+
+
+def _move(
+    emit: Emitter,
+    value: Value,
+    source: tuple[Array, Array],
+    output: Value,
+    target: tuple[Array, Array],
+    label: str,
+) -> None:
+    """Move a part of a value into a part of another one; each a whole and its part."""
+    sides = Side(emit.source(value), *source), Side(emit.target(output), *target)
+    emit_move(emit, *sides, label)
+
+
+# Parts of a tensor
+
+
+def _sliced(operation: Operation, source: Array, target: Array) -> tuple[Array, Array]:
+    """A block of the input."""
+    assert isinstance(operation, Slice)
+    begins = operation.begin or ()
+    block = [slice(b, b + n) for b, n in zip(begins, target.shape, strict=True)]
+    return source[tuple(block)], target
+
+
+def _strided(operation: Operation, source: Array, target: Array) -> tuple[Array, Array]:
+    """What a NumPy index takes."""
+    assert isinstance(operation, StridedSlice)
+    # The ellipsis keeps a view where only one element is left.
+    return source[(*operation.index(source.shape), ...)], target
+
+
+def _reversed(operation: Operation, source: Array, target: Array) -> tuple[Array, Array]:
+    """The other way round along some axes."""
+    assert isinstance(operation, ReverseV2)
+    return np.flip(source, operation.axes or ()), target
+
+
+def lower_splitter(emit: Emitter, layer: Layer) -> None:
+    """Parts of the input along an axis: in place if they lie one behind the other."""
+    value = given(layer, 0)
+    operation = layer.operation
+    axis = normalize_axis(
+        operation.axis or 0,  # type: ignore[attr-defined]  # Splitter or Unstack
+        len(value.info.known_shape),
+    )
+    is_unstack = isinstance(operation, Unstack)
+    whole = stand_in(value.info)
+    start = 0
+    for output in layer.outputs:
+        size = 1 if is_unstack else output.info.known_shape[axis]
+        part = whole[(slice(None),) * axis + (slice(start, start + size),)]
+        start += size
+        if part.flags.c_contiguous:
+            offset = Side(emit.source(value), whole, part).offset_bytes
+            emit.place(output, emit.source(value).part(offset, output.info.size_bytes))
+            continue
+        target = stand_in(output.info)
+        _move(emit, value, (whole, part), output, (target, target.reshape(part.shape)), layer.name)
+
+
+# The order of axes
+
+
+def _transposed(operation: Operation, source: Array, target: Array) -> tuple[Array, Array]:
+    """Axes in another order."""
+    assert isinstance(operation, Transpose)
+    return source.transpose(operation.perm), target
+
+
+def _shuffled(operation: Operation, source: Array, target: Array) -> tuple[Array, Array]:
+    """Groups and their elements swapped."""
+    assert isinstance(operation, ChannelShuffle)
+    axis = normalize_axis(operation.axis, source.ndim)
+    groups = operation.num_groups
+    before, size, after = source.shape[:axis], source.shape[axis], source.shape[axis + 1 :]
+    dealt = source.reshape(*before, groups, size // groups, *after).swapaxes(axis, axis + 1)
+    return dealt, target.reshape(dealt.shape)
+
+
+def _spread(operation: Operation, source: Array, target: Array) -> tuple[Array, Array]:
+    """Channels over blocks."""
+    assert isinstance(operation, DepthToSpace)
+    block = operation.block_size
+    if operation.data_layout is DataLayout.NCHW:
+        n, c, h, w = source.shape
+        blocks = source.reshape(n, block, block, c // block**2, h, w).transpose(0, 3, 4, 1, 5, 2)
+    else:
+        n, h, w, c = source.shape
+        blocks = source.reshape(n, h, w, block, block, c // block**2).transpose(0, 1, 3, 2, 4, 5)
+    return blocks, target.reshape(blocks.shape)
+
+
+def _gathered(operation: Operation, source: Array, target: Array) -> tuple[Array, Array]:
+    """Blocks into channels."""
+    assert isinstance(operation, SpaceToDepth)
+    block = operation.block_size
+    if operation.data_layout is DataLayout.NCHW:
+        n, c, h, w = source.shape
+        blocks = source.reshape(n, c, h // block, block, w // block, block)
+        blocks = blocks.transpose(0, 3, 5, 1, 2, 4)
+    else:
+        n, h, w, c = source.shape
+        blocks = source.reshape(n, h // block, block, w // block, block, c)
+        blocks = blocks.transpose(0, 1, 3, 2, 4, 5)
+    return blocks, target.reshape(blocks.shape)
+
+
+# Repetition
+
+
+def _tiled(operation: Operation, source: Array, target: Array) -> tuple[Array, Array]:
+    """Repeated over one more axis in front of each."""
+    assert isinstance(operation, Tile)
+    pairs = list(zip(operation.multiples or (), source.shape, strict=True))
+    repeated = target.reshape([size for pair in pairs for size in pair])
+    single = source.reshape([size for _, length in pairs for size in (1, length)])
+    return np.broadcast_to(single, repeated.shape), repeated
+
+
+def _broadcast(operation: Operation, source: Array, target: Array) -> tuple[Array, Array]:
+    """Repeated as NumPy does."""
+    return np.broadcast_to(source, target.shape), target
+
+
+# Between batch and space
+
+
+def lower_space_to_batch(emit: Emitter, layer: Layer) -> None:
+    """One move per position in a block; zeros around."""
+    operation = layer.operation
+    assert isinstance(operation, SpaceToBatchNd)
+    value, output = given(layer, 0), layer.outputs[0]
+    source, target = stand_in(value.info), stand_in(output.info)
+    block, pads = operation.block_shape or (), operation.pad_list or ()
+    if any(map(any, pads)):
+        zero = np.array(output.info.zero_point).astype(output.info.data_type.dtype)
+        emit_fill(
+            emit,
+            emit.target(output),
+            output.info.size_bytes,
+            stored_element(zero, output.info),
+            layer.name,
+        )
+    first = 2 if operation.data_layout.channel_axis == 1 else 1
+    images = [pair[0] for pair in pads]
+    for batch, place in _positions(block, target, source.shape[0]):
+        from_, to = _meeting(source, target[batch], first, block, place, images)
+        if from_.size:
+            _move(emit, value, (source, from_), output, (target, to), layer.name)
+
+
+def lower_batch_to_space(emit: Emitter, layer: Layer) -> None:
+    """One move per position in a block."""
+    operation = layer.operation
+    assert isinstance(operation, BatchToSpaceNd)
+    value, output = given(layer, 0), layer.outputs[0]
+    source, target = stand_in(value.info), stand_in(output.info)
+    block, crops = operation.block_shape or (), operation.crops or ()
+    first = 2 if operation.data_layout.channel_axis == 1 else 1
+    for batch, place in _positions(block, source, target.shape[0]):
+        starts = [pair[0] for pair in crops]
+        to, from_ = _meeting(target, source[batch], first, block, place, starts)
+        if from_.size:
+            _move(emit, value, (source, from_), output, (target, to), layer.name)
+
+
+def _positions(
+    block: Sequence[int], batched: Array, images: int
+) -> Iterator[tuple[slice, tuple[int, ...]]]:
+    """Each position in a block, with the images of the batched tensor that it has."""
+    for number, place in enumerate(product(*map(range, block))):
+        yield slice(number * images, (number + 1) * images), place
+
+
+def _meeting(
+    image: Array,
+    grid: Array,
+    first: int,
+    block: Sequence[int],
+    place: Sequence[int],
+    starts: Sequence[int],
+) -> tuple[Array, Array]:
+    """Elements of an image at one position of all blocks, and those of the grid they are.
+
+    Along each spatial axis, element ``i`` of the grid is ``i * block + place - start`` of the
+    image, if there is one.
+    """
+    in_image, in_grid = [slice(None)] * image.ndim, [slice(None)] * grid.ndim
+    for axis, (step, at, start) in enumerate(zip(block, place, starts, strict=True), first):
+        lowest = max(-(-(start - at) // step), 0)
+        begin = lowest * step + at - start
+        count = max(min(len(range(begin, image.shape[axis], step)), grid.shape[axis] - lowest), 0)
+        in_image[axis] = slice(begin, begin + count * step, step)
+        in_grid[axis] = slice(lowest, lowest + count)
+    return image[tuple(in_image)], grid[tuple(in_grid)]
+
+
+def given(layer: Layer, index: int) -> Value:
+    """An input that is always there."""
+    value = layer.inputs[index]
+    assert value is not None
+    return value
+
+
+_ANY: Check = needs()
+
+_VIEWS: Mapping[type[Operation], tuple[Views, tuple[str, ...]]] = {
+    BroadcastTo: (_broadcast, ()),
+    ChannelShuffle: (_shuffled, ()),
+    DepthToSpace: (_spread, ()),
+    ReverseV2: (_reversed, ("axes",)),
+    Slice: (_sliced, ("begin",)),
+    SpaceToDepth: (_gathered, ()),
+    StridedSlice: (_strided, ("begin", "end", "stride")),
+    Tile: (_tiled, ("multiples",)),
+    Transpose: (_transposed, ("perm",)),
+}
+
+LOWERINGS: Mapping[type[Operation], Lowering] = {
+    **{
+        operation: Lowering(needs(*attributes), by_views(views))
+        for operation, (views, attributes) in _VIEWS.items()
+    },
+    BatchToSpaceNd: Lowering(needs("block_shape", "crops"), lower_batch_to_space),
+    ExpandDims: Lowering(_ANY, lower_alias),
+    Fill: Lowering(_ANY, lower_fill),
+    Rank: Lowering(_ANY, lower_known),
+    Reshape: Lowering(_ANY, lower_alias),
+    Shape: Lowering(_ANY, lower_known),
+    SpaceToBatchNd: Lowering(needs("block_shape", "pad_list"), lower_space_to_batch),
+    Splitter: Lowering(needs("axis"), lower_splitter),
+    Squeeze: Lowering(_ANY, lower_alias),
+    Unstack: Lowering(_ANY, lower_splitter),
+}

@@ -1,0 +1,197 @@
+"""Moves elements between two tensors that are cut up, turned round or repeated.
+
+Notes
+-----
+Which element goes where is said with views of NumPy arrays: of arrays that stand for the
+tensors, are as large, and are never read. What slicing, transposing and broadcasting do to
+their strides is all that matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from armpy.ops.operation import Array
+from armpy.tensor import TensorInfo
+from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.memory import Address, Buffer
+
+_STREAMS = (2, 3, 4)
+"""How many streams are interleaved at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A part of a tensor that elements are taken from or put into.
+
+    Parameters
+    ----------
+    buffer : Buffer
+        The whole tensor.
+    whole : ndarray
+        Stands for it.
+    part : ndarray
+        A view of `whole`, with the part's strides.
+    """
+
+    buffer: Buffer
+    whole: Array
+    part: Array
+
+    @property
+    def offset_bytes(self) -> int:
+        """Where the part's first element is."""
+        return int(self.part.ctypes.data - self.whole.ctypes.data)
+
+    def address(self) -> Address:
+        """Where the part's first element is, as an argument of a command."""
+        return self.buffer.at(self.offset_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """One of nested loops.
+
+    Parameters
+    ----------
+    length : int
+    source, target : int
+        Bytes from one turn to the next.
+    """
+
+    length: int
+    source: int
+    target: int
+
+
+def stand_in(info: TensorInfo) -> Array:
+    """An array that stands for a tensor; its elements mean nothing."""
+    return np.empty(info.known_shape, f"V{info.data_type.size_bytes}")
+
+
+def emit_move(emit: Emitter, source: Side, target: Side, label: str) -> None:
+    """Add the command that moves elements.
+
+    Parameters
+    ----------
+    source, target : Side
+        Parts of one shape and element size. The source may be repeated (stride 0) or go
+        backwards; the two may lie in one buffer, but not overlap.
+    """
+    size = source.part.dtype.itemsize
+    loops = nested(source.part, target.part)
+    run = size
+    if loops and loops[-1].source == loops[-1].target == size:
+        run = size * loops.pop().length
+    places = source.address(), target.address()
+    if not loops:
+        emit.command(Kernel("copy"), (*places, run), label)
+    elif run > size or size not in (1, 2, 4, 8):
+        _emit_nested(emit, Kernel("move_runs"), places, loops, (run,), label)
+    elif not (
+        _emit_streams(emit, places, loops, size, label)
+        or _emit_tiles(emit, places, loops, size, label)
+    ):
+        _emit_nested(emit, Kernel("move_elements", (size,)), places, loops, (), label)
+
+
+def nested(source: Array, target: Array) -> list[Loop]:
+    """The fewest loops that walk over both parts, in the target's order."""
+    loops = [
+        Loop(*entry)
+        for entry in zip(target.shape, source.strides, target.strides, strict=True)
+        if entry[0] != 1
+    ]
+    merged: list[Loop] = []
+    for loop in sorted(loops, key=lambda loop: -loop.target):
+        outer = merged[-1] if merged else None
+        inner = loop.length
+        if outer and (outer.source, outer.target) == (inner * loop.source, inner * loop.target):
+            merged[-1] = Loop(outer.length * inner, loop.source, loop.target)
+        else:
+            merged.append(loop)
+    return merged
+
+
+def _emit_nested(
+    emit: Emitter,
+    kernel: Kernel,
+    places: tuple[Address, Address],
+    loops: Sequence[Loop],
+    rest: tuple[int, ...],
+    label: str,
+) -> None:
+    """Add a command that walks over all loops, the inner two directly."""
+    padded = [*[Loop(1, 0, 0)] * (2 - len(loops)), *loops]
+    outer, inner = padded[:-2], padded[-2:]
+    numbers = [n for loop in inner for n in (loop.length, loop.source, loop.target)]
+    emit.command(kernel, (*places, *emit_table(emit, outer), *numbers, *rest), label)
+
+
+def emit_table(emit: Emitter, loops: Sequence[Loop]) -> tuple[Buffer, int, int]:
+    """A constant that describes loops, how many there are, and how often they turn."""
+    rows = [(loop.length, loop.source, loop.target) for loop in loops] or [(1, 0, 0)]
+    table = emit.constant(np.array(rows, np.int64))
+    return table, len(loops), prod(loop.length for loop in loops)
+
+
+def _emit_streams(
+    emit: Emitter,
+    places: tuple[Address, Address],
+    loops: Sequence[Loop],
+    size: int,
+    label: str,
+) -> bool:
+    """Interleave a few streams, or take them apart, if that is what the inner loops do."""
+    if len(loops) < 2:
+        return False
+    *others, last = loops
+    for loop in others:
+        rest = [other for other in others if other is not loop]
+        if (
+            last.length in _STREAMS
+            and (last.target, loop.source) == (size, size)
+            and loop.target == last.length * size
+        ):
+            parameters = size, last.length, "in"
+            numbers = loop.length, last.source
+        elif (
+            loop.length in _STREAMS
+            and (last.target, loop.source) == (size, size)
+            and last.source == loop.length * size
+        ):
+            parameters = size, loop.length, "out"
+            numbers = last.length, loop.target
+        else:
+            continue
+        kernel = Kernel("zip_streams", parameters)
+        emit.command(kernel, (*places, *emit_table(emit, rest), *numbers), label)
+        return True
+    return False
+
+
+def _emit_tiles(
+    emit: Emitter,
+    places: tuple[Address, Address],
+    loops: Sequence[Loop],
+    size: int,
+    label: str,
+) -> bool:
+    """Transpose tiles, if source and target run along different loops that are long enough."""
+    *others, last = loops
+    length = min(emit.isa.vector_bytes, 32 if size >= 4 else 16) // size
+    if last.target != size or last.length < length:
+        return False
+    for loop in others:
+        if loop.source == size and loop.length >= length:
+            rest = [other for other in others if other is not loop]
+            numbers = loop.length, loop.target, last.length, last.source
+            kernel = Kernel("move_tiles", (size, length))
+            emit.command(kernel, (*places, *emit_table(emit, rest), *numbers), label)
+            return True
+    return False

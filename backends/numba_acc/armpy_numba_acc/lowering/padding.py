@@ -1,0 +1,123 @@
+"""Lowers Pad."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from armpy.graph import Layer
+from armpy.ops import Pad, PaddingMode
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.tensor import TensorInfo
+from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.filling import emit_fill, stored_element
+from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
+from armpy_numba_acc.lowering.registry import Lowering
+
+
+def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+    """Known padding and, if it is an operand, a constant to pad with."""
+    assert isinstance(operation, Pad)
+    if operation.pad_list is None:
+        return "pad_list is not constant"
+    value = inputs[1] if len(inputs) > 1 else None
+    return "" if value is None or value.is_constant else "pad_value is not constant"
+
+
+def lower(emit: Emitter, layer: Layer) -> None:
+    """Copy the input into a frame, then mirror it there, or fill the frame first."""
+    operation, value, output = layer.operation, layer.inputs[0], layer.outputs[0]
+    assert isinstance(operation, Pad)
+    assert value is not None
+    pads = operation.pad_list or ()
+    is_constant = operation.padding_mode is PaddingMode.CONSTANT
+    element = _element(layer)
+    if is_constant and _lower_image(emit, layer, element):
+        return
+    target = emit.target(output)
+    if is_constant:
+        emit_fill(emit, target, output.info.size_bytes, element, layer.name)
+    source, whole = stand_in(value.info), stand_in(output.info)
+    inside = [slice(b, b + n) for (b, _), n in zip(pads, source.shape, strict=True)]
+    to = Side(target, whole, whole[tuple(inside)])
+    emit_move(emit, Side(emit.source(value), source, source), to, layer.name)
+    if not is_constant:
+        _mirror(emit, layer, inside)
+
+
+def _element(layer: Layer) -> bytes:
+    """What the frame is filled with.
+
+    References
+    ----------
+    The attribute is a real number and the operand a stored one, see `armpy.ops.Pad`.
+    """
+    operation, info = layer.operation, layer.outputs[0].info
+    assert isinstance(operation, Pad)
+    operand = layer.inputs[1] if len(layer.inputs) > 1 else None
+    if operand is not None and operand.data is not None:
+        return stored_element(operand.data.reshape(()), info)
+    if not info.data_type.is_quantized:
+        return stored_element(np.array(operation.pad_value), info)
+    steps = operation.pad_value / info.scale
+    stored = info.zero_point + int(np.trunc(steps + np.copysign(np.nextafter(0.5, 0), steps)))
+    return stored_element(np.clip(stored, *info.data_type.integer_range), info)
+
+
+def _lower_image(emit: Emitter, layer: Layer, element: bytes) -> bool:
+    """Pad in one go what is framed like an image, along an axis or two side by side."""
+    value, output = layer.inputs[0], layer.outputs[0]
+    assert value is not None
+    shape, pads = value.info.known_shape, layer.operation.pad_list  # type: ignore[attr-defined]
+    padded = [axis for axis, pair in enumerate(pads) if any(pair)]
+    if len(set(element)) != 1 or not padded or padded[-1] - padded[0] > 1:
+        return False
+    y = padded[0]
+    x = y + 1
+    row = prod(shape[x:]) * len(element)
+    column = prod(shape[x + 1 :]) * len(element)
+    left, right = pads[x] if x < len(shape) else (0, 0)
+    arguments = (
+        emit.source(value),
+        emit.target(output),
+        prod(shape[:y]),
+        shape[y],
+        row,
+        *pads[y],
+        left * column,
+        right * column,
+        element[0],
+    )
+    emit.command(Kernel("pad_image"), arguments, layer.name)
+    return True
+
+
+def _mirror(emit: Emitter, layer: Layer, inside: list[slice]) -> None:
+    """Fill the frame from what lies inside, axis by axis, corners with the last one."""
+    operation, output = layer.operation, layer.outputs[0]
+    assert isinstance(operation, Pad)
+    whole, target = stand_in(output.info), emit.target(output)
+    centre = 1 if operation.padding_mode is PaddingMode.REFLECT else 0
+    for axis, (before, after) in enumerate(operation.pad_list or ()):
+        first, last = inside[axis].start, inside[axis].stop
+        known = [slice(None)] * axis, inside[axis + 1 :]
+
+        def part(begin: int, count: int, known: tuple[list[slice], list[slice]] = known) -> Side:
+            """Some elements along the axis."""
+            index = (*known[0], slice(begin, begin + count), *known[1])
+            return Side(target, whole, whole[index])
+
+        for count, start, source in (
+            (before, 0, first + centre),
+            (after, last, last - after - centre),
+        ):
+            if count:
+                mirrored = part(source, count)
+                turned = Side(target, whole, np.flip(mirrored.part, axis))
+                emit_move(emit, turned, part(start, count), layer.name)
+
+
+LOWERINGS = {Pad: Lowering(check, lower)}

@@ -1,0 +1,120 @@
+"""Which elements of its input a convolution multiplies for each pixel of its output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from armpy.graph import Layer, Value
+from armpy.ops import Convolution2d
+from armpy.ops.operation import Array
+from armpy.ops.shapes import resolve_padding
+from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.memory import Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class Patches:
+    """Rows of elements in memory for each pixel of the output.
+
+    Parameters
+    ----------
+    source : Buffer
+        The input, padded if need be.
+    images, height, width : int
+        Of the output.
+    image_pitch, row_pitch, pixel_pitch : int
+        Bytes of the input from one image, row and pixel of the output to the next.
+    taps : tuple of int
+        Where the rows of elements begin, in bytes behind the pixel's address.
+    depth : int
+        Elements of each.
+    """
+
+    source: Buffer
+    images: int
+    height: int
+    width: int
+    image_pitch: int
+    row_pitch: int
+    pixel_pitch: int
+    taps: tuple[int, ...]
+    depth: int
+
+    @property
+    def num_pixels(self) -> int:
+        """Pixels of all images."""
+        return self.images * self.height * self.width
+
+    @property
+    def layout(self) -> tuple[int, ...]:
+        """Number of pixels, height, width and the pitches, as kernels take them."""
+        height, width = self.height, self.width
+        row = width * self.pixel_pitch
+        is_flat = self.row_pitch == row or height == 1
+        if is_flat and (self.image_pitch == height * row or self.images == 1):
+            height, width = 1, self.num_pixels  # one long row is found faster
+        return (self.num_pixels, height, width, self.image_pitch, self.row_pitch, self.pixel_pitch)
+
+
+def input_of(layer: Layer, index: int) -> Value:
+    """An operand that is never left out."""
+    value = layer.inputs[index]
+    assert value is not None
+    return value
+
+
+def constant_of(layer: Layer, index: int) -> Array | None:
+    """Elements of a constant operand; None if it is left out."""
+    value = layer.inputs[index] if len(layer.inputs) > index else None
+    return None if value is None else value.data
+
+
+def patches_of_vectors(emit: Emitter, layer: Layer, element_bytes: int) -> Patches:
+    """What a fully connected layer multiplies: vectors one behind the other."""
+    source, depth = input_of(layer, 0), input_of(layer, 1).info.known_shape[1]
+    count = source.info.num_elements // depth
+    return Patches(emit.source(source), 1, 1, count, 0, 0, depth * element_bytes, (0,), depth)
+
+
+def patches_of_images(emit: Emitter, layer: Layer, element_bytes: int, fill: int) -> Patches:
+    """What a convolution multiplies, of an image with borders if there is padding.
+
+    Parameters
+    ----------
+    fill : int
+        Byte of a padding element.
+    """
+    operation = layer.operation
+    assert isinstance(operation, Convolution2d)
+    value, weights = input_of(layer, 0), input_of(layer, 1)
+    kernel = weights.info.known_shape[1:3]
+    n, h, w, c = value.info.known_shape
+    pixel = c * element_bytes
+    source = emit.source(value)
+    (top, bottom), (left, right) = (
+        resolve_padding(
+            operation.padding, size, kernel[a], operation.stride[a], operation.dilation[a], a
+        )
+        for a, size in enumerate((h, w))
+    )
+    if top or bottom or left or right:
+        padded = emit.scratch(n * (h + top + bottom) * (w + left + right) * pixel)
+        emit.command(
+            Kernel("pad_image"),
+            (source, padded, n, h, w * pixel, top, bottom, left * pixel, right * pixel, fill),
+            f"pad {layer.name}",
+        )
+        source, h, w = padded, h + top + bottom, w + left + right
+    row = w * pixel
+    taps = [
+        y * operation.dilation[0] * row + x * operation.dilation[1] * pixel
+        for y in range(kernel[0])
+        for x in range(kernel[1])
+    ]
+    depth = c
+    if operation.dilation[1] == 1:  # neighbours in a row are neighbours in memory
+        taps, depth = taps[:: kernel[1]], c * kernel[1]
+    _, out_h, out_w, _ = layer.outputs[0].info.known_shape
+    pitches = (h * row, operation.stride[0] * row, operation.stride[1] * pixel)
+    return Patches(source, n, out_h, out_w, *pitches, tuple(taps), depth)

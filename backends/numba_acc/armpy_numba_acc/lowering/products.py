@@ -1,0 +1,70 @@
+"""Adds products of patches with a part of a layer's constant weights, of either type."""
+
+from __future__ import annotations
+
+from armpy.graph import Layer
+from armpy.ops.operation import Array
+from armpy.types import DataType
+from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.memory import Address, Buffer
+from armpy_numba_acc.lowering.patches import Patches, constant_of, input_of
+from armpy_numba_acc.lowering.quantized import zero_point_of
+from armpy_numba_acc.lowering.weighted_f32 import PackedF32, bounds_of, emit_product_f32
+from armpy_numba_acc.lowering.weighted_u8 import emit_product_u8, with_room
+
+WHOLE = slice(None)
+
+
+def fill_byte_of(layer: Layer) -> int:
+    """Byte of a real 0 in a layer's input."""
+    info = input_of(layer, 0).info
+    return 0 if info.data_type is DataType.FLOAT32 else zero_point_of(info)
+
+
+def readable(emit: Emitter, layer: Layer, patches: Patches) -> Patches:
+    """Patches that the kernel may read with all that it reads behind them."""
+    is_float = input_of(layer, 0).info.data_type is DataType.FLOAT32
+    return patches if is_float else with_room(emit, layer, patches)
+
+
+def emit_product(
+    emit: Emitter,
+    layer: Layer,
+    patches: Patches,
+    weights: Array,
+    target: Buffer | Address,
+    pitch: int,
+    chosen: slice = WHOLE,
+) -> None:
+    """Add a command that multiplies patches of a layer's input with some of its weights.
+
+    Parameters
+    ----------
+    patches : Patches
+        See `readable`.
+    weights : ndarray, dtype of the layer's weights, shape (columns, taps, depth)
+    target : Buffer or Address
+        Where the first pixel's columns go.
+    pitch : int
+        Elements from there to the next pixel's.
+    chosen : slice
+        Which of the layer's filters the weights are.
+    """
+    if input_of(layer, 0).info.data_type is not DataType.FLOAT32:
+        emit_product_u8(emit, layer, patches, weights, target, pitch, chosen)
+        return
+    bias = constant_of(layer, 2)
+    emit_product_f32(
+        emit,
+        patches,
+        PackedF32.of(
+            emit,
+            weights.reshape(len(weights), -1),
+            None if bias is None else bias[chosen],
+            patches.num_pixels,
+        ),
+        target,
+        pitch * 4,
+        bounds_of(layer.operation.activation),  # type: ignore[attr-defined]
+        layer.name,
+    )

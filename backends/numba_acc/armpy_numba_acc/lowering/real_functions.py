@@ -1,0 +1,78 @@
+"""Expressions of the operations on float32 elements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from armpy.graph import Layer
+from armpy.ops import (
+    Activation,
+    ActivationFunction,
+    ElementwiseBinary,
+    ElementwiseUnary,
+    FusedActivation,
+    Prelu,
+)
+from armpy.ops.operation import Operation
+from armpy_numba_acc.codegen.words import INPUT_WORDS
+from armpy_numba_acc.lowering.broadcasting import emit_elementwise
+from armpy_numba_acc.lowering.emitter import Emitter
+
+Function = tuple[str, tuple[float, ...]]
+"""Words of an expression that follow those of its inputs, and their parameters."""
+
+_Choice = Callable[[Activation], Function]
+
+
+def _tanh(operation: Activation) -> Function:
+    """The plain function where nothing is scaled."""
+    is_plain = operation.a == operation.b == 1
+    return ("tanh", ()) if is_plain else ("scaled_tanh", (operation.a, operation.b))
+
+
+_ACTIVATIONS: Mapping[ActivationFunction, _Choice] = {
+    ActivationFunction.SIGMOID: lambda _: ("sigmoid", ()),
+    ActivationFunction.TANH: _tanh,
+    ActivationFunction.LINEAR: lambda op: ("linear", (op.a, op.b)),
+    ActivationFunction.RELU: lambda _: ("clamp", (0.0, math.inf)),
+    ActivationFunction.BOUNDED_RELU: lambda op: ("clamp", (op.b, op.a)),
+    ActivationFunction.SOFT_RELU: lambda _: ("soft_relu", ()),
+    ActivationFunction.LEAKY_RELU: lambda op: ("leaky_relu", (op.a,)),
+    ActivationFunction.ABS: lambda _: ("abs", ()),
+    ActivationFunction.SQRT: lambda _: ("sqrt", ()),
+    ActivationFunction.SQUARE: lambda _: ("square", ()),
+    ActivationFunction.ELU: lambda op: ("elu", (op.a,)),
+    ActivationFunction.HARD_SWISH: lambda _: ("hard_swish", ()),
+    ActivationFunction.GELU: lambda op: ("gelu_by_tanh" if op.approximate else "gelu", ()),
+}
+"""Expression and parameters of each function of floats."""
+
+
+def function_of(operation: Operation) -> Function | None:
+    """The expression of an operation on float32 elements; None if it is something else."""
+    if isinstance(operation, Activation):
+        return _ACTIVATIONS[operation.function](operation)
+    if isinstance(operation, ElementwiseUnary):
+        return operation.operation.name.lower(), ()
+    if isinstance(operation, Prelu):
+        return "prelu", ()
+    if not isinstance(operation, ElementwiseBinary):
+        return None
+    name = operation.operation.name.lower()
+    if operation.activation is FusedActivation.NONE:
+        return name, ()
+    low, high = operation.activation.bounds
+    bounds = (-math.inf if low is None else low, math.inf if high is None else high)
+    return f"{name}.clamp", bounds
+
+
+def emit_real(emit: Emitter, layer: Layer) -> None:
+    """Add the command of a layer that has such an expression."""
+    function = function_of(layer.operation)
+    assert function is not None
+    words, parameters = function
+    inputs = [value for value in layer.inputs if value is not None]
+    if "." in words:
+        words = ".".join((*INPUT_WORDS[: len(inputs)], words))
+    emit_elementwise(emit, words, inputs, layer.outputs[0], layer.name, parameters)

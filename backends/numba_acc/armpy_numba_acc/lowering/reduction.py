@@ -1,0 +1,141 @@
+"""Lowers Reduce."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from armpy.graph import Layer
+from armpy.ops import Reduce, ReduceOperation
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.moves import Loop, emit_table, nested, stand_in
+from armpy_numba_acc.lowering.quantized import QUANTIZED_TYPES, scale_of, zero_point_of
+from armpy_numba_acc.lowering.registry import Lowering
+from armpy_numba_acc.packing.fixed_point import multiplier_of
+
+_LONGEST_BLOCK = 1024
+_MOST_REDUCED = 1 << 23
+"""So many bytes can be added up in an int32."""
+
+_ARITHMETIC = {
+    ReduceOperation.SUM: "sum",
+    ReduceOperation.MEAN: "sum",
+    ReduceOperation.PROD: "product",
+    ReduceOperation.MAX: "max",
+    ReduceOperation.MIN: "min",
+    ReduceOperation.ANY: "max",
+    ReduceOperation.ALL: "min",
+}
+
+_REAL = frozenset(ReduceOperation) - {ReduceOperation.ANY, ReduceOperation.ALL}
+_QUANTIZED = _REAL - {ReduceOperation.PROD}
+
+_SUPPORTED = {
+    DataType.FLOAT32: _REAL,
+    DataType.SIGNED32: _REAL - {ReduceOperation.MEAN},
+    DataType.QASYMM_U8: _QUANTIZED,
+    DataType.QASYMM_S8: _QUANTIZED,
+    DataType.BOOLEAN: frozenset((ReduceOperation.ANY, ReduceOperation.ALL)),
+}
+
+
+def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+    """Known axes; what `_SUPPORTED` lists."""
+    assert isinstance(operation, Reduce)
+    info = inputs[0]
+    assert info is not None
+    if len(inputs) > 1 and operation.axes is None:
+        return "the axes are not constant"
+    if operation.operation not in _SUPPORTED.get(info.data_type, ()):
+        return f"{operation.operation.name} of {info.data_type.name} is not supported"
+    if operation.operation is ReduceOperation.PROD and operation.zero_absorbs:
+        return "zeros that absorb infinities and NaN are not supported"
+    if info.data_type in QUANTIZED_TYPES and info.num_elements > _MOST_REDUCED:
+        return f"more than {_MOST_REDUCED} quantised elements are not supported"
+    return ""
+
+
+def lower(emit: Emitter, layer: Layer) -> None:
+    """Loops over what stays, loops over what goes, and elements side by side of either."""
+    operation, value, output = layer.operation, layer.inputs[0], layer.outputs[0]
+    assert isinstance(operation, Reduce)
+    assert value is not None
+    info = value.info
+    whole = stand_in(info)
+    axes = operation.resolved_axes(whole.ndim)
+    others = [axis for axis in range(whole.ndim) if axis not in axes]
+    size = info.data_type.size_bytes
+    gone, stays = whole.transpose(*axes, *others), whole.transpose(*others, *axes)
+    for _ in others:
+        gone = gone[..., 0]
+    for _ in axes:
+        stays = stays[..., 0]
+    reduced, kept = nested(gone, gone), nested(stays, stays)
+    form, inner = "columns", 1
+    if kept and kept[-1].source == size:
+        inner = kept.pop().length
+    elif reduced and reduced[-1].source == size:
+        form, inner = "rows", reduced.pop().length
+    lines = reduced.pop() if reduced else Loop(1, 0, 0)
+    count = prod(info.known_shape[axis] for axis in axes)
+    block = min(-(-inner // emit.num_threads // 64) * 64, _LONGEST_BLOCK)
+    arguments = (
+        emit.source(value),
+        emit.target(output),
+        *emit_table(emit, kept),
+        *emit_table(emit, reduced),
+        lines.length,
+        lines.source,
+        inner,
+        block,
+        emit.scratch(max(4 * block, 64) * emit.num_threads),
+        *_finish(operation, info, output.info, count),
+    )
+    kind = _kind(operation, info)
+    name = _ARITHMETIC[operation.operation]
+    if operation.rounds_down and kind == "q8":
+        name = "mean_down"
+    kernel = Kernel("reduce", (name, kind, form))
+    emit.command(kernel, arguments, layer.name, num_operations=info.num_elements)
+
+
+def _kind(operation: Reduce, info: TensorInfo) -> str:
+    """What the kernel calls the elements."""
+    if info.data_type in QUANTIZED_TYPES and not operation.operation.selects:
+        return "q8"
+    return {DataType.FLOAT32: "f32", DataType.SIGNED32: "i32"}.get(info.data_type, "u8")
+
+
+def _finish(
+    operation: Reduce, info: TensorInfo, output: TensorInfo, count: int
+) -> tuple[int, int, int, int]:
+    """The kernel's last arguments; integers are rescaled as CpuRef does it.
+
+    References
+    ----------
+    TFLite ``QuantizedMeanOrSum``.
+    """
+    is_mean = operation.operation is ReduceOperation.MEAN
+    if info.data_type not in QUANTIZED_TYPES:
+        return _bits(count if is_mean else 1), 0, 0, 0
+    if operation.rounds_down:
+        return 0, count, 0, 0
+    multiplier, shift = multiplier_of(float(scale_of(info)) / float(scale_of(output)))
+    if is_mean:
+        left = min(count.bit_length() - 1, 32, 31 + shift)
+        multiplier, shift = (multiplier << left) // count, shift - left
+    return multiplier, zero_point_of(info) * count, shift, zero_point_of(output)
+
+
+def _bits(number: float) -> int:
+    """A float64 as an argument."""
+    return int(np.float64(number).view(np.int64))
+
+
+LOWERINGS = {Reduce: Lowering(check, lower)}

@@ -1,0 +1,86 @@
+"""Lowers Svdf."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from armpy.graph import Layer
+from armpy.ops import Svdf
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.emitter import Argument, Emitter
+from armpy_numba_acc.lowering.patches import constant_of, input_of
+from armpy_numba_acc.lowering.quantized import zero_point_of
+from armpy_numba_acc.lowering.registry import Lowering
+from armpy_numba_acc.packing.fixed_point import multiplier_of
+
+_TYPES = (DataType.FLOAT32, DataType.QSYMM_S16)
+"""Of the state."""
+
+
+def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+    """float32, or 8 bits with a state of 16; constant weights."""
+    for info, name in zip(inputs[1:4], ("weights_feature", "weights_time", "bias"), strict=True):
+        if info is not None and not info.is_constant:
+            return f"{name} is not constant"
+    state = outputs[0].data_type
+    return "" if state in _TYPES else f"a state of {state.name} is not supported"
+
+
+def lower(emit: Emitter, layer: Layer) -> None:
+    """Add the command; integers are those of CpuRef."""
+    operation = layer.operation
+    assert isinstance(operation, Svdf)
+    source, state = input_of(layer, 0), input_of(layer, 4)
+    state_out, output = layer.outputs
+    features, times, bias = (constant_of(layer, number) for number in (1, 2, 3))
+    assert features is not None
+    assert times is not None
+    is_float = state.info.data_type is DataType.FLOAT32
+    arguments = (
+        emit.source(source),
+        emit.source(state),
+        emit.target(state_out),
+        emit.target(output),
+        emit.constant(features),
+        emit.constant(times),
+        0 if bias is None else emit.constant(bias),
+        source.info.known_shape[0],
+        features.shape[1],
+        len(features) // operation.rank,
+        times.shape[1],
+        operation.rank,
+        *((0,) * 6 if is_float else _integers(emit, layer)),
+        emit.scratch(64 * emit.num_threads),
+    )
+    kind, activation = ("f32", operation.activation.name) if is_float else ("q8", "NONE")
+    kernel = Kernel("svdf", (kind, int(operation.shifts_state_first), activation))
+    operations = 2 * source.info.known_shape[0] * (features.size + times.size)
+    emit.command(kernel, arguments, layer.name, num_operations=operations)
+
+
+def _integers(emit: Emitter, layer: Layer) -> tuple[Argument, ...]:
+    """The arguments that integers need.
+
+    References
+    ----------
+    TFLite ``kernels/internal/reference/svdf.h``.
+    """
+    data, feature, time = (input_of(layer, number).info for number in (0, 1, 2))
+    state, output = input_of(layer, 4).info, layer.outputs[1].info
+    features = constant_of(layer, 1)
+    assert features is not None
+    bias = features.sum(axis=1, dtype=np.int64) * -zero_point_of(data)
+    return (
+        emit.constant(bias.astype(np.int32)),
+        *multiplier_of(data.scale * feature.scale / state.scale),
+        *multiplier_of(state.scale * time.scale / output.scale),
+        zero_point_of(output),
+    )
+
+
+LOWERINGS = {Svdf: Lowering(check, lower)}

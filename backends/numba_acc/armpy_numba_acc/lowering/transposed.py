@@ -1,0 +1,182 @@
+"""Lowers TransposeConvolution2d."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from armpy.graph import Layer
+from armpy.ops import TransposeConvolution2d
+from armpy.ops.operation import Array, OperandInfos, Operation
+from armpy.ops.shapes import resolve_padding
+from armpy.tensor import TensorInfo
+from armpy.types import DataLayout, DataType
+from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
+from armpy_numba_acc.lowering.patches import Patches, constant_of, input_of
+from armpy_numba_acc.lowering.products import emit_product, fill_byte_of, readable
+from armpy_numba_acc.lowering.quantized import QUANTIZED_TYPES
+from armpy_numba_acc.lowering.registry import Lowering
+from armpy_numba_acc.lowering.weighted_u8 import check_u8
+
+
+def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+    """float32 or 8 bits throughout, constant weights, NHWC."""
+    assert isinstance(operation, TransposeConvolution2d)
+    source = inputs[0]
+    assert source is not None
+    for info, name in zip(inputs[1:3], ("weights", "bias"), strict=False):
+        if info is not None and not info.is_constant:
+            return f"the {name} are not constant"
+    if operation.data_layout is not DataLayout.NHWC:
+        return "the layout NCHW is not supported"
+    if source.data_type in QUANTIZED_TYPES:
+        return check_u8(inputs[:3], outputs)
+    for info in (*inputs[:3], *outputs):
+        if info is not None and info.data_type is not DataType.FLOAT32:
+            return f"{info.data_type.name} is not supported with {source.data_type.name} input"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Phase:
+    """Every so many elements along an axis of the output: those that meet the same taps.
+
+    Parameters
+    ----------
+    first, count : int
+        The first one, and how many there are.
+    taps : list of (int, int)
+        Position in the kernel, and which input element the first one meets there; may be
+        negative, or beyond the last one.
+    """
+
+    first: int
+    count: int
+    taps: list[tuple[int, int]]
+
+
+def _phases(out_size: int, kernel: int, stride: int, cut: int) -> list[_Phase]:
+    """The phases along an axis, of which `cut` elements in front are not there."""
+    return [
+        _Phase(
+            first,
+            -(-(out_size - first) // stride),
+            [
+                (tap, (first + cut - tap) // stride)
+                for tap in range((first + cut) % stride, kernel, stride)
+            ],
+        )
+        for first in range(min(stride, out_size))
+    ]
+
+
+def lower(emit: Emitter, layer: Layer) -> None:
+    """One convolution per phase, with those weights that it meets.
+
+    Notes
+    -----
+    With strides, the output's element ``y`` meets the kernel at every `stride` only: elements
+    that are a stride apart are a convolution with a smaller kernel.
+    """
+    operation, output = layer.operation, layer.outputs[0]
+    assert isinstance(operation, TransposeConvolution2d)
+    weights = constant_of(layer, 1)
+    assert weights is not None
+    shape = output.info.known_shape
+    axes = []
+    for axis, step in enumerate(operation.stride):
+        size, kernel = shape[1 + axis], weights.shape[1 + axis]
+        cut = resolve_padding(operation.padding, size, kernel, step, 1, axis)[0]
+        axes.append(_phases(size, kernel, step, cut))
+    padded = _padded(emit, layer, axes)
+    whole, target = stand_in(output.info), emit.target(output)
+    for rows, columns in product(*axes):
+        patches, chosen = padded.patches(rows, columns, weights)
+        patches = readable(emit, layer, patches)
+        if operation.stride == (1, 1):
+            emit_product(emit, layer, patches, chosen, target, shape[3])
+            continue
+        part = whole[:, rows.first :: operation.stride[0], columns.first :: operation.stride[1]]
+        scratch = emit.scratch(part.nbytes)
+        emit_product(emit, layer, patches, chosen, scratch, shape[3])
+        made = np.empty(part.shape, part.dtype)
+        emit_move(emit, Side(scratch, made, made), Side(target, whole, part), layer.name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Padded:
+    """The input with what lies around it.
+
+    Parameters
+    ----------
+    whole : Patches
+        Of all pixels; has no taps yet.
+    row, pixel : int
+        Bytes.
+    before : (int, int)
+        Rows above, and columns to the left.
+    no_weight : int
+        The stored weight that stands for 0.
+    """
+
+    whole: Patches
+    row: int
+    pixel: int
+    before: tuple[int, int]
+    no_weight: int
+
+    def patches(self, rows: _Phase, columns: _Phase, weights: Array) -> tuple[Patches, Array]:
+        """What a phase multiplies, and with which weights (o, taps, i)."""
+        pairs = list(product(rows.taps, columns.taps))
+        if pairs:
+            chosen = np.stack([weights[:, y, x] for (y, _), (x, _) in pairs], axis=1)
+        else:  # nothing is met: the output is the bias
+            pairs = [((0, -self.before[0]), (0, -self.before[1]))]
+            chosen = np.full_like(weights[:, :1, 0], self.no_weight)
+        top, left = self.before
+        taps = tuple((y + top) * self.row + (x + left) * self.pixel for (_, y), (_, x) in pairs)
+        size = self.whole
+        patches = Patches(
+            size.source,
+            size.images,
+            rows.count,
+            columns.count,
+            size.image_pitch,
+            size.row_pitch,
+            size.pixel_pitch,
+            taps,
+            size.depth,
+        )
+        return patches, chosen
+
+
+def _padded(emit: Emitter, layer: Layer, axes: Sequence[Sequence[_Phase]]) -> _Padded:
+    """The input with as many elements around it as phases meet."""
+    source = input_of(layer, 0)
+    n, *sizes, depth = source.info.known_shape
+    pads = []
+    for size, phases in zip(sizes, axes, strict=True):
+        firsts = [at for phase in phases for _, at in phase.taps]
+        lasts = [at + phase.count - 1 for phase in phases for _, at in phase.taps]
+        lasts += [phase.count - 1 for phase in phases]
+        pads.append((max(0, -min(firsts, default=0)), max(0, max(lasts) - size + 1)))
+    (top, bottom), (left, right) = pads
+    pixel = depth * source.info.data_type.size_bytes
+    buffer, (h, w) = emit.source(source), sizes
+    if top or bottom or left or right:
+        padded = emit.scratch(n * (h + top + bottom) * (w + left + right) * pixel)
+        fill = fill_byte_of(layer)
+        arguments = (n, h, w * pixel, top, bottom, left * pixel, right * pixel, fill)
+        emit.command(Kernel("pad_image"), (buffer, padded, *arguments), f"pad {layer.name}")
+        buffer, h, w = padded, h + top + bottom, w + left + right
+    row = w * pixel
+    whole = Patches(buffer, n, 0, 0, h * row, row, pixel, (), depth)
+    return _Padded(whole, row, pixel, (top, left), input_of(layer, 1).info.zero_point)
+
+
+LOWERINGS = {TransposeConvolution2d: Lowering(check, lower)}

@@ -1,0 +1,167 @@
+"""Windows over an image, and where the kernels find their elements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.ops.shapes import PaddingSpec, resolve_padding
+from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.emitter import Argument, Emitter
+from armpy_numba_acc.lowering.memory import Buffer, Space
+from armpy_numba_acc.packing.depthwise import block_starts
+
+Slots = Sequence[tuple[int, int]]
+"""Rows and columns of the input relative to a tile's first pixel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Where the windows of an image in NHWC lie.
+
+    Parameters
+    ----------
+    shape, out_shape : tuple of int
+        (n, h, w, c) of input and output.
+    kernel, stride, dilation : tuple of int
+        Vertical, horizontal.
+    top, left : int
+        Padding elements in front.
+    """
+
+    shape: tuple[int, ...]
+    out_shape: tuple[int, ...]
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    dilation: tuple[int, int]
+    top: int
+    left: int
+
+    @classmethod
+    def of(
+        cls,
+        shape: Sequence[int],
+        out_shape: Sequence[int],
+        kernel: Sequence[int],
+        stride: tuple[int, int],
+        padding: PaddingSpec,
+        dilation: tuple[int, int] = (1, 1),
+    ) -> Windows:
+        """Windows with padding as an operation describes it."""
+        top, left = (
+            resolve_padding(padding, shape[1 + a], kernel[a], stride[a], dilation[a], a)[0]
+            for a in range(2)
+        )
+        size = (kernel[0], kernel[1])
+        return cls(tuple(shape), tuple(out_shape), size, stride, dilation, top, left)
+
+    def taps(self) -> list[tuple[int, int]]:
+        """Every element of a window, row by row."""
+        return [
+            (y * self.dilation[0], x * self.dilation[1])
+            for y in range(self.kernel[0])
+            for x in range(self.kernel[1])
+        ]
+
+    def slots_by_tap(self, columns: int) -> list[tuple[int, int]]:
+        """For each tap the elements of all pixels of a tile."""
+        return [(y, x + j * self.stride[1]) for y, x in self.taps() for j in range(columns)]
+
+    def extent(self, rows: int, columns: int) -> tuple[int, int]:
+        """Rows and columns of the input that a tile reaches over."""
+        tile = (rows, columns)
+        height, width = (
+            (tile[a] - 1) * self.stride[a] + (self.kernel[a] - 1) * self.dilation[a] + 1
+            for a in range(2)
+        )
+        return height, width
+
+    def num_tiles(self, rows: int, columns: int) -> int:
+        """Tiles of an image."""
+        return -(-self.out_shape[1] // rows) * -(-self.out_shape[2] // columns)
+
+    def best_tile(self, tiles: Sequence[tuple[int, int]]) -> tuple[int, int]:
+        """The tile size with the least pixels outside of the output; of equal ones the first."""
+        return min(tiles, key=lambda tile: self.num_tiles(*tile) * tile[0] * tile[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """How a kernel walks over an output.
+
+    Parameters
+    ----------
+    rows, columns : int
+        Pixels of a tile.
+    width : int
+        Channels of a block.
+    slots : sequence of (int, int)
+    """
+
+    rows: int
+    columns: int
+    width: int
+    slots: Slots
+
+
+def best_width(channels: int, costs: Mapping[int, float]) -> int:
+    """The width of blocks that costs least, where a block of each width costs as given."""
+    return min(costs, key=lambda width: len(block_starts(channels, width)) * costs[width])
+
+
+def window_arguments(
+    emit: Emitter,
+    source: Buffer,
+    target: Buffer,
+    windows: Windows,
+    tiling: Tiling,
+    padding: npt.NDArray[np.float32] | npt.NDArray[np.uint8],
+) -> tuple[Argument, ...]:
+    """Arguments that kernels of `armpy_numba_acc.codegen.windows` begin with.
+
+    Parameters
+    ----------
+    padding : ndarray, float32 or uint8, shape (channels of the input,)
+        What a pixel outside of the image is.
+    """
+    images, height, width, channels = windows.shape
+    in_pixel, out_pixel = channels * padding.itemsize, windows.out_shape[3] * padding.itemsize
+    slots = np.array(tiling.slots, np.int64).reshape(-1, 2)
+    offsets = (slots[:, 0] * width + slots[:, 1]) * in_pixel
+    tables = 8 * (len(slots) + 2 * tiling.rows * tiling.columns)
+    # Tiles at the end write into it what lies outside of the output.
+    scratch_bytes = -(-(tables + out_pixel + 64) // 64) * 64
+    return (
+        source,
+        target,
+        emit.constant(padding),
+        emit.constant(np.stack([slots[:, 0], slots[:, 1], offsets])),
+        emit.scratch(scratch_bytes * emit.num_threads),
+        scratch_bytes,
+        len(slots),
+        images,
+        height,
+        width,
+        windows.out_shape[1],
+        windows.out_shape[2],
+        *windows.stride,
+        windows.top,
+        windows.left,
+        *windows.extent(tiling.rows, tiling.columns),
+        in_pixel,
+        out_pixel,
+        tiling.width * padding.itemsize,
+        len(block_starts(windows.out_shape[3], tiling.width)),
+    )
+
+
+def readable_behind(emit: Emitter, buffer: Buffer, size_bytes: int, label: str) -> Buffer:
+    """A buffer with the same bytes that kernels may read behind."""
+    if buffer.space is not Space.TENSORS:
+        return buffer
+    copy = emit.scratch(size_bytes)
+    emit.command(Kernel("copy"), (buffer, copy, size_bytes), f"copy for {label}")
+    return copy

@@ -1,0 +1,90 @@
+"""Options of NumbaAcc."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cache
+
+from armpy.backend import NO_OPTIONS, BackendOption, OptionScope, OptionValues
+from armpy.errors import InvalidArgumentError
+from armpy_numba_acc.codegen.isa import NAMES, Isa, host_isas
+from armpy_numba_acc.runtime.cores import usable_cores
+from armpy_numba_acc.runtime.threads import MOST_THREADS
+
+ISA_VARIABLE = "ARMPY_NUMBA_ISA"
+"""Environment variable that names the instruction set to use."""
+
+OPTIONS = (
+    BackendOption(
+        "num_threads",
+        0,
+        "Threads for one execution; 0 is one per core that the process may use.",
+        OptionScope.MODEL,
+        minimum=0,
+        maximum=MOST_THREADS,
+    ),
+    BackendOption(
+        "isa",
+        "",
+        f"Instruction set; empty is what {ISA_VARIABLE} says, else the processor's best.",
+        OptionScope.MODEL,
+        choices=("", *NAMES),
+    ),
+)
+"""What a network can be given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the options mean on this machine.
+
+    Parameters
+    ----------
+    isa : Isa
+    num_threads : int
+        Most threads of an execution.
+    """
+
+    isa: Isa
+    num_threads: int
+
+    @classmethod
+    def of(cls, values: OptionValues = NO_OPTIONS) -> Settings:
+        """Settings of a network's options.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such instruction set, or this processor does not have it.
+        """
+        isa = str(values.get("isa", ""))
+        num_threads = int(values.get("num_threads", 0)) or min(usable_cores(), MOST_THREADS)
+        return cls(_isa_named(isa, "isa") if isa else chosen_isa(), num_threads)
+
+
+def chosen_isa() -> Isa:
+    """The instruction set of the environment variable, else this processor's best.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such instruction set, or this processor does not have it.
+    """
+    return _isa_named(os.environ.get(ISA_VARIABLE, ""), ISA_VARIABLE)
+
+
+@cache
+def _isa_named(name: str, where: str) -> Isa:
+    """The instruction set of a name; the best for an empty one."""
+    available = {isa.name: isa for isa in host_isas()}
+    if not name:
+        return next(iter(available.values()))
+    if name not in available:
+        raise InvalidArgumentError(
+            "the instruction set cannot be used",
+            where=where,
+            expected=" or ".join(available),
+            actual=f"{name!r}, which " + ("this CPU lacks" if name in NAMES else "does not exist"),
+        )
+    return available[name]

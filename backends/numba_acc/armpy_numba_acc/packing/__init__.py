@@ -1,0 +1,1 @@
+"""Weights as the kernels want them."""

@@ -1,0 +1,63 @@
+"""Fixed-point arithmetic of TFLite's reference kernels, for tables.
+
+References
+----------
+TFLite ``kernels/internal/common.h`` (``MultiplyByQuantizedMultiplier``) and
+``quantization_util.cc`` (``QuantizeMultiplier``).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+Int64Array = npt.NDArray[np.int64]
+
+
+def multiplier_of(real: float) -> tuple[int, int]:
+    """Write a real number of at least 0 as ``multiplier * 2**(shift - 31)``."""
+    fraction, shift = math.frexp(real)
+    multiplier = math.floor(fraction * (1 << 31) + 0.5)
+    if multiplier == 1 << 31:
+        multiplier, shift = multiplier // 2, shift + 1
+    if shift < -31:
+        return 0, 0
+    return (multiplier, shift) if shift <= 30 else ((1 << 31) - 1, 30)
+
+
+def multiplied(values: Int64Array, real: float) -> Int64Array:
+    """Integers times a real number, rounded as ``MultiplyByQuantizedMultiplier`` does.
+
+    Parameters
+    ----------
+    values : ndarray, int64, shape (...)
+        Of int32 range.
+    real : float
+        May be negative.
+
+    Notes
+    -----
+    Double rounding: the doubled high product rounds half up, the right shift half away from
+    zero.
+    """
+    multiplier, shift = multiplier_of(abs(real))
+    sign = -1 if real < 0 else 1
+    high = high_product(values << max(shift, 0), sign * multiplier)
+    return shifted_right(high, max(-shift, 0))
+
+
+def high_product(values: Int64Array, factor: Int64Array | int, bits: int = 32) -> Int64Array:
+    """High half of the doubled product, rounded half up and saturated."""
+    product = (values * np.int64(factor) + (1 << (bits - 2))) >> (bits - 1)
+    result: Int64Array = np.minimum(product, (1 << (bits - 1)) - 1)
+    return result
+
+
+def shifted_right(values: Int64Array, exponent: int) -> Int64Array:
+    """Divide by a power of two, rounding half away from zero."""
+    if exponent == 0:
+        return values
+    result: Int64Array = (values + (values >> 63) + (1 << (exponent - 1))) >> exponent
+    return result

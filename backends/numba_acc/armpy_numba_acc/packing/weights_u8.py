@@ -1,0 +1,107 @@
+"""Integer weights as the 8-bit kernels want them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy_numba_acc.codegen.isa import Isa
+
+Array = npt.NDArray[Any]  # Any: integers of any width
+
+GROUP = 4
+"""Elements that one instruction multiplies and adds up per lane."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PackedWeights:
+    """Weights, bias and scales, panel by panel.
+
+    Parameters
+    ----------
+    panels : ndarray, uint8, shape (panels, bytes)
+        Each panel's bias as int32, its scales and nudges as float32, then its lines.
+    steps : int
+        Groups of depth of each tap.
+    correction : int
+        What the sum of the elements that a row multiplies is to be multiplied by and added to
+        the row's sums: the part of the weights' zero point that no signed byte can hold.
+    """
+
+    panels: Array
+    steps: int
+    correction: int
+
+
+def pack_weights_u8(
+    isa: Isa,
+    weights: Array,
+    zero_point: int,
+    bias: Array | None,
+    scales: Array,
+    nudges: Array,
+    input_zero_point: int,
+    width: int,
+) -> PackedWeights:
+    """Weights for `armpy_numba_acc.codegen.gemm_u8`.
+
+    Parameters
+    ----------
+    isa : Isa
+    weights : ndarray, int8 or uint8, shape (columns, taps, depth)
+    zero_point : int
+        Of the weights.
+    bias : ndarray, int32, shape (columns,), optional
+        Zeros if left out.
+    scales, nudges : ndarray, float32, shape (columns,)
+        What sums are multiplied by for the output, and moved away from zero by before they
+        are rounded.
+    input_zero_point : int
+        Of the unsigned input.
+    width : int
+        Columns of a panel; the last one is filled up with zeros.
+
+    Notes
+    -----
+    The sum of ``(x - zx) * (w - zw)`` is that of ``x * w'`` plus that of ``x`` times
+    `PackedWeights.correction`, plus what is known in advance and joins the bias. ``w'`` is
+    ``w - zw`` where that fits a signed byte, or where products are of 16-bit integers.
+    Each tap's depth is filled up with zeros to whole groups.
+    """
+    columns, taps, depth = weights.shape
+    values = weights.astype(np.int64) - zero_point
+    correction = 0
+    if isa.dot and not -128 <= values.min() <= values.max() <= 127:
+        correction = (128 if weights.dtype == np.uint8 else 0) - zero_point
+        values -= correction
+    totals = values.sum(axis=(1, 2))
+    start = -input_zero_point * (totals + correction * taps * depth)
+    if isa.dot == "sdot":  # multiplies x - 128
+        start += 128 * totals
+    if bias is not None:
+        start += bias
+    steps = -(-depth // GROUP)
+    panels = -(-columns // width)
+    padded = np.zeros((panels * width, taps, steps * GROUP), np.int8 if isa.dot else np.int16)
+    padded[:columns, :, :depth] = values
+    groups = padded.reshape(panels, width, taps * steps, GROUP).transpose(0, 2, 1, 3)
+    if not isa.dot:
+        groups = _pairs(groups, isa.lanes)
+    lines = np.ascontiguousarray(groups).reshape(panels, -1).view(np.uint8)
+    heads = np.zeros((3, panels * width), np.int32)
+    heads[0, :columns] = start.astype(np.uint64).astype(np.uint32).view(np.int32)
+    heads[1, :columns] = scales.astype(np.float32).view(np.int32)
+    heads[2, :columns] = nudges.astype(np.float32).view(np.int32)
+    head = np.ascontiguousarray(heads.reshape(3, panels, width).transpose(1, 0, 2))
+    whole = np.concatenate([head.reshape(panels, -1).view(np.uint8), lines], axis=1)
+    return PackedWeights(whole, steps, correction)
+
+
+def _pairs(groups: Array, lanes: int) -> Array:
+    """Lines in the order of `WordProducts`: vector by vector, elements 0 and 2 before 1 and 3."""
+    panels, lines, width, _ = groups.shape
+    split = groups.reshape(panels, lines, width // lanes, lanes, 2, 2)
+    return split.transpose(0, 1, 2, 5, 3, 4)

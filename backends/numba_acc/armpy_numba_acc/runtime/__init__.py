@@ -1,0 +1,1 @@
+"""What runs programs: loaded kernels, threads, workloads."""

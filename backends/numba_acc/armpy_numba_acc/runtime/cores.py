@@ -1,0 +1,80 @@
+"""How many threads may run at the same time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+
+def usable_cores(root: Path = Path("/"), cpus: Collection[int] | None = None) -> int:
+    """Cores that this process may use.
+
+    Parameters
+    ----------
+    root : Path
+        Of the file system.
+    cpus : collection of int, optional
+        Processors that its threads may run on; else the operating system is asked.
+
+    Returns
+    -------
+    int
+        At least 1. Processors that are threads of one core count once, and a control group
+        that allows a part of the time counts as so many whole cores.
+    """
+    if cpus is None:
+        cpus = _processors()
+    cores = {_siblings(root, cpu) for cpu in cpus}
+    return max(1, int(min([len(cores), *_limits(root)])))
+
+
+def _processors() -> Collection[int]:
+    """Processors that the operating system lets this process use."""
+    if hasattr(os, "sched_getaffinity"):
+        return os.sched_getaffinity(0)
+    return range(os.cpu_count() or 1)
+
+
+def _siblings(root: Path, cpu: int) -> str:
+    """What the processors of one core have in common; a core of its own if it is not told."""
+    folder = root / f"sys/devices/system/cpu/cpu{cpu}/topology"
+    return _text(folder / "thread_siblings_list") or str(cpu)
+
+
+def _limits(root: Path) -> Iterator[float]:
+    """Processors' worth of time that the control groups of this process allow."""
+    mounts = root / "sys/fs/cgroup"
+    for line in _text(root / "proc/self/cgroup").splitlines():
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if not controllers:
+            for folder in _with_parents(mounts, path):
+                yield from _share(*_text(folder / "cpu.max").split()[:2])
+        elif "cpu" in controllers.split(","):
+            for folder in _with_parents(mounts / controllers, path):
+                quota, period = (
+                    _text(folder / f"cpu.cfs_{name}_us") for name in ("quota", "period")
+                )
+                yield from _share(quota, period)
+
+
+def _with_parents(mount: Path, path: str) -> Iterator[Path]:
+    """Folders of a control group and of those around it."""
+    parts = [part for part in path.split("/") if part not in ("", "..")]
+    for length in range(len(parts) + 1):
+        yield mount.joinpath(*parts[:length])
+
+
+def _share(quota: str = "", period: str = "") -> Iterator[float]:
+    """A limit, if there is one."""
+    if quota.isdigit() and period.isdigit() and int(period) > 0:
+        yield int(quota) / int(period)
+
+
+def _text(path: Path) -> str:
+    """A file's text; empty if there is none."""
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        return ""

@@ -1,0 +1,190 @@
+"""The workers that all networks of a process share.
+
+Notes
+-----
+Workers are Python's threads that stay in native code, without the interpreter's lock, as long
+as there is something to do and a little longer; then they sleep. They belong to one execution
+at a time. Another one that comes meanwhile runs on the thread that it was called from.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from functools import cache, partial
+
+import numpy as np
+
+from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.runtime.alignment import address_of, aligned
+from armpy_numba_acc.store.objects import kernel_addresses
+
+MOST_THREADS = 256
+"""That one execution can have."""
+
+LINE_WORDS = 8
+"""Integers of a ticket's cache line: the ticket, and whether its worker sleeps."""
+
+_STOP = -1
+
+WORKER = Kernel("worker", (1 << 13,))
+"""Looks some hundred microseconds for more to do."""
+
+FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+"""What a kernel is for Python."""
+
+
+class Pool:
+    """Worker threads, as many as the largest execution so far has asked for.
+
+    Notes
+    -----
+    They start when the first execution needs them, and end when nothing is left that `hold`
+    was called for. A process that forks goes on without them in the child, and starts new ones.
+    """
+
+    def __init__(self) -> None:
+        self._memory = aligned(8 * LINE_WORDS * MOST_THREADS).view(np.int64)
+        self._words = self._memory.data
+        self.tickets = address_of(self._memory)
+        self._num_holders = 0
+        self._reset()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._reset)
+
+    def _reset(self) -> None:
+        """Begin without threads."""
+        # A finaliser may run while the same thread is inside.
+        self._lock = threading.RLock()
+        self._in_use = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self._wakes: list[threading.Lock] = []
+        self._memory[:] = 0
+
+    @property
+    def num_workers(self) -> int:
+        """Threads that there are."""
+        return len(self._threads)
+
+    def hold(self, owner: object) -> None:
+        """Let workers exist until an object is gone."""
+        with self._lock:
+            self._num_holders += 1
+        weakref.finalize(owner, self._release)
+
+    def _release(self) -> None:
+        """Stop the workers if nobody is left to need them."""
+        if threading.current_thread() in self._threads:
+            # Garbage is collected wherever it is found, and no thread can wait for itself.
+            threading.Thread(target=self._release, name="NumbaAcc-stop").start()
+            return
+        with self._lock:
+            self._num_holders -= 1
+            if self._num_holders == 0:
+                self._stop()
+
+    def engage(self, num_threads: int, isa: Isa) -> int:
+        """Get workers for one execution; `disengage` gives them back.
+
+        Returns
+        -------
+        int
+            Threads to run on, the caller's among them. 1 if the workers are busy; then there
+            is nothing to give back.
+        """
+        if not self._in_use.acquire(blocking=False):
+            return 1
+        try:
+            if len(self._threads) < num_threads - 1:
+                self._start(num_threads - 1, isa)
+        except BaseException:
+            self._in_use.release()
+            raise
+        words = self._words
+        for worker in range(num_threads - 1):
+            # One that goes to sleep just now misses the execution, and no more.
+            if words[LINE_WORDS * worker + 1]:
+                words[LINE_WORDS * worker + 1] = 0
+                place_elsewhere(self._threads[worker])
+                self._wakes[worker].release()
+        return num_threads
+
+    def disengage(self) -> None:
+        """Leave the workers to others."""
+        self._in_use.release()
+
+    def _start(self, num_workers: int, isa: Isa) -> None:
+        """Start the workers that are missing."""
+        function = FUNCTION(kernel_addresses([WORKER], isa)[WORKER])
+        for number in range(len(self._threads), num_workers):
+            wake = threading.Lock()
+            wake.acquire()
+            ticket = self.tickets + 8 * LINE_WORDS * number
+            self._memory[LINE_WORDS * number : LINE_WORDS * (number + 1)] = 0
+            work = partial(_work, function, ticket, self._words[LINE_WORDS * number :], wake)
+            # A daemon, because the interpreter waits for others before it stops them.
+            thread = threading.Thread(target=work, name=f"NumbaAcc-{number + 1}", daemon=True)
+            thread.start()
+            place_elsewhere(thread)
+            self._threads.append(thread)
+            self._wakes.append(wake)
+
+    def _stop(self) -> None:
+        """End all workers."""
+        with self._in_use:
+            for number, wake in enumerate(self._wakes):
+                self._words[LINE_WORDS * number] = _STOP
+                # Free already if the worker was waked and has not looked yet.
+                if wake.locked():
+                    wake.release()
+            for thread in self._threads:
+                thread.join()
+            self._threads.clear()
+            self._wakes.clear()
+
+
+def place_elsewhere(thread: threading.Thread) -> None:
+    """Keep a thread off the processor that the calling thread runs on.
+
+    Notes
+    -----
+    Operating systems may put a thread that is waked on the processor of the one that wakes it,
+    above all if others are busy as well. Both would only wait for each other.
+    """
+    current_processor = _current_processor()
+    if current_processor is None or thread.native_id is None:
+        return
+    others = os.sched_getaffinity(0) - {current_processor()}
+    if others:
+        with contextlib.suppress(OSError):  # then it stays where it is
+            os.sched_setaffinity(thread.native_id, others)
+
+
+@cache
+def _current_processor() -> Callable[[], int] | None:
+    """What tells the processor that a thread runs on; None if threads cannot be placed here."""
+    if not hasattr(os, "sched_setaffinity"):
+        return None
+    function: Callable[[], int] | None = getattr(ctypes.CDLL(None), "sched_getcpu", None)
+    return function
+
+
+def _work(
+    function: ctypes._CFunctionType, ticket: int, words: memoryview, wake: threading.Lock
+) -> None:
+    """What a worker does until it is stopped."""
+    while words[0] != _STOP:
+        function(ticket, 0, 0)
+        if words[0] != _STOP:
+            wake.acquire()
+
+
+@cache
+def pool() -> Pool:
+    """The process's workers."""
+    return Pool()

@@ -1,0 +1,92 @@
+"""The workload that runs a compiled region."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+
+from armpy.backend import ITensorHandle, IWorkload, IWorkloadFactory, WorkloadInfo
+from armpy.errors import UnimplementedError
+from armpy.ops import PreCompiled
+from armpy.ops.operation import Operation
+from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.runtime.cancellation import current_cancellation
+from armpy_numba_acc.runtime.instance import Code, Instance
+from armpy_numba_acc.runtime.profiling import Recorder
+
+_MOST_IDLE = 4
+"""Instances that are kept for the next executions."""
+
+
+class ProgramWorkload(IWorkload):
+    """Runs a program; any number of threads may at the same time.
+
+    Parameters
+    ----------
+    code : Code
+    recorder : Recorder, optional
+        Is told how long every command takes.
+    """
+
+    def __init__(self, code: Code, recorder: Recorder | None = None) -> None:
+        self._code = code
+        self._recorder = recorder
+        self._idle: deque[Instance] = deque([self._new_instance()], maxlen=_MOST_IDLE)
+
+    def _new_instance(self) -> Instance:
+        """Memory for one more execution at a time."""
+        return Instance(self._code, is_profiled=self._recorder is not None)
+
+    def execute(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> None:
+        """Run the program on the handles' memory.
+
+        Raises
+        ------
+        ExecutionTimeoutError
+            If the execution was stopped; see `armpy_numba_acc.runtime.cancellation`.
+        """
+        try:
+            instance = self._idle.pop()
+        except IndexError:  # asking first whether one is left would race with other threads
+            instance = self._new_instance()
+        tensors = [handle.map() for handle in inputs if handle is not None]
+        tensors += [handle.map() for handle in outputs]
+        try:
+            instance.run(tensors, current_cancellation())
+            if self._recorder is not None and instance.times_ns is not None:
+                self._recorder.add(self._code, instance.times_ns, threading.get_ident())
+        finally:
+            self._idle.append(instance)
+
+
+class ProgramFactory(IWorkloadFactory):
+    """Makes the workloads of compiled regions.
+
+    Parameters
+    ----------
+    isa : Isa
+    recorder : Recorder, optional
+        For all of them.
+    """
+
+    def __init__(self, isa: Isa, recorder: Recorder | None = None) -> None:
+        self._isa = isa
+        self._recorder = recorder
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        """Load a program's kernels.
+
+        Raises
+        ------
+        UnimplementedError
+            If the layer is no compiled region.
+        """
+        if not isinstance(operation, PreCompiled):
+            raise UnimplementedError(
+                f"NumbaAcc runs compiled regions only, not a single {operation.name}",
+                where=f"NumbaAcc / '{info.name}'",
+            )
+        return ProgramWorkload(Code(operation.program, self._isa), self._recorder)

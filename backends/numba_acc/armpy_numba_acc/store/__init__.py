@@ -1,0 +1,1 @@
+"""What is kept on disk: object code, compiled programs."""

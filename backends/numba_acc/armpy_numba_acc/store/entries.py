@@ -1,0 +1,315 @@
+"""A folder of checked files: whatever happens to it costs time, and never gives a wrong result."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import stat
+import struct
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn, TypeAlias
+
+import numpy as np
+
+from armpy.backend import CacheEntry, IBackendCache
+from armpy.ops.operation import Array
+from armpy_numba_acc.lowering.memory import ALIGNMENT_BYTES
+from armpy_numba_acc.runtime.alignment import aligned
+
+Part: TypeAlias = bytes | Array
+
+_MAGIC = b"armpynb1"
+_HEAD = struct.Struct("<8s32sQQ8x")
+"""Magic; SHA-256 of all that follows; bytes of the file; bytes of the JSON that is next."""
+_FIRST_CHECKED = 40
+_LONGEST_JSON = 1 << 16
+_LONGEST_DESCRIPTION = 100
+_SUFFIX = ".entry"
+_UNFINISHED = ".tmp"
+_STALE_S = 3600.0
+"""Age of unfinished files whose writer must have died."""
+
+_log = logging.getLogger("armpy.NumbaAcc")
+
+
+class UnusableError(Exception):
+    """A file that is no entry, or not the one that its name says, or not the user's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """What an entry says about itself."""
+
+    kind: str
+    key: str
+    description: str
+    sizes: tuple[int, ...]
+
+
+class Entries(IBackendCache):
+    """Entries in a folder, by kind and key; the one that was used longest ago goes first.
+
+    Parameters
+    ----------
+    folder : Path
+        Made when something is written.
+    limit_bytes : int
+        Of all entries together.
+
+    Notes
+    -----
+    Files appear whole, by renaming, so that processes need not know of each other. What is
+    read is believed only if the file belongs to the user, nobody else can write to it, its
+    checksum is right, and it says of itself that it is the entry that was asked for. Keys
+    name everything that the contents depend on, so an entry is never out of date.
+    """
+
+    def __init__(self, folder: Path, limit_bytes: int) -> None:
+        self._folder = folder
+        self._limit_bytes = limit_bytes
+
+    @property
+    def name(self) -> str:
+        """``compiled``."""
+        return "compiled"
+
+    @property
+    def location(self) -> str:
+        """The folder."""
+        return str(self._folder)
+
+    @property
+    def limit_bytes(self) -> int:
+        """Of all entries together."""
+        return self._limit_bytes
+
+    def read(self, kind: str, key: str) -> list[Array] | None:
+        """What was written under a key.
+
+        Returns
+        -------
+        list of (ndarray, uint8), or None
+            Each beginning at a cache line. None if there is nothing that can be used.
+        """
+        path = self._path(kind, key)
+        try:
+            header, parts = _parsed(_contents(path, self._limit_bytes))
+            if (header.kind, header.key) != (kind, key):
+                _refuse("it is another entry")
+        except FileNotFoundError:
+            return None
+        except (OSError, MemoryError, UnusableError) as error:
+            _log.info("%s is not used: %s", path, error)
+            return None
+        with contextlib.suppress(OSError):  # where nothing can be written, nothing is dropped
+            os.utime(path)
+        return parts
+
+    def write(self, kind: str, key: str, parts: Sequence[Part], description: str) -> None:
+        """Keep something, if that can be done.
+
+        Parameters
+        ----------
+        kind, key : str
+            Letters and digits.
+        parts : sequence of (bytes or ndarray)
+        description : str
+            For people; the end of a long one is left out.
+        """
+        try:
+            header = _Header(kind, key, description[:_LONGEST_DESCRIPTION], ())
+            self._write(self._path(kind, key), header, parts)
+            self._make_room()
+        except OSError as error:
+            _log.info("nothing is kept in %s: %s", self._folder, error)
+
+    def list_entries(self) -> Sequence[CacheEntry]:
+        """What is there, as the files say themselves."""
+        return list(self._described(_peek))
+
+    def verify(self) -> Sequence[CacheEntry]:
+        """What is there, every file read and checked."""
+        return list(self._described(self._check))
+
+    def clear(self) -> int:
+        """Delete every entry, and what was left unfinished."""
+        found = [path for path, _ in self._files()]
+        for path in [*found, *(path for path, _ in self._files(_UNFINISHED))]:
+            path.unlink(missing_ok=True)
+        return len(found)
+
+    def _path(self, kind: str, key: str) -> Path:
+        """Where an entry is."""
+        return self._folder / f"{kind}-{key}{_SUFFIX}"
+
+    def _write(self, path: Path, header: _Header, parts: Sequence[Part]) -> None:
+        """Write a file and put it in its place."""
+        arrays = [np.frombuffer(part, np.uint8) for part in parts]
+        pieces = _pieces(header, arrays)
+        if sum(map(len, pieces)) > self._limit_bytes:
+            return
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, unfinished = tempfile.mkstemp(suffix=_UNFINISHED, dir=self._folder)
+        try:
+            with open(handle, "wb") as file:
+                for piece in pieces:
+                    file.write(piece)
+            os.replace(unfinished, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(unfinished)
+            raise
+
+    def _make_room(self) -> None:
+        """Drop what was used longest ago, until the limit is kept."""
+        files = list(self._files())
+        excess = sum(info.st_size for _, info in files) - self._limit_bytes
+        for path, info in reversed(files):
+            if excess <= 0:
+                break
+            excess -= info.st_size
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+        for path, info in self._files(_UNFINISHED):
+            if time.time() - info.st_mtime > _STALE_S:
+                with contextlib.suppress(OSError):
+                    path.unlink(missing_ok=True)
+
+    def _files(self, suffix: str = _SUFFIX) -> list[tuple[Path, os.stat_result]]:
+        """Files in the folder, the last used first."""
+        found = []
+        with contextlib.suppress(OSError), os.scandir(self._folder) as listing:
+            for item in listing:
+                if item.name.endswith(suffix):
+                    with contextlib.suppress(OSError):  # another process may have dropped it
+                        found.append((Path(item.path), item.stat(follow_symlinks=False)))
+        return sorted(found, key=lambda pair: (-pair[1].st_mtime_ns, pair[0]))
+
+    def _check(self, path: Path) -> _Header:
+        """The header of a file whose contents are sound and go with its name."""
+        header, _ = _parsed(_contents(path, self._limit_bytes))
+        if self._path(header.kind, header.key) != path:
+            _refuse("it is another entry")
+        return header
+
+    def _described(self, look: Callable[[Path], _Header]) -> Iterator[CacheEntry]:
+        """Files for people, without those that another process drops meanwhile."""
+        for path, info in self._files():
+            description = problem = ""
+            try:
+                description = look(path).description
+            except FileNotFoundError:
+                continue
+            except (OSError, MemoryError, UnusableError) as error:
+                problem = str(error) or type(error).__name__
+            yield CacheEntry(path.name, info.st_size, info.st_mtime, description, problem)
+
+
+def _pieces(header: _Header, parts: Sequence[Array]) -> list[bytes | memoryview]:
+    """A file's contents, in pieces to write one after the other."""
+    fields = [header.kind, header.key, header.description, [part.size for part in parts]]
+    text = json.dumps(fields).encode()
+    body: list[bytes | memoryview] = [text, _padding(len(text))]
+    for part in parts:
+        body += [part.data, _padding(part.size)]
+    size = _HEAD.size + sum(map(len, body))
+    lengths = _HEAD.pack(b"", b"", size, len(text))[_FIRST_CHECKED:]
+    digest = hashlib.sha256(lengths)
+    for piece in body:
+        digest.update(piece)
+    return [_MAGIC, digest.digest(), lengths, *body]
+
+
+def _padding(size: int) -> bytes:
+    """Zeros up to where the next part begins."""
+    return bytes(-size % ALIGNMENT_BYTES)
+
+
+def _contents(path: Path, largest: int) -> Array:
+    """A file's bytes, if it is the user's own."""
+    with _opened(path) as handle:
+        size = os.fstat(handle).st_size
+        if not _HEAD.size <= size <= largest:
+            _refuse(f"its size of {size} bytes cannot be right")
+        contents = aligned(size, zeroed=False)
+        with open(handle, "rb", buffering=0, closefd=False) as file:
+            view, count = contents.data, 0
+            while count < size and (more := file.readinto(view[count:])):
+                count += more
+        if count < size:
+            _refuse("it is being shortened")
+        return contents
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """A descriptor of a regular file that nobody but the user can have written."""
+    flags = os.O_RDONLY
+    for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK", "O_BINARY"):
+        flags |= getattr(os, name, 0)
+    handle = os.open(path, flags)
+    try:
+        info = os.fstat(handle)
+        if not stat.S_ISREG(info.st_mode):
+            _refuse("it is no regular file")
+        if hasattr(os, "geteuid"):
+            if info.st_uid != os.geteuid():
+                _refuse("it belongs to somebody else")
+            if info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                _refuse("others can write to it")
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _peek(path: Path) -> _Header:
+    """The header of a file, without reading all of it."""
+    with _opened(path) as handle:
+        start = os.read(handle, _HEAD.size + _LONGEST_JSON)
+        return _header(start, os.fstat(handle).st_size)[0]
+
+
+def _header(contents: bytes, size: int) -> tuple[_Header, int]:
+    """What a file says about itself, and where its parts begin."""
+    if len(contents) < _HEAD.size or not contents.startswith(_MAGIC):
+        _refuse("it is of another kind")
+    _, _, said_size, num_text = _HEAD.unpack_from(contents)
+    text = contents[_HEAD.size : _HEAD.size + num_text]
+    if said_size != size or len(text) != num_text:
+        _refuse("it is not whole")
+    try:
+        kind, key, description, sizes = json.loads(text)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise UnusableError("what it says about itself cannot be read") from error
+    named = all(isinstance(word, str) for word in (kind, key, description))
+    if not named or not isinstance(sizes, list) or not all(type(s) is int for s in sizes):
+        _refuse("what it says about itself cannot be understood")
+    header = _Header(kind, key, description, tuple(sizes))
+    return header, _HEAD.size + num_text + len(_padding(num_text))
+
+
+def _parsed(contents: Array) -> tuple[_Header, list[Array]]:
+    """A file's header and parts, checked."""
+    said = bytes(contents[8:_FIRST_CHECKED])
+    if hashlib.sha256(contents[_FIRST_CHECKED:].data).digest() != said:
+        _refuse("its checksum is wrong")
+    header, start = _header(bytes(contents[: _HEAD.size + _LONGEST_JSON]), contents.size)
+    parts = []
+    for size in header.sizes:
+        if not 0 <= size <= contents.size - start:
+            _refuse("it is not whole")
+        parts.append(contents[start : start + size])
+        start += size + len(_padding(size))
+    return header, parts
+
+
+def _refuse(reason: str) -> NoReturn:
+    """Say why a file is not used."""
+    raise UnusableError(reason)

@@ -1,0 +1,87 @@
+"""Programs of regions: from disk, or made now."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from armpy.graph import SubgraphView
+from armpy.ops.operation import Array
+from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.program import CommandInfo, Program
+from armpy_numba_acc.lowering.region import lower_region
+from armpy_numba_acc.store.keys import is_current, program_key
+from armpy_numba_acc.store.settings import disk_entries
+
+_KIND = "program"
+_CLASSES: Mapping[str, Callable[..., object]] = {
+    kind.__name__: kind for kind in (Program, Kernel, CommandInfo)
+}
+
+_log = logging.getLogger("armpy.NumbaAcc")
+
+
+def compiled_program(view: SubgraphView, isa: Isa, num_threads: int = 1) -> Program:
+    """The program of a region; parameters as for `lower_region`."""
+    entries = disk_entries()
+    key = program_key(view, isa, num_threads) if entries is not None else ""
+    if entries is None or not key:
+        return lower_region(view, isa, num_threads)
+    parts = entries.read(_KIND, key)
+    program = None if parts is None else unpacked(parts)
+    if program is None:
+        program = lower_region(view, isa, num_threads)
+        if is_current():
+            first = view.layers[0].name if view.layers else ""
+            text = f"{len(view.layers)} layers from '{first}' for {isa.name}"
+            entries.write(_KIND, key, packed(program), text)
+    return program
+
+
+def packed(program: Program) -> list[bytes | Array]:
+    """A program as JSON and the arrays that it refers to."""
+    arrays: list[Array] = []
+    document = _plain(program, arrays)
+    return [json.dumps(document).encode(), *(array.reshape(-1).view(np.uint8) for array in arrays)]
+
+
+def unpacked(parts: Sequence[bytes | Array]) -> Program | None:
+    """The program that `packed` was given; None if it cannot be made of the parts."""
+    try:
+        program = _rebuilt(json.loads(bytes(parts[0])), parts)
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        _log.info("a program is made again: %r", error)
+        return None
+    return program if isinstance(program, Program) else None
+
+
+def _plain(value: object, arrays: list[Array]) -> object:
+    """A value made of what JSON can hold; arrays are put beside it."""
+    if isinstance(value, np.ndarray):
+        arrays.append(np.ascontiguousarray(value))
+        return {"array": len(arrays), "dtype": value.dtype.str, "shape": list(value.shape)}
+    if type(value).__name__ in _CLASSES and dataclasses.is_dataclass(value):
+        fields = [getattr(value, field.name) for field in dataclasses.fields(value)]
+        return {"class": type(value).__name__, "fields": [_plain(f, arrays) for f in fields]}
+    if isinstance(value, tuple):
+        return [_plain(item, arrays) for item in value]
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    raise TypeError(f"a program cannot hold a {type(value).__name__}")
+
+
+def _rebuilt(value: object, parts: Sequence[bytes | Array]) -> object:
+    """What `_plain` was given."""
+    if isinstance(value, list):
+        return tuple(_rebuilt(item, parts) for item in value)
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        flat = np.frombuffer(parts[value["array"]], np.dtype(value["dtype"]))
+        return flat.reshape(value["shape"])
+    return _CLASSES[value["class"]](*(_rebuilt(item, parts) for item in value["fields"]))

@@ -1,0 +1,63 @@
+"""Where compiled code and programs are kept, as the environment says."""
+
+from __future__ import annotations
+
+import logging
+import os
+
+from armpy.backend import cache_directory
+from armpy.errors import InvalidArgumentError
+from armpy_numba_acc.store.entries import Entries
+
+SWITCH_VARIABLE = "ARMPY_NUMBA_CACHE"
+"""Environment variable that switches the store ``off``."""
+
+LIMIT_VARIABLE = "ARMPY_NUMBA_CACHE_MB"
+"""Environment variable for how many MiB the store may take."""
+
+FOLDER = "numba_acc"
+"""Of armpy's cache directory."""
+
+_DEFAULT_LIMIT_MB = 2048
+
+_log = logging.getLogger("armpy.NumbaAcc")
+
+
+def disk_entries() -> Entries | None:
+    """What is kept on disk; None if nothing is to be.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a variable has a value that it cannot have.
+    """
+    switch = os.environ.get(SWITCH_VARIABLE, "").strip().lower()
+    if switch not in ("", "on", "off"):
+        raise InvalidArgumentError(
+            "the switch cannot have this value",
+            where=SWITCH_VARIABLE,
+            expected="on or off",
+            actual=repr(switch),
+            fix="ARMPY_CACHE_DIR says where things are kept",
+        )
+    limit_bytes = _limit_bytes()
+    if switch == "off":
+        return None
+    try:
+        return Entries(cache_directory() / FOLDER, limit_bytes)
+    except RuntimeError as error:
+        _log.info("nothing is kept on disk: %s", error)
+        return None
+
+
+def _limit_bytes() -> int:
+    """How large the store may be."""
+    text = os.environ.get(LIMIT_VARIABLE, "") or str(_DEFAULT_LIMIT_MB)
+    if not (text.isascii() and text.isdigit()):
+        raise InvalidArgumentError(
+            "the limit cannot be used",
+            where=LIMIT_VARIABLE,
+            expected="a number of MiB",
+            actual=repr(text),
+        )
+    return int(text) << 20

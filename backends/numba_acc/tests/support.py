@@ -1,0 +1,137 @@
+"""Compiles networks for an instruction set, runs them, and compares with CpuRef."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from armpy_numba_acc.codegen.isa import Isa, host_isas
+from armpy_numba_acc.lowering.program import Program
+from armpy_numba_acc.lowering.region import lower_region
+from armpy_numba_acc.lowering.registry import support
+from armpy_numba_acc.runtime.instance import Code, Instance
+from armpy_numba_acc.store.objects import kernel_addresses
+
+from armpy import Network, Runtime, RuntimeOptions
+from armpy.graph import SubgraphView
+from armpy.ops.operation import Array
+from armpy.tensor import TensorInfo
+from armpy.testing.tolerance import Tolerance, compare
+from armpy.types import DataType
+
+ISAS = host_isas()
+ISA_NAMES = [isa.name for isa in ISAS]
+
+_KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+_PAGE = mmap.PAGESIZE
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_GUARDED: list[mmap.mmap] = []
+"""Mappings stay for good: arrays that nobody watches may still point into them."""
+
+
+def run_compiled(network: Network, inputs: Mapping[str, Array], isa: Isa) -> dict[str, Array]:
+    """Outputs of a network that is compiled as one region.
+
+    Notes
+    -----
+    Inputs lie directly in front of memory that cannot be read; outputs hold garbage at first.
+    """
+    graph = network.build()
+    for layer in graph.layers:
+        infos = [None if value is None else value.info for value in layer.inputs]
+        refusal = support(layer.operation, infos, [value.info for value in layer.outputs])
+        assert refusal, f"{layer.name}: {refusal}"
+    view = SubgraphView.of(graph, graph.layers)
+    given = [guarded(np.ascontiguousarray(inputs[value.name])) for value in view.inputs]
+    made = {value: _garbage(value.info) for value in view.outputs}
+    Instance(Code(lower_region(view, isa), isa)).run([*given, *made.values()])
+    return {n: made[value] for n, value in zip(graph.output_names, graph.outputs, strict=True)}
+
+
+def run_in_turn(program: Program, isa: Isa, tensors: Sequence[Array], num_threads: int) -> None:
+    """Run every command of a program for one thread after the other, the last one first."""
+    addresses = kernel_addresses(program.kernels, isa)
+    arena = np.full(program.arena_bytes + 64, 0x55, np.uint8)
+    memory = [arena[-arena.ctypes.data % 64 :], program.constants, *tensors]
+    arguments = program.argument_values.copy()
+    for base, array in enumerate(memory):
+        arguments[program.argument_bases == base] += array.ctypes.data
+    starts = arguments.ctypes.data + 8 * program.argument_starts.astype(np.int64)
+    for kernel, start in zip(program.command_kernels, starts, strict=False):
+        function = _KERNEL(addresses[program.kernels[kernel]])
+        for thread in reversed(range(num_threads)):
+            function(int(start), thread, num_threads)
+
+
+def run_reference(network: Network, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Outputs of a network on CpuRef."""
+    runtime = Runtime(RuntimeOptions(backends=["CpuRef"]))
+    number = runtime.load_network(network)
+    try:
+        return runtime.enqueue_workload(number, inputs)
+    finally:
+        runtime.unload_network(number)
+
+
+def check_against_reference(
+    network: Network,
+    inputs: Mapping[str, Array],
+    isa: Isa,
+    expected: Mapping[str, Array] | None = None,
+    tolerance: Tolerance | None = None,
+) -> None:
+    """Check every output; `expected` spares running CpuRef again.
+
+    Notes
+    -----
+    float32 is compared relative to the output's largest element: sums are long.
+    """
+    expected = run_reference(network, inputs) if expected is None else expected
+    actual = run_compiled(network, inputs, isa)
+    graph = network.build()
+    infos = dict(zip(graph.output_names, graph.output_infos, strict=True))
+    for name, want in expected.items():
+        allowed = tolerance
+        if allowed is None and infos[name].data_type is DataType.FLOAT32 and want.size:
+            allowed = Tolerance(1e-5 * max(1.0, float(np.abs(want).max())), 5 * 2.0**-23)
+        difference = compare(want, actual[name], infos[name], allowed)
+        assert difference is None, f"{isa.name}, output {name!r}: {difference}"
+
+
+def guarded(array: Array) -> Array:
+    """A copy that ends where memory ends that can be read."""
+    if not array.nbytes or not hasattr(mmap, "MAP_ANONYMOUS"):
+        return array.copy()
+    pages = -(-array.nbytes // _PAGE)
+    memory = mmap.mmap(-1, (pages + 1) * _PAGE)
+    _GUARDED.append(memory)
+    whole = np.frombuffer(memory, np.uint8)
+    last = ctypes.c_void_p(whole.ctypes.data + pages * _PAGE)
+    assert _LIBC.mprotect(last, ctypes.c_size_t(_PAGE), 0) == 0
+    copy: Array = whole[pages * _PAGE - array.nbytes : pages * _PAGE].view(array.dtype)
+    copy = copy.reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def _garbage(info: TensorInfo) -> Array:
+    """An output that nobody has written."""
+    size = info.size_bytes
+    array: Array = np.full(size, 0x55, np.uint8)
+    if info.data_type is DataType.BOOLEAN:
+        array[:] = 1
+    return array.view(info.data_type.dtype).reshape(info.known_shape)
+
+
+def random_array(info: TensorInfo, seed: int = 0) -> Array:
+    """Elements of any value that a tensor can have; floats around 0."""
+    random = np.random.default_rng(seed)
+    dtype = info.data_type.dtype
+    if dtype.kind == "f":
+        return random.normal(size=info.known_shape).astype(dtype)
+    if dtype.kind == "b":
+        return random.integers(0, 2, info.known_shape).astype(dtype)
+    limits = np.iinfo(dtype)
+    return random.integers(limits.min, limits.max, info.known_shape, dtype, endpoint=True)

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from armpy_numba_acc.codegen.isa import host_isas
+from armpy_numba_acc.lowering.estimate import MOST_PIECES, num_pieces
+from armpy_numba_acc.lowering.program import Program
+from armpy_numba_acc.lowering.region import lower_region
+from armpy_numba_acc.runtime.cancellation import (
+    Cancellation,
+    cancellable,
+    current_cancellation,
+)
+from armpy_numba_acc.runtime.instance import Code, Instance
+from networks import convolutions, image, runtime_of
+
+from armpy import Network
+from armpy.errors import ExecutionTimeoutError
+from armpy.graph import SubgraphView
+
+ISA = host_isas()[0]
+
+
+def compiled(network: Network, num_threads: int = 1) -> Program:
+    graph = network.build()
+    return lower_region(SubgraphView.of(graph, graph.layers), ISA, num_threads)
+
+
+def test_nothing_stops_executions_unless_one_says_what() -> None:
+    assert current_cancellation() is None
+    with cancellable(Cancellation()) as cancellation:
+        assert current_cancellation() is cancellation
+    assert current_cancellation() is None
+
+
+def test_an_execution_with_a_cancellation_that_nobody_uses_is_like_any_other() -> None:
+    with runtime_of(2) as runtime:
+        network = runtime.load_network(convolutions())
+        expected = runtime.enqueue_workload(network, image())
+        with cancellable(Cancellation()):
+            actual = runtime.enqueue_workload(network, image())
+    np.testing.assert_array_equal(actual["y"], expected["y"])
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_what_is_cancelled_already_runs_no_command(num_threads: int) -> None:
+    cancellation = Cancellation()
+    cancellation.cancel()
+    assert cancellation.is_cancelled
+    with runtime_of(num_threads) as runtime:
+        network = runtime.load_network(convolutions())
+        expected = runtime.enqueue_workload(network, image())
+        with (
+            cancellable(cancellation),
+            pytest.raises(ExecutionTimeoutError, match=r"was stopped.*got 0 came to their end"),
+        ):
+            runtime.enqueue_workload(network, image())
+        again = runtime.enqueue_workload(network, image())
+    np.testing.assert_array_equal(again["y"], expected["y"])
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_another_thread_stops_an_execution_that_would_take_long(num_threads: int) -> None:
+    network = convolutions(size=160, channels=96, num_layers=60)
+    (x,) = image(160, 96).values()
+    instance = Instance(Code(compiled(network, num_threads), ISA))
+    cancellation = Cancellation()
+    threading.Timer(0.02, cancellation.cancel).start()
+    with pytest.raises(ExecutionTimeoutError, match="was stopped"):
+        instance.run([x, np.empty_like(x)], cancellation)
+
+
+def test_long_commands_are_run_in_pieces_with_the_same_results() -> None:
+    network = convolutions(size=200, channels=64, num_layers=1)
+    (x,) = image(200, 64).values()
+    program = compiled(network, 2)
+    assert max(info.num_pieces for info in program.infos) > 1
+    in_pieces, whole = np.empty_like(x), np.empty_like(x)
+    Instance(Code(program, ISA)).run([x, in_pieces])
+    code = Code(program, ISA)
+    instance = Instance(code)
+    instance._commands[:, 2] = 1
+    instance.run([x, whole])
+    np.testing.assert_array_equal(in_pieces, whole)
+
+
+def test_pieces_are_few_and_short_commands_have_one() -> None:
+    assert num_pieces(1000, "convolution_f32", ISA) == 1
+    assert num_pieces(10**15, "convolution_f32", ISA) == MOST_PIECES

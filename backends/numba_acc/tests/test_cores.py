@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from armpy_numba_acc.runtime.cores import usable_cores
+
+
+def write(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
+    return root
+
+
+def test_every_processor_is_a_core_if_nothing_else_is_told(tmp_path: Path) -> None:
+    assert usable_cores(tmp_path, {0, 5, 6}) == 3
+
+
+def test_threads_of_one_core_count_once(tmp_path: Path) -> None:
+    lists = {0: "0,2", 1: "1,3", 2: "0,2", 3: "1,3"}
+    topology = "sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+    write(tmp_path, {topology.format(cpu): text for cpu, text in lists.items()})
+    assert usable_cores(tmp_path, range(4)) == 2
+    assert usable_cores(tmp_path, {0, 2}) == 1
+
+
+@pytest.mark.parametrize(
+    ("limit", "cores"),
+    [("max 100000", 8), ("350000 100000", 3), ("50000 100000", 1), ("", 8), ("1600000 100000", 8)],
+)
+def test_a_control_group_limits_the_cores(tmp_path: Path, limit: str, cores: int) -> None:
+    files = {"proc/self/cgroup": "0::/a/b", "sys/fs/cgroup/a/b/cpu.max": limit}
+    assert usable_cores(write(tmp_path, files), range(8)) == cores
+
+
+def test_a_limit_further_up_counts_as_well(tmp_path: Path) -> None:
+    files = {
+        "proc/self/cgroup": "0::/a/b",
+        "sys/fs/cgroup/a/b/cpu.max": "max 100000",
+        "sys/fs/cgroup/a/cpu.max": "200000 100000",
+    }
+    assert usable_cores(write(tmp_path, files), range(8)) == 2
+
+
+@pytest.mark.parametrize(("quota", "cores"), [("-1", 8), ("250000", 2)])
+def test_the_first_version_of_control_groups_is_understood(
+    tmp_path: Path, quota: str, cores: int
+) -> None:
+    folder = "sys/fs/cgroup/cpu,cpuacct/job"
+    files = {
+        "proc/self/cgroup": "3:memory:/other\n2:cpu,cpuacct:/job",
+        f"{folder}/cpu.cfs_quota_us": quota,
+        f"{folder}/cpu.cfs_period_us": "100000",
+    }
+    assert usable_cores(write(tmp_path, files), range(8)) == cores
+
+
+def test_this_process_may_use_a_core() -> None:
+    assert usable_cores() >= 1

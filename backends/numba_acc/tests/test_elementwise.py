@@ -1,0 +1,141 @@
+"""Elementwise operations: the same as CpuRef on every instruction set."""
+
+import numpy as np
+import pytest
+from armpy_numba_acc.lowering.broadcasting import collapsed
+from armpy_numba_acc.lowering.registry import support
+from one_layer import BROADCASTS, FLOAT_OPERATIONS, check_layer, quantized
+
+from armpy import ops
+from armpy.tensor import Quantization, TensorInfo
+from armpy.testing.tolerance import Tolerance
+from armpy.types import DataType
+
+F32, S8, U8 = DataType.FLOAT32, DataType.QASYMM_S8, DataType.QASYMM_U8
+I32, I64, BOOL = DataType.SIGNED32, DataType.SIGNED64, DataType.BOOLEAN
+
+
+def typed(data_type: DataType) -> TensorInfo:
+    """An output whose shape follows."""
+    return TensorInfo(None, data_type)
+
+
+@pytest.mark.parametrize("shapes", BROADCASTS, ids=str)
+def test_inputs_broadcast_in_any_way(shapes) -> None:
+    operation = ops.ElementwiseBinary(ops.BinaryOperation.SUB)
+    check_layer(operation, [TensorInfo(shape, F32) for shape in shapes], typed(F32))
+
+
+@pytest.mark.parametrize("operation", FLOAT_OPERATIONS, ids=lambda o: o.name)
+def test_binary_operations_of_floats(operation) -> None:
+    special = np.array([0, -0.0, 1, -1, 2, -2, 3, 0.5, -0.5, 100, -37, 1e-3, np.inf, -np.inf])
+    special = np.append(special, [np.nan] * (operation is not ops.BinaryOperation.POWER))
+    special = special.astype(np.float32)
+    shapes = [(special.size, 1), (1, special.size)]
+    given = [special.reshape(shape) for shape in shapes]
+    infos = [TensorInfo(shape, F32) for shape in shapes]
+    check_layer(ops.ElementwiseBinary(operation), infos, typed(F32), given=given)
+
+
+@pytest.mark.parametrize("activation", ops.FusedActivation, ids=lambda a: a.name)
+def test_floats_and_bytes_are_clamped_by_the_activation(activation) -> None:
+    operation = ops.ElementwiseBinary(ops.BinaryOperation.ADD, activation)
+    check_layer(operation, [TensorInfo((3, 50), F32)] * 2, typed(F32))
+    infos = [quantized((3, 50), U8, 0.11, 130), quantized((3, 50), U8, 0.07, 120)]
+    check_layer(operation, infos, quantized(None, U8, 0.1, 128))
+
+
+@pytest.mark.parametrize("data_type", [I32, I64], ids=lambda t: t.name)
+@pytest.mark.parametrize(
+    "operation",
+    [o for o in ops.BinaryOperation if o is not ops.BinaryOperation.POWER],
+    ids=lambda o: o.name,
+)
+def test_binary_operations_of_integers_with_all_divisors(operation, data_type) -> None:
+    info = np.iinfo(data_type.dtype)
+    special = np.array([0, 1, -1, 2, -2, 3, -3, 7, 100, info.min, info.max], data_type.dtype)
+    infos = [TensorInfo((11, 1), data_type), TensorInfo((1, 11), data_type)]
+    given = [special.reshape(11, 1), special.reshape(1, 11)]
+    check_layer(ops.ElementwiseBinary(operation), infos, typed(data_type), given=given)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [o for o in ops.UnaryOperation if o is not ops.UnaryOperation.LOGICAL_NOT],
+    ids=lambda o: o.name,
+)
+def test_unary_operations_of_floats(operation) -> None:
+    values = np.concatenate(
+        [np.linspace(-30, 30, 1001), np.logspace(-38, 3, 500), [0, -0.0, 0.5, 1.5, 2.5, -2.5]]
+    )
+    special = np.array([np.inf, -np.inf, np.nan, 1e30, -1e30, 1e-42, 2.0**23, 12582911.5])
+    if operation in (ops.UnaryOperation.SIN, ops.UnaryOperation.COS):
+        special = np.array([1e4, 1e6, -1e8])
+    values = np.append(values, special).astype(np.float32)
+    info = TensorInfo(values.shape, F32)
+    relative = Tolerance(1e-7, 5 * 2.0**-23)
+    check_layer(ops.ElementwiseUnary(operation), [info], typed(F32), relative, [values])
+
+
+@pytest.mark.parametrize("data_type", [I32, I64], ids=lambda t: t.name)
+def test_unary_operations_of_integers(data_type) -> None:
+    for operation in ("ABS", "NEG", "SQUARE"):
+        info = TensorInfo((3, 21), data_type)
+        check_layer(ops.ElementwiseUnary(ops.UnaryOperation[operation]), [info], typed(data_type))
+
+
+@pytest.mark.parametrize("operation", ops.ComparisonOperation, ids=lambda o: o.name)
+def test_comparisons(operation) -> None:
+    special = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 3] * 3, np.float32)
+    infos = [TensorInfo((24, 1), F32), TensorInfo((1, 24), F32)]
+    given = [special.reshape(24, 1), special.reshape(1, 24)]
+    check_layer(ops.Comparison(operation), infos, typed(BOOL), given=given)
+    for data_type in (I32, I64):
+        infos = [TensorInfo((3, 50), data_type), TensorInfo((50,), data_type)]
+        check_layer(ops.Comparison(operation), infos, typed(BOOL))
+    infos = [quantized((40, 50), S8, 0.02, 3), quantized((50,), S8, 0.03, -8)]
+    check_layer(ops.Comparison(operation), infos, typed(BOOL))
+
+
+def test_logic() -> None:
+    infos = [TensorInfo((3, 5, 70), BOOL), TensorInfo((5, 1), BOOL)]
+    for operation in ops.LogicalBinaryOperation:
+        check_layer(ops.LogicalBinary(operation), infos, typed(BOOL))
+    check_layer(ops.ElementwiseUnary(ops.UnaryOperation.LOGICAL_NOT), infos[:1], typed(BOOL))
+    check_layer(ops.Comparison(ops.ComparisonOperation.NOT_EQUAL), infos, typed(BOOL))
+
+
+@pytest.mark.parametrize("data_type", [F32, I32, I64, S8, BOOL], ids=lambda t: t.name)
+def test_select_broadcasts_all_three(data_type) -> None:
+    quantization = Quantization.per_tensor(0.1, 3) if data_type is S8 else None
+    infos = [
+        TensorInfo((3, 1, 17), BOOL),
+        TensorInfo((4, 1), data_type, quantization),
+        TensorInfo((3, 4, 17), data_type, quantization),
+    ]
+    output = TensorInfo(None, data_type, quantization)
+    check_layer(ops.Select(), infos, output)
+
+
+def test_prelu() -> None:
+    infos = [TensorInfo((2, 3, 4, 35), F32), TensorInfo((1, 1, 35), F32)]
+    check_layer(ops.Prelu(), infos, typed(F32))
+    infos = [quantized((2, 3, 4, 35), S8, 0.1, 3), quantized((1, 1, 35), S8, 0.01, -20)]
+    check_layer(ops.Prelu(), infos, quantized(None, S8, 0.08, 1))
+
+
+def test_axes_are_joined_where_all_inputs_run_alike() -> None:
+    assert collapsed([(2, 3, 4), (2, 3, 4)], (2, 3, 4)) == [(24, (1, 1))]
+    assert collapsed([(2, 3, 4), (4,)], (2, 3, 4)) == [(6, (4, 0)), (4, (1, 1))]
+    assert collapsed([(2, 3, 4), (2, 1, 1)], (2, 3, 4)) == [(2, (12, 1)), (12, (1, 0))]
+    assert collapsed([(1, 1), (1,)], (1, 1)) == [(1, (1, 1))]
+
+
+def test_what_cannot_be_lowered_says_why() -> None:
+    info = TensorInfo((2, 3), I32)
+    refusal = support(ops.ElementwiseBinary(ops.BinaryOperation.POWER), [info, info], [info])
+    assert not refusal
+    assert "POWER of SIGNED32 is not supported" in str(refusal)
+    info = TensorInfo((2, 3), DataType.FLOAT16)
+    refusal = support(ops.Prelu(), [info, info], [info])
+    assert "FLOAT16 is not supported" in str(refusal)

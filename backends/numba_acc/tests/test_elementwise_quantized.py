@@ -1,0 +1,58 @@
+"""Elementwise operations on 8-bit tensors: as CpuRef on every instruction set."""
+
+import numpy as np
+import pytest
+from one_layer import BROADCASTS, FLOAT_OPERATIONS, check_layer, quantized
+
+from armpy import ops
+from armpy.testing.tolerance import Tolerance
+from armpy.types import DataType
+
+S8, U8 = DataType.QASYMM_S8, DataType.QASYMM_U8
+
+
+@pytest.mark.parametrize("shapes", BROADCASTS[:6], ids=str)
+def test_quantized_inputs_broadcast_in_any_way(shapes) -> None:
+    operation = ops.ElementwiseBinary(ops.BinaryOperation.ADD)
+    infos = [quantized(shapes[0], S8, 0.11, -3), quantized(shapes[1], S8, 0.07, 20)]
+    check_layer(operation, infos, quantized(None, S8, 0.15, 4))
+
+
+@pytest.mark.parametrize("data_type", [S8, U8], ids=lambda t: t.name)
+@pytest.mark.parametrize("operation", FLOAT_OPERATIONS, ids=lambda o: o.name)
+def test_binary_operations_of_all_pairs_of_bytes(operation, data_type) -> None:
+    low = data_type.integer_range[0]
+    every = np.arange(256).astype(data_type.dtype if low == 0 else np.uint8).view(data_type.dtype)
+    infos = [
+        quantized((256, 1), data_type, 0.02, low + 3),
+        quantized((1, 256), data_type, 0.011, low + 70),
+    ]
+    output = quantized(None, data_type, 0.03, low + 100)
+    given = [every.reshape(256, 1), every.reshape(1, 256)]
+    check_layer(ops.ElementwiseBinary(operation), infos, output, given=given)
+
+
+def test_sums_whose_halves_are_exact_are_rounded_as_the_reference_does() -> None:
+    every = np.arange(-128, 128).astype(np.int8)
+    infos = [quantized((256, 1), S8, 0.5, 3), quantized((1, 256), S8, 0.5, -8)]
+    given = [every.reshape(256, 1), every.reshape(1, 256)]
+    operation = ops.ElementwiseBinary(ops.BinaryOperation.ADD)
+    check_layer(operation, infos, quantized(None, S8, 1.0, 5), Tolerance(), given)
+
+
+@pytest.mark.parametrize(
+    "operation", [ops.BinaryOperation.MAXIMUM, ops.BinaryOperation.MINIMUM], ids=lambda o: o.name
+)
+def test_bytes_of_one_quantization_are_chosen_exactly(operation) -> None:
+    info = quantized((5, 77), S8, 0.02, 3)
+    check_layer(ops.ElementwiseBinary(operation), [info, info], info, Tolerance())
+
+
+@pytest.mark.parametrize("data_type", [S8, U8], ids=lambda t: t.name)
+def test_unary_operations_of_bytes(data_type) -> None:
+    low = data_type.integer_range[0]
+    info = quantized((2, 1000), data_type, 0.03, low + 40)
+    for operation in ops.UnaryOperation:
+        if operation is not ops.UnaryOperation.LOGICAL_NOT:
+            output = quantized(None, data_type, 0.05, low + 90)
+            check_layer(ops.ElementwiseUnary(operation), [info], output)

@@ -1,0 +1,155 @@
+"""Operations with states, against CpuRef, on every instruction set of this processor."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support import ISA_NAMES, ISAS, check_against_reference, random_array
+
+from armpy import DataType, Network, Quantization, TensorInfo, ops
+
+F32 = DataType.FLOAT32
+
+
+def _info(shape, data_type=F32, scale=0.0, zero_point=0) -> TensorInfo:
+    """A tensor, quantised if there is a scale."""
+    quantization = Quantization.per_tensor(scale, zero_point) if scale else None
+    return TensorInfo(shape, data_type, quantization=quantization)
+
+
+def _check(operation, infos, constants, outputs, isa) -> None:
+    """Compare one layer, whose inputs are constants where there are arrays."""
+    network = Network()
+    given = {}
+    values = []
+    for number, info in enumerate(infos):
+        if info is None:
+            values.append(None)
+        elif number in constants:
+            values.append(
+                network.constant(
+                    constants[number], data_type=info.data_type, quantization=info.quantization
+                )
+            )
+        else:
+            values.append(network.input(f"x{number}", info))
+            given[f"x{number}"] = random_array(info, number)
+    layer = network.add_layer(operation, values, outputs=outputs)
+    for number, value in enumerate(layer.outputs):
+        network.output(f"y{number}", value)
+    check_against_reference(network, given, ISAS[ISA_NAMES.index(isa)])
+
+
+@pytest.mark.parametrize("isa", ISA_NAMES)
+@pytest.mark.parametrize("shifts_first", [True, False])
+@pytest.mark.parametrize("activation", [ops.RecurrentActivation.RELU, ops.RecurrentActivation.TANH])
+def test_svdf_filters_over_time_in_float32(activation, shifts_first, isa):
+    for batch, size, filters, memory, rank in ((2, 5, 6, 3, 2), (1, 37, 4, 19, 1), (1, 3, 2, 1, 2)):
+        infos = [
+            _info((batch, size)),
+            _info((filters, size)),
+            _info((filters, memory)),
+            _info((filters // rank,)),
+            _info((batch, filters * memory)),
+        ]
+        constants = {number: random_array(infos[number], number) for number in (1, 2, 3)}
+        operation = ops.Svdf(rank, activation, shifts_first)
+        _check(operation, infos, constants, (), isa)
+
+
+@pytest.mark.parametrize("isa", ISA_NAMES)
+@pytest.mark.parametrize("shifts_first", [True, False])
+def test_svdf_filters_over_time_in_integers(shifts_first, isa):
+    for batch, size, filters, memory, rank in ((2, 5, 6, 3, 2), (1, 37, 4, 19, 1), (1, 3, 2, 1, 2)):
+        infos = [
+            _info((batch, size), DataType.QASYMM_S8, 0.03, -7),
+            _info((filters, size), DataType.QSYMM_S8, 0.02),
+            _info((filters, memory), DataType.QSYMM_S16, 0.001),
+            _info((filters // rank,), DataType.SIGNED32),
+            _info((batch, filters * memory), DataType.QSYMM_S16, 0.005),
+        ]
+        constants = {number: random_array(infos[number], number) for number in (1, 2)}
+        constants[2] //= 64
+        constants[3] = np.arange(filters // rank, dtype=np.int32) * 100
+        state = _info(None, DataType.QSYMM_S16, 0.005)
+        output = _info(None, DataType.QASYMM_S8, 0.3, 5)
+        operation = ops.Svdf(rank, ops.RecurrentActivation.RELU, shifts_first)
+        _check(operation, infos, constants, (state, output), isa)
+
+
+def _lstm_operands(batch, time, size, cells, outputs, parts, time_major):
+    """Shapes by operand of an LSTM that has some of its parts."""
+    gates = ["input", "forget", "cell", "output"][0 if "input" in parts else 1 :]
+    shapes = {"input": (time, batch, size) if time_major else (batch, time, size)}
+    for gate in gates:
+        shapes[f"input_to_{gate}_weights"] = (cells, size)
+        shapes[f"recurrent_to_{gate}_weights"] = (cells, outputs)
+        shapes["cell_bias" if gate == "cell" else f"{gate}_gate_bias"] = (cells,)
+        if "peephole" in parts and gate != "cell":
+            shapes[f"cell_to_{gate}_weights"] = (cells,)
+        if "norm" in parts:
+            shapes[f"{gate}_layer_norm_weights"] = (cells,)
+    if "projection" in parts:
+        shapes["projection_weights"] = (outputs, cells)
+    if "projection bias" in parts:
+        shapes["projection_bias"] = (outputs,)
+    shapes["output_state_in"], shapes["cell_state_in"] = (batch, outputs), (batch, cells)
+    return shapes
+
+
+@pytest.mark.parametrize("isa", ISA_NAMES)
+@pytest.mark.parametrize(
+    ("parts", "activation", "outputs", "time_major"),
+    [
+        (("input",), "TANH", 20, False),
+        ((), "SIGMOID", 20, True),
+        (("input", "peephole", "norm", "projection", "projection bias"), "TANH", 7, False),
+        (("peephole", "projection"), "RELU6", 18, True),
+    ],
+    ids=str,
+)
+def test_lstm_runs_over_time_in_float32(parts, activation, outputs, time_major, isa):
+    shapes = _lstm_operands(3, 4, 5, 20, outputs, parts, time_major)
+    operation = ops.UnidirectionalSequenceLstm(
+        ops.RecurrentActivation[activation], 0.9, 0.5 * ("norm" in parts), time_major
+    )
+    names = [operand.name for operand in operation.inputs]
+    infos = [_info(shapes[name]) if name in shapes else None for name in names]
+    constants = {
+        number: random_array(info, number) * np.float32(0.5)
+        for number, info in enumerate(infos)
+        if info is not None and names[number] not in ("input", "output_state_in", "cell_state_in")
+    }
+    _check(operation, infos, constants, (), isa)
+
+
+@pytest.mark.parametrize("isa", ISA_NAMES)
+@pytest.mark.parametrize(("parts", "time_major"), [(("input",), False), ((), True)], ids=str)
+def test_lstm_runs_over_time_in_integers(parts, time_major, isa):
+    shapes = _lstm_operands(3, 5, 9, 20, 20, parts, time_major)
+    operation = ops.UnidirectionalSequenceLstm(
+        cell_clip=10.0,
+        time_major=time_major,
+        hidden_state_scale=0.007,
+        hidden_state_zero_point=4,
+    )
+    states = {
+        "input": (DataType.QASYMM_S8, 0.02, -3),
+        "output_state_in": (DataType.QASYMM_S8, 0.007, 4),
+        "cell_state_in": (DataType.QSYMM_S16, 2.0**-11),
+    }
+    infos, constants = [], {}
+    for number, operand in enumerate(operation.inputs):
+        name = operand.name
+        if name not in shapes:
+            infos.append(None)
+        elif name in states:
+            infos.append(_info(shapes[name], *states[name]))
+        elif "bias" in name:
+            infos.append(_info(shapes[name], DataType.SIGNED32))
+            constants[number] = random_array(infos[-1], number) >> 18
+        else:
+            infos.append(_info(shapes[name], DataType.QSYMM_S8, 0.01 + number / 1000))
+            constants[number] = random_array(infos[-1], number)
+    outputs = [_info(None, *states[name]) for name in ("output_state_in", "cell_state_in")]
+    _check(operation, infos, constants, (*outputs, outputs[0]), isa)

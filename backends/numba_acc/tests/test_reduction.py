@@ -1,0 +1,113 @@
+"""Reductions and positions of extremes, against CpuRef, on every instruction set."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support import ISA_NAMES, ISAS, check_against_reference, random_array
+
+from armpy import DataType, Network, Quantization, TensorInfo, ops
+
+F32 = TensorInfo((1,), DataType.FLOAT32)
+I32 = TensorInfo((1,), DataType.SIGNED32)
+U8 = TensorInfo((1,), DataType.QASYMM_U8, quantization=Quantization.per_tensor(0.5, 3))
+S8 = TensorInfo((1,), DataType.QASYMM_S8, quantization=Quantization.per_tensor(0.5, -3))
+BOOL = TensorInfo((1,), DataType.BOOLEAN)
+
+AXES = (
+    ((2, 7, 5, 67), (1, 2), False),
+    ((2, 7, 5, 67), (1, 2), True),
+    ((3, 70), (-1,), True),
+    ((3, 70), (0,), False),
+    ((2, 3, 4, 5, 6), (0, 2, 4), False),
+    ((2, 3, 4, 5, 6), (1, 3), False),
+    ((4, 5, 9), None, False),
+    ((1, 33, 1, 2100), (1,), True),
+)
+
+REAL = tuple(ops.ReduceOperation)[:5]
+
+
+FIRST = ISA_NAMES[0]
+"""Has every kernel; the others only those that are unlike each other."""
+
+
+def _isa(name: str):
+    return ISAS[ISA_NAMES.index(name)]
+
+
+def _check(operation, given, isa, output=None) -> None:
+    """Compare one layer with CpuRef."""
+    network = Network()
+    x = network.input("x", given)
+    network.output("y", network.add(operation, x, output=output))
+    check_against_reference(network, {"x": random_array(given)}, _isa(isa))
+
+
+@pytest.mark.parametrize("isa", ISA_NAMES)
+@pytest.mark.parametrize("operation", REAL, ids=lambda operation: operation.name)
+def test_numbers_are_reduced_as_cpuref_does(operation, isa):
+    if isa != FIRST and operation.name not in ("MEAN", "MAX"):
+        pytest.skip("differs little from MEAN and MAX")
+    for shape, axes, keep_dims in AXES:
+        layer = ops.Reduce(operation, axes=axes, keep_dims=keep_dims)
+        _check(layer, F32.with_shape(shape), isa)
+        if operation is not ops.ReduceOperation.MEAN and isa == FIRST:
+            _check(layer, I32.with_shape(shape), isa)
+
+
+@pytest.mark.parametrize("isa", ISA_NAMES)
+@pytest.mark.parametrize("kind", [U8, S8], ids=lambda kind: kind.data_type.name)
+def test_quantised_numbers_are_reduced_and_requantised(kind, isa):
+    output = TensorInfo(None, kind.data_type, quantization=Quantization.per_tensor(0.7, 10))
+    for shape, axes, keep_dims in AXES:
+        for operation in (ops.ReduceOperation.SUM, ops.ReduceOperation.MEAN):
+            layer = ops.Reduce(operation, axes=axes, keep_dims=keep_dims)
+            _check(layer, kind.with_shape(shape), isa, output)
+        if isa != FIRST:
+            continue
+        for operation in (ops.ReduceOperation.MAX, ops.ReduceOperation.MIN):
+            _check(ops.Reduce(operation, axes, keep_dims), kind.with_shape(shape), isa)
+        layer = ops.Reduce(ops.ReduceOperation.MEAN, axes, keep_dims, rounds_down=True)
+        _check(layer, kind.with_shape(shape), isa)
+
+
+@pytest.mark.parametrize("isa", ISA_NAMES)
+def test_truth_values_are_reduced(isa):
+    for shape, axes, keep_dims in AXES if isa == FIRST else AXES[:1]:
+        for operation in (ops.ReduceOperation.ANY, ops.ReduceOperation.ALL):
+            _check(ops.Reduce(operation, axes, keep_dims), BOOL.with_shape(shape), isa)
+
+
+@pytest.mark.parametrize("isa", ISA_NAMES)
+@pytest.mark.parametrize("name", ["MAX", "MIN"])
+def test_extremes_pass_over_nan(name, isa):
+    values = np.random.default_rng(0).normal(size=(6, 40)).astype(np.float32)
+    values[1, ::2] = np.nan
+    values[:, 3] = np.nan
+    values[2, 0], values[2, 1] = np.inf, -np.inf
+    for axis in (0, 1):
+        network = Network()
+        x = network.input("x", F32.with_shape((6, 40)))
+        operation = ops.ReduceOperation[name]
+        network.output("y", network.add(ops.Reduce(operation, axes=(axis,)), x))
+        function = ops.ArgMinMaxFunction[name]
+        network.output("at", network.add(ops.ArgMinMax(function, axis=axis), x))
+        check_against_reference(network, {"x": values}, _isa(isa))
+
+
+@pytest.mark.parametrize("isa", ISA_NAMES)
+@pytest.mark.parametrize("output_type", [DataType.SIGNED32, DataType.SIGNED64])
+@pytest.mark.parametrize("function", ops.ArgMinMaxFunction)
+def test_first_of_the_extremes_is_found(function, output_type, isa):
+    for kind in (F32, I32, U8, S8, BOOL) if isa == FIRST else (F32, U8, S8):
+        for shape, axis in (((5, 21), 1), ((70, 3), 0), ((2, 9, 130), 1), ((4, 300), -1)):
+            layer = ops.ArgMinMax(function, axis=axis, output_type=output_type)
+            network = Network()
+            x = network.input("x", kind.with_shape(shape))
+            turned = network.add(ops.ReverseV2(axes=(0,)), x)
+            network.output("y", network.add(layer, x))
+            network.output("z", network.add(layer, turned))
+            given = random_array(x.info)
+            given = given if kind is F32 or kind is BOOL else given // 64
+            check_against_reference(network, {"x": given}, _isa(isa))

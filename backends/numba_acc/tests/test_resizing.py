@@ -1,0 +1,33 @@
+"""Resizing of images, against CpuRef, on every instruction set of this processor."""
+
+from __future__ import annotations
+
+import pytest
+from support import ISA_NAMES, ISAS, check_against_reference, random_array
+
+from armpy import DataLayout, DataType, Network, Quantization, TensorInfo, ops
+
+F32 = TensorInfo((1,), DataType.FLOAT32)
+U8 = TensorInfo((1,), DataType.QASYMM_U8, quantization=Quantization.per_tensor(0.5, 3))
+S8 = TensorInfo((1,), DataType.QASYMM_S8, quantization=Quantization.per_tensor(0.5, -3))
+S16 = TensorInfo((1,), DataType.QSYMM_S16, quantization=Quantization.per_tensor(0.5))
+
+
+@pytest.mark.parametrize("isa", ISA_NAMES)
+@pytest.mark.parametrize("layout", [DataLayout.NHWC, DataLayout.NCHW], ids=lambda v: v.name)
+@pytest.mark.parametrize("method", ops.ResizeMethod, ids=lambda v: v.name)
+def test_images_are_resized_as_cpuref_does(method, layout, isa):
+    flags = [(False, False), (True, False), (False, True)]
+    kinds = [F32, U8, S8]
+    if method is ops.ResizeMethod.NEAREST_NEIGHBOR:
+        flags.append((True, True))
+        kinds.append(S16)
+    for kind in kinds:
+        for corners, centres in flags:
+            for shape, size in (((2, 5, 7, 21), (13, 9)), ((1, 9, 6, 3), (4, 6))):
+                layer = ops.Resize(size, method, corners, centres, layout)
+                network = Network()
+                x = network.input("x", kind.with_shape(shape))
+                network.output("y", network.add(layer, x))
+                given = {"x": random_array(x.info)}
+                check_against_reference(network, given, ISAS[ISA_NAMES.index(isa)])

@@ -1,0 +1,355 @@
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from armpy_numba_acc.store import entries as entries_module
+from armpy_numba_acc.store.entries import Entries
+from armpy_numba_acc.store.settings import disk_entries
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from armpy.errors import InvalidArgumentError
+
+LIMIT = 1 << 20
+needs_posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here")
+
+
+def stored(entries: Entries, kind: str, key: str) -> list[bytes] | None:
+    parts = entries.read(kind, key)
+    return None if parts is None else [part.tobytes() for part in parts]
+
+
+def only_file(folder: Path) -> Path:
+    (path,) = folder.iterdir()
+    return path
+
+
+@pytest.fixture
+def entries(tmp_path: Path) -> Entries:
+    return Entries(tmp_path / "store", LIMIT)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.binary(max_size=300), max_size=4), st.text(max_size=20))
+def test_what_is_written_is_read(parts: list[bytes], description: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        entries = Entries(Path(folder), LIMIT)
+        entries.write("a", "1", parts, description)
+        assert stored(entries, "a", "1") == parts
+        (listed,) = entries.list_entries()
+        assert (listed.description, listed.problem) == (description, "")
+        assert entries.verify() == [listed]
+
+
+def test_parts_begin_at_cache_lines(entries: Entries) -> None:
+    entries.write("a", "1", [b"x", np.arange(5, dtype=np.uint8), b""], "")
+    parts = entries.read("a", "1")
+    assert parts is not None
+    assert [part.ctypes.data % 64 for part in parts[:2]] == [0, 0]
+    assert [part.size for part in parts] == [1, 5, 0]
+
+
+def test_the_end_of_a_long_description_is_left_out(entries: Entries) -> None:
+    entries.write("a", "1", [b"one"], "long" * 100_000)
+    assert stored(entries, "a", "1") == [b"one"]
+    assert entries.list_entries()[0].description == "long" * 25
+
+
+def test_nothing_is_found_where_nothing_was_written(entries: Entries) -> None:
+    assert entries.read("a", "1") is None
+    entries.write("a", "1", [b"one"], "")
+    assert entries.read("a", "2") is None
+    assert entries.read("b", "1") is None
+
+
+def test_writing_again_replaces(entries: Entries) -> None:
+    entries.write("a", "1", [b"one"], "")
+    entries.write("a", "1", [b"two"], "")
+    assert stored(entries, "a", "1") == [b"two"]
+    assert len(entries.list_entries()) == 1
+
+
+@settings(max_examples=80)
+@given(st.data())
+def test_a_damaged_file_is_never_believed(data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        entries = Entries(Path(folder), LIMIT)
+        entries.write("a", "1", [b"first" * 20, b"second"], "both")
+        path = only_file(Path(folder))
+        whole = path.read_bytes()
+        place = data.draw(st.integers(0, len(whole) - 1))
+        damaged = data.draw(
+            st.sampled_from(
+                [
+                    whole[:place],
+                    whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :],
+                    whole[:place] + whole[place + 1 :],
+                    whole + b"x",
+                    whole[place:] + whole[:place] if place else b"",
+                ]
+            )
+        )
+        path.write_bytes(damaged)
+        assert entries.read("a", "1") is None
+        (listed,) = entries.verify()
+        assert listed.problem
+        entries.list_entries()
+        entries.write("a", "1", [b"first", b"second"], "both")
+        assert stored(entries, "a", "1") == [b"first", b"second"]
+
+
+def test_swapped_files_are_not_believed(entries: Entries) -> None:
+    entries.write("a", "1", [b"one"], "")
+    entries.write("a", "2", [b"two"], "")
+    one, two = sorted(Path(entries.location).iterdir())
+    contents = one.read_bytes(), two.read_bytes()
+    one.write_bytes(contents[1])
+    two.write_bytes(contents[0])
+    assert entries.read("a", "1") is None
+    assert entries.read("a", "2") is None
+    assert [e.problem for e in entries.verify()] == ["it is another entry"] * 2
+
+
+def test_other_versions_of_the_format_are_not_believed(
+    entries: Entries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(entries_module, "_MAGIC", b"armpynb0")
+        entries.write("a", "1", [b"one"], "")
+    assert entries.read("a", "1") is None
+    assert entries.verify()[0].problem == "it is of another kind"
+
+
+@pytest.mark.parametrize("make", ["mkdir", "symlink", "fifo"])
+def test_what_is_no_file_is_not_read(entries: Entries, make: str, tmp_path: Path) -> None:
+    entries.write("a", "1", [b"one"], "")
+    path = only_file(Path(entries.location))
+    path.rename(tmp_path / "elsewhere")
+    if make == "mkdir":
+        path.mkdir()
+    elif make == "symlink":
+        path.symlink_to(tmp_path / "elsewhere")
+    elif hasattr(os, "mkfifo"):
+        os.mkfifo(path)
+    assert entries.read("a", "1") is None
+    entries.write("a", "1", [b"one"], "")
+    assert stored(entries, "a", "1") == (None if make == "mkdir" else [b"one"])
+
+
+@needs_posix
+def test_files_that_others_can_write_are_not_believed(entries: Entries) -> None:
+    entries.write("a", "1", [b"one"], "")
+    path = only_file(Path(entries.location))
+    path.chmod(0o620)
+    assert entries.read("a", "1") is None
+    assert entries.verify()[0].problem == "others can write to it"
+
+
+@needs_posix
+def test_files_of_other_users_are_not_believed(
+    entries: Entries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries.write("a", "1", [b"one"], "")
+    user = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: user + 1)
+    assert entries.read("a", "1") is None
+    assert entries.verify()[0].problem == "it belongs to somebody else"
+
+
+@needs_posix
+def test_only_the_user_can_look_into_the_folder(entries: Entries) -> None:
+    entries.write("a", "1", [b"one"], "")
+    folder = Path(entries.location)
+    assert (folder.stat().st_mode & 0o777, only_file(folder).stat().st_mode & 0o777) == (
+        0o700,
+        0o600,
+    )
+
+
+FAILURES = [
+    (os, "replace", errno.EACCES),
+    (Path, "mkdir", errno.EROFS),
+    (tempfile, "mkstemp", errno.EROFS),
+    (entries_module, "open", errno.ENOSPC),
+]
+
+
+@pytest.mark.parametrize(("owner", "name", "code"), FAILURES, ids=lambda item: str(item)[-20:])
+def test_a_disk_that_takes_nothing_stops_nothing(
+    entries: Entries,
+    owner: object,
+    name: str,
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    entries.write("a", "0", [b"zero"], "")
+    with monkeypatch.context() as patch, caplog.at_level(logging.INFO, "armpy.NumbaAcc"):
+        patch.setattr(owner, name, fail, raising=False)
+        entries.write("a", "1", [b"one"], "")
+        assert os.strerror(code) in caplog.text
+    assert entries.read("a", "1") is None
+    assert stored(entries, "a", "0") == [b"zero"]
+    assert [path.suffix for path in Path(entries.location).iterdir()] == [".entry"]
+
+
+def test_a_disk_that_fills_up_while_writing_leaves_nothing_behind(
+    entries: Entries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Filling:
+        def __init__(self, handle: int, mode: str) -> None:
+            self._file = os.fdopen(handle, mode)
+
+        def __enter__(self) -> Filling:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self._file.close()
+
+        def write(self, piece: bytes) -> None:
+            if self._file.tell() > 40:
+                raise OSError(errno.ENOSPC, "no space")
+            self._file.write(piece)
+
+    monkeypatch.setattr(entries_module, "open", Filling, raising=False)
+    entries.write("a", "1", [b"one" * 50], "")
+    assert list(Path(entries.location).iterdir()) == []
+
+
+def test_an_interrupted_writer_leaves_nothing_behind(
+    entries: Entries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        entries.write("a", "1", [b"one"], "")
+    assert list(Path(entries.location).iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_is_an_empty_one(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    entries = Entries(tmp_path / "file" / "store", LIMIT)
+    entries.write("a", "1", [b"one"], "")
+    assert entries.read("a", "1") is None
+    assert (list(entries.list_entries()), entries.clear()) == ([], 0)
+
+
+def aged(entries: Entries, key: str, age_s: int) -> None:
+    path = Path(entries.location, f"a-{key}.entry")
+    then = time.time() - age_s
+    os.utime(path, (then, then))
+
+
+def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
+    entries = Entries(tmp_path, 3500)
+    for key, age_s in (("1", 30), ("2", 20), ("3", 10)):
+        entries.write("a", key, [bytes(1000)], "")
+        aged(entries, key, age_s)
+    entries.read("a", "1")
+    entries.write("a", "4", [bytes(1000)], "")
+    kept = [entry.name for entry in entries.list_entries()]
+    assert kept == ["a-4.entry", "a-1.entry", "a-3.entry"]
+
+
+def test_what_is_larger_than_the_limit_is_not_kept(tmp_path: Path) -> None:
+    entries = Entries(tmp_path, 2000)
+    entries.write("a", "1", [bytes(1000)], "")
+    entries.write("a", "2", [bytes(3000)], "")
+    assert [entry.name for entry in entries.list_entries()] == ["a-1.entry"]
+
+
+def test_what_dead_writers_left_goes_after_an_hour(entries: Entries) -> None:
+    entries.write("a", "1", [b"one"], "")
+    young, old = (Path(entries.location, name) for name in ("young.tmp", "old.tmp"))
+    for path in (young, old):
+        path.write_text("x")
+    os.utime(old, (1, 1))
+    entries.write("a", "2", [b"two"], "")
+    assert (young.exists(), old.exists()) == (True, False)
+
+
+def test_clearing_deletes_entries_and_what_was_left_unfinished(entries: Entries) -> None:
+    entries.write("a", "1", [b"one"], "")
+    entries.write("a", "2", [b"two"], "")
+    for name in ("left.tmp", "not-ours.txt"):
+        Path(entries.location, name).write_text("x")
+    assert entries.clear() == 2
+    assert [path.name for path in Path(entries.location).iterdir()] == ["not-ours.txt"]
+
+
+WORKER = """
+import random, sys
+from pathlib import Path
+from armpy_numba_acc.store.entries import Entries
+
+folder, seed = Path(sys.argv[1]), int(sys.argv[2])
+entries, chooser = Entries(folder, 60_000), random.Random(seed)
+hits = 0
+for _ in range(400):
+    key = chooser.randrange(20)
+    contents = [str(key).encode() * (200 * key + 1), bytes([key]) * 1000]
+    parts = entries.read("a", str(key))
+    if parts is None:
+        entries.write("a", str(key), contents, "")
+    else:
+        hits += 1
+        assert [part.tobytes() for part in parts] == contents
+    if chooser.random() < 0.01:
+        entries.clear()
+    if chooser.random() < 0.02:
+        assert not any(entry.problem for entry in entries.verify())
+print(hits)
+"""
+
+
+def test_processes_need_not_know_of_each_other(tmp_path: Path) -> None:
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WORKER, str(tmp_path), str(seed)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for seed in range(3)
+    ]
+    for worker in workers:
+        output, errors = worker.communicate(timeout=120)
+        assert worker.returncode == 0, errors
+        assert int(output) > 0
+    assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_the_environment_says_where_and_how_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("ARMPY_NUMBA_CACHE", raising=False)
+    monkeypatch.setenv("ARMPY_NUMBA_CACHE_MB", "3")
+    entries = disk_entries()
+    assert entries is not None
+    assert (entries.location, entries.limit_bytes) == (str(tmp_path / "numba_acc"), 3 << 20)
+    monkeypatch.setenv("ARMPY_NUMBA_CACHE", "off")
+    assert disk_entries() is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("ARMPY_NUMBA_CACHE", "/tmp"), ("ARMPY_NUMBA_CACHE_MB", "-1")]
+)
+def test_other_settings_are_errors(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(InvalidArgumentError, match=f"{name}: .*{value}"):
+        disk_entries()

@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from armpy_numba_acc.codegen.isa import host_isas, make_isa
+from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.store import keys
+from armpy_numba_acc.store.keys import object_key, program_key
+
+from armpy import Network
+from armpy.graph import SubgraphView
+from armpy.ops import Convolution2d, ElementwiseBinary, Padding
+from armpy.tensor import Quantization, TensorInfo
+from armpy.types import DataType
+
+ISA = host_isas()[0]
+KERNEL = Kernel("convolution_f32", (14, 2))
+
+
+@pytest.fixture(autouse=True)
+def fresh_origin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    # Somebody may work on the sources while their tests run.
+    monkeypatch.setattr(keys, "_IMPORTED_NS", 1 << 63)
+    keys._origin.cache_clear()
+    yield
+    keys._origin.cache_clear()
+
+
+def region(
+    *,
+    shape: tuple[int, ...] = (1, 6, 6, 3),
+    stride: tuple[int, int] = (1, 1),
+    padding: Padding = Padding.SAME,
+    weight: float = 0.5,
+    name: str = "conv",
+    swapped: bool = False,
+    outputs: int = 1,
+) -> SubgraphView:
+    net = Network()
+    x = net.input("x", TensorInfo(shape, DataType.FLOAT32))
+    weights = net.constant(np.full((4, 3, 3, 3), weight, np.float32), name="weights")
+    y = net.add(Convolution2d(stride=stride, padding=padding), x, weights, name=name)
+    z = net.add(Convolution2d(stride=stride, padding=padding), x, weights, name="second")
+    total = net.add(ElementwiseBinary(), *((z, y) if swapped else (y, z)), name="sum")
+    net.output("out", total)
+    if outputs == 2:
+        net.output("y", y)
+    graph = net.build()
+    return SubgraphView.of(graph, graph.layers)
+
+
+def quantized(scale: float = 0.5, zero_point: int = 3) -> SubgraphView:
+    net = Network()
+    info = TensorInfo((4,), DataType.QASYMM_U8, Quantization.per_tensor(scale, zero_point))
+    x = net.input("x", info)
+    net.output("y", net.add(ElementwiseBinary(), x, x, output=info, name="sum"))
+    graph = net.build()
+    return SubgraphView.of(graph, graph.layers)
+
+
+OTHERS: dict[str, Callable[[], SubgraphView]] = {
+    "shape": lambda: region(shape=(1, 6, 7, 3)),
+    "attribute": lambda: region(stride=(2, 2)),
+    "enumeration": lambda: region(padding=Padding.VALID),
+    "constant's last bit": lambda: region(
+        weight=float(np.nextafter(np.float32(0.5), np.float32(1)))
+    ),
+    "sign of zero": lambda: region(weight=-0.0),
+    "zero": lambda: region(weight=0.0),
+    "name": lambda: region(name="another"),
+    "wiring": lambda: region(swapped=True),
+    "outputs": lambda: region(outputs=2),
+    "quantised": quantized,
+    "scale": lambda: quantized(scale=0.25),
+    "zero point": lambda: quantized(zero_point=4),
+}
+
+
+def test_equal_regions_have_equal_keys() -> None:
+    assert program_key(region(), ISA, 1) == program_key(region(), ISA, 1) != ""
+
+
+def test_whatever_a_program_depends_on_is_in_its_key() -> None:
+    found = {name: program_key(make(), ISA, 1) for name, make in OTHERS.items()}
+    found["none"] = program_key(region(), ISA, 1)
+    found["threads"] = program_key(region(), ISA, 2)
+    found["instruction set"] = program_key(
+        region(), make_isa("portable", "x86_64", "", frozenset()), 1
+    )
+    assert "" not in found.values()
+    assert len(set(found.values())) == len(found)
+
+
+def test_whatever_code_depends_on_is_in_its_key() -> None:
+    isas = [
+        ISA,
+        dataclasses.replace(ISA, cpu="other"),
+        dataclasses.replace(ISA, features="other"),
+        dataclasses.replace(ISA, triple="other"),
+    ]
+    kernels = [KERNEL, Kernel("convolution_f32", (14, 1)), Kernel("depthwise_f32", (14, 2))]
+    kernels.append(Kernel("convolution_f32", ("14", "2")))
+    found = [object_key(kernel, isa) for isa in isas for kernel in kernels]
+    assert len(set(found)) == len(found)
+
+
+@pytest.mark.parametrize("distribution", ["armpy", "numba", "llvmlite", "numpy"])
+def test_another_version_has_other_keys(distribution: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = object_key(KERNEL, ISA)
+    version = keys._version
+    monkeypatch.setattr(keys, "_version", lambda d: "0" if d == distribution else version(d))
+    keys._origin.cache_clear()
+    assert object_key(KERNEL, ISA) not in ("", before)
+
+
+def test_another_python_has_other_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = object_key(KERNEL, ISA)
+    monkeypatch.setattr(sys, "version", "4.0")
+    keys._origin.cache_clear()
+    assert object_key(KERNEL, ISA) not in ("", before)
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package that takes the place of the sources."""
+    package = tmp_path / "pretended_sources"
+    (package / "inner").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    file = package / "inner" / "module.py"
+    file.write_text("a = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(keys, "_SOURCES", ("pretended_sources",))
+    return file
+
+
+def test_other_sources_have_other_keys(source: Path) -> None:
+    before = object_key(KERNEL, ISA)
+    source.write_text("a = 2\n")
+    keys._origin.cache_clear()
+    assert object_key(KERNEL, ISA) not in ("", before)
+
+
+def test_nothing_is_kept_by_a_process_whose_sources_have_changed(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert object_key(KERNEL, ISA)
+    assert keys.is_current()
+    monkeypatch.setattr(keys, "_IMPORTED_NS", source.stat().st_mtime_ns - 1)
+    assert not keys.is_current()
+    keys._origin.cache_clear()
+    assert object_key(KERNEL, ISA) == ""
+
+
+def test_nothing_is_kept_where_sources_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keys, "_SOURCES", ("no_such_package",))
+    assert object_key(KERNEL, ISA) == ""
+
+
+def test_the_sources_are_both_packages_that_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {path.as_posix() for path in keys._source_files()}
+    for part in (
+        "armpy_numba_acc/kernels/executor.py",
+        "armpy/ops/convolution.py",
+        "armpy/types.py",
+    ):
+        assert any(file.endswith(part) for file in files)
+
+
+def test_what_cannot_be_told_from_its_bytes_is_not_kept() -> None:
+    assert keys._key("object", object()) == ""
+    assert keys._key("object", np.array([None])) == ""

@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from armpy_numba_acc.codegen import teamwork
+from armpy_numba_acc.codegen.isa import host_isas
+from armpy_numba_acc.lowering.region import lower_region
+from armpy_numba_acc.runtime import instance, threads
+from armpy_numba_acc.runtime.instance import Code, Instance
+from armpy_numba_acc.runtime.threads import MOST_THREADS, Pool, place_elsewhere, pool
+from networks import convolutions, image, runtime_of, small
+
+from armpy.graph import SubgraphView
+from armpy.ops.operation import Array
+
+
+def workers() -> list[str]:
+    """Names of the threads that are NumbaAcc's."""
+    names = [thread.name for thread in threading.enumerate()]
+    return [name for name in names if name.startswith("NumbaAcc")]
+
+
+def run_once(num_threads: int) -> Array:
+    with runtime_of(num_threads) as runtime:
+        network = runtime.load_network(convolutions())
+        (result,) = runtime.enqueue_workload(network, image()).values()
+    return result
+
+
+@pytest.mark.parametrize("num_threads", [2, 3, 7])
+def test_the_number_of_threads_changes_no_result(num_threads: int) -> None:
+    alone = run_once(1)
+    for _ in range(20):  # workers come at different times
+        np.testing.assert_array_equal(run_once(num_threads), alone)
+
+
+def test_workers_start_with_the_first_run_and_end_with_the_last_network() -> None:
+    assert workers() == []
+    runtime = runtime_of(3)
+    first, second = (runtime.load_network(convolutions()) for _ in range(2))
+    assert workers() == []
+    for network in (first, second, first):
+        runtime.enqueue_workload(network, image())
+        assert workers() == ["NumbaAcc-1", "NumbaAcc-2"]
+    runtime.unload_network(first)
+    assert len(workers()) == 2
+    runtime.unload_network(second)
+    assert workers() == []
+
+
+def test_workers_come_back_with_another_network() -> None:
+    for _ in range(3):
+        assert run_once(2).shape == (1, 48, 48, 40)
+        assert workers() == []
+
+
+def test_small_networks_and_single_threads_start_no_workers() -> None:
+    with runtime_of(2) as runtime:
+        network = runtime.load_network(small())
+        runtime.enqueue_workload(network, {"x": np.ones((1, 8), np.float32)})
+        assert workers() == []
+    with runtime_of(1) as runtime:
+        runtime.enqueue_workload(runtime.load_network(convolutions()), image())
+        assert workers() == []
+
+
+def test_many_callers_get_the_results_of_one() -> None:
+    alone = {seed: run_once_of(seed) for seed in range(8)}
+    errors: list[BaseException] = []
+    end = time.monotonic() + 3
+    with runtime_of(2) as runtime:
+        networks = [runtime.load_network(convolutions()) for _ in range(2)]
+
+        def call(seed: int) -> None:
+            try:
+                while time.monotonic() < end:
+                    for network in networks:
+                        (result,) = runtime.enqueue_workload(network, image(seed=seed)).values()
+                        np.testing.assert_array_equal(result, alone[seed])
+            except BaseException as error:  # noqa: BLE001  # told below, in the main thread
+                errors.append(error)
+
+        callers = [threading.Thread(target=call, args=(seed,)) for seed in range(8)]
+        for caller in callers:
+            caller.start()
+        for caller in callers:
+            caller.join()
+        assert len(workers()) == 1
+    assert errors == []
+    assert workers() == []
+
+
+def run_once_of(seed: int) -> Array:
+    with runtime_of(1) as runtime:
+        network = runtime.load_network(convolutions())
+        (result,) = runtime.enqueue_workload(network, image(seed=seed)).values()
+    return result
+
+
+def test_workers_that_are_busy_are_not_waited_for() -> None:
+    isa = host_isas()[0]
+    workers_of_all = Pool()
+    owner = threading.Event()  # anything that can be referred to
+    workers_of_all.hold(owner)
+    assert workers_of_all.engage(2, isa) == 2
+    assert workers_of_all.engage(2, isa) == 1
+    workers_of_all.disengage()
+    assert workers_of_all.engage(3, isa) == 3
+    workers_of_all.disengage()
+    assert workers_of_all.num_workers == 2
+    del owner
+    assert workers_of_all.num_workers == 0
+
+
+def test_a_worker_that_has_gone_to_sleep_comes_back() -> None:
+    graph = convolutions().build()
+    isa = host_isas()[0]
+    code = Code(lower_region(SubgraphView.of(graph, graph.layers), isa, 2), isa)
+    sleepy = Instance(code)
+    (x,) = image().values()
+    result, again = (np.empty(x.shape, np.float32) for _ in range(2))
+    sleepy.run([x, result])
+    wait_until(lambda: bool(pool()._words[1]))
+    sleepy.run([x, again])
+    np.testing.assert_array_equal(again, result)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_forked_process_has_workers_of_its_own() -> None:
+    alone = run_once(1)
+    with runtime_of(2) as runtime:
+        network = runtime.load_network(convolutions())
+        runtime.enqueue_workload(network, image())
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                answer = b"n"
+                assert workers() == []
+                for _ in range(3):
+                    (result,) = runtime.enqueue_workload(network, image()).values()
+                    np.testing.assert_array_equal(result, alone)
+                assert len(workers()) == 1
+                runtime.close()
+                answer = b"y" if workers() == [] else b"t"
+            finally:
+                os.write(writer, answer)
+                os._exit(0)
+        answer = os.read(reader, 1)
+        os.waitpid(child, 0)
+        (result,) = runtime.enqueue_workload(network, image()).values()
+    os.close(reader)
+    os.close(writer)
+    assert answer == b"y"
+    np.testing.assert_array_equal(result, alone)
+
+
+def test_there_is_room_for_every_worker_that_an_option_can_ask_for() -> None:
+    assert len(pool()._words) >= 8 * (MOST_THREADS - 1)
+
+
+def test_python_and_kernels_agree_on_the_layout_of_what_they_share() -> None:
+    # The runtime does without these modules, which need Numba.
+    assert instance._SYNC_BYTES == teamwork.SYNC_BYTES
+    assert [teamwork.ARGUMENTS.index(name) for name in ("cancel", "finished")] == [
+        instance._CANCEL,
+        instance._FINISHED,
+    ]
+    assert 8 * threads.LINE_WORDS == teamwork.LINE_BYTES
+    assert threads._STOP == teamwork.STOP
+    assert threads.MOST_THREADS < teamwork.MOST_THREADS
+
+
+SCRIPT = """
+import threading
+from networks import convolutions, image, runtime_of
+
+runtime = runtime_of(3)
+network = runtime.load_network(convolutions())
+
+def run() -> None:
+    while True:
+        runtime.enqueue_workload(network, image())
+        done.set()
+
+done = threading.Event()
+threading.Thread(target=run, daemon=True).start()
+assert done.wait(60)
+"""
+
+
+def test_a_process_ends_while_executions_are_under_way() -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    command = [sys.executable, "-c", SCRIPT]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot be placed here")
+def test_a_worker_is_kept_off_the_callers_processor_and_within_its_limits() -> None:
+    allowed = os.sched_getaffinity(0)
+    if len(allowed) < 2:
+        pytest.skip("there is one processor only")
+    mine = min(allowed)
+    os.sched_setaffinity(0, {mine})
+    try:
+        with waiting_thread() as thread:
+            place_elsewhere(thread)
+            assert os.sched_getaffinity(thread.native_id or 0) == {mine}
+            os.sched_setaffinity(0, allowed)
+            place_elsewhere(thread)
+            placed = os.sched_getaffinity(thread.native_id or 0)
+    finally:
+        os.sched_setaffinity(0, allowed)
+    assert placed < allowed
+    assert len(placed) == len(allowed) - 1
+
+
+@contextmanager
+def waiting_thread() -> Iterator[threading.Thread]:
+    """A thread that waits until the block ends."""
+    end = threading.Event()
+    thread = threading.Thread(target=end.wait)
+    thread.start()
+    try:
+        yield thread
+    finally:
+        end.set()
+        thread.join()

@@ -1,0 +1,185 @@
+"""Engines that armpy is compared with, and armpy itself, behind one function each.
+
+Each takes a model file, inputs in order and a number of threads, binds everything once, and
+gives a function that runs the model on these inputs and nothing else, and one that gives the
+outputs of the last run. An engine that is not installed, or cannot take the model, raises
+`UnavailableError` with the reason.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]  # Any: whatever the model takes
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An engine with a model, ready to run.
+
+    Parameters
+    ----------
+    run : callable
+        Runs the model once; what is timed.
+    outputs : callable
+        The outputs of the last run.
+    """
+
+    run: Callable[[], object]
+    outputs: Callable[[], Sequence[Array]]
+
+
+class UnavailableError(Exception):
+    """An engine cannot run a model here."""
+
+
+def example_inputs(path: Path) -> list[Array]:
+    """Random inputs for a model: numbers in [-1, 1), or any stored integers."""
+    import armpy  # noqa: PLC0415
+
+    random = np.random.default_rng(0)
+    model = armpy.load(path, runtime=armpy.Runtime(armpy.RuntimeOptions(backends=["CpuRef"])))
+    inputs: list[Array] = []
+    for info in model.inputs:
+        shape = info.shape or ()
+        size = [dim or (1 if axis == 0 else 224) for axis, dim in enumerate(shape)]
+        dtype = info.data_type.dtype
+        if dtype.kind == "f":
+            inputs.append(random.uniform(-1, 1, size).astype(dtype))
+        else:
+            limits = np.iinfo(dtype)  # type: ignore[type-var]  # an integer type
+            inputs.append(random.integers(limits.min, limits.max + 1, size).astype(dtype))
+    return inputs
+
+
+def armpy_numba(path: Path, inputs: Sequence[Array], num_threads: int) -> Prepared:
+    """Armpy with NumbaAcc, through `Model.run` with preallocated outputs."""
+    import armpy  # noqa: PLC0415
+
+    options = armpy.RuntimeOptions(
+        backends=["NumbaAcc", "CpuRef"],
+        backend_options={"NumbaAcc": {"num_threads": num_threads}},
+    )
+    model = armpy.load(path, runtime=armpy.Runtime(options))
+    feeds = {info.name: array for info, array in zip(model.inputs, inputs, strict=True)}
+    outputs = model.run(feeds)
+    return Prepared(lambda: model.run(feeds, outputs), lambda: list(outputs.values()))
+
+
+def litert(path: Path, inputs: Sequence[Array], num_threads: int) -> Prepared:
+    """LiteRT with XNNPACK."""
+    try:
+        from ai_edge_litert.interpreter import Interpreter  # noqa: PLC0415
+    except ImportError as error:
+        raise UnavailableError(f"LiteRT is not installed: {error}") from error
+    interpreter = Interpreter(model_path=str(path), num_threads=num_threads)
+    details = interpreter.get_input_details()
+    for detail, array in zip(details, inputs, strict=True):
+        if tuple(detail["shape"]) != array.shape:
+            interpreter.resize_tensor_input(detail["index"], array.shape)
+    interpreter.allocate_tensors()
+    for detail, array in zip(details, inputs, strict=True):
+        interpreter.set_tensor(detail["index"], array)
+    outputs = [detail["index"] for detail in interpreter.get_output_details()]
+    return Prepared(
+        interpreter.invoke, lambda: [interpreter.get_tensor(index) for index in outputs]
+    )
+
+
+def openvino(path: Path, inputs: Sequence[Array], num_threads: int) -> Prepared:
+    """OpenVINO, which reads .tflite files itself, set for the shortest time of one call."""
+    try:
+        import openvino as ov  # noqa: PLC0415
+    except ImportError as error:
+        raise UnavailableError(f"OpenVINO is not installed: {error}") from error
+    core = ov.Core()
+    try:
+        model = core.read_model(path)
+        shapes = {port: list(array.shape) for port, array in zip(model.inputs, inputs, strict=True)}
+        model.reshape(shapes)
+        compiled = core.compile_model(
+            model,
+            "CPU",
+            {
+                "INFERENCE_NUM_THREADS": num_threads,
+                "PERFORMANCE_HINT": "LATENCY",
+                "INFERENCE_PRECISION_HINT": "f32",
+            },
+        )
+        request = compiled.create_infer_request()
+        for port, array in zip(compiled.inputs, inputs, strict=True):
+            request.set_tensor(port, ov.Tensor(array, shared_memory=True))
+        request.infer()
+    except RuntimeError as error:
+        raise UnavailableError(f"OpenVINO does not take it: {str(error)[:100]}") from error
+    count = len(compiled.outputs)
+    return Prepared(
+        request.infer, lambda: [np.array(request.get_output_tensor(i).data) for i in range(count)]
+    )
+
+
+def onnx_runtime(path: Path, inputs: Sequence[Array], num_threads: int) -> Prepared:
+    """ONNX Runtime, on a model exported from the float network."""
+    try:
+        import onnxruntime  # noqa: PLC0415
+        from armpy_onnxruntime.export import export_model  # noqa: PLC0415
+    except ImportError as error:
+        raise UnavailableError(
+            f"ONNX Runtime or its example backend is missing: {error}"
+        ) from error
+    from armpy_reference import ReferenceBackend  # noqa: PLC0415
+
+    import armpy  # noqa: PLC0415
+    from armpy.errors import ArmpyError  # noqa: PLC0415
+    from armpy.graph import SubgraphView  # noqa: PLC0415
+    from armpy.optimizer import Evaluator  # noqa: PLC0415
+    from armpy.optimizer.specialize import specialize  # noqa: PLC0415
+
+    reference = armpy.Runtime(armpy.RuntimeOptions(backends=["CpuRef"]))
+    model = armpy.load(path, runtime=reference)
+    shapes = [array.shape for array in inputs]
+    graph = specialize(model.graph, shapes, evaluator=Evaluator(ReferenceBackend()))
+    try:
+        exported = export_model(SubgraphView.of(graph, graph.layers))
+    except (ArmpyError, KeyError, NotImplementedError) as error:
+        raise UnavailableError(f"it cannot be exported to ONNX: {error}") from error
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = num_threads
+    options.inter_op_num_threads = 1
+    try:
+        session = onnxruntime.InferenceSession(
+            exported, sess_options=options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:  # its exceptions have no class of their own
+        raise UnavailableError(f"ONNX Runtime does not take it: {str(error)[:100]}") from error
+    binding = session.io_binding()
+    for given, array in zip(session.get_inputs(), inputs, strict=True):
+        binding.bind_cpu_input(given.name, array)
+    for result in session.get_outputs():
+        binding.bind_output(result.name)
+    return Prepared(lambda: session.run_with_iobinding(binding), binding.copy_outputs_to_cpu)
+
+
+ENGINES: Mapping[str, Callable[[Path, Sequence[Array], int], Prepared]] = {
+    "armpy": armpy_numba,
+    "LiteRT": litert,
+    "OpenVINO": openvino,
+    "ONNX Runtime": onnx_runtime,
+}
+"""Every engine by name; armpy first."""
+
+
+def limit_threads(num_threads: int) -> None:
+    """Keep the process on as many cores as threads are to be used."""
+    for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ[variable] = str(num_threads)
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, cores[-num_threads:])
