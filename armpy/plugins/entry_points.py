@@ -15,8 +15,8 @@ ENTRY_POINT_GROUP = "armpy.backends"
 """Distributions announce backends here: ``CpuRef = "armpy_reference:ReferenceBackend"``."""
 
 _OWN_DISTRIBUTION = "armpy"
-_OWN_PACKAGES = ("armpy", "armpy_reference")
-_OWN_PLACES = ("", "backends/reference")
+_OWN_PACKAGES = ("armpy", "armpy_numba_acc", "armpy_reference")
+_OWN_PLACES = ("", "backends/numba_acc", "backends/reference")
 """Where these are, seen from the folder that has armpy: installed, and in a checkout."""
 
 _log = logging.getLogger("armpy.plugins")

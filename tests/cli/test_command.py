@@ -58,7 +58,7 @@ def test_every_digit_is_recognised(armpy_command: Command, name: str) -> None:
     picture = str(DIGITS / "pictures" / f"{name}.png")
     out = succeed(armpy_command, "run", MODEL, "--image", picture, "--labels", LABELS)
     lines = out.splitlines()
-    assert lines[0].startswith("placement: 10 layers: CpuRef 10;")
+    assert lines[0].startswith("placement: 10 layers: NumbaAcc 10; 1 partitions")
     assert lines[1] == f"inputs: {picture}, 128x128 pixels, as QASYMM_S8(1, 16, 16, 1)"
     assert lines[2].startswith(f"output: {OUTPUT} QASYMM_S8(1, 10) min 0 ")
     assert lines[3].split() == ["class", "score", "label"]
@@ -70,7 +70,7 @@ def test_the_run_as_json(armpy_command: Command) -> None:
     options = ["--image", SEVEN, "--labels", LABELS, "--top", "2", "--repeat", "2"]
     found = document(armpy_command, "run", MODEL, *options)
     assert found["model"] == MODEL
-    assert found["layers_by_backend"] == {"CpuRef": 10}
+    assert found["layers_by_backend"] == {"NumbaAcc": 10}
     assert found["timing"]["runs"] == 2
     (output,) = found["outputs"]
     assert output["shape"] == [1, 10]
@@ -123,7 +123,7 @@ def test_a_signature_gives_the_names(armpy_command: Command) -> None:
 
 
 def test_inspect_shows_what_the_model_is(armpy_command: Command) -> None:
-    out = succeed(armpy_command, "inspect", MODEL, "--layers")
+    out = succeed(armpy_command, "inspect", MODEL, "--layers", "--backends", "CpuRef")
     assert re.search(rf"{INPUT} +\(1, 16, 16, 1\) +QASYMM_S8 +0\.0039215689 +-128\n", out)
     assert re.search(rf"{OUTPUT} +\(1, 10\) +QASYMM_S8 +0\.00390625 +-128\n", out)
     assert re.search(r"\n +3  Convolution2d\n", out)
@@ -133,20 +133,31 @@ def test_inspect_shows_what_the_model_is(armpy_command: Command) -> None:
     assert re.search(r"memory: weights 7 KiB, working memory \d+ KiB per execution", out)
 
 
+def test_inspect_shows_compiled_regions_and_what_they_are_made_of(armpy_command: Command) -> None:
+    out = succeed(armpy_command, "inspect", MODEL, "--layers")
+    assert re.search(r"\n +3  Convolution2d\n", out)
+    assert re.search(r"\n +10  NumbaAcc\n", out)
+    assert re.search(r"\n0  PreCompiled +NumbaAcc +0  \S", out)
+    (layer,) = document(armpy_command, "inspect", MODEL, "--layers")["layers"]
+    assert len(layer["origins"]) == 10
+    assert layer["origins"][-1] == OUTPUT
+
+
 def test_inspect_as_json(armpy_command: Command) -> None:
-    found = document(armpy_command, "inspect", MODEL)
+    found = document(armpy_command, "inspect", MODEL, "--backends", "CpuRef")
     assert "layers" not in found
     operators = found["operators"]
     assert isinstance(operators, dict)
     assert sum(operators.values()) == 10
-    layers = document(armpy_command, "inspect", MODEL, "--layers")["layers"]
+    options = ["--layers", "--backends", "CpuRef"]
+    layers = document(armpy_command, "inspect", MODEL, *options)["layers"]
     assert isinstance(layers, list)
     assert [layer["number"] for layer in layers] == list(range(10))
 
 
 def test_inspect_draws_the_network(armpy_command: Command, tmp_path: Path) -> None:
     path = tmp_path / "model.dot"
-    succeed(armpy_command, "inspect", MODEL, "--dot", str(path))
+    succeed(armpy_command, "inspect", MODEL, "--dot", str(path), "--backends", "CpuRef")
     text = path.read_text("utf-8")
     assert text.startswith("digraph")
     assert text.count("BackendID : CpuRef") == 10

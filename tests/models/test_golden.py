@@ -1,4 +1,4 @@
-"""Every real model gives the outputs that TFLite's reference kernels gave."""
+"""Every real model gives the outputs that TFLite's reference kernels gave, on every own backend."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from armpy.ops.operation import Array
 from tests.support.shared import shared_file, shared_files
 
 GOLDEN = shared_files("golden", "*.npz")
+BACKENDS = ("NumbaAcc", "CpuRef")
 
 
 def cases(golden: Path) -> list[tuple[str, list[Array], list[Array]]]:
@@ -35,8 +36,9 @@ def test_there_is_a_golden_file_per_model_family() -> None:
     assert families == {"coral", "keras", "micro", "mlperf_tiny"}
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.stem)
-def test_model_agrees_with_its_golden_outputs(golden: Path) -> None:
+def test_model_agrees_with_its_golden_outputs(golden: Path, backend: str) -> None:
     folder, name = golden.stem.split("__", 1)
     path = shared_file("models", folder, f"{name}.tflite")
     compared = 0

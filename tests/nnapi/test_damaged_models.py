@@ -8,7 +8,7 @@ the number of the model, which always gives the same one.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def manager():
+def manager() -> Iterator[DeviceManager]:
     options = RuntimeOptions(backends=["CpuRef"], memory_limit_bytes=MEMORY_LIMIT_BYTES)
     with DeviceManager(options) as found:
         yield found

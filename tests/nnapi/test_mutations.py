@@ -53,7 +53,10 @@ def outcome(use: Callable[[ModelDescription], object], mutation: Mutation) -> st
 def test_invalid_models_are_refused(kind: str) -> None:
     wrong = {}
     for mutation in mutations_of(kind):
-        ways = {"validate_model": validate_model, "from_description": Model.from_description}
+        ways: dict[str, Callable[[ModelDescription], object]] = {
+            "validate_model": validate_model,
+            "from_description": Model.from_description,
+        }
         if mutation.is_buildable:
             ways["methods"] = build_model
         found = {way: outcome(use, mutation) for way, use in ways.items()}

@@ -7,6 +7,7 @@ import pytest
 
 from armpy.errors import ResultCode
 from armpy.nnapi import Model, OperandCode, OperandType, OperationCode
+from armpy.ops.operation import Array
 from tests.support.nnapi_models import (
     BOOL_1,
     MODEL,
@@ -102,7 +103,7 @@ def test_a_loop_may_go_without_what_it_does_not_change() -> None:
 
 @pytest.mark.parametrize("position", [0, 1])
 def test_a_loop_needs_what_it_changes(position: int) -> None:
-    given = [X, FIRST, UNCHANGED]
+    given: list[Array | None] = [X, FIRST, UNCHANGED]
     given[position] = None
     with fails(ResultCode.OP_FAILED, f"WHILE_0: carried value {position} has no value"):
         compiled(looping())(*given)

@@ -41,7 +41,7 @@ WRONG_MAXIMA = "Tampering(lying_backends.wrong_maxima, None)"
 
 
 @pytest.fixture
-def manager():
+def manager() -> Iterator[DeviceManager]:
     with DeviceManager(RuntimeOptions(backends=["CpuRef"])) as found:
         yield found
 
@@ -73,7 +73,7 @@ def test_most_proposals_of_every_recipe_are_valid(monkeypatch: pytest.MonkeyPatc
         for form, row in definition.signatures():
             if (code, row.types.get("T")) not in NOT_RUNNABLE:
                 made = [random_call(random, definition, form, row) for _ in range(3)]
-                refused[code.name] = refused.get(code.name, 0) + made.count(None)
+                refused[definition.name] = refused.get(definition.name, 0) + made.count(None)
     assert {name: count for name, count in refused.items() if count > 1} == {}
 
 

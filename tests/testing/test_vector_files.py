@@ -1,5 +1,8 @@
+from __future__ import annotations
+
 import gzip
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,16 +17,16 @@ from armpy.nnapi.model_description import (
     OperationNode,
     Subgraph,
 )
-from armpy.testing.nnapi_vectors.example import Example, read_examples, read_file
+from armpy.testing.nnapi_vectors.example import Example, Json, read_examples, read_file
 from armpy.testing.nnapi_vectors.writer import write_examples
 
 
-def operand_item(kind, dimensions, lifetime, data, **more):
-    item = {"type": kind, "dimensions": dimensions, "scale": 0.0, "zeroPoint": 0}
-    return {**item, "lifetime": lifetime, "data": data, **more}
+def operand_item(kind: str, dimensions: list[int], lifetime: str, data: str) -> Json:
+    item: Json = {"type": kind, "dimensions": dimensions, "scale": 0.0, "zeroPoint": 0}
+    return {**item, "lifetime": lifetime, "data": data}
 
 
-def example_item(**changes):
+def example_item(**changes: object) -> Json:
     """1.0, 2.0 (an input) plus itself, with the activation RELU6."""
     main = {
         "operands": [
@@ -35,17 +38,22 @@ def example_item(**changes):
         "inputs": [0],
         "outputs": [2],
     }
-    item = {"name": "add", "relaxed": True, "expectFailure": False, "multinomialTolerance": 0.0}
+    item: Json = {
+        "name": "add",
+        "relaxed": True,
+        "expectFailure": False,
+        "multinomialTolerance": 0.0,
+    }
     return {**item, "minVersion": "V1_0", "main": main, "referenced": [], **changes}
 
 
-def write(path, *items):
+def write(path: Path, *items: Json) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with gzip.open(path, "wt") as file:
         json.dump(items, file)
 
 
-def test_an_example_has_the_file_s_model_and_elements(tmp_path):
+def test_an_example_has_the_file_s_model_and_elements(tmp_path: Path) -> None:
     write(tmp_path / "V1_0" / "add.json.gz", example_item())
     (example,) = read_examples(tmp_path)
     assert (example.name, example.file) == ("add", "add.json.gz")
@@ -54,26 +62,28 @@ def test_an_example_has_the_file_s_model_and_elements(tmp_path):
     assert example.model.main.operations == (OperationNode(OperationCode.ADD, (0, 0, 1), (2,)),)
     activation = example.model.main.operands[1]
     assert activation.elements == 3
-    np.testing.assert_array_equal(example.inputs[0], np.float32([1, 2]))
-    np.testing.assert_array_equal(example.outputs[0], np.float32([2, 4]))
+    assert example.inputs[0] is not None
+    assert example.outputs[0] is not None
+    np.testing.assert_array_equal(example.inputs[0], np.asarray([1, 2], np.float32))
+    np.testing.assert_array_equal(example.outputs[0], np.asarray([2, 4], np.float32))
     assert example.model.main.operands[0].data is None
 
 
-def test_an_input_without_elements_is_left_out(tmp_path):
+def test_an_input_without_elements_is_left_out(tmp_path: Path) -> None:
     item = example_item()
     item["main"]["operands"][0] = operand_item("TENSOR_FLOAT32", [0], "SUBGRAPH_INPUT", "")
     write(tmp_path / "a.json.gz", item)
     assert next(read_examples(tmp_path)).inputs == (None,)
 
 
-def test_an_ignored_output_is_not_compared(tmp_path):
+def test_an_ignored_output_is_not_compared(tmp_path: Path) -> None:
     item = example_item()
     item["main"]["operands"][2]["isIgnored"] = True
     write(tmp_path / "a.json.gz", item)
     assert next(read_examples(tmp_path)).outputs == (None,)
 
 
-def test_unknown_outputs_keep_their_rank(tmp_path):
+def test_unknown_outputs_keep_their_rank(tmp_path: Path) -> None:
     write(tmp_path / "a.json.gz", example_item())
     example = next(read_examples(tmp_path))
     unknown = example.with_unknown_outputs()
@@ -91,19 +101,21 @@ def test_unknown_outputs_keep_their_rank(tmp_path):
         {"minVersion": "V1_0", "relaxed": True, "main": {"operands": [{"type": "NONE"}]}},
     ],
 )
-def test_what_is_no_example_is_a_parser_error_that_names_the_file(tmp_path, damage):
+def test_what_is_no_example_is_a_parser_error_that_names_the_file(
+    tmp_path: Path, damage: Json
+) -> None:
     write(tmp_path / "odd.json.gz", example_item(**damage))
     with pytest.raises(ParserError, match=r"odd\.json\.gz"):
         list(read_examples(tmp_path))
 
 
-def test_a_file_that_is_not_compressed_is_a_parser_error(tmp_path):
+def test_a_file_that_is_not_compressed_is_a_parser_error(tmp_path: Path) -> None:
     (tmp_path / "plain.json.gz").write_text("[]")
     with pytest.raises(ParserError, match=r"plain\.json\.gz.*test vectors"):
         read_file(tmp_path / "plain.json.gz")
 
 
-def test_a_file_that_is_damaged_is_a_parser_error(tmp_path):
+def test_a_file_that_is_damaged_is_a_parser_error(tmp_path: Path) -> None:
     path = tmp_path / "damaged.json.gz"
     write(path, example_item())
     whole = path.read_bytes()
@@ -112,14 +124,14 @@ def test_a_file_that_is_damaged_is_a_parser_error(tmp_path):
         read_file(path)
 
 
-def test_a_file_that_nests_without_end_is_a_parser_error(tmp_path):
+def test_a_file_that_nests_without_end_is_a_parser_error(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "deep.json.gz", "wt") as file:
         file.write("[" * 100_000)
     with pytest.raises(ParserError, match=r"deep\.json\.gz.*test vectors"):
         read_file(tmp_path / "deep.json.gz")
 
 
-def test_written_examples_are_read_again_as_they_were(tmp_path):
+def test_written_examples_are_read_again_as_they_were(tmp_path: Path) -> None:
     weights = np.arange(-4, 4, dtype=np.int8).reshape(2, 2, 2)
     operands = (
         Operand(OperandCode.TENSOR_QUANT8_ASYMM, (3,), 0.5, 7, Lifetime.SUBGRAPH_INPUT),
@@ -143,7 +155,7 @@ def test_written_examples_are_read_again_as_they_were(tmp_path):
         "odd one",
         "kept.json.gz",
         ModelDescription(graph, (inner,), relaxed=True),
-        (np.uint8([1, 2, 3]),),
+        (np.asarray([1, 2, 3], np.uint8),),
         (np.array([True, False]), None),
         expects_failure=True,
         multinomial_tolerance=0.05,
@@ -155,6 +167,8 @@ def test_written_examples_are_read_again_as_they_were(tmp_path):
     assert again.model == example.model
     assert (again.name, again.feature_level) == ("odd one", 29)
     assert (again.expects_failure, again.multinomial_tolerance) == (True, 0.05)
+    assert again.inputs[0] is not None
+    assert again.outputs[0] is not None
     np.testing.assert_array_equal(again.inputs[0], example.inputs[0])
     np.testing.assert_array_equal(again.outputs[0], example.outputs[0])
     assert again.outputs[1] is None

@@ -32,7 +32,8 @@ def _make_load(kind, element, result=None):
         signature = (result or kind)(types.int64, types.int64)
 
         def generate(context, builder, signature, args):
-            pointer = _element(builder, *args, element)
+            base, index = args
+            pointer = _element(builder, base, index, element)
             return builder.load(pointer, align=context.get_abi_sizeof(element))
 
         return signature, generate

@@ -1,0 +1,101 @@
+"""The published operation tests, and the runner that judges backends by them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from armpy.errors import InvalidArgumentError
+from armpy.nnapi import OperandCode, OperationCode
+from armpy.nnapi.model_description import (
+    Lifetime,
+    ModelDescription,
+    Operand,
+    OperationNode,
+    Subgraph,
+)
+from armpy.testing import Outcome
+from armpy.testing.nnapi_vectors import run_vectors
+from armpy.testing.nnapi_vectors.example import Example
+from armpy.testing.nnapi_vectors.judge import Variation, VectorJudge
+from armpy.testing.nnapi_vectors.writer import write_examples
+from tests.support.shared import shared_file
+
+
+def addition(expected: list[float], *, relaxed: bool = False, name: str = "add") -> Example:
+    """1, 2 plus 10, 20."""
+    tensor = Operand(OperandCode.TENSOR_FLOAT32, (2,), lifetime=Lifetime.SUBGRAPH_INPUT)
+    none = Operand(OperandCode.INT32, lifetime=Lifetime.CONSTANT_COPY, data=bytes(4))
+    output = Operand(OperandCode.TENSOR_FLOAT32, (2,), lifetime=Lifetime.SUBGRAPH_OUTPUT)
+    node = OperationNode(OperationCode.ADD, (0, 1, 2), (3,))
+    graph = Subgraph((tensor, tensor, none, output), (node,), (0, 1), (3,))
+    return Example(
+        name,
+        "made.json.gz",
+        ModelDescription(graph, relaxed=relaxed),
+        (np.asarray([1, 2], np.float32), np.asarray([10, 20], np.float32)),
+        (np.asarray(expected, np.float32),),
+    )
+
+
+def outcomes(example: Example) -> set[Outcome]:
+    judge = VectorJudge("CpuRef")
+    return {judge(Variation(example, unknown)).outcome for unknown in (False, True)}
+
+
+def test_right_answers_pass() -> None:
+    assert outcomes(addition([11, 22])) == {Outcome.PASSED}
+
+
+def test_wrong_answers_fail_with_the_worst_element() -> None:
+    result = VectorJudge("CpuRef")(Variation(addition([11, 23]), False))
+    assert result.outcome is Outcome.FAILED
+    assert "output 0: 1 of 2 elements are wrong" in result.text
+
+
+def test_a_relaxed_model_may_be_as_exact_as_float16() -> None:
+    assert outcomes(addition([11.05, 22], relaxed=True)) == {Outcome.PASSED}
+    assert outcomes(addition([11.05, 22])) == {Outcome.FAILED}
+
+
+def test_a_model_that_must_fail_and_does_not_fails() -> None:
+    example = addition([11, 22])
+    failing = Example(
+        example.name, example.file, example.model, example.inputs, example.outputs, True
+    )
+    assert outcomes(failing) == {Outcome.FAILED}
+
+
+def test_a_directory_is_counted_by_example(tmp_path: Path) -> None:
+    good, bad = addition([11, 22], name="good"), addition([1, 2], name="bad")
+    write_examples(tmp_path / "deep" / "made.json.gz", [good, bad])
+    result = run_vectors(tmp_path, "CpuRef", jobs=1)
+    document = json.loads(result.to_json())
+    counts = {name: document[name] for name in ("passed", "failed", "unsupported", "crashed")}
+    assert counts == {"passed": 1, "failed": 1, "unsupported": 0, "crashed": 0}
+    assert (document["examples"], document["variations"]) == (2, 4)
+    assert not result.is_passed
+    assert result.by_operation["ADD"]["failed"] == 2
+    assert "did not pass" in result.to_html()
+
+
+def test_a_filter_that_selects_nothing_is_an_error(tmp_path: Path) -> None:
+    write_examples(tmp_path / "made.json.gz", [addition([11, 22])])
+    with pytest.raises(InvalidArgumentError, match=r"no example is selected.*'nothing'"):
+        run_vectors(tmp_path, "CpuRef", filter="nothing")
+
+
+def test_every_published_example_passes_on_the_reference() -> None:
+    result = run_vectors(shared_file("nnapi_cts"), "CpuRef")
+    assert [(r.case, r.text) for r in result.problems] == []
+    assert set(result.by_example.values()) == {Outcome.PASSED}
+
+
+@pytest.mark.parametrize("operation", ["depthwise", "softmax", "fully_connected", "mobilenet"])
+def test_no_published_example_fails_on_the_compiling_backend(operation: str) -> None:
+    result = run_vectors(shared_file("nnapi_cts"), "NumbaAcc", filter=operation)
+    assert [(r.case, r.text) for r in result.problems] == []
+    assert result.counts["passed"] > 0
