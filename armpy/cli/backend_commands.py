@@ -57,7 +57,7 @@ def backends(
     "--probe-timeout",
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True, max=3600),
-    default=5.0,
+    default=10.0,  # as for a Runtime; a backend that compiles takes seconds the first time
     show_default=True,
     help="How long each backend may take.",
 )

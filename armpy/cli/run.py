@@ -15,7 +15,7 @@ from armpy.cli.images import Normalization, image_input, open_image, sized_shape
 from armpy.cli.labels import Labels, read_labels
 from armpy.cli.results import Array, Mask, OutputReport, as_mask, report_output
 from armpy.errors import InvalidArgumentError, LayerValidationError
-from armpy.profiling import Profiler
+from armpy.profiling import Profiler, ProfilingEvent
 from armpy.runtime import Model
 from armpy.tensor import TensorInfo, format_shape
 from armpy.types import DataType
@@ -195,12 +195,16 @@ def run_model(model: Model, request: RunRequest) -> RunReport:
 
 
 def _steps(profiler: Profiler) -> Iterator[StepReport]:
-    """The steps of a profile; the share is 0 if no execution was measured as a whole."""
+    """The steps of a profile; the share is 0 if no execution was measured as a whole.
+
+    Steps that others are measured within are left out, so that no time counts twice.
+    """
     statistics = profiler.statistics()
+    outer = _outer_steps(profiler.events)
     total_us = sum(s.total_us for s in statistics if s.name == EXECUTE)
     details = {(event.name, event.backend): dict(event.details) for event in profiler.events}
     for step in statistics:
-        if step.name != EXECUTE:
+        if step.name != EXECUTE and (step.name, step.backend) not in outer:
             share = step.total_us / total_us if total_us else 0.0
             yield StepReport(
                 step.name,
@@ -211,6 +215,27 @@ def _steps(profiler: Profiler) -> Iterator[StepReport]:
                 share,
                 details[step.name, step.backend],
             )
+
+
+def _outer_steps(events: Sequence[ProfilingEvent]) -> set[tuple[str, str]]:
+    """Names and backends of the events that others of the same thread lie within."""
+    outer: set[tuple[str, str]] = set()
+    open_events: dict[int, list[ProfilingEvent]] = {}
+    for event in sorted(events, key=lambda e: (e.start_us, -e.duration_us)):
+        around = open_events.setdefault(event.thread, [])
+        while around and not _lies_within(event, around[-1]):
+            around.pop()
+        if around:
+            outer.add((around[-1].name, around[-1].backend))
+        around.append(event)
+    return outer
+
+
+def _lies_within(event: ProfilingEvent, other: ProfilingEvent) -> bool:
+    """Whether an event that did not begin earlier is a part of another one."""
+    # One that took no time may as well lie between two others.
+    is_part = 0 < event.duration_us < other.duration_us
+    return is_part and event.start_us + event.duration_us <= other.start_us + other.duration_us
 
 
 def _run(model: Model, arrays: dict[str, Array], request: RunRequest) -> dict[str, Array]:

@@ -307,6 +307,11 @@ def lower_model(
         BAD_DATA if an operation belongs to an extension that nobody has, or the extension
         does not take its operands.
     """
+    require(
+        len(description.main.outputs) > 0,
+        "the model has no outputs, so there is nothing to run",
+        fix="Name one at least with identify_inputs_and_outputs",
+    )
     return _ModelLowering(description, extensions).lower(description.main, name, omitted)
 
 

@@ -163,6 +163,16 @@ def test_inspect_draws_the_network(armpy_command: Command, tmp_path: Path) -> No
     assert text.count("BackendID : CpuRef") == 10
 
 
+def test_inspect_draws_a_compiled_region_as_one_node(
+    armpy_command: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.dot"
+    succeed(armpy_command, "inspect", MODEL, "--dot", str(path))
+    text = path.read_text("utf-8")
+    assert text.count("BackendID : NumbaAcc") == 1
+    assert re.search(r"\{PreCompiled\|program : \d+ commands for \w+\\l", text)
+
+
 def test_backends_are_listed_unloaded_and_loaded(armpy_command: Command) -> None:
     def of_reference(*arguments: str) -> dict[str, object]:
         found = document(armpy_command, "backends", *arguments)["backends"]

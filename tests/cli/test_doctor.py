@@ -34,7 +34,7 @@ CAUSES = {
     "ExitAtImport": ("crashed", "its process exited with code 0"),
     "FailsToExecute": ("problem", r"OSError\('the device was removed'\)"),
     "FailsToPrepare": ("problem", r"MemoryError\('the device has no memory left'\)"),
-    "HangAtImport": ("hung", "it did not finish within 5 s"),
+    "HangAtImport": ("hung", "it did not finish within 10 s"),
     "MalformedVersion": ("rejected", "'one point oh' is not of the form major.minor"),
     "MissingDependency": ("failed", "No module named 'acme_accelerator_runtime'"),
     "MutatesInputs": ("problem", "addition changed its inputs"),
@@ -118,7 +118,7 @@ def test_the_true_cause_is_named(name: str, visit: tuple[int, dict[str, Any], fl
 def test_good_ones_beside_broken_ones_are_well(visit: tuple[int, dict[str, Any], float]) -> None:
     code, document, _ = visit
     well = [c["id"] for c in document["candidates"] if c["status"] == "ok"]
-    assert "CpuRef" in well
+    assert {"CpuRef", "NumbaAcc"} <= set(well)
     assert any(Path(c["path"]).stem.startswith("Good_") for c in document["candidates"])
     assert len(well) == len(document["candidates"]) - len(CAUSES)
     assert document["num_problems"] == len(CAUSES)
@@ -134,8 +134,8 @@ def test_a_missing_module_names_the_package_to_install(
 
 
 def test_the_wait_is_for_the_slowest_not_for_all(visit: tuple[int, dict[str, Any], float]) -> None:
-    # One hangs until the limit of 5 s.
-    assert visit[2] < 15
+    # One hangs until the limit of 10 s.
+    assert visit[2] < 20
 
 
 def test_the_place_of_a_hang_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

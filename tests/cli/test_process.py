@@ -47,9 +47,30 @@ def test_help_imports_neither_rich_nor_pillow_nor_a_backend() -> None:
 def test_listing_backends_imports_none() -> None:
     code = (
         "import sys; from armpy.cli.__main__ import main; "
-        "main(['backends']); print('armpy_reference' in sys.modules)"
+        "main(['backends']); print(sorted(sys.modules))"
     )
-    assert run_python(code).stdout.splitlines()[-1] == "False"
+    modules = run_python(code).stdout.splitlines()[-1]
+    for name in ("armpy_reference", "armpy_numba_acc", "numba"):
+        assert f"'{name}'" not in modules
+
+
+@pytest.mark.parametrize("library", ["numba", "llvmlite"])
+def test_without_what_it_compiles_with_numba_acc_is_left_out_and_cpu_ref_runs(library: str) -> None:
+    def run(command: str) -> subprocess.CompletedProcess[str]:
+        return run_python(
+            f"import sys; sys.modules['{library}'] = None; from armpy.cli.__main__ import main; "
+            f"sys.exit(main({command}))"
+        )
+
+    reason = f"ModuleNotFoundError: No module named '{library}'"
+    done = run(f"['run', {MODEL!r}]")
+    assert done.returncode == 0
+    assert done.stdout.startswith("placement: 10 layers: CpuRef 10; 1 partitions")
+    assert "'NumbaAcc' from armpy" in done.stderr
+    assert reason in done.stderr
+    named = run(f"['run', {MODEL!r}, '--backends', 'NumbaAcc,CpuRef']")
+    assert named.returncode == 1
+    assert reason in named.stderr
 
 
 @pytest.mark.parametrize("library", ["click", "rich", "PIL"])

@@ -7,7 +7,8 @@ import pytest
 
 from armpy.cli.__main__ import main
 from armpy.cli.report import print_run
-from armpy.cli.run import RunReport, StepReport
+from armpy.cli.run import RunReport, StepReport, _steps
+from armpy.profiling import Profiler
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
@@ -16,7 +17,8 @@ MODEL = str(Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tfl
 
 
 def test_a_profile_lists_the_slowest_steps(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", MODEL, "--profile", "--repeat", "4", "--json"]) == 0
+    options = ["--backends", "CpuRef", "--repeat", "4"]
+    assert main(["run", MODEL, "--profile", *options, "--json"]) == 0
     steps = json.loads(capsys.readouterr().out)["steps"]
     assert len(steps) == 10
     assert {step["backend"] for step in steps} == {"CpuRef"}
@@ -26,8 +28,33 @@ def test_a_profile_lists_the_slowest_steps(capsys: pytest.CaptureFixture[str]) -
     assert 0 < sum(shares) <= 1
 
 
+def test_a_profile_counts_no_time_twice_where_a_backend_measures_inside_a_layer(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = ["--backends", "NumbaAcc", "--repeat", "4"]
+    assert main(["run", MODEL, "--profile", *options, "--json"]) == 0
+    steps = json.loads(capsys.readouterr().out)["steps"]
+    assert {step["backend"] for step in steps} == {"NumbaAcc"}
+    assert {step["count"] for step in steps} == {4}
+    assert not [step["name"] for step in steps if step["name"].startswith("PreCompiled")]
+    assert all("bytes" in step["details"] for step in steps)
+    assert 0 < sum(step["share"] for step in steps) <= 1
+
+
+def test_a_step_that_others_lie_within_is_left_out() -> None:
+    profiler = Profiler()
+    profiler.add("inner", "Npu", 2.0, 4.0)
+    profiler.add("instant", "Npu", 4.0, 4.0)
+    profiler.add("last", "Npu", 4.0, 5.0)
+    profiler.add("whole", "Npu", 1.0, 5.0)
+    profiler.add("beside", "CpuRef", 5.0, 9.0)
+    profiler.add("Execute", "", 1.0, 9.0)
+    steps = [(step.name, step.share) for step in _steps(profiler)]
+    assert steps == [("beside", 0.5), ("inner", 0.25), ("last", 0.125), ("instant", 0.0)]
+
+
 def test_a_profile_is_a_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", MODEL, "--profile"]) == 0
+    assert main(["run", MODEL, "--profile", "--backends", "CpuRef"]) == 0
     lines = capsys.readouterr().out.splitlines()
     first = lines.index("Slowest steps (10 of 10)")
     assert lines[first + 1].split() == [
@@ -40,7 +67,7 @@ def test_a_trace_is_written_where_a_file_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace = tmp_path / "trace.json"
-    assert main(["run", MODEL, "--profile", str(trace)]) == 0
+    assert main(["run", MODEL, "--profile", str(trace), "--backends", "CpuRef"]) == 0
     assert f"written: {trace}" in capsys.readouterr().out
     events = json.loads(trace.read_text())["traceEvents"]
     assert len(events) == 11

@@ -88,7 +88,7 @@ def test_an_installed_wheel_is_used_with_nothing_named(workloads_site: Path) -> 
     line = placement(workloads_site, DIGITS)
     assert line.startswith("10 layers: ")
     assert "ExampleWorkloads 1" in line
-    assert "CpuRef 9" in line
+    assert "NumbaAcc 9" in line
 
 
 def test_what_the_wheel_s_backend_refuses_falls_back_with_its_reason(workloads_site: Path) -> None:
@@ -97,11 +97,11 @@ def test_what_the_wheel_s_backend_refuses_falls_back_with_its_reason(workloads_s
     assert "Convolution2d x3 refused by ExampleWorkloads (Convolution2d is not supported)" in line
 
 
-def test_a_removed_wheel_leaves_everything_to_the_reference(tmp_path: Path) -> None:
+def test_a_removed_wheel_leaves_everything_to_armpy_s_own_backends(tmp_path: Path) -> None:
     site = install("workloads_style", tmp_path)
     assert "ExampleWorkloads 1" in placement(site, DIGITS)
     shutil.rmtree(site)
-    assert placement(site, DIGITS).startswith("10 layers: CpuRef 10;")
+    assert placement(site, DIGITS).startswith("10 layers: NumbaAcc 10;")
     done = run_beside(site, *RUN, str(DIGITS), "--backends", "ExampleWorkloads,CpuRef")
     assert done.returncode != 0
     assert "there is no backend 'ExampleWorkloads'" in done.stderr
@@ -120,7 +120,7 @@ def test_the_compiler_example_fuses_a_convolution_with_its_activation(
 ) -> None:
     line = placement(compiler_site, float_model)
     assert "ExampleCompiler 2" in line
-    assert "CpuRef 2" in line
+    assert "NumbaAcc 2" in line
     assert "ElementwiseBinary x1 refused by ExampleCompiler" in line
     expected = outputs(None, float_model, tmp_path / "a")
     np.testing.assert_allclose(outputs(compiler_site, float_model, tmp_path / "b"), expected, 1e-5)

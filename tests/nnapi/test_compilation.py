@@ -297,3 +297,13 @@ def test_arguments_of_another_kind_are_rejected(manager: DeviceManager) -> None:
         Compilation.create_for_devices(sum_model(), ["CpuRef"])  # type: ignore[list-item]
     with fails(ResultCode.BAD_DATA, "the preference is no integer"):
         Compilation(sum_model()).set_preference("fast")  # type: ignore[arg-type]
+
+
+def test_a_model_without_outputs_is_not_run() -> None:
+    model = Model()
+    a, b = add_operands(model, FLOAT_2, FLOAT_2)
+    model.add_operation(OperationCode.FLOOR, [a], [b])
+    model.identify_inputs_and_outputs([a], [])
+    model.finish()
+    with fails(ResultCode.OP_FAILED, "the model has no outputs.*identify_inputs_and_outputs"):
+        Compilation(model).finish()

@@ -193,6 +193,7 @@ def test_installed_backends_are_probed_by_their_entry_points(site: FakeSite) -> 
     results = {c.backend_id: result for c, result in registry.probe()}
     assert results["Npu"].passed, results["Npu"]
     assert results["CpuRef"].device_type == ReferenceBackend().device_type.name
+    assert results["NumbaAcc"].device_type == DeviceType.CPU_COMPILED.name
     assert results["Bad"].outcome is ProbeOutcome.CRASHED
     assert module not in sys.modules
     with pytest.raises(BackendUnavailableError, match="was ended by SIGABRT"):

@@ -45,8 +45,8 @@ def test_listing_imports_no_backend(site: FakeSite) -> None:
     assert module in sys.modules
 
 
-def test_the_installed_reference_is_found() -> None:
-    assert "CpuRef" in BackendRegistry.discover().backend_ids
+def test_the_installed_backends_of_armpy_are_found() -> None:
+    assert {"CpuRef", "NumbaAcc"} <= set(BackendRegistry.discover().backend_ids)
 
 
 def test_of_two_backends_of_one_id_the_first_distribution_by_name_wins(site: FakeSite) -> None:
@@ -60,13 +60,18 @@ def test_of_two_backends_of_one_id_the_first_distribution_by_name_wins(site: Fak
     assert type(registry.get("Npu")).__module__ == "a_vendor"
 
 
-def test_no_other_distribution_takes_an_id_of_armpys_own(site: FakeSite) -> None:
-    site.install("Aaa", {"CpuRef": "no_such_module:Backend"})
+@pytest.mark.parametrize(
+    ("backend_id", "module"), [("CpuRef", "armpy_reference"), ("NumbaAcc", "armpy_numba_acc")]
+)
+def test_no_other_distribution_takes_an_id_of_armpys_own(
+    site: FakeSite, backend_id: str, module: str
+) -> None:
+    site.install("Aaa", {backend_id: "no_such_module:Backend"})
     registry = BackendRegistry.discover()
-    first, second = (c for c in registry.candidates if c.backend_id == "CpuRef")
+    first, second = (c for c in registry.candidates if c.backend_id == backend_id)
     assert (first.distribution, first.status) == ("armpy", CandidateStatus.FOUND)
     assert (second.distribution, second.status) == ("Aaa", CandidateStatus.DUPLICATE)
-    assert isinstance(registry.get("CpuRef"), ReferenceBackend)
+    assert type(registry.get(backend_id)).__module__ == f"{module}.backend"
 
 
 @pytest.mark.parametrize("backend_id", ["", "Unknown", "host"])
@@ -259,7 +264,7 @@ def test_an_empty_environment_variable_means_every_backend(
     monkeypatch.setenv("ARMPY_BACKENDS", value)
     ids = Runtime().get_device_spec().supported_backends
     assert ids[0] == "Npu"
-    assert ids[-1] == "CpuRef"
+    assert ids[-2:] == ("NumbaAcc", "CpuRef")
 
 
 def test_a_broken_installed_backend_never_stops_a_runtime(site: FakeSite) -> None:

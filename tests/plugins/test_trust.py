@@ -252,7 +252,7 @@ def test_pins_can_be_required(plugins: Path, site: FakeSite) -> None:
     without_pin = "the trust file has no pin for it, and requires one"
     assert reasons(registry) == {"Npu": without_pin, "Arm_Package_backend": without_pin}
     ids = {backend.backend_id for backend in registry.available()}
-    assert {"CpuRef", "File"} == ids
+    assert {"CpuRef", "NumbaAcc", "File"} == ids
 
 
 def test_a_distribution_is_not_armpys_own_by_its_name_alone(site: FakeSite, tmp_path: Path) -> None:
@@ -262,11 +262,14 @@ def test_a_distribution_is_not_armpys_own_by_its_name_alone(site: FakeSite, tmp_
     assert reasons(registry) == {"Evil": "the trust file has no pin for it, and requires one"}
     assert registry.get("CpuRef").backend_id == "CpuRef"
     assert module not in sys.modules
-    evil, own = (
+    assert registry.get("NumbaAcc").backend_id == "NumbaAcc"
+    modules = ("evil:Backend", "armpy_numba_acc:NumbaBackend", "armpy_reference:ReferenceBackend")
+    evil, *both = (
         Candidate("Npu", "", CandidateKind.ENTRY_POINT, name=name, distribution="armpy")
-        for name in ("evil:Backend", "armpy_reference:ReferenceBackend")
+        for name in modules
     )
-    assert [is_own(evil), is_own(own)] == [False, True]
+    assert [is_own(candidate) for candidate in (evil, *both)] == [False, True, True]
+    own = both[0]
     own.distribution = "npu-backend"
     assert not is_own(own)
 

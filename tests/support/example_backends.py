@@ -59,7 +59,8 @@ def run_beside(
     site: Path | None, *arguments: str, variables: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run Python with an installed example on its path, and with no other one."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("ARMPY_")}
+    kept = {"ARMPY_CACHE_DIR"}
+    environment = {k: v for k, v in os.environ.items() if k in kept or not k.startswith("ARMPY_")}
     environment["PYTHONPATH"] = str(site or "")
     return subprocess.run(
         [sys.executable, "-W", "error", *arguments],

@@ -6,6 +6,7 @@ names the number of the model, which always gives the same one.
 """
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 

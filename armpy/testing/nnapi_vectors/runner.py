@@ -21,7 +21,7 @@ from armpy.types import BackendId
 Progress = Callable[[CaseResult], None]
 """Is told about each variation of each example when it has been judged."""
 
-_BATCH = 50
+_BATCH = 16
 """Variations that a worker takes at a time."""
 
 _WORST_FIRST = (Outcome.CRASHED, Outcome.FAILED, Outcome.UNSUPPORTED, Outcome.KNOWN)

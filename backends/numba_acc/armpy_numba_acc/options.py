@@ -27,9 +27,9 @@ OPTIONS = (
     BackendOption(
         "isa",
         "",
-        f"Instruction set; empty is what {ISA_VARIABLE} says, else the processor's best.",
+        f"Instruction set, of {', '.join(NAMES)} one that the processor has; empty is what "
+        f"{ISA_VARIABLE} says, else the best.",
         OptionScope.MODEL,
-        choices=("", *NAMES),
     ),
 )
 """What a network can be given."""

@@ -137,6 +137,15 @@ def test_rows_of_bytes(shape, data_type) -> None:
                 check(operation, values, source, quantized(shape, data_type, *output))
 
 
+def test_a_logarithm_that_ends_early_in_the_reference_is_refused() -> None:
+    # 31 * 2**26 / 2**23 = 248 steps of 1/16 are 15.5; the output reaches to 15.9.
+    source, output = quantized((3, 7), S8, 1 / 16, 13), quantized((3, 7), S8, 1 / 16, 127)
+    refusal = support(ops.LogSoftmax(), [source], [output])
+    assert "differences of more than 248 steps saturate" in str(refusal)
+    assert support(ops.LogSoftmax(), [quantized((3, 7), S8, 0.07, 13)], [output])
+    assert support(ops.LogSoftmax(), [source], [quantized((3, 7), S8, 0.2, 127)])
+
+
 def test_an_axis_in_the_middle_is_refused() -> None:
     info = TensorInfo((2, 3, 4), F32)
     refusal = support(ops.Softmax(axis=1), [info], [info])

@@ -7,6 +7,7 @@ import numpy as np
 from armpy import DataType, Model, Network, TensorInfo
 from armpy.graph import Value
 from armpy.ops import Activation, ActivationFunction, FullyConnected
+from armpy.runtime import Runtime, RuntimeOptions
 from armpy.testing import run_conformance
 
 BACKEND_ID = "ExampleCompiler"
@@ -47,7 +48,8 @@ def test_a_program_that_is_too_large_goes_to_the_next_backend() -> None:
     net = Network("large")
     x = net.input("x", TensorInfo((1, 1024), DataType.FLOAT32))
     net.output("y", dense(net, dense(net, x, 2048, 1024, "large"), 2, 2048, "small"))
-    placement = placed(Model(net))
+    runtime = Runtime(RuntimeOptions(backends=[BACKEND_ID, "CpuRef"]))
+    placement = placed(Model(net, runtime))
     assert placement["large"][0] == "CpuRef"
     assert placement["small"][0] == BACKEND_ID
 

@@ -67,6 +67,40 @@ def _rows_of(layer: Layer) -> tuple[int, int]:
     return math.prod(shape) // length, length
 
 
+def check_log_softmax(
+    operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+) -> str:
+    """As `check_rows`, without scales at which TFLite's arithmetic ends too early."""
+    assert isinstance(operation, LogSoftmax)
+    if reason := check_rows(operation, inputs, outputs):
+        return reason
+    source, output = inputs[0], outputs[0]
+    if source is None or output.data_type not in QUANTIZED_TYPES:
+        return ""
+    steps = _steps_of_log_softmax(operation, source, output)
+    return f"differences of more than {steps} steps saturate" if steps < 255 else ""
+
+
+def _steps_of_log_softmax(operation: LogSoftmax, source: TensorInfo, output: TensorInfo) -> int:
+    """Largest difference to a row's largest element that is computed like any other.
+
+    Notes
+    -----
+    With the output that TFLite has, CpuRef sets elements to the lowest one whose differences
+    do not fit into 5 integer bits. Mostly they are the lowest anyhow.
+
+    References
+    ----------
+    TFLite ``CalculateInputRadius``.
+    """
+    if scale_of(output) != 1 / 16 or zero_point_of(output) != 255:
+        return 255
+    step = float(np.float32(operation.beta)) * float(scale_of(source))
+    _, exponent = math.frexp(step * 2.0**26)
+    radius = math.floor(31 * 2.0 ** (26 - exponent))
+    return 255 if (radius + 1) * step >= 254.5 / 16 else radius
+
+
 def lower_softmax(emit: Emitter, layer: Layer) -> None:
     """One command."""
     operation = layer.operation
@@ -104,6 +138,6 @@ def lower_l2_normalization(emit: Emitter, layer: Layer) -> None:
 LOWERINGS = {
     Activation: Lowering(check_activation, lower_activation),
     Softmax: Lowering(check_rows, lower_softmax),
-    LogSoftmax: Lowering(check_rows, lower_softmax),
+    LogSoftmax: Lowering(check_log_softmax, lower_softmax),
     L2Normalization: Lowering(check_rows, lower_l2_normalization),
 }

@@ -76,6 +76,9 @@ class Program:
     isa: str
     num_threads: int = 1
 
+    def __str__(self) -> str:
+        return f"{self.num_commands} commands for {self.isa}"
+
     @property
     def num_commands(self) -> int:
         """Number of commands."""
