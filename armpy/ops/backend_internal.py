@@ -22,6 +22,8 @@ class PreCompiled(Operation):
         Known to the backend alone.
     output_shapes : tuple of tuple of int
         One per output.
+    working_bytes : int
+        Memory of its own that one execution needs; it counts towards the caller's limit.
 
     References
     ----------
@@ -30,6 +32,7 @@ class PreCompiled(Operation):
 
     program: Any  # Any: the core carries it without looking
     output_shapes: tuple[tuple[int, ...], ...]
+    working_bytes: int = 0
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", variadic=True),)
     outputs: ClassVar[tuple[Operand, ...]] = (Operand("output", variadic=True),)

@@ -20,6 +20,7 @@ from armpy.backend import (
 from armpy.errors import ArmpyError, BackendCapabilityError, InvalidArgumentError
 from armpy.graph import Graph, Layer, SubgraphView, select_subgraphs, verify_graph
 from armpy.logs import wants_traceback
+from armpy.ops import PreCompiled
 from armpy.optimizer.assign import Assignment, Exclusions, SupportOracle, assign_backends
 from armpy.optimizer.bridge import bridge, choose_handle_factory
 from armpy.optimizer.memory_plan import MemoryPlan, plan_memory
@@ -289,8 +290,21 @@ def _report(
         len(assignment.backends) - shares[backends[0].backend_id] - shares[HOST],
         len(partitions),
         num_copies,
-        dict(memory.arena_bytes),
+        _working_memory(graph, backend_ids, memory),
     )
+
+
+def _working_memory(
+    graph: Graph, backend_ids: Mapping[int, BackendId], memory: MemoryPlan
+) -> dict[BackendId, int]:
+    """Bytes that one execution needs, by backend: arenas, and programs' own memory."""
+    found = dict(memory.arena_bytes)
+    for layer in graph.layers:
+        operation = layer.operation
+        if isinstance(operation, PreCompiled) and operation.working_bytes:
+            backend_id = backend_ids[layer.id]
+            found[backend_id] = found.get(backend_id, 0) + operation.working_bytes
+    return found
 
 
 def _act_on_fallback(

@@ -23,6 +23,9 @@ from armpy.plugins.probe_result import ProbeResult, result_from
 _LARGEST_HASHED_BYTES = 16 << 20
 """Of larger files only the size and the time of the last change count."""
 
+_VARIABLES = "ARMPY_"
+"""What environment variables begin with that backends may heed."""
+
 _log = logging.getLogger("armpy.plugins")
 
 
@@ -42,8 +45,9 @@ def fingerprint(candidate: Candidate, settings: Mapping[str, str]) -> str:
 
     Notes
     -----
-    Made of the files' paths, sizes, times and contents, the versions of armpy and Python, and the
-    distributions that are installed on ``sys.path``.
+    Made of the files' paths, sizes, times and contents, the versions of armpy and Python, the
+    distributions that are installed on ``sys.path``, and the environment variables of armpy and
+    its backends: a wrong one must not be held against a backend when it is gone.
     """
     if candidate.kind is CandidateKind.DIRECTORY:
         paths = [candidate.path]
@@ -64,6 +68,7 @@ def fingerprint(candidate: Candidate, settings: Mapping[str, str]) -> str:
         files,
         [_installed(str(path)) for path in sys.path],
         sorted(settings.items()),
+        sorted((name, value) for name, value in os.environ.items() if name.startswith(_VARIABLES)),
     ]
     return hashlib.sha256(json.dumps(state).encode()).hexdigest()
 

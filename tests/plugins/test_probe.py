@@ -31,6 +31,7 @@ from armpy.plugins.probe_cache import fingerprint
 from armpy.plugins.probe_child import load_and_describe
 from armpy.plugins.probe_result import result_from
 from armpy.runtime import Runtime, RuntimeOptions
+from armpy.types import DeviceType
 from tests.support.dynamic_modules import module_source, private_modules, write_module
 from tests.support.fake_distributions import FakeSite, fake_site
 

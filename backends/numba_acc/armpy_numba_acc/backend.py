@@ -106,5 +106,7 @@ class NumbaBackend(IBackendInternal):
         settings = Settings.of(model_options)
         program = compiled_program(view, settings.isa, settings.num_threads)
         shapes = tuple(value.info.known_shape for value in view.outputs)
-        views.substitutions.append(Substitution.by_operation(view, PreCompiled(program, shapes)))
+        views.substitutions.append(
+            Substitution.by_operation(view, PreCompiled(program, shapes, program.arena_bytes))
+        )
         return views

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from support import ISAS, check_against_reference, run_reference
 
 from armpy import Network, ops
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.tolerance import Tolerance
 from armpy.types import DataType
+from backends.numba_acc.tests.support import ISAS, check_against_reference, run_reference
 
 BROADCASTS = [
     ((2, 3, 5, 67), (2, 3, 5, 67)),
@@ -66,6 +66,8 @@ def check_layer(
         check_against_reference(network, feeds, isa, expected, tolerance)
 
 
-def quantized(shape, data_type: DataType, scale: float, zero_point: int) -> TensorInfo:
+def quantized(
+    shape: tuple[int, ...], data_type: DataType, scale: float, zero_point: int
+) -> TensorInfo:
     """A tensor of a quantised type."""
     return TensorInfo(shape, data_type, Quantization.per_tensor(scale, zero_point))

@@ -36,7 +36,8 @@ def run_compiled(network: Network, inputs: Mapping[str, Array], isa: Isa) -> dic
 
     Notes
     -----
-    Inputs lie directly in front of memory that cannot be read; outputs hold garbage at first.
+    Inputs and outputs lie directly in front of memory that cannot be touched; outputs hold
+    garbage at first.
     """
     graph = network.build()
     for layer in graph.layers:
@@ -122,7 +123,7 @@ def _garbage(info: TensorInfo) -> Array:
     array: Array = np.full(size, 0x55, np.uint8)
     if info.data_type is DataType.BOOLEAN:
         array[:] = 1
-    return array.view(info.data_type.dtype).reshape(info.known_shape)
+    return guarded(array.view(info.data_type.dtype).reshape(info.known_shape))
 
 
 def random_array(info: TensorInfo, seed: int = 0) -> Array:

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from armpy_numba_acc.lowering.registry import support
-from one_layer import check_layer, quantized
 
 from armpy import ops
 from armpy.ops import ActivationFunction
@@ -11,6 +10,7 @@ from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
 from armpy.testing.tolerance import EXACT, Tolerance
 from armpy.types import DataType
+from backends.numba_acc.tests.one_layer import check_layer, quantized
 
 F32, S8, U8 = DataType.FLOAT32, DataType.QASYMM_S8, DataType.QASYMM_U8
 
@@ -56,7 +56,7 @@ def every_byte(data_type: DataType) -> Array:
 
 
 @pytest.mark.parametrize("operation", FUNCTIONS, ids=str)
-def test_functions_of_floats(operation) -> None:
+def test_functions_of_floats(operation: Operation) -> None:
     values = VALUES
     if operation.function is ActivationFunction.HARD_SWISH:
         values = values[np.isfinite(values)]
@@ -67,7 +67,7 @@ def test_functions_of_floats(operation) -> None:
 
 
 @pytest.mark.parametrize("operation", FUNCTIONS, ids=str)
-def test_bytes_are_exactly_what_the_reference_has(operation) -> None:
+def test_bytes_are_exactly_what_the_reference_has(operation: Operation) -> None:
     for data_type in (S8, U8):
         low = data_type.integer_range[0]
         for target in ((1 / 256, 0), (0.043, 30), (0.01, 128), (0.2, 255)):
@@ -77,7 +77,7 @@ def test_bytes_are_exactly_what_the_reference_has(operation) -> None:
 
 
 @pytest.mark.parametrize("scale", [0.3, 0.01, 1.5, 1e-4])
-def test_quantized_hard_swish_at_all_scales(scale) -> None:
+def test_quantized_hard_swish_at_all_scales(scale: float) -> None:
     operation = ops.Activation(ActivationFunction.HARD_SWISH)
     source, target = quantized((1024,), S8, scale, -4), quantized((1024,), S8, scale * 0.7, -90)
     check(operation, every_byte(S8), source, target, EXACT)
@@ -89,7 +89,7 @@ SHAPES = [(1, 1001), (5, 1), (2, 3, 16), (7, 33), (4, 2), (1, 1, 67)]
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("operation", [*ROWS, ops.L2Normalization()], ids=str)
-def test_rows_of_floats(operation, shape) -> None:
+def test_rows_of_floats(operation: Operation, shape: tuple[int, ...]) -> None:
     values = (np.random.default_rng(5).normal(size=shape) * 8).astype(np.float32)
     info = TensorInfo(shape, F32)
     check(operation, values, info, info)
@@ -121,7 +121,7 @@ def test_a_row_of_zeros_is_not_divided_by_zero() -> None:
 
 @pytest.mark.parametrize("data_type", [S8, U8], ids=lambda t: t.name)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_rows_of_bytes(shape, data_type) -> None:
+def test_rows_of_bytes(shape: tuple[int, ...], data_type: DataType) -> None:
     low, high = data_type.integer_range
     rng = np.random.default_rng(8)
     values = rng.integers(low, high, shape, endpoint=True).astype(data_type.dtype)

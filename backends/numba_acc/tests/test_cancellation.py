@@ -14,11 +14,11 @@ from armpy_numba_acc.runtime.cancellation import (
     current_cancellation,
 )
 from armpy_numba_acc.runtime.instance import Code, Instance
-from networks import convolutions, image, runtime_of
 
 from armpy import Network
 from armpy.errors import ExecutionTimeoutError
 from armpy.graph import SubgraphView
+from backends.numba_acc.tests.networks import convolutions, image, runtime_of
 
 ISA = host_isas()[0]
 

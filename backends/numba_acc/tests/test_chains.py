@@ -4,37 +4,37 @@ import numpy as np
 import pytest
 from armpy_numba_acc.codegen.isa import host_isas
 from armpy_numba_acc.lowering.region import lower_region
-from support import ISAS, check_against_reference, run_reference
 
 from armpy import Network, ops
 from armpy.graph import SubgraphView
 from armpy.ops import ActivationFunction, BinaryOperation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
+from backends.numba_acc.tests.support import ISAS, check_against_reference, run_reference
 
 F32 = DataType.FLOAT32
 
 
-def binary(network: Network, name: str, lhs, rhs):
+def binary(network: Network, name: str, lhs: Value, rhs: Value) -> Value:
     return network.add(ops.ElementwiseBinary(BinaryOperation[name]), lhs, rhs)
 
 
-def number(network: Network, value: float, shape=()):
+def number(network: Network, value: float, shape: tuple[int, ...] = ()) -> Value:
     return network.constant(np.full(shape, value, np.float32))
 
 
-def swish(network: Network, x):
+def swish(network: Network, x: Value) -> Value:
     return binary(network, "MUL", x, network.add(ops.Activation(ActivationFunction.SIGMOID), x))
 
 
-def hard_swish(network: Network, x):
+def hard_swish(network: Network, x: Value) -> Value:
     """As Keras writes it."""
     shifted = binary(network, "ADD", x, number(network, 3.0))
     bounded = network.add(ops.Activation(ActivationFunction.BOUNDED_RELU, 6.0, 0.0), shifted)
     return binary(network, "MUL", binary(network, "MUL", bounded, number(network, 1 / 6)), x)
 
 
-def normalization(network: Network, x):
+def normalization(network: Network, x: Value) -> Value:
     mean = network.constant(np.linspace(-1, 1, 19).astype(np.float32))
     scale = network.constant(np.linspace(0.5, 2, 19).astype(np.float32).reshape(1, 1, 19))
     centred = binary(
@@ -44,21 +44,21 @@ def normalization(network: Network, x):
     return network.add(product, centred, scale)
 
 
-def gate(network: Network, x):
+def gate(network: Network, x: Value) -> Value:
     """The gate has fewer elements than what it is multiplied with: two commands."""
     numbers = network.constant(np.linspace(-1, 1, 19).astype(np.float32))
     opening = network.add(ops.Activation(ActivationFunction.SIGMOID), numbers)
     return binary(network, "MUL", x, opening)
 
 
-def read_twice(network: Network, x):
+def read_twice(network: Network, x: Value) -> Value:
     """What lies between is an output as well."""
     middle = binary(network, "ADD", x, x)
     network.output("middle", middle)
     return binary(network, "MUL", middle, x)
 
 
-def doubled(network: Network, x):
+def doubled(network: Network, x: Value) -> Value:
     for _ in range(6):
         x = binary(network, "ADD", x, x)
     return x
@@ -67,14 +67,14 @@ def doubled(network: Network, x):
 CASES = [(swish, 1), (hard_swish, 1), (normalization, 1), (gate, 2), (read_twice, 2), (doubled, 2)]
 
 
-def network_of(build, shape=(2, 3, 5, 19)) -> Network:
+def network_of(build: Build, shape: tuple[int, ...] = (2, 3, 5, 19)) -> Network:
     network = Network()
     network.output("y", build(network, network.input("x", TensorInfo(shape, F32))))
     return network
 
 
 @pytest.mark.parametrize(("build", "num_commands"), CASES, ids=lambda c: getattr(c, "__name__", c))
-def test_chains_are_one_command_and_equal_the_reference(build, num_commands) -> None:
+def test_chains_are_one_command_and_equal_the_reference(build: Build, num_commands: int) -> None:
     network = network_of(build)
     graph = network.build()
     program = lower_region(SubgraphView.of(graph, graph.layers), host_isas()[0])

@@ -6,12 +6,17 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from support import ISAS, check_against_reference, random_array, run_reference
 
 from armpy import Network, ops
 from armpy.ops.shapes import PaddingSpec
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
+from backends.numba_acc.tests.support import (
+    ISAS,
+    check_against_reference,
+    random_array,
+    run_reference,
+)
 
 SAME, VALID = ops.Padding.SAME, ops.Padding.VALID
 NONE, RELU = ops.FusedActivation.NONE, ops.FusedActivation.RELU

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from armpy_numba_acc.lowering.broadcasting import collapsed
 from armpy_numba_acc.lowering.registry import support
-from one_layer import BROADCASTS, FLOAT_OPERATIONS, check_layer, quantized
 
 from armpy import ops
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.tolerance import Tolerance
 from armpy.types import DataType
+from backends.numba_acc.tests.one_layer import BROADCASTS, FLOAT_OPERATIONS, check_layer, quantized
 
 F32, S8, U8 = DataType.FLOAT32, DataType.QASYMM_S8, DataType.QASYMM_U8
 I32, I64, BOOL = DataType.SIGNED32, DataType.SIGNED64, DataType.BOOLEAN
@@ -21,13 +21,13 @@ def typed(data_type: DataType) -> TensorInfo:
 
 
 @pytest.mark.parametrize("shapes", BROADCASTS, ids=str)
-def test_inputs_broadcast_in_any_way(shapes) -> None:
+def test_inputs_broadcast_in_any_way(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     operation = ops.ElementwiseBinary(ops.BinaryOperation.SUB)
     check_layer(operation, [TensorInfo(shape, F32) for shape in shapes], typed(F32))
 
 
 @pytest.mark.parametrize("operation", FLOAT_OPERATIONS, ids=lambda o: o.name)
-def test_binary_operations_of_floats(operation) -> None:
+def test_binary_operations_of_floats(operation: Operation) -> None:
     special = np.array([0, -0.0, 1, -1, 2, -2, 3, 0.5, -0.5, 100, -37, 1e-3, np.inf, -np.inf])
     special = np.append(special, [np.nan] * (operation is not ops.BinaryOperation.POWER))
     special = special.astype(np.float32)
@@ -38,7 +38,7 @@ def test_binary_operations_of_floats(operation) -> None:
 
 
 @pytest.mark.parametrize("activation", ops.FusedActivation, ids=lambda a: a.name)
-def test_floats_and_bytes_are_clamped_by_the_activation(activation) -> None:
+def test_floats_and_bytes_are_clamped_by_the_activation(activation: ops.FusedActivation) -> None:
     operation = ops.ElementwiseBinary(ops.BinaryOperation.ADD, activation)
     check_layer(operation, [TensorInfo((3, 50), F32)] * 2, typed(F32))
     infos = [quantized((3, 50), U8, 0.11, 130), quantized((3, 50), U8, 0.07, 120)]
@@ -51,7 +51,9 @@ def test_floats_and_bytes_are_clamped_by_the_activation(activation) -> None:
     [o for o in ops.BinaryOperation if o is not ops.BinaryOperation.POWER],
     ids=lambda o: o.name,
 )
-def test_binary_operations_of_integers_with_all_divisors(operation, data_type) -> None:
+def test_binary_operations_of_integers_with_all_divisors(
+    operation: Operation, data_type: DataType
+) -> None:
     info = np.iinfo(data_type.dtype)
     special = np.array([0, 1, -1, 2, -2, 3, -3, 7, 100, info.min, info.max], data_type.dtype)
     infos = [TensorInfo((11, 1), data_type), TensorInfo((1, 11), data_type)]
@@ -64,7 +66,7 @@ def test_binary_operations_of_integers_with_all_divisors(operation, data_type) -
     [o for o in ops.UnaryOperation if o is not ops.UnaryOperation.LOGICAL_NOT],
     ids=lambda o: o.name,
 )
-def test_unary_operations_of_floats(operation) -> None:
+def test_unary_operations_of_floats(operation: Operation) -> None:
     values = np.concatenate(
         [np.linspace(-30, 30, 1001), np.logspace(-38, 3, 500), [0, -0.0, 0.5, 1.5, 2.5, -2.5]]
     )
@@ -78,14 +80,14 @@ def test_unary_operations_of_floats(operation) -> None:
 
 
 @pytest.mark.parametrize("data_type", [I32, I64], ids=lambda t: t.name)
-def test_unary_operations_of_integers(data_type) -> None:
+def test_unary_operations_of_integers(data_type: DataType) -> None:
     for operation in ("ABS", "NEG", "SQUARE"):
         info = TensorInfo((3, 21), data_type)
         check_layer(ops.ElementwiseUnary(ops.UnaryOperation[operation]), [info], typed(data_type))
 
 
 @pytest.mark.parametrize("operation", ops.ComparisonOperation, ids=lambda o: o.name)
-def test_comparisons(operation) -> None:
+def test_comparisons(operation: Operation) -> None:
     special = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 3] * 3, np.float32)
     infos = [TensorInfo((24, 1), F32), TensorInfo((1, 24), F32)]
     given = [special.reshape(24, 1), special.reshape(1, 24)]
@@ -106,7 +108,7 @@ def test_logic() -> None:
 
 
 @pytest.mark.parametrize("data_type", [F32, I32, I64, S8, BOOL], ids=lambda t: t.name)
-def test_select_broadcasts_all_three(data_type) -> None:
+def test_select_broadcasts_all_three(data_type: DataType) -> None:
     quantization = Quantization.per_tensor(0.1, 3) if data_type is S8 else None
     infos = [
         TensorInfo((3, 1, 17), BOOL),

@@ -2,17 +2,19 @@
 
 import numpy as np
 import pytest
-from one_layer import BROADCASTS, FLOAT_OPERATIONS, check_layer, quantized
 
 from armpy import ops
 from armpy.testing.tolerance import Tolerance
 from armpy.types import DataType
+from backends.numba_acc.tests.one_layer import BROADCASTS, FLOAT_OPERATIONS, check_layer, quantized
 
 S8, U8 = DataType.QASYMM_S8, DataType.QASYMM_U8
 
 
 @pytest.mark.parametrize("shapes", BROADCASTS[:6], ids=str)
-def test_quantized_inputs_broadcast_in_any_way(shapes) -> None:
+def test_quantized_inputs_broadcast_in_any_way(
+    shapes: tuple[tuple[int, ...], tuple[int, ...]],
+) -> None:
     operation = ops.ElementwiseBinary(ops.BinaryOperation.ADD)
     infos = [quantized(shapes[0], S8, 0.11, -3), quantized(shapes[1], S8, 0.07, 20)]
     check_layer(operation, infos, quantized(None, S8, 0.15, 4))
@@ -20,7 +22,7 @@ def test_quantized_inputs_broadcast_in_any_way(shapes) -> None:
 
 @pytest.mark.parametrize("data_type", [S8, U8], ids=lambda t: t.name)
 @pytest.mark.parametrize("operation", FLOAT_OPERATIONS, ids=lambda o: o.name)
-def test_binary_operations_of_all_pairs_of_bytes(operation, data_type) -> None:
+def test_binary_operations_of_all_pairs_of_bytes(operation: Operation, data_type: DataType) -> None:
     low = data_type.integer_range[0]
     every = np.arange(256).astype(data_type.dtype if low == 0 else np.uint8).view(data_type.dtype)
     infos = [
@@ -43,13 +45,13 @@ def test_sums_whose_halves_are_exact_are_rounded_as_the_reference_does() -> None
 @pytest.mark.parametrize(
     "operation", [ops.BinaryOperation.MAXIMUM, ops.BinaryOperation.MINIMUM], ids=lambda o: o.name
 )
-def test_bytes_of_one_quantization_are_chosen_exactly(operation) -> None:
+def test_bytes_of_one_quantization_are_chosen_exactly(operation: Operation) -> None:
     info = quantized((5, 77), S8, 0.02, 3)
     check_layer(ops.ElementwiseBinary(operation), [info, info], info, Tolerance())
 
 
 @pytest.mark.parametrize("data_type", [S8, U8], ids=lambda t: t.name)
-def test_unary_operations_of_bytes(data_type) -> None:
+def test_unary_operations_of_bytes(data_type: DataType) -> None:
     low = data_type.integer_range[0]
     info = quantized((2, 1000), data_type, 0.03, low + 40)
     for operation in ops.UnaryOperation:

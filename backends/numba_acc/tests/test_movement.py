@@ -5,11 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from armpy_numba_acc.lowering.region import lower_region
-from support import ISA_NAMES, ISAS, check_against_reference, random_array, run_compiled
 
 from armpy import DataLayout, DataType, Network, Quantization, TensorInfo, ops
 from armpy.errors import InvalidArgumentError
 from armpy.graph import SubgraphView
+from backends.numba_acc.tests.support import (
+    ISA_NAMES,
+    ISAS,
+    check_against_reference,
+    random_array,
+    run_compiled,
+)
 
 F32 = TensorInfo((1,), DataType.FLOAT32)
 U8 = TensorInfo((1,), DataType.QASYMM_U8, quantization=Quantization.per_tensor(0.5, 3))
@@ -79,7 +85,9 @@ def _check(operation: ops.Operation, infos: list[TensorInfo], isa: str) -> None:
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize(("operation", "shape"), CASES, ids=str)
-def test_elements_are_moved_as_cpuref_moves_them(operation, shape, isa):
+def test_elements_are_moved_as_cpuref_moves_them(
+    operation: Operation, shape: tuple[int, ...], isa: str
+) -> None:
     has_all = isa == ISA_NAMES[0] or isinstance(operation, ops.Transpose)
     for kind in KINDS if has_all else (F32, S8):
         _check(operation, [kind.with_shape(shape)], isa)
@@ -87,7 +95,7 @@ def test_elements_are_moved_as_cpuref_moves_them(operation, shape, isa):
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("axis", [0, 1, 2, -1])
-def test_tensors_are_joined_along_any_axis(axis, isa):
+def test_tensors_are_joined_along_any_axis(axis: int, isa: str) -> None:
     for kind in KINDS if isa == ISA_NAMES[0] else (F32, S8):
         shapes = [[2, 5, 7], [2, 5, 7], [2, 5, 7]]
         shapes[1][axis] = 3
@@ -99,7 +107,9 @@ def test_tensors_are_joined_along_any_axis(axis, isa):
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("data_type", [DataType.QASYMM_U8, DataType.QASYMM_S8])
 @pytest.mark.parametrize("axis", [0, 1])
-def test_joined_tensors_are_requantised_like_the_output(data_type, axis, isa):
+def test_joined_tensors_are_requantised_like_the_output(
+    data_type: DataType, axis: int, isa: str
+) -> None:
     network = Network()
     infos = [
         TensorInfo((3, 50), data_type, quantization=Quantization.per_tensor(scale, zero_point))
@@ -113,7 +123,7 @@ def test_joined_tensors_are_requantised_like_the_output(data_type, axis, isa):
 
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
-def test_parts_of_a_joined_tensor_are_written_in_place(isa):
+def test_parts_of_a_joined_tensor_are_written_in_place(isa: str) -> None:
     network = Network()
     x = network.input("x", TensorInfo((1, 4, 6), DataType.QASYMM_S8, quantization=U8.quantization))
     turned = network.add(ops.Transpose(perm=(0, 2, 1)), x)
@@ -131,7 +141,7 @@ def test_parts_of_a_joined_tensor_are_written_in_place(isa):
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize(("axis", "batch_dims"), [(0, 0), (1, 0), (2, 1), (-1, 2)])
-def test_slices_are_gathered_by_constant_indices(axis, batch_dims, isa):
+def test_slices_are_gathered_by_constant_indices(axis: int, batch_dims: int, isa: str) -> None:
     for kind in KINDS:
         network = Network()
         x = network.input("x", kind.with_shape((3, 4, 5)))
@@ -144,7 +154,7 @@ def test_slices_are_gathered_by_constant_indices(axis, batch_dims, isa):
 
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
-def test_slices_are_gathered_by_constant_coordinates(isa):
+def test_slices_are_gathered_by_constant_coordinates(isa: str) -> None:
     network = Network()
     x = network.input("x", F32.with_shape((3, 4, 5)))
     indices = np.array([[[2, 1], [0, 3]], [[1, 1], [0, 0]]], np.int64)
@@ -152,7 +162,7 @@ def test_slices_are_gathered_by_constant_coordinates(isa):
     check_against_reference(network, {"x": random_array(x.info)}, ISAS[ISA_NAMES.index(isa)])
 
 
-def test_constant_index_out_of_range_is_an_error_that_names_the_layer():
+def test_constant_index_out_of_range_is_an_error_that_names_the_layer() -> None:
     network = Network()
     x = network.input("x", F32.with_shape((3, 4)))
     indices = network.constant(np.array([0, 3], np.int32))
@@ -162,7 +172,7 @@ def test_constant_index_out_of_range_is_an_error_that_names_the_layer():
 
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
-def test_shape_and_rank_are_constants(isa):
+def test_shape_and_rank_are_constants(isa: str) -> None:
     network = Network()
     x = network.input("x", F32.with_shape((3, 4)))
     network.output("shape", network.add(ops.Shape(output_type=DataType.SIGNED64), x))
@@ -172,7 +182,7 @@ def test_shape_and_rank_are_constants(isa):
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.data_type.name)
-def test_element_fills_a_tensor_constant_or_not(kind, isa):
+def test_element_fills_a_tensor_constant_or_not(kind: TensorInfo, isa: str) -> None:
     network = Network()
     x = network.input("x", kind.with_shape(()))
     constant = network.constant(

@@ -5,11 +5,11 @@ from armpy_numba_acc import NumbaBackend
 from armpy_numba_acc.codegen.isa import NAMES, host_isas
 from armpy_numba_acc.options import ISA_VARIABLE, OPTIONS, Settings
 from armpy_numba_acc.runtime.cores import usable_cores
-from networks import convolutions, image
 
 from armpy import Runtime, RuntimeOptions
 from armpy.errors import InvalidArgumentError
 from armpy.plugins import BackendRegistry
+from backends.numba_acc.tests.networks import convolutions, image
 
 HOST = [isa.name for isa in host_isas()]
 

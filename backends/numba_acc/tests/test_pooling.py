@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from support import ISAS, check_against_reference, random_array, run_reference
 
 from armpy import Network, ops
 from armpy.ops.shapes import PaddingSpec
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
+from backends.numba_acc.tests.support import (
+    ISAS,
+    check_against_reference,
+    random_array,
+    run_reference,
+)
 
 SAME, VALID = ops.Padding.SAME, ops.Padding.VALID
 MAX, AVERAGE = ops.PoolingAlgorithm.MAX, ops.PoolingAlgorithm.AVERAGE

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support import ISA_NAMES, ISAS, check_against_reference, random_array
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
+from backends.numba_acc.tests.support import ISA_NAMES, ISAS, check_against_reference, random_array
 
 SAME, VALID = ops.Padding.SAME, ops.Padding.VALID
 
 
-def _isa(name: str):
+def _isa(name: str) -> Isa:
     return ISAS[ISA_NAMES.index(name)]
 
 
-def _check_weighted(operation, shape, weights_shape, kind, isa) -> None:
+def _check_weighted(
+    operation: Operation,
+    shape: tuple[int, ...],
+    weights_shape: tuple[int, ...],
+    kind: TensorInfo,
+    isa: str,
+) -> None:
     """Compare a layer with constant weights with CpuRef; 8 bits per channel where signed."""
     network = Network()
     random = np.random.default_rng(3)
@@ -52,7 +58,7 @@ KINDS = (DataType.FLOAT32, DataType.QASYMM_U8, DataType.QASYMM_S8)
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_filters_of_a_group_see_its_channels_only(kind, isa):
+def test_filters_of_a_group_see_its_channels_only(kind: TensorInfo, isa: str) -> None:
     relu = ops.FusedActivation.RELU
     for groups, depth, size, kernel, stride, dilation, padding in (
         (3, 5, 7, 3, 1, 1, SAME),
@@ -68,7 +74,7 @@ def test_filters_of_a_group_see_its_channels_only(kind, isa):
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_transposed_convolutions_spread_their_input(kind, isa):
+def test_transposed_convolutions_spread_their_input(kind: TensorInfo, isa: str) -> None:
     relu = ops.FusedActivation.RELU
     for kernel, stride, padding, depth, filters in (
         (3, (2, 2), SAME, 5, 7),
@@ -82,7 +88,7 @@ def test_transposed_convolutions_spread_their_input(kind, isa):
 
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
-def test_transposed_convolution_may_be_cut_to_a_size(isa):
+def test_transposed_convolution_may_be_cut_to_a_size(isa: str) -> None:
     for size in ((1, 7, 8, 4), (1, 10, 11, 4)):
         operation = ops.TransposeConvolution2d((2, 2), SAME, output_shape=size)
         _check_weighted(operation, (1, 4, 5, 3), (4, 3, 3, 3), DataType.FLOAT32, isa)
@@ -91,7 +97,9 @@ def test_transposed_convolution_may_be_cut_to_a_size(isa):
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("is_constant", [False, True])
 @pytest.mark.parametrize(("transpose_x", "transpose_y"), [(False, False), (True, True)])
-def test_matrices_are_multiplied_pair_by_pair(transpose_x, transpose_y, is_constant, isa):
+def test_matrices_are_multiplied_pair_by_pair(
+    transpose_x: bool, transpose_y: bool, is_constant: bool, isa: str
+) -> None:
     for x_batches, y_batches, rows, depth, columns in (
         ((2, 3), (2, 3), 5, 7, 40),
         ((4,), (1,), 6, 33, 64),

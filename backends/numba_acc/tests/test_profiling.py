@@ -8,10 +8,10 @@ from armpy_numba_acc.codegen.isa import host_isas
 from armpy_numba_acc.lowering.program import CommandInfo
 from armpy_numba_acc.runtime.profiling import NumbaProfilingContext, recorder_of_network
 from armpy_numba_acc.runtime.roofline import roofline_us
-from networks import convolutions, image, runtime_of, small
 
 from armpy.profiling import Profiler
 from armpy.runtime import Runtime
+from backends.numba_acc.tests.networks import convolutions, image, runtime_of, small
 
 
 def profiler_of(runtime: Runtime, network: int) -> Profiler:

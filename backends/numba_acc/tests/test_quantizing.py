@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from one_layer import check_layer, quantized
 
 from armpy import ops
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
 from armpy.testing.tolerance import EXACT
 from armpy.types import DataType
+from backends.numba_acc.tests.one_layer import check_layer, quantized
 
 F32, S8, U8, BOOL = (
     DataType.FLOAT32,
@@ -28,7 +28,7 @@ def check_exactly(
 
 @pytest.mark.parametrize("data_type", [S8, U8], ids=lambda t: t.name)
 @pytest.mark.parametrize("scale", [0.5, 0.0123, 1.0])
-def test_floats_are_quantized_with_halves_away_from_zero(data_type, scale) -> None:
+def test_floats_are_quantized_with_halves_away_from_zero(data_type: DataType, scale: float) -> None:
     values = np.concatenate(
         [
             (np.arange(-300, 300) + 0.5) * scale,
@@ -44,7 +44,7 @@ def test_floats_are_quantized_with_halves_away_from_zero(data_type, scale) -> No
 
 @pytest.mark.parametrize("types", [(S8, U8), (U8, S8), (S8, S8), (U8, U8)], ids=str)
 @pytest.mark.parametrize("change", [(1.0, 0), (1.0, 9), (0.5, 0), (2.0, -5), (0.71, 3)])
-def test_bytes_are_requantized(types, change) -> None:
+def test_bytes_are_requantized(types: tuple[DataType, DataType], change: float) -> None:
     stored = np.arange(256, dtype=np.uint8).view(types[0].dtype)
     lows = [data_type.integer_range[0] for data_type in types]
     source = quantized((256,), types[0], 0.1, lows[0] + 100)
@@ -53,7 +53,7 @@ def test_bytes_are_requantized(types, change) -> None:
 
 
 @pytest.mark.parametrize("data_type", [S8, U8, DataType.QSYMM_S8], ids=lambda t: t.name)
-def test_bytes_are_dequantized(data_type) -> None:
+def test_bytes_are_dequantized(data_type: DataType) -> None:
     stored = np.arange(256, dtype=np.uint8).view(data_type.dtype)
     zero_point = 0 if data_type is DataType.QSYMM_S8 else data_type.integer_range[0] + 50
     source = quantized((256,), data_type, 0.013, zero_point)
@@ -93,7 +93,7 @@ CASTS = [
 
 
 @pytest.mark.parametrize("types", CASTS, ids=str)
-def test_casts(types) -> None:
+def test_casts(types: tuple[DataType, DataType]) -> None:
     values = REALS if types[0] is F32 else INTEGERS
     if types[0] is I64:
         values = np.append(values, [2**40 + 3, -(2**63), 2**63 - 1])

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support import ISA_NAMES, ISAS, check_against_reference, random_array
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
+from backends.numba_acc.tests.support import ISA_NAMES, ISAS, check_against_reference, random_array
 
 F32 = DataType.FLOAT32
 
 
-def _info(shape, data_type=F32, scale=0.0, zero_point=0) -> TensorInfo:
+def _info(
+    shape: tuple[int, ...], data_type: DataType = F32, scale: float = 0.0, zero_point: int = 0
+) -> TensorInfo:
     """A tensor, quantised if there is a scale."""
     quantization = Quantization.per_tensor(scale, zero_point) if scale else None
     return TensorInfo(shape, data_type, quantization=quantization)
 
 
-def _check(operation, infos, constants, outputs, isa) -> None:
+def _check(
+    operation: Operation,
+    infos: list[TensorInfo],
+    constants: list[Array | None],
+    outputs: int,
+    isa: str,
+) -> None:
     """Compare one layer, whose inputs are constants where there are arrays."""
     network = Network()
     given = {}
@@ -43,7 +51,9 @@ def _check(operation, infos, constants, outputs, isa) -> None:
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("shifts_first", [True, False])
 @pytest.mark.parametrize("activation", [ops.RecurrentActivation.RELU, ops.RecurrentActivation.TANH])
-def test_svdf_filters_over_time_in_float32(activation, shifts_first, isa):
+def test_svdf_filters_over_time_in_float32(
+    activation: ops.FusedActivation, shifts_first: bool, isa: str
+) -> None:
     for batch, size, filters, memory, rank in ((2, 5, 6, 3, 2), (1, 37, 4, 19, 1), (1, 3, 2, 1, 2)):
         infos = [
             _info((batch, size)),
@@ -59,7 +69,7 @@ def test_svdf_filters_over_time_in_float32(activation, shifts_first, isa):
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("shifts_first", [True, False])
-def test_svdf_filters_over_time_in_integers(shifts_first, isa):
+def test_svdf_filters_over_time_in_integers(shifts_first: bool, isa: str) -> None:
     for batch, size, filters, memory, rank in ((2, 5, 6, 3, 2), (1, 37, 4, 19, 1), (1, 3, 2, 1, 2)):
         infos = [
             _info((batch, size), DataType.QASYMM_S8, 0.03, -7),
@@ -77,7 +87,15 @@ def test_svdf_filters_over_time_in_integers(shifts_first, isa):
         _check(operation, infos, constants, (state, output), isa)
 
 
-def _lstm_operands(batch, time, size, cells, outputs, parts, time_major):
+def _lstm_operands(
+    batch: int,
+    time: int,
+    size: int,
+    cells: int,
+    outputs: int,
+    parts: Sequence[str],
+    time_major: bool,
+) -> dict[str, tuple[int, ...] | None]:
     """Shapes by operand of an LSTM that has some of its parts."""
     gates = ["input", "forget", "cell", "output"][0 if "input" in parts else 1 :]
     shapes = {"input": (time, batch, size) if time_major else (batch, time, size)}
@@ -108,7 +126,9 @@ def _lstm_operands(batch, time, size, cells, outputs, parts, time_major):
     ],
     ids=str,
 )
-def test_lstm_runs_over_time_in_float32(parts, activation, outputs, time_major, isa):
+def test_lstm_runs_over_time_in_float32(
+    parts: Sequence[str], activation: ops.FusedActivation, outputs: int, time_major: bool, isa: str
+) -> None:
     shapes = _lstm_operands(3, 4, 5, 20, outputs, parts, time_major)
     operation = ops.UnidirectionalSequenceLstm(
         ops.RecurrentActivation[activation], 0.9, 0.5 * ("norm" in parts), time_major
@@ -125,7 +145,7 @@ def test_lstm_runs_over_time_in_float32(parts, activation, outputs, time_major, 
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize(("parts", "time_major"), [(("input",), False), ((), True)], ids=str)
-def test_lstm_runs_over_time_in_integers(parts, time_major, isa):
+def test_lstm_runs_over_time_in_integers(parts: Sequence[str], time_major: bool, isa: str) -> None:
     shapes = _lstm_operands(3, 5, 9, 20, 20, parts, time_major)
     operation = ops.UnidirectionalSequenceLstm(
         cell_clip=10.0,

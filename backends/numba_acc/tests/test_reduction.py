@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support import ISA_NAMES, ISAS, check_against_reference, random_array
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
+from backends.numba_acc.tests.support import ISA_NAMES, ISAS, check_against_reference, random_array
 
 F32 = TensorInfo((1,), DataType.FLOAT32)
 I32 = TensorInfo((1,), DataType.SIGNED32)
@@ -32,11 +32,13 @@ FIRST = ISA_NAMES[0]
 """Has every kernel; the others only those that are unlike each other."""
 
 
-def _isa(name: str):
+def _isa(name: str) -> Isa:
     return ISAS[ISA_NAMES.index(name)]
 
 
-def _check(operation, given, isa, output=None) -> None:
+def _check(
+    operation: Operation, given: list[Array], isa: str, output: TensorInfo | None = None
+) -> None:
     """Compare one layer with CpuRef."""
     network = Network()
     x = network.input("x", given)
@@ -46,7 +48,7 @@ def _check(operation, given, isa, output=None) -> None:
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("operation", REAL, ids=lambda operation: operation.name)
-def test_numbers_are_reduced_as_cpuref_does(operation, isa):
+def test_numbers_are_reduced_as_cpuref_does(operation: Operation, isa: str) -> None:
     if isa != FIRST and operation.name not in ("MEAN", "MAX"):
         pytest.skip("differs little from MEAN and MAX")
     for shape, axes, keep_dims in AXES:
@@ -58,7 +60,7 @@ def test_numbers_are_reduced_as_cpuref_does(operation, isa):
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("kind", [U8, S8], ids=lambda kind: kind.data_type.name)
-def test_quantised_numbers_are_reduced_and_requantised(kind, isa):
+def test_quantised_numbers_are_reduced_and_requantised(kind: TensorInfo, isa: str) -> None:
     output = TensorInfo(None, kind.data_type, quantization=Quantization.per_tensor(0.7, 10))
     for shape, axes, keep_dims in AXES:
         for operation in (ops.ReduceOperation.SUM, ops.ReduceOperation.MEAN):
@@ -73,7 +75,7 @@ def test_quantised_numbers_are_reduced_and_requantised(kind, isa):
 
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
-def test_truth_values_are_reduced(isa):
+def test_truth_values_are_reduced(isa: str) -> None:
     for shape, axes, keep_dims in AXES if isa == FIRST else AXES[:1]:
         for operation in (ops.ReduceOperation.ANY, ops.ReduceOperation.ALL):
             _check(ops.Reduce(operation, axes, keep_dims), BOOL.with_shape(shape), isa)
@@ -81,7 +83,7 @@ def test_truth_values_are_reduced(isa):
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("name", ["MAX", "MIN"])
-def test_extremes_pass_over_nan(name, isa):
+def test_extremes_pass_over_nan(name: str, isa: str) -> None:
     values = np.random.default_rng(0).normal(size=(6, 40)).astype(np.float32)
     values[1, ::2] = np.nan
     values[:, 3] = np.nan
@@ -99,7 +101,9 @@ def test_extremes_pass_over_nan(name, isa):
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("output_type", [DataType.SIGNED32, DataType.SIGNED64])
 @pytest.mark.parametrize("function", ops.ArgMinMaxFunction)
-def test_first_of_the_extremes_is_found(function, output_type, isa):
+def test_first_of_the_extremes_is_found(
+    function: ops.ArgMinMaxFunction, output_type: DataType, isa: str
+) -> None:
     for kind in (F32, I32, U8, S8, BOOL) if isa == FIRST else (F32, U8, S8):
         for shape, axis in (((5, 21), 1), ((70, 3), 0), ((2, 9, 130), 1), ((4, 300), -1)):
             layer = ops.ArgMinMax(function, axis=axis, output_type=output_type)

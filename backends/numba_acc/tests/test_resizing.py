@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from support import ISA_NAMES, ISAS, check_against_reference, random_array
 
 from armpy import DataLayout, DataType, Network, Quantization, TensorInfo, ops
+from backends.numba_acc.tests.support import ISA_NAMES, ISAS, check_against_reference, random_array
 
 F32 = TensorInfo((1,), DataType.FLOAT32)
 U8 = TensorInfo((1,), DataType.QASYMM_U8, quantization=Quantization.per_tensor(0.5, 3))
@@ -16,7 +16,9 @@ S16 = TensorInfo((1,), DataType.QSYMM_S16, quantization=Quantization.per_tensor(
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("layout", [DataLayout.NHWC, DataLayout.NCHW], ids=lambda v: v.name)
 @pytest.mark.parametrize("method", ops.ResizeMethod, ids=lambda v: v.name)
-def test_images_are_resized_as_cpuref_does(method, layout, isa):
+def test_images_are_resized_as_cpuref_does(
+    method: ops.ResizeMethod, layout: DataLayout, isa: str
+) -> None:
     flags = [(False, False), (True, False), (False, True)]
     kinds = [F32, U8, S8]
     if method is ops.ResizeMethod.NEAREST_NEIGHBOR:

@@ -16,10 +16,10 @@ from armpy_numba_acc.lowering.region import lower_region
 from armpy_numba_acc.runtime import instance, threads
 from armpy_numba_acc.runtime.instance import Code, Instance
 from armpy_numba_acc.runtime.threads import MOST_THREADS, Pool, place_elsewhere, pool
-from networks import convolutions, image, runtime_of, small
 
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
+from backends.numba_acc.tests.networks import convolutions, image, runtime_of, small
 
 
 def workers() -> list[str]:
@@ -189,7 +189,7 @@ def test_python_and_kernels_agree_on_the_layout_of_what_they_share() -> None:
 
 SCRIPT = """
 import threading
-from networks import convolutions, image, runtime_of
+from backends.numba_acc.tests.networks import convolutions, image, runtime_of
 
 runtime = runtime_of(3)
 network = runtime.load_network(convolutions())

@@ -57,10 +57,11 @@ def depthwise_block_u8(
     `armpy_numba_acc.packing.depthwise.pack_u8` makes.
 
     ``clamp(round((bias + sum) * scale ± nudge) + zero_point, low, high)``: exact in int32, then
-    in float32, nudged so that it rounds as TFLite's arithmetic does. Four rows serve all of the tile's rows at once: bytes are brought
-    together once for each column of the input, and multiplied by the weights of each of the
-    output's pixels that read them, which are 0 where such a pixel does not reach a row. The
-    block is computed in two halves, so that sums and weights stay in registers.
+    in float32, nudged so that it rounds as TFLite's arithmetic does. Four rows serve all of the
+    tile's rows at once: bytes are brought together once for each column of the input, and
+    multiplied by the weights of each of the output's pixels that read them, which are 0 where
+    such a pixel does not reach a row. The block is computed in two halves, so that sums and
+    weights stay in registers.
     """
     size = max(width, 16)
     narrow = replace(isa, vector_bytes=size)
@@ -94,8 +95,11 @@ def depthwise_block_u8(
             table = builder.add(block.table, builder.mul(group, I64(8 * 4 * reach)))
             lines = builder.add(first_line, builder.mul(group, I64(rows * kernel_w * line)))
             for x in range(reach):
-                taps = [(j, x - j * stride_w) for j in range(columns)]
-                taps = [(j, tap) for j, tap in taps if 0 <= tap < kernel_w]
+                taps = [
+                    (j, x - j * stride_w)
+                    for j in range(columns)
+                    if 0 <= x - j * stride_w < kernel_w
+                ]
                 if taps:
                     add_column(builder, block, totals, table, lines, x, taps, half)
             return totals

@@ -67,13 +67,21 @@ NAMES = tuple(_NEEDED)
 """Every instruction set, best first."""
 
 
-def make_isa(name: str, triple: str, cpu: str, available: frozenset[str]) -> Isa:
+def make_isa(
+    name: str,
+    triple: str,
+    cpu: str,
+    available: frozenset[str],
+    lacking: frozenset[str] = frozenset(),
+) -> Isa:
     """An instruction set on a processor.
 
     Parameters
     ----------
     available : frozenset of str
         LLVM's names of the features that the processor has.
+    lacking : frozenset of str
+        Those that it has not, whatever its model says: virtual machines hide some.
     """
     wanted = [*_NEEDED[name]]
     has_bfloat16 = name == "avx512vnni" and "avx512bf16" in available
@@ -82,7 +90,11 @@ def make_isa(name: str, triple: str, cpu: str, available: frozenset[str]) -> Isa
     has_byte_permute = name == "avx512vnni" and "avx512vbmi" in available
     if has_byte_permute:
         wanted.append("avx512vbmi")
-    features = ",".join(f"+{feature}" for feature in wanted)
+    signed = [
+        *(f"+{feature}" for feature in wanted),
+        *(f"-{feature}" for feature in sorted(lacking)),
+    ]
+    features = ",".join(signed)
     if name == "portable":
         return Isa(name, triple, _baseline(triple), "", 16, 16)
     if name == "neon":
@@ -107,10 +119,11 @@ def host_isas() -> tuple[Isa, ...]:
 
     features = llvm.get_host_cpu_features()
     available = frozenset(name for name, has in features.items() if has)
+    lacking = frozenset(features) - available
     triple, cpu = llvm.get_process_triple(), llvm.get_host_cpu_name()
     is_x86 = triple.startswith(("x86_64", "i386", "i686"))
     return tuple(
-        make_isa(name, triple, cpu, available)
+        make_isa(name, triple, cpu, available, lacking)
         for name, needed in _NEEDED.items()
         if available.issuperset(needed) and (name != "neon" or not is_x86)
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import logging
 import os
 import threading
 import weakref
@@ -23,6 +24,8 @@ from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.kernels import Kernel
 from armpy_numba_acc.runtime.alignment import address_of, aligned
 from armpy_numba_acc.store.objects import kernel_addresses
+
+_log = logging.getLogger("armpy.NumbaAcc")
 
 MOST_THREADS = 256
 """That one execution can have."""
@@ -102,24 +105,31 @@ class Pool:
         try:
             if len(self._threads) < num_threads - 1:
                 self._start(num_threads - 1, isa)
-        except BaseException:
+            num_workers = min(num_threads - 1, len(self._threads))
+            for worker in range(num_workers):
+                self._wake(worker)
+        except BaseException:  # an interrupt from the keyboard above all
             self._in_use.release()
             raise
-        words = self._words
-        for worker in range(num_threads - 1):
-            # One that goes to sleep just now misses the execution, and no more.
-            if words[LINE_WORDS * worker + 1]:
-                words[LINE_WORDS * worker + 1] = 0
-                place_elsewhere(self._threads[worker])
-                self._wakes[worker].release()
-        return num_threads
+        if num_workers == 0:
+            self._in_use.release()
+        return 1 + num_workers
+
+    def _wake(self, worker: int) -> None:
+        """Wake a worker if it sleeps; one that goes to sleep just now misses the execution."""
+        asleep = LINE_WORDS * worker + 1
+        if self._words[asleep]:
+            place_elsewhere(self._threads[worker])
+            # Last of all: an interrupt in between must leave it to be waked the next time.
+            self._words[asleep] = 0
+            self._wakes[worker].release()
 
     def disengage(self) -> None:
         """Leave the workers to others."""
         self._in_use.release()
 
     def _start(self, num_workers: int, isa: Isa) -> None:
-        """Start the workers that are missing."""
+        """Start the workers that are missing, or as many as there can be."""
         function = FUNCTION(kernel_addresses([WORKER], isa)[WORKER])
         for number in range(len(self._threads), num_workers):
             wake = threading.Lock()
@@ -129,10 +139,17 @@ class Pool:
             work = partial(_work, function, ticket, self._words[LINE_WORDS * number :], wake)
             # A daemon, because the interpreter waits for others before it stops them.
             thread = threading.Thread(target=work, name=f"NumbaAcc-{number + 1}", daemon=True)
-            thread.start()
-            place_elsewhere(thread)
+            # First of all: an interrupt in between must not leave a worker that nobody stops.
             self._threads.append(thread)
             self._wakes.append(wake)
+            try:
+                thread.start()
+            except RuntimeError as error:  # too many, or the interpreter is about to end
+                self._threads.pop()
+                self._wakes.pop()
+                _log.warning("executions go on with %d threads: %s", 1 + number, error)
+                return
+            place_elsewhere(thread)
 
     def _stop(self) -> None:
         """End all workers."""
@@ -143,7 +160,8 @@ class Pool:
                 if wake.locked():
                     wake.release()
             for thread in self._threads:
-                thread.join()
+                if thread.ident is not None:  # an interrupt may have come before it started
+                    thread.join()
             self._threads.clear()
             self._wakes.clear()
 
