@@ -145,11 +145,12 @@ def raise_for_step(network: OptimizedNetwork, step: int, error: BaseException) -
     BackendError
         In place of whatever is no `ArmpyError`; a user's interrupt is raised as it is.
     """
-    layer = network.graph.layers[step]
+    let_user_interrupt(error)
+    layers = network.graph.layers
+    layer = layers[min(step, len(layers) - 1)]  # a signal's handler may raise behind the last one
     backend_id, where = network.backend_ids[layer.id], layer.where
     if backend_id != HOST or not isinstance(layer.operation, ControlFlow):
         where = f"{backend_id} / {where}"
     if isinstance(error, ArmpyError):
         raise named_error(where, error) from error.__cause__
-    let_user_interrupt(error)
     raise BackendError(f"the workload raised {describe(error)}", where=where) from error

@@ -13,7 +13,9 @@ def test_what_a_variable_causes_is_not_remembered_without_it(
 ) -> None:
     path = tmp_path / "Some_backend.py"
     path.write_text("")
-    candidate = Candidate(CandidateKind.DIRECTORY, "Some", "Some_backend", path=str(path))
+    candidate = Candidate(
+        "Some", str(path), CandidateKind.DIRECTORY, "Some_backend", path=str(path)
+    )
     before = fingerprint(candidate, {})
     monkeypatch.setenv("ARMPY_NUMBA_ISA", "sse9")
     changed = fingerprint(candidate, {})

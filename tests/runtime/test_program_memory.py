@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import armpy
-from armpy.errors import MemoryLimitError
+from armpy.errors import ParserError
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 
@@ -24,5 +24,5 @@ def test_a_program_s_memory_is_in_the_placement_report() -> None:
 
 
 def test_a_program_s_memory_counts_towards_the_limit() -> None:
-    with pytest.raises(MemoryLimitError, match="memory_limit_bytes"):
+    with pytest.raises(ParserError, match="at most 1000 bytes"):
         load(memory_limit_bytes=1000)

@@ -67,7 +67,7 @@ def check_layer(
 
 
 def quantized(
-    shape: tuple[int, ...], data_type: DataType, scale: float, zero_point: int
+    shape: tuple[int, ...] | None, data_type: DataType, scale: float, zero_point: int
 ) -> TensorInfo:
     """A tensor of a quantised type."""
     return TensorInfo(shape, data_type, Quantization.per_tensor(scale, zero_point))

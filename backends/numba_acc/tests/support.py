@@ -134,5 +134,5 @@ def random_array(info: TensorInfo, seed: int = 0) -> Array:
         return random.normal(size=info.known_shape).astype(dtype)
     if dtype.kind == "b":
         return random.integers(0, 2, info.known_shape).astype(dtype)
-    limits = np.iinfo(dtype)
-    return random.integers(limits.min, limits.max, info.known_shape, dtype, endpoint=True)
+    low, high = info.data_type.integer_range
+    return random.integers(low, high, info.known_shape, dtype, endpoint=True)

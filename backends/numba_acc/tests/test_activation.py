@@ -56,7 +56,7 @@ def every_byte(data_type: DataType) -> Array:
 
 
 @pytest.mark.parametrize("operation", FUNCTIONS, ids=str)
-def test_functions_of_floats(operation: Operation) -> None:
+def test_functions_of_floats(operation: ops.Activation) -> None:
     values = VALUES
     if operation.function is ActivationFunction.HARD_SWISH:
         values = values[np.isfinite(values)]

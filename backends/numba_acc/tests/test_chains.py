@@ -1,18 +1,22 @@
 """Chains of elementwise layers: one command each, and the same as CpuRef."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from armpy_numba_acc.codegen.isa import host_isas
 from armpy_numba_acc.lowering.region import lower_region
 
 from armpy import Network, ops
-from armpy.graph import SubgraphView
+from armpy.graph import SubgraphView, Value
 from armpy.ops import ActivationFunction, BinaryOperation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from backends.numba_acc.tests.support import ISAS, check_against_reference, run_reference
 
 F32 = DataType.FLOAT32
+
+Build = Callable[[Network, Value], Value]
 
 
 def binary(network: Network, name: str, lhs: Value, rhs: Value) -> Value:

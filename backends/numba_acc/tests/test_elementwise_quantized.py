@@ -22,7 +22,9 @@ def test_quantized_inputs_broadcast_in_any_way(
 
 @pytest.mark.parametrize("data_type", [S8, U8], ids=lambda t: t.name)
 @pytest.mark.parametrize("operation", FLOAT_OPERATIONS, ids=lambda o: o.name)
-def test_binary_operations_of_all_pairs_of_bytes(operation: Operation, data_type: DataType) -> None:
+def test_binary_operations_of_all_pairs_of_bytes(
+    operation: ops.BinaryOperation, data_type: DataType
+) -> None:
     low = data_type.integer_range[0]
     every = np.arange(256).astype(data_type.dtype if low == 0 else np.uint8).view(data_type.dtype)
     infos = [
@@ -45,7 +47,7 @@ def test_sums_whose_halves_are_exact_are_rounded_as_the_reference_does() -> None
 @pytest.mark.parametrize(
     "operation", [ops.BinaryOperation.MAXIMUM, ops.BinaryOperation.MINIMUM], ids=lambda o: o.name
 )
-def test_bytes_of_one_quantization_are_chosen_exactly(operation: Operation) -> None:
+def test_bytes_of_one_quantization_are_chosen_exactly(operation: ops.BinaryOperation) -> None:
     info = quantized((5, 77), S8, 0.02, 3)
     check_layer(ops.ElementwiseBinary(operation), [info, info], info, Tolerance())
 

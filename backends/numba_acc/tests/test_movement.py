@@ -9,6 +9,7 @@ from armpy_numba_acc.lowering.region import lower_region
 from armpy import DataLayout, DataType, Network, Quantization, TensorInfo, ops
 from armpy.errors import InvalidArgumentError
 from armpy.graph import SubgraphView
+from armpy.ops.operation import Operation
 from backends.numba_acc.tests.support import (
     ISA_NAMES,
     ISAS,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from armpy_numba_acc.codegen.isa import Isa
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
+from armpy.ops.operation import Operation
 from backends.numba_acc.tests.support import ISA_NAMES, ISAS, check_against_reference, random_array
 
 SAME, VALID = ops.Padding.SAME, ops.Padding.VALID
@@ -19,7 +21,7 @@ def _check_weighted(
     operation: Operation,
     shape: tuple[int, ...],
     weights_shape: tuple[int, ...],
-    kind: TensorInfo,
+    kind: DataType,
     isa: str,
 ) -> None:
     """Compare a layer with constant weights with CpuRef; 8 bits per channel where signed."""
@@ -58,7 +60,7 @@ KINDS = (DataType.FLOAT32, DataType.QASYMM_U8, DataType.QASYMM_S8)
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_filters_of_a_group_see_its_channels_only(kind: TensorInfo, isa: str) -> None:
+def test_filters_of_a_group_see_its_channels_only(kind: DataType, isa: str) -> None:
     relu = ops.FusedActivation.RELU
     for groups, depth, size, kernel, stride, dilation, padding in (
         (3, 5, 7, 3, 1, 1, SAME),
@@ -74,7 +76,7 @@ def test_filters_of_a_group_see_its_channels_only(kind: TensorInfo, isa: str) ->
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_transposed_convolutions_spread_their_input(kind: TensorInfo, isa: str) -> None:
+def test_transposed_convolutions_spread_their_input(kind: DataType, isa: str) -> None:
     relu = ops.FusedActivation.RELU
     for kernel, stride, padding, depth, filters in (
         (3, (2, 2), SAME, 5, 7),

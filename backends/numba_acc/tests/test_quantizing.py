@@ -44,7 +44,7 @@ def test_floats_are_quantized_with_halves_away_from_zero(data_type: DataType, sc
 
 @pytest.mark.parametrize("types", [(S8, U8), (U8, S8), (S8, S8), (U8, U8)], ids=str)
 @pytest.mark.parametrize("change", [(1.0, 0), (1.0, 9), (0.5, 0), (2.0, -5), (0.71, 3)])
-def test_bytes_are_requantized(types: tuple[DataType, DataType], change: float) -> None:
+def test_bytes_are_requantized(types: tuple[DataType, DataType], change: tuple[float, int]) -> None:
     stored = np.arange(256, dtype=np.uint8).view(types[0].dtype)
     lows = [data_type.integer_range[0] for data_type in types]
     source = quantized((256,), types[0], 0.1, lows[0] + 100)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import pytest
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
+from armpy.graph import Value
+from armpy.ops.operation import Array, Operation
 from backends.numba_acc.tests.support import ISA_NAMES, ISAS, check_against_reference, random_array
 
 F32 = DataType.FLOAT32
 
 
 def _info(
-    shape: tuple[int, ...], data_type: DataType = F32, scale: float = 0.0, zero_point: int = 0
+    shape: tuple[int, ...] | None,
+    data_type: DataType = F32,
+    scale: float = 0.0,
+    zero_point: int = 0,
 ) -> TensorInfo:
     """A tensor, quantised if there is a scale."""
     quantization = Quantization.per_tensor(scale, zero_point) if scale else None
@@ -21,15 +28,15 @@ def _info(
 
 def _check(
     operation: Operation,
-    infos: list[TensorInfo],
-    constants: list[Array | None],
-    outputs: int,
+    infos: Sequence[TensorInfo | None],
+    constants: Mapping[int, Array],
+    outputs: Sequence[TensorInfo],
     isa: str,
 ) -> None:
     """Compare one layer, whose inputs are constants where there are arrays."""
     network = Network()
     given = {}
-    values = []
+    values: list[Value | None] = []
     for number, info in enumerate(infos):
         if info is None:
             values.append(None)
@@ -52,7 +59,7 @@ def _check(
 @pytest.mark.parametrize("shifts_first", [True, False])
 @pytest.mark.parametrize("activation", [ops.RecurrentActivation.RELU, ops.RecurrentActivation.TANH])
 def test_svdf_filters_over_time_in_float32(
-    activation: ops.FusedActivation, shifts_first: bool, isa: str
+    activation: ops.RecurrentActivation, shifts_first: bool, isa: str
 ) -> None:
     for batch, size, filters, memory, rank in ((2, 5, 6, 3, 2), (1, 37, 4, 19, 1), (1, 3, 2, 1, 2)):
         infos = [
@@ -95,10 +102,11 @@ def _lstm_operands(
     outputs: int,
     parts: Sequence[str],
     time_major: bool,
-) -> dict[str, tuple[int, ...] | None]:
+) -> dict[str, tuple[int, ...]]:
     """Shapes by operand of an LSTM that has some of its parts."""
     gates = ["input", "forget", "cell", "output"][0 if "input" in parts else 1 :]
-    shapes = {"input": (time, batch, size) if time_major else (batch, time, size)}
+    shapes: dict[str, tuple[int, ...]] = {}
+    shapes["input"] = (time, batch, size) if time_major else (batch, time, size)
     for gate in gates:
         shapes[f"input_to_{gate}_weights"] = (cells, size)
         shapes[f"recurrent_to_{gate}_weights"] = (cells, outputs)
@@ -127,7 +135,7 @@ def _lstm_operands(
     ids=str,
 )
 def test_lstm_runs_over_time_in_float32(
-    parts: Sequence[str], activation: ops.FusedActivation, outputs: int, time_major: bool, isa: str
+    parts: Sequence[str], activation: str, outputs: int, time_major: bool, isa: str
 ) -> None:
     shapes = _lstm_operands(3, 4, 5, 20, outputs, parts, time_major)
     operation = ops.UnidirectionalSequenceLstm(
@@ -156,9 +164,10 @@ def test_lstm_runs_over_time_in_integers(parts: Sequence[str], time_major: bool,
     states = {
         "input": (DataType.QASYMM_S8, 0.02, -3),
         "output_state_in": (DataType.QASYMM_S8, 0.007, 4),
-        "cell_state_in": (DataType.QSYMM_S16, 2.0**-11),
+        "cell_state_in": (DataType.QSYMM_S16, 2.0**-11, 0),
     }
-    infos, constants = [], {}
+    infos: list[TensorInfo | None] = []
+    constants: dict[int, Array] = {}
     for number, operand in enumerate(operation.inputs):
         name = operand.name
         if name not in shapes:
@@ -166,10 +175,12 @@ def test_lstm_runs_over_time_in_integers(parts: Sequence[str], time_major: bool,
         elif name in states:
             infos.append(_info(shapes[name], *states[name]))
         elif "bias" in name:
-            infos.append(_info(shapes[name], DataType.SIGNED32))
-            constants[number] = random_array(infos[-1], number) >> 18
+            info = _info(shapes[name], DataType.SIGNED32)
+            infos.append(info)
+            constants[number] = random_array(info, number) >> 18
         else:
-            infos.append(_info(shapes[name], DataType.QSYMM_S8, 0.01 + number / 1000))
-            constants[number] = random_array(infos[-1], number)
+            info = _info(shapes[name], DataType.QSYMM_S8, 0.01 + number / 1000)
+            infos.append(info)
+            constants[number] = random_array(info, number)
     outputs = [_info(None, *states[name]) for name in ("output_state_in", "cell_state_in")]
     _check(operation, infos, constants, (*outputs, outputs[0]), isa)

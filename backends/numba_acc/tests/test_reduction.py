@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from armpy_numba_acc.codegen.isa import Isa
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
+from armpy.ops.operation import Operation
 from backends.numba_acc.tests.support import ISA_NAMES, ISAS, check_against_reference, random_array
 
 F32 = TensorInfo((1,), DataType.FLOAT32)
@@ -37,7 +39,7 @@ def _isa(name: str) -> Isa:
 
 
 def _check(
-    operation: Operation, given: list[Array], isa: str, output: TensorInfo | None = None
+    operation: Operation, given: TensorInfo, isa: str, output: TensorInfo | None = None
 ) -> None:
     """Compare one layer with CpuRef."""
     network = Network()
@@ -48,7 +50,7 @@ def _check(
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("operation", REAL, ids=lambda operation: operation.name)
-def test_numbers_are_reduced_as_cpuref_does(operation: Operation, isa: str) -> None:
+def test_numbers_are_reduced_as_cpuref_does(operation: ops.ReduceOperation, isa: str) -> None:
     if isa != FIRST and operation.name not in ("MEAN", "MAX"):
         pytest.skip("differs little from MEAN and MAX")
     for shape, axes, keep_dims in AXES:
