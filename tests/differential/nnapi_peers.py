@@ -8,6 +8,7 @@ must come out exactly.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -33,7 +34,7 @@ Array = npt.NDArray[Any]  # Any: every element type occurs
 Reals = npt.NDArray[np.float64]
 Item = TypeVar("Item")
 
-NUM_INSTANCES = 200
+NUM_INSTANCES = int(os.environ.get("ARMPY_NUM_INSTANCES", "200"))
 
 FLOAT32 = OperandCode.TENSOR_FLOAT32
 FLOAT16 = OperandCode.TENSOR_FLOAT16
