@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import gc
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pytest
@@ -111,10 +113,10 @@ def test_workers_that_are_busy_are_not_waited_for() -> None:
     owner = threading.Event()  # anything that can be referred to
     workers_of_all.hold(owner)
     assert workers_of_all.engage(2, isa) == 2
+    workers_of_all._words[threads._BUSY] = 1  # as an execution's native code does
     assert workers_of_all.engage(2, isa) == 1
-    workers_of_all.disengage()
+    workers_of_all._words[threads._BUSY] = 0
     assert workers_of_all.engage(3, isa) == 3
-    workers_of_all.disengage()
     assert workers_of_all.num_workers == 2
     del owner
     assert workers_of_all.num_workers == 0
@@ -171,6 +173,63 @@ def test_a_forked_process_has_workers_of_its_own() -> None:
     np.testing.assert_array_equal(result, alone)
 
 
+def test_an_execution_runs_alone_if_others_took_the_workers_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = convolutions().build()
+    isa = host_isas()[0]
+    code = Code(lower_region(SubgraphView.of(graph, graph.layers), isa, 2), isa)
+    execution = Instance(code)
+    (x,) = image().values()
+    together, alone = (np.empty(x.shape, np.float32) for _ in range(2))
+    execution.run([x, together])
+    words = pool()._words
+    assert words[threads._BUSY] == 0
+    monkeypatch.setattr(Pool, "engage", lambda _, num_threads, __: num_threads)
+    words[threads._BUSY] = 1
+    execution.run([x, alone])
+    taken = words[threads._BUSY]  # an execution that had taken the workers had freed them, too
+    words[threads._BUSY] = 0
+    assert taken == 1
+    np.testing.assert_array_equal(alone, together)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such signals")
+def test_interrupts_at_any_time_leave_workers_that_run_and_stop() -> None:
+    handler = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    moments = np.random.default_rng(0)
+    with runtime_of(2) as runtime:
+        network = runtime.load_network(convolutions(24, 16, 3))
+        (alone,) = runtime.enqueue_workload(network, image(24, 16)).values()
+        try:
+            for _ in range(200):
+                with suppress(KeyboardInterrupt):
+                    signal.setitimer(signal.ITIMER_REAL, moments.uniform(1e-5, 1e-3))
+                    for _ in range(20):  # an interrupt that a finaliser gets is lost
+                        runtime.enqueue_workload(network, image(24, 16))
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, handler)
+        wait_until(lambda: pool()._words[threads._BUSY] == 0)
+        (result,) = runtime.enqueue_workload(network, image(24, 16)).values()
+        np.testing.assert_array_equal(result, alone)
+    gc.collect()  # tracebacks refer to each other
+    assert workers() == []
+
+
+def test_threads_that_cannot_be_started_are_done_without(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    alone = run_once(1)
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    np.testing.assert_array_equal(run_once(3), alone)
+    assert "executions go on with 1 threads: can't start new thread" in caplog.text
+
+
 def test_there_is_room_for_every_worker_that_an_option_can_ask_for() -> None:
     assert len(pool()._words) >= 8 * (MOST_THREADS - 1)
 
@@ -184,6 +243,7 @@ def test_python_and_kernels_agree_on_the_layout_of_what_they_share() -> None:
     ]
     assert 8 * threads.LINE_WORDS == teamwork.LINE_BYTES
     assert threads._STOP == teamwork.STOP
+    assert [8 * threads._ASLEEP, 8 * threads._BUSY] == [teamwork.ASLEEP, teamwork.BUSY]
     assert threads.MOST_THREADS < teamwork.MOST_THREADS
 
 

@@ -17,13 +17,14 @@ from armpy_numba_acc.codegen.bytes import (
     store_bytes,
 )
 from armpy_numba_acc.codegen.dots import WordProducts, dot_products
+from armpy_numba_acc.codegen.exact_scaling import ExactScaling
 from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.codegen.vectors import F32, I8, I32, I64, fma, load, splat, vector
 from armpy_numba_acc.codegen.walk import repeat
 from armpy_numba_acc.codegen.windows import block_definition
 
 
-def depthwise_block_u8(
+def depthwise_block_u8(  # noqa: PLR0915  # its steps share what is known when it is made
     isa: Isa,
     width: int,
     kernel_w: int,
@@ -57,11 +58,11 @@ def depthwise_block_u8(
     `armpy_numba_acc.packing.depthwise.pack_u8` makes.
 
     ``clamp(round((bias + sum) * scale ± nudge) + zero_point, low, high)``: exact in int32, then
-    in float32, nudged so that it rounds as TFLite's arithmetic does. Four rows serve all of the
-    tile's rows at once: bytes are brought together once for each column of the input, and
-    multiplied by the weights of each of the output's pixels that read them, which are 0 where
-    such a pixel does not reach a row. The block is computed in two halves, so that sums and
-    weights stay in registers.
+    in float32, and again exact by `ExactScaling` where that may round the wrong way. Four rows
+    serve all of the tile's rows at once: bytes are brought together once for each column of the
+    input, and multiplied by the weights of each of the output's pixels that read them, which
+    are 0 where such a pixel does not reach a row. The block is computed in two halves, so that
+    sums and weights stay in registers.
     """
     size = max(width, 16)
     narrow = replace(isa, vector_bytes=size)
@@ -88,7 +89,7 @@ def depthwise_block_u8(
     def add_groups(builder, block, weights, num_groups, half):
         """Loop over groups of rows with the sums of one half of the channels in registers."""
         bias = [load(builder, weights, sums, I64(2 * half + k)) for k in range(2)]
-        first_line = builder.add(weights, I64(8 * size))
+        first_line = builder.add(weights, I64(20 * size))
 
         def step(builder, group, totals):
             """Use four rows of the input for every pixel of the tile."""
@@ -127,14 +128,24 @@ def depthwise_block_u8(
 
     def requantised(builder, totals, weights, zero_point, half):
         """Scaled sums as 16-bit integers, a vector for each pixel."""
-        at_scales = builder.add(weights, I64(4 * size))
-        scales = [load(builder, at_scales, reals, I64(2 * half + k)) for k in range(2)]
-        nudges = [nudge_of(builder, scale, sums) for scale in scales]
-        steps = [
-            round_to_int(builder, scaled(builder, total, scales[n % 2], nudges[n % 2]))
-            for n, total in enumerate(totals)
-        ]
-        return [pack_words(builder, steps[n : n + 2], zero_point) for n in range(0, len(steps), 2)]
+        scales, nudges = (
+            [load(builder, weights, kind, I64(4 * part + 2 * half + k)) for k in range(2)]
+            for part, kind in ((1, reals), (2, sums))
+        )
+        factors = builder.add(weights, I64((12 + 4 * half) * size))
+        exact = ExactScaling(builder, size // 4, factors, 2)
+        words = []
+        for first in range(0, len(totals), 4):  # two pixels' sums, or what is left
+            some = totals[first : first + 4]
+            scaled_ = [
+                scaled(builder, total, scales[n % 2], nudges[n % 2]) for n, total in enumerate(some)
+            ]
+            steps = [round_to_int(builder, real) for real in scaled_]
+            steps = exact.checked(some, scaled_, steps)
+            words += [
+                pack_words(builder, steps[n : n + 2], zero_point) for n in range(0, len(steps), 2)
+            ]
+        return words
 
     def scaled(builder, total, scale, nudge):
         """A vector of sums in steps of the output, nudged away from zero."""
@@ -143,15 +154,3 @@ def depthwise_block_u8(
         return fma(builder, builder.sitofp(total, reals), scale, away)
 
     return block_definition(rows, columns, 0, body)
-
-
-def nudge_of(builder, scale, integers):
-    """Bits of `armpy_numba_acc.lowering.quantized.rounding_nudges`, found from the scales.
-
-    A scale's power of two, which its exponent alone is, is the nudge; none from 1 on.
-    """
-    one = ir.Constant(scale.type, [1.0] * scale.type.count)
-    mask = ir.Constant(integers, [0x7F800000] * integers.count)
-    power = builder.and_(builder.bitcast(scale, integers), mask)
-    is_small = builder.fcmp_ordered("<", scale, one)
-    return builder.select(is_small, power, ir.Constant(integers, [0] * integers.count))

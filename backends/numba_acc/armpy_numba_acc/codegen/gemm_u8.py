@@ -12,6 +12,7 @@ from numba.extending import intrinsic
 
 from armpy_numba_acc.codegen.byte_sum import define_byte_sum
 from armpy_numba_acc.codegen.dots import dot_products
+from armpy_numba_acc.codegen.exact_scaling import ExactScaling
 from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.codegen.requantize import ByteStore, Requantizer, part_of
 from armpy_numba_acc.codegen.vectors import F32, I32, I64, load, splat, store, vector
@@ -54,8 +55,8 @@ def call_tile_u8(
     steps : int
         Groups of four elements that are taken from each.
     weights : int
-        Address of the bias as int32, the scales and nudges as float32, then the lines as
-        `armpy_numba_acc.packing.weights_u8` packs them.
+        Address of the bias as int32, the scales and nudges as float32, exact factors of 8 bytes,
+        then the lines as `armpy_numba_acc.packing.weights_u8` packs them.
     output, pitch : int
         Address of the first row, and bytes from one to the next.
     count, columns : int
@@ -147,12 +148,14 @@ def tile_definition_u8(
         taps,
         num_taps,
         steps,
-        builder.add(weights, I64(3 * line)),
+        builder.add(weights, I64(5 * line)),
         I64(vectors * dots.bytes_per_vector),
         start(builder, weights, corrections),
         step,
     )
-    requantizer = Requantizer(isa, builder, *function.args[11:], **flags)
+    factors = builder.add(weights, I64(3 * line))
+    exact = ExactScaling(builder, lanes, factors, vectors)
+    requantizer = Requantizer(isa, builder, exact, *function.args[11:], **flags)
     kind = vector(F32, lanes)
     scales, nudges = (
         [load(builder, weights, kind, I64(which * vectors + j)) for j in range(vectors)]

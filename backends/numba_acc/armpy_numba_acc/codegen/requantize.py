@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from armpy_numba_acc.codegen.bytes import round_to_int
+from armpy_numba_acc.codegen.exact_scaling import ExactScaling
 from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.codegen.vectors import (
     F32,
@@ -38,6 +40,8 @@ class Requantizer:
     ----------
     isa : Isa
     builder : ir.IRBuilder
+    exact : ExactScaling
+        For as many vectors as each row has.
     zero_point, low, high : ir.Value, int64
         Of the unsigned output.
     has_negatives : bool
@@ -51,15 +55,16 @@ class Requantizer:
     Notes
     -----
     Every sum is scaled and moved away from zero by a nudge in one float32 operation, then
-    rounded to the nearest integer, even if there are two. With the nudges of
-    `armpy_numba_acc.lowering.quantized.rounding_nudges` these are the results of TFLite's
-    arithmetic but for sums that are within about 2**-16 steps of where it rounds the other way.
+    rounded to the nearest integer. With the nudges of `armpy_numba_acc.packing.factors` these are
+    the results of TFLite's arithmetic but for sums that are close to where it rounds the other
+    way, which are computed exactly instead.
     """
 
     def __init__(
         self,
         isa: Isa,
         builder,
+        exact: ExactScaling,
         zero_point,
         low,
         high,
@@ -68,10 +73,12 @@ class Requantizer:
         has_bounds,
         has_large_scales,
     ):
-        self._isa, self._builder = isa, builder
+        self._isa, self._builder, self._exact = isa, builder, exact
         self._has_negatives, self._has_bounds = has_negatives, has_bounds
         self._has_packs = isa.vector_bytes > 16
         self._has_large_scales = has_large_scales
+        offset = builder.trunc(zero_point, I32)
+        self._offset = None if has_negatives else splat(builder, offset, isa.lanes)
         if self._has_packs:
             self._zero_point = splat(builder, builder.trunc(zero_point, I16), 2 * isa.lanes)
             self._low, self._high = (
@@ -79,8 +86,9 @@ class Requantizer:
             )
             return
         base = ir.Constant(F32, _ROUNDING).bitcast(I32)
-        offset = builder.trunc(zero_point, I32)
         self._zero_point = splat(builder, offset, isa.lanes)
+        moved = base if has_negatives else builder.add(base, offset)
+        self._offset = splat(builder, moved, isa.lanes)
         if has_negatives:
             base = builder.sub(base, offset)
         self._low, self._high = (
@@ -106,7 +114,8 @@ class Requantizer:
             self._scaled(total, scale, nudge)
             for total, scale, nudge in zip(totals, scales, nudges, strict=True)
         ]
-        return self._packed(reals) if self._has_packs else self._truncated(reals)
+        finish = self._packed if self._has_packs else self._truncated
+        return finish(totals, reals)
 
     def _scaled(self, total, scale, nudge):
         """A vector of sums in steps of the output, nudged away from zero."""
@@ -118,10 +127,12 @@ class Requantizer:
         nudge = builder.or_(sign, builder.bitcast(nudge, total.type))
         return fma(builder, real, scale, builder.bitcast(nudge, scale.type))
 
-    def _packed(self, reals):
+    def _packed(self, totals, reals):
         """By instructions that saturate; these work on 128 bits at a time."""
         builder, isa = self._builder, self._isa
-        integers = [self._rounded(real) for real in reals]
+        reals = [self._bounded(real) for real in reals]
+        integers = [round_to_int(builder, real) for real in reals]
+        integers = self._exact.checked(totals, reals, integers, self._offset)
         integers += [integers[-1]] * (4 - len(integers))
         prefix = "llvm.x86.avx512.pack" if isa.vector_bytes == 64 else "llvm.x86.avx2.pack"
         postfix = ".512" if isa.vector_bytes == 64 else ""
@@ -150,26 +161,24 @@ class Requantizer:
         function = intrinsic(self._builder, f"llvm.sadd.sat.v{kind.count}i16", kind, kind, kind)
         return self._builder.call(function, (words, self._zero_point))
 
-    def _rounded(self, real):
-        """Nearest integers."""
-        builder, lanes = self._builder, self._isa.lanes
-        if self._has_large_scales:
-            largest = ir.Constant(real.type, [_LARGEST] * lanes)
-            is_less = builder.fcmp_ordered("<", real, largest)
-            real = builder.select(is_less, real, largest)
-        kind = vector(I32, lanes)
-        function = intrinsic(builder, f"llvm.lrint.v{lanes}i32.v{lanes}f32", kind, real.type)
-        return builder.call(function, (real,))
+    def _bounded(self, real):
+        """Scaled sums that an int32 holds."""
+        if not self._has_large_scales:
+            return real
+        return extreme(
+            self._builder, "minnum", real, ir.Constant(real.type, [_LARGEST] * self._isa.lanes)
+        )
 
-    def _truncated(self, reals):
+    def _truncated(self, totals, reals):
         """By the lowest bits of rounded numbers, whose bits are ordered as integers, too."""
         builder, lanes = self._builder, self._isa.lanes
-        parts = []
         rounding = ir.Constant(reals[0].type, [_ROUNDING] * lanes)
-        for real in reals:
-            bits = builder.bitcast(builder.fadd(real, rounding), vector(I32, lanes))
-            bits = extreme(builder, "smin", extreme(builder, "smax", bits, self._low), self._high)
-            parts.append(builder.add(bits, self._zero_point) if self._has_negatives else bits)
+        sums = [builder.fadd(real, rounding) for real in reals]
+        integers = [builder.bitcast(total, vector(I32, lanes)) for total in sums]
+        parts = []
+        for bits in self._exact.checked(totals, reals, integers, self._offset):
+            part = extreme(builder, "smin", extreme(builder, "smax", bits, self._low), self._high)
+            parts.append(builder.add(part, self._zero_point) if self._has_negatives else part)
         parts += [parts[-1]] * (4 - len(parts))
         halves = [joined(builder, *parts[i : i + 2]) for i in (0, 2)]
         whole = joined(builder, *halves)

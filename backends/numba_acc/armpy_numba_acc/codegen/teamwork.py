@@ -47,6 +47,11 @@ NO_CALL, TAKEN, STOP = 0, 1, -1
 ASLEEP = 8
 """Bytes from a ticket to the integer by which its worker says that it has gone to sleep."""
 
+BUSY = 16
+"""Bytes from the first ticket to the integer that says whose all tickets are: 0, or the address
+of an execution's arguments. It is taken and given back by native code, which no signal can
+interrupt."""
+
 SPINS = 1 << 12
 """How often a thread looks before it lets others have the processor."""
 

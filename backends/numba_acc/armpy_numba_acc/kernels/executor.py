@@ -16,6 +16,7 @@ from armpy_numba_acc.codegen.pointers import (
     yield_thread,
 )
 from armpy_numba_acc.codegen.teamwork import (
+    BUSY,
     COMMAND_WORDS,
     DONE,
     END,
@@ -35,20 +36,25 @@ def make(isa: Isa):
 
     Notes
     -----
-    Its arguments are those of `armpy_numba_acc.codegen.teamwork`; with more than one thread the
-    tickets of ``num_threads - 1`` workers are the caller's alone.
+    Its arguments are those of `armpy_numba_acc.codegen.teamwork`; with more than one thread there
+    are ``num_threads - 1`` workers. If another execution has them, it runs alone.
     """
     relax = relaxing(isa)
+
+    @njit(inline="always")
+    def pause(spins):
+        """Let a moment pass; returns how many have."""
+        relax()
+        if spins >= SPINS:
+            yield_thread()
+        return spins + 1
 
     @njit(inline="always")
     def wait(address, value):
         """Wait until an integer is as large as a value."""
         spins = 0
         while atomic_load(address) < value:
-            relax()
-            spins += 1
-            if spins > SPINS:
-                yield_thread()
+            spins = pause(spins)
 
     @njit(inline="always")
     def dismiss(args, ticket):
@@ -56,18 +62,16 @@ def make(isa: Isa):
         if compare_and_swap(ticket, args, NO_CALL) != args:
             spins = 0
             while atomic_load(ticket) != NO_CALL:
-                relax()
-                spins += 1
-                if spins > SPINS:
-                    yield_thread()
+                spins = pause(spins)
 
     def executor(args, thread, num_threads):
         commands, num_commands = load_i64(args, 0), load_i64(args, 1)
         sync, cancel, times = load_i64(args, 2), load_i64(args, 3), load_i64(args, 4)
         tickets = load_i64(args, 5)
-        atomic_store(sync + PUBLISHED, 0)
-        atomic_store(sync + DONE, 0)
-        atomic_store(sync + JOINED, 0)
+        if num_threads > 1 and compare_and_swap(tickets + BUSY, 0, args) != 0:
+            num_threads = 1
+        for word in (PUBLISHED, DONE, JOINED):
+            atomic_store(sync + word, 0)
         for worker in range(num_threads - 1):
             atomic_store(tickets + worker * LINE_BYTES, args)
         expected, finished = 0, 0
@@ -92,6 +96,7 @@ def make(isa: Isa):
             atomic_store(sync + PUBLISHED, END)
             for worker in range(num_threads - 1):
                 dismiss(args, tickets + worker * LINE_BYTES)
+            atomic_store(tickets + BUSY, 0)
         store_i64(args, 6, finished)
 
     return executor

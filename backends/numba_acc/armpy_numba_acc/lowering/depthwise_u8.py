@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.memory import Buffer
 from armpy_numba_acc.lowering.patches import constant_of, input_of
 from armpy_numba_acc.lowering.quantized import QUANTIZED_TYPES, stored_bounds, zero_point_of
-from armpy_numba_acc.lowering.weighted_u8 import output_scales
+from armpy_numba_acc.lowering.weighted_u8 import output_factors
 from armpy_numba_acc.lowering.windows import (
     Tiling,
     Windows,
@@ -63,8 +63,7 @@ def lower_u8(emit: Emitter, layer: Layer, source: Buffer, windows: Windows) -> N
 
     Notes
     -----
-    Sums are exact; they are scaled by a float32 and rounded as CpuRef's fixed-point arithmetic
-    does, but for sums within about 2**-16 steps of where that rounds the other way.
+    Results are exactly those of TFLite's fixed-point arithmetic: see `ExactScaling`.
     """
     info, kind = input_of(layer, 0).info, input_of(layer, 1).info
     fusion = fusion_of(emit, layer)
@@ -82,10 +81,11 @@ def lower_u8(emit: Emitter, layer: Layer, source: Buffer, windows: Windows) -> N
     full_bias = (offset - zero_point) * totals + (0 if bias is None else bias.astype(np.int64))
     plan = _plan(emit.isa, windows, channels, has_words)
     lines = plan.lines(values)
-    scales = _bounded(output_scales(layer, channels), values, full_bias)
+    factors = output_factors(layer, channels)
+    factors = replace(factors, scales=_bounded(factors.scales, values, full_bias))
     width = plan.tiling.width
     wrapped = full_bias.astype(np.uint64).astype(np.uint32).view(np.int32)
-    packed = pack_u8(lines.astype(np.int32), wrapped, scales, width, has_words)
+    packed = pack_u8(lines.astype(np.int32), wrapped, factors, width, has_words)
     is_single = windows.shape[3] == 1
     if width < 16 and not is_single:
         source = readable_behind(emit, source, info.size_bytes, layer.name)

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from armpy.graph import Layer
-from armpy.ops import Convolution2d
+from armpy.ops import Convolution2d, FullyConnected
 from armpy.ops.operation import Array, OperandInfos
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -26,12 +25,12 @@ from armpy_numba_acc.lowering.patches import (
 )
 from armpy_numba_acc.lowering.quantized import (
     QUANTIZED_TYPES,
-    rounding_nudges,
     scale_of,
     stored_bounds,
     zero_point_of,
 )
 from armpy_numba_acc.lowering.tiles import tile_of_u8
+from armpy_numba_acc.packing.factors import Factors
 from armpy_numba_acc.packing.weights_u8 import GROUP, pack_weights_u8
 
 _CACHED_BYTES = 256 << 10
@@ -60,13 +59,26 @@ def check_u8(inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
     return ""
 
 
-def output_scales(layer: Layer, columns: int) -> npt.NDArray[np.float32]:
-    """What each column's sums are multiplied by for the output."""
+def output_factors(layer: Layer, columns: int) -> Factors:
+    """What each column's sums are multiplied by for the output.
+
+    Notes
+    -----
+    TFLite's convolutions of uint8 multiply the two scales in float32, all others in float64;
+    fully connected layers round once, all others twice.
+    """
     source, kind, output = input_of(layer, 0).info, input_of(layer, 1).info, layer.outputs[0].info
+    rounds_twice = not isinstance(layer.operation, FullyConnected)
     scales = kind.quantization.scales if kind.quantization is not None else (1.0,)
-    weights = np.array(scales, np.float32).astype(np.float64)
-    real = float(scale_of(source)) * weights / float(scale_of(output))
-    return np.broadcast_to(real, columns).astype(np.float32)
+    is_float = rounds_twice and source.data_type is DataType.QASYMM_U8
+    if kind.has_per_axis_quantization:
+        is_float = False
+    else:
+        scales = scales[:1]
+    dtype = np.float32 if is_float else np.float64
+    product = np.multiply(scale_of(source), np.array(scales, np.float32), dtype=dtype)
+    real = product.astype(np.float64) / np.float64(scale_of(output))
+    return Factors.of(np.broadcast_to(real, columns), rounds_twice)
 
 
 def lower_u8(emit: Emitter, layer: Layer) -> None:
@@ -114,8 +126,7 @@ def emit_product_u8(
 
     Notes
     -----
-    Sums are exact; they are scaled by a float32 and rounded to nearest even, where CpuRef rounds
-    twice, or once with halves away from zero: elements may differ by one.
+    Results are exactly those of TFLite's arithmetic: see `Requantizer`.
     """
     source, kind, output = input_of(layer, 0).info, input_of(layer, 1).info, layer.outputs[0].info
     columns = weights.shape[0]
@@ -123,24 +134,24 @@ def emit_product_u8(
     num_pixels, _, line, *_ = patches.layout
     tile = tile_of_u8(emit.isa, num_pixels // line, line, columns, steps)
     width = tile.vectors * emit.isa.lanes
-    scales = output_scales(layer, kind.known_shape[0])[chosen]
+    factors = output_factors(layer, kind.known_shape[0]).chosen(chosen)
     bias = constant_of(layer, 2)
-    nudges = rounding_nudges(scales, rounds_twice=isinstance(layer.operation, Convolution2d))
     zero_point = zero_point_of(output)
     low, high = stored_bounds(layer.operation.activation.bounds, output)  # type: ignore[attr-defined]
     has_negatives = low < zero_point
+    if not has_negatives:
+        factors = replace(factors, nudges=factors.nudges + np.float32(zero_point))
     packed = pack_weights_u8(
         emit.isa,
         weights,
         kind.zero_point,
         None if bias is None else bias[chosen],
-        scales,
-        nudges if has_negatives else nudges + np.float32(zero_point),
+        factors,
         zero_point_of(source),
         width,
     )
     panel_bytes = packed.panels.shape[1]
-    has_large_scales = scales.max() >= 0.5  # sums are below 2**31
+    has_large_scales = factors.scales.max() >= 0.5  # sums are below 2**31
     has_bounds = low > 0 or high < 255
     flags = (tile.has_table, packed.correction != 0, has_negatives, has_bounds, has_large_scales)
     kernel = Kernel("convolution_u8", (tile.rows, tile.vectors, *map(int, flags)))

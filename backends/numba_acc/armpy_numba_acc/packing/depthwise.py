@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy_numba_acc.codegen.byte_order import lane_order
+from armpy_numba_acc.packing.factors import Factors
 
 Array = npt.NDArray[Any]  # Any: float32 or integers
 Float32Array = npt.NDArray[np.float32]
@@ -39,7 +40,7 @@ def pack_f32(weights: Float32Array, bias: Float32Array, width: int) -> Float32Ar
 
 
 def pack_u8(
-    weights: Int32Array, bias: Int32Array, scales: Float32Array, width: int, has_words: bool
+    weights: Int32Array, bias: Int32Array, factors: Factors, width: int, has_words: bool
 ) -> npt.NDArray[np.uint8]:
     """Bias, scales and groups of four taps, block by block.
 
@@ -48,7 +49,8 @@ def pack_u8(
     weights : ndarray, int32, shape (lines, 4, channels)
         Less their zero point; each line's four weights are multiplied and added at once.
     bias : ndarray, int32, shape (channels,)
-    scales : ndarray, float32, shape (channels,)
+    factors : Factors
+        What sums are multiplied by for the output.
     width : int
         Channels of a block.
     has_words : bool
@@ -57,8 +59,9 @@ def pack_u8(
     Returns
     -------
     ndarray, uint8, shape (blocks, bytes)
-        Of each block the bias as int32, scales as float32, then lines; each of these in the
-        order of `armpy_numba_acc.codegen.byte_order.lane_order`.
+        Of each block the bias as int32, scales and nudges as float32, exact factors of 8 bytes,
+        then lines; each of these in the order of
+        `armpy_numba_acc.codegen.byte_order.lane_order`.
     """
     size = max(width, 16)
     order = lane_order(size)
@@ -67,7 +70,9 @@ def pack_u8(
         columns = slice(start, start + width)
         parts = (
             _filled(bias[columns], size)[order],
-            _filled(scales[columns], size)[order],
+            _filled(factors.scales[columns], size)[order],
+            _filled(factors.nudges[columns], size)[order],
+            _filled(factors.exact[columns], size)[order],
             _lines(_filled(weights[..., columns], size)[..., order], has_words),
         )
         blocks.append(np.concatenate([part.reshape(-1).view(np.uint8) for part in parts]))

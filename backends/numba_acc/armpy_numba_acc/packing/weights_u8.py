@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.packing.factors import Factors
 
 Array = npt.NDArray[Any]  # Any: integers of any width
 
@@ -23,7 +24,8 @@ class PackedWeights:
     Parameters
     ----------
     panels : ndarray, uint8, shape (panels, bytes)
-        Each panel's bias as int32, its scales and nudges as float32, then its lines.
+        Each panel's bias as int32, its scales and nudges as float32, its exact factors of 8
+        bytes, then its lines.
     steps : int
         Groups of depth of each tap.
     correction : int
@@ -41,8 +43,7 @@ def pack_weights_u8(
     weights: Array,
     zero_point: int,
     bias: Array | None,
-    scales: Array,
-    nudges: Array,
+    factors: Factors,
     input_zero_point: int,
     width: int,
 ) -> PackedWeights:
@@ -56,9 +57,8 @@ def pack_weights_u8(
         Of the weights.
     bias : ndarray, int32, shape (columns,), optional
         Zeros if left out.
-    scales, nudges : ndarray, float32, shape (columns,)
-        What sums are multiplied by for the output, and moved away from zero by before they
-        are rounded.
+    factors : Factors
+        What sums are multiplied by for the output.
     input_zero_point : int
         Of the unsigned input.
     width : int
@@ -93,10 +93,13 @@ def pack_weights_u8(
     lines = np.ascontiguousarray(groups).reshape(panels, -1).view(np.uint8)
     heads = np.zeros((3, panels * width), np.int32)
     heads[0, :columns] = start.astype(np.uint64).astype(np.uint32).view(np.int32)
-    heads[1, :columns] = scales.astype(np.float32).view(np.int32)
-    heads[2, :columns] = nudges.astype(np.float32).view(np.int32)
+    heads[1, :columns] = factors.scales.view(np.int32)
+    heads[2, :columns] = factors.nudges.view(np.int32)
     head = np.ascontiguousarray(heads.reshape(3, panels, width).transpose(1, 0, 2))
-    whole = np.concatenate([head.reshape(panels, -1).view(np.uint8), lines], axis=1)
+    exact = np.zeros((panels, width), np.int64)
+    exact.reshape(-1)[:columns] = factors.exact
+    parts = (head.reshape(panels, -1).view(np.uint8), exact.view(np.uint8), lines)
+    whole = np.concatenate(parts, axis=1)
     return PackedWeights(whole, steps, correction)
 
 

@@ -166,13 +166,7 @@ class Instance:
         num_threads = code.num_threads
         if num_threads > 1:
             num_threads = code.pool.engage(num_threads, code.isa)
-        if num_threads == 1:
-            code.executor(self._address, 0, 1)
-            return
-        try:
-            code.executor(self._address, 0, num_threads)
-        finally:
-            code.pool.disengage()
+        code.executor(self._address, 0, num_threads)
 
     def _execute_until(self, cancellation: Cancellation) -> None:
         """Run the program unless it is stopped."""

@@ -31,7 +31,10 @@ MOST_THREADS = 256
 """That one execution can have."""
 
 LINE_WORDS = 8
-"""Integers of a ticket's cache line: the ticket, and whether its worker sleeps."""
+"""Integers of a ticket's cache line: the ticket, and whether its worker sleeps; the first one's
+has whether any execution has the workers, too."""
+
+_ASLEEP, _BUSY = 1, 2
 
 _STOP = -1
 
@@ -64,7 +67,6 @@ class Pool:
         """Begin without threads."""
         # A finaliser may run while the same thread is inside.
         self._lock = threading.RLock()
-        self._in_use = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._wakes: list[threading.Lock] = []
         self._memory[:] = 0
@@ -92,41 +94,25 @@ class Pool:
                 self._stop()
 
     def engage(self, num_threads: int, isa: Isa) -> int:
-        """Get workers for one execution; `disengage` gives them back.
+        """Get workers ready for one execution, whose native code takes them if they are free.
 
         Returns
         -------
         int
-            Threads to run on, the caller's among them. 1 if the workers are busy; then there
-            is nothing to give back.
+            Threads to run on, the caller's among them. 1 if the workers are busy.
         """
-        if not self._in_use.acquire(blocking=False):
+        if self._words[_BUSY]:
             return 1
-        try:
+        with self._lock:
             if len(self._threads) < num_threads - 1:
                 self._start(num_threads - 1, isa)
             num_workers = min(num_threads - 1, len(self._threads))
             for worker in range(num_workers):
-                self._wake(worker)
-        except BaseException:  # an interrupt from the keyboard above all
-            self._in_use.release()
-            raise
-        if num_workers == 0:
-            self._in_use.release()
+                # One that goes to sleep just now misses the execution, and no more.
+                if self._words[LINE_WORDS * worker + _ASLEEP]:
+                    place_elsewhere(self._threads[worker])
+                    _release_if_held(self._wakes[worker])
         return 1 + num_workers
-
-    def _wake(self, worker: int) -> None:
-        """Wake a worker if it sleeps; one that goes to sleep just now misses the execution."""
-        asleep = LINE_WORDS * worker + 1
-        if self._words[asleep]:
-            place_elsewhere(self._threads[worker])
-            # Last of all: an interrupt in between must leave it to be waked the next time.
-            self._words[asleep] = 0
-            self._wakes[worker].release()
-
-    def disengage(self) -> None:
-        """Leave the workers to others."""
-        self._in_use.release()
 
     def _start(self, num_workers: int, isa: Isa) -> None:
         """Start the workers that are missing, or as many as there can be."""
@@ -139,9 +125,10 @@ class Pool:
             work = partial(_work, function, ticket, self._words[LINE_WORDS * number :], wake)
             # A daemon, because the interpreter waits for others before it stops them.
             thread = threading.Thread(target=work, name=f"NumbaAcc-{number + 1}", daemon=True)
-            # First of all: an interrupt in between must not leave a worker that nobody stops.
-            self._threads.append(thread)
-            self._wakes.append(wake)
+            # First of all, and wherever the last interrupt has come in between: there must not
+            # be a worker that nobody stops.
+            self._wakes[number:] = [wake]
+            self._threads[number:] = [thread]
             try:
                 thread.start()
             except RuntimeError as error:  # too many, or the interpreter is about to end
@@ -153,17 +140,20 @@ class Pool:
 
     def _stop(self) -> None:
         """End all workers."""
-        with self._in_use:
-            for number, wake in enumerate(self._wakes):
-                self._words[LINE_WORDS * number] = _STOP
-                # Free already if the worker was waked and has not looked yet.
-                if wake.locked():
-                    wake.release()
-            for thread in self._threads:
-                if thread.ident is not None:  # an interrupt may have come before it started
-                    thread.join()
-            self._threads.clear()
-            self._wakes.clear()
+        for number, wake in enumerate(self._wakes):
+            self._words[LINE_WORDS * number] = _STOP
+            _release_if_held(wake)
+        for thread in self._threads:
+            if thread.ident is not None:  # an interrupt may have come before it started
+                thread.join()
+        self._threads.clear()
+        self._wakes.clear()
+
+
+def _release_if_held(wake: threading.Lock) -> None:
+    """Wake a worker; it is free already if the worker was waked and has not looked yet."""
+    if wake.locked():
+        wake.release()
 
 
 def place_elsewhere(thread: threading.Thread) -> None:
@@ -200,6 +190,7 @@ def _work(
         function(ticket, 0, 0)
         if words[0] != _STOP:
             wake.acquire()
+            words[_ASLEEP] = 0
 
 
 @cache
