@@ -54,9 +54,16 @@ def measure(path: Path, num_threads: int, seconds: float) -> Figures:
     missing: dict[str, str] = {}
     for name, prepare in ENGINES.items():
         try:
-            prepared[name] = prepare(path, inputs, num_threads)
+            engine = prepare(path, inputs, num_threads)
+            engine.run()
         except UnavailableError as error:
             missing[name] = str(error)
+        except Exception as error:  # engines raise what they like
+            if name == "armpy":
+                raise
+            missing[name] = f"{type(error).__name__}: {str(error)[:200]}"
+        else:
+            prepared[name] = engine
     times = take_turns({name: engine.run for name, engine in prepared.items()}, seconds)
     medians = {name: statistics.median(each) for name, each in times.items()}
     figures: Figures = {
