@@ -152,7 +152,7 @@ def test_gather_nd_looks_up_coordinates() -> None:
 @pytest.mark.parametrize("index", [-1, 3])
 def test_indices_out_of_range_are_refused(index: int) -> None:
     values = tensor([1, 2, 3])
-    with pytest.raises(InvalidArgumentError, match=f"'test'.*0 to 2; got {index} to {index}"):
+    with pytest.raises(InvalidArgumentError, match=f"0 to 2; got {index} to {index}"):
         run_operation(Gather(), [values, tensor([index], DataType.SIGNED32)])
     with pytest.raises(InvalidArgumentError, match="0 to 2"):
         run_operation(GatherNd(), [values, tensor([[index]], DataType.SIGNED32)])
