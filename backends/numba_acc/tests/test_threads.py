@@ -268,8 +268,11 @@ def test_python_and_kernels_agree_on_the_layout_of_what_they_share() -> None:
         instance._FINISHED,
     ]
     assert 8 * threads.LINE_WORDS == teamwork.LINE_BYTES
-    assert threads._STOP == teamwork.STOP
-    assert [8 * threads._ASLEEP, 8 * threads._BUSY] == [teamwork.ASLEEP, teamwork.BUSY]
+    assert [8 * place for place in (threads._ASLEEP, threads._BUSY, threads._STOP)] == [
+        teamwork.ASLEEP,
+        teamwork.BUSY,
+        teamwork.STOP,
+    ]
     assert threads.MOST_THREADS < teamwork.MOST_THREADS
 
 
@@ -292,8 +295,9 @@ assert done.wait(60)
 
 
 def test_a_process_ends_while_executions_are_under_way() -> None:
-    done = run_apart(SCRIPT)
-    assert (done.returncode, done.stderr) == (0, "")
+    for _ in range(3):  # where the execution is then is chance
+        done = run_apart(SCRIPT)
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot be placed here")

@@ -41,7 +41,7 @@ MOST_THREADS = 1 << 10
 END = -1
 """Published behind the last command."""
 
-NO_CALL, TAKEN, STOP = 0, 1, -1
+NO_CALL, TAKEN = 0, 1
 """What a ticket can be besides the address of an execution's arguments."""
 
 ASLEEP = 8
@@ -51,6 +51,10 @@ BUSY = 16
 """Bytes from the first ticket to the integer that says whose all tickets are: 0, or the address
 of an execution's arguments. It is taken and given back by native code, which no signal can
 interrupt."""
+
+STOP = 24
+"""Bytes from a ticket to the integer that tells its worker to end once it has no execution. A
+place of its own, because executions write tickets at any time."""
 
 SPINS = 1 << 12
 """How often a thread looks before it lets others have the processor."""

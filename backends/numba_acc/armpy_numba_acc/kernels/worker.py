@@ -72,9 +72,9 @@ def make(isa: Isa, patience: int):
         spins = 0
         while spins < patience:
             call = atomic_load(ticket)
-            if call == STOP:
-                return
             if call == NO_CALL:
+                if atomic_load(ticket + STOP) != 0:
+                    return
                 spins += 1
                 relax()
             elif compare_and_swap(ticket, call, TAKEN) == call:

@@ -31,12 +31,10 @@ MOST_THREADS = 256
 """That one execution can have."""
 
 LINE_WORDS = 8
-"""Integers of a ticket's cache line: the ticket, and whether its worker sleeps; the first one's
-has whether any execution has the workers, too."""
+"""Integers of a ticket's cache line: the ticket, whether its worker sleeps, and whether it is to
+end; the first one's has whether any execution has the workers, too."""
 
-_ASLEEP, _BUSY = 1, 2
-
-_STOP = -1
+_ASLEEP, _BUSY, _STOP = 1, 2, 3
 
 WORKER = Kernel("worker", (1 << 13,))
 """Looks some hundred microseconds for more to do."""
@@ -141,7 +139,7 @@ class Pool:
     def _stop(self) -> None:
         """End all workers."""
         for number, wake in enumerate(self._wakes):
-            self._words[LINE_WORDS * number] = _STOP
+            self._words[LINE_WORDS * number + _STOP] = 1
             _release_if_held(wake)
         for thread in self._threads:
             if thread.ident is not None:  # an interrupt may have come before it started
@@ -186,9 +184,9 @@ def _work(
     function: ctypes._CFunctionType, ticket: int, words: memoryview, wake: threading.Lock
 ) -> None:
     """What a worker does until it is stopped."""
-    while words[0] != _STOP:
+    while not words[_STOP]:
         function(ticket, 0, 0)
-        if words[0] != _STOP:
+        if not words[_STOP]:
             wake.acquire()
             words[_ASLEEP] = 0
 
