@@ -42,7 +42,15 @@ class ITensorHandle(ABC):
         return
 
     def copy_in_from(self, source: Array) -> None:
-        """Overwrite the elements with those of `source` (same shape and dtype)."""
+        """Overwrite the elements with those of `source` (same dtype).
+
+        Raises
+        ------
+        LayerValidationError
+            If `source` has another shape.
+        """
+        if source.shape != self.info.shape:
+            raise _other_shape(self.info, source.shape)
         self.map()[...] = source
         self.unmap()
 
@@ -134,11 +142,7 @@ class DynamicTensorHandle(ITensorHandle):
             If the tensor is larger than one execution allows.
         """
         if not shapes_agree(self._info.shape, shape):
-            raise LayerValidationError(
-                "the output has another shape than declared",
-                expected=format_shape(self._info.shape),
-                actual=format_shape(shape),
-            )
+            raise _other_shape(self._info, shape)
         info = self._info.with_shape(shape)
         limit = self._limit_bytes
         if not info.is_addressable or (limit is not None and info.size_bytes > limit):
@@ -167,3 +171,16 @@ class DynamicTensorHandle(ITensorHandle):
                 fix="Call resize with its shape first",
             )
         return self._array
+
+    def copy_in_from(self, source: Array) -> None:
+        """Take the shape and the elements of `source` (same dtype); errors as for `resize`."""
+        self.resize(source.shape)[...] = source
+
+
+def _other_shape(info: TensorInfo, shape: tuple[int, ...]) -> LayerValidationError:
+    """The error for elements that do not fit their tensor."""
+    return LayerValidationError(
+        "the output has another shape than declared",
+        expected=format_shape(info.shape),
+        actual=format_shape(shape),
+    )

@@ -78,7 +78,6 @@ def cases(
     fails, or if a known failure does not.
     """
     from armpy.cli.load_request import parse_backend_options, split_option
-    from armpy.cli.printer import print_json
     from armpy.plugins import BackendRegistry, PluginOptions
     from armpy.runtime import RuntimeOptions
     from armpy.testing import run_conformance
@@ -92,14 +91,7 @@ def cases(
     result = run_conformance(
         backend, runtime_options=options, filter=filter_, known_failures=known_failures
     )
-    if html is not None:
-        Path(html).write_text(result.to_html(), "utf-8")
-    if as_json:
-        print_json(result.to_document())
-    else:
-        print_conformance(result)
-    if not result.is_passed:
-        context.exit(1)
+    _report(context, result, as_json=as_json, html=html)
 
 
 @conformance.command("nnapi-vectors", short_help="NNAPI's published operation tests, as data.")
@@ -129,7 +121,6 @@ def nnapi_vectors(
     Exit code 1 if an example fails or crashes. One whose operations the backend does not
     take is unsupported.
     """
-    from armpy.cli.printer import print_json
     from armpy.runtime import RuntimeOptions
     from armpy.testing.nnapi_vectors import run_vectors
 
@@ -140,14 +131,7 @@ def nnapi_vectors(
         filter=filter_,
         jobs=jobs,
     )
-    if html is not None:
-        Path(html).write_text(result.to_html(), "utf-8")
-    if as_json:
-        print_json(result.to_document())
-    else:
-        print_conformance(result)
-    if not result.is_passed:
-        context.exit(1)
+    _report(context, result, as_json=as_json, html=html)
 
 
 @conformance.command("random-graphs", short_help="Random NNAPI models, compared with CpuRef.")
@@ -185,7 +169,6 @@ def random_graphs(
     Exit code 1 if one fails or crashes. 'armpy conformance nnapi-vectors' runs what
     --output has kept again.
     """
-    from armpy.cli.printer import print_json
     from armpy.runtime import RuntimeOptions
     from armpy.testing.random_graphs import run_random_graphs
 
@@ -197,6 +180,17 @@ def random_graphs(
         jobs=jobs,
         folder=output,
     )
+    _report(context, result, as_json=as_json)
+
+
+def _report(
+    context: click.Context, result: ConformanceResult, *, as_json: bool, html: str | None = None
+) -> None:
+    """Show a result as it is asked for; exit code 1 unless all is well."""
+    from armpy.cli.printer import print_json
+
+    if html is not None:
+        Path(html).write_text(result.to_html(), "utf-8")
     if as_json:
         print_json(result.to_document())
     else:

@@ -161,10 +161,7 @@ class Execution:
             UNEXPECTED_NULL without memory; BAD_DATA if the region is not in it.
         """
         where = f"Execution.set_input_from_memory({index})"
-        if memory is None:
-            raise unexpected_null("the memory", where=where, expected="a Memory")
-        check_kind(memory, Memory, where)
-        self._check_building(where)
+        self._check_memory(memory, where)
         operand = self._inputs.operand(index, where)
         dimensions = check_dimensions(operand, operand_type, where, allow_unspecified=False)
         data = memory.region(offset, length, where)
@@ -187,10 +184,7 @@ class Execution:
             written.
         """
         where = f"Execution.set_output_from_memory({index})"
-        if memory is None:
-            raise unexpected_null("the memory", where=where, expected="a Memory")
-        check_kind(memory, Memory, where)
-        self._check_building(where)
+        self._check_memory(memory, where)
         operand = self._outputs.operand(index, where)
         dimensions = check_dimensions(operand, operand_type, where, allow_unspecified=True)
         data = memory.region(offset, length, where)
@@ -372,6 +366,13 @@ class Execution:
     def compilation(self) -> Compilation:
         """What is run."""
         return self._compilation
+
+    def _check_memory(self, memory: Memory, where: str) -> None:
+        """An argument in memory needs memory, and an execution that has not started."""
+        if memory is None:
+            raise unexpected_null("the memory", where=where, expected="a Memory")
+        check_kind(memory, Memory, where)
+        self._check_building(where)
 
     def _check_building(self, where: str) -> None:
         """Check that the execution has not been started."""

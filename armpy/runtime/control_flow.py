@@ -12,7 +12,7 @@ from armpy.graph import Graph, graphs_of
 from armpy.ops import If, While
 from armpy.ops.operation import Array, located, require
 from armpy.runtime.limits import current_loop_timeout
-from armpy.tensor import TensorInfo, format_shape
+from armpy.tensor import TensorInfo
 
 Shapes = tuple[tuple[int, ...], ...]
 
@@ -211,16 +211,7 @@ def _fit(plan: Plan, outputs: Sequence[ITensorHandle]) -> bool:
 def _hand_over(arrays: Sequence[Array], outputs: Sequence[ITensorHandle]) -> None:
     """Copy results into a layer's outputs."""
     for array, handle in zip(arrays, outputs, strict=True):
-        if isinstance(handle, DynamicTensorHandle):
-            handle.resize(array.shape)[...] = array
-            continue
-        require(
-            array.shape == handle.info.shape,
-            "an output has another shape than declared",
-            expected=format_shape(handle.info.shape),
-            actual=array.shape,
-        )
-        handle.map()[...] = array
+        handle.copy_in_from(array)
 
 
 def _timed_out(limit_s: float, num_turns: int) -> ExecutionTimeoutError:

@@ -18,7 +18,7 @@ from armpy.nnapi.operations.definition import (
     forms,
     rows,
 )
-from armpy.nnapi.operations.shared import fused_activation
+from armpy.nnapi.operations.shared import ANY_NUMBERS_FROM_29, fused_activation
 from armpy.ops import (
     Activation,
     ActivationFunction,
@@ -195,14 +195,6 @@ def _unary(code: OperationCode) -> OperationDefinition:
     )
 
 
-_NUMBERS = rows(
-    "T",
-    (_C.TENSOR_FLOAT32, 29),
-    (_C.TENSOR_FLOAT16, 29),
-    (_C.TENSOR_INT32, 29),
-    (_C.TENSOR_QUANT8_ASYMM, 29),
-    (_C.TENSOR_QUANT8_ASYMM_SIGNED, 30),
-)
 _PAIR_FORMS = forms(
     (Argument("input0", "T"), Argument("input1", "T", "Broadcasts with input0.")),
     outputs=_OUTPUTS,
@@ -249,13 +241,13 @@ DEFINITIONS: tuple[OperationDefinition, ...] = (
         _O.MAXIMUM,
         BinaryOperation.MAXIMUM,
         "The larger one of two elements.",
-        _NUMBERS,
+        ANY_NUMBERS_FROM_29,
     ),
     _pair(
         _O.MINIMUM,
         BinaryOperation.MINIMUM,
         "The smaller one of two elements.",
-        _NUMBERS,
+        ANY_NUMBERS_FROM_29,
     ),
     _pair(_O.POW, BinaryOperation.POWER, "input0 to the power of input1.", _FLOATS),
     OperationDefinition(

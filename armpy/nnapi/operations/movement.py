@@ -12,7 +12,7 @@ from armpy.nnapi.operations.definition import (
     forms,
     rows,
 )
-from armpy.nnapi.operations.shared import quantized_like, vector, with_an_axis
+from armpy.nnapi.operations.shared import ANY_NUMBERS_FROM_29, quantized_like, vector, with_an_axis
 from armpy.ops import Concat, ExpandDims, Fill, Rank, Reshape, Squeeze, Tile, Transpose
 from armpy.ops.operation import require
 
@@ -31,14 +31,6 @@ _FROM_LEVEL_2 = rows(
     (_C.TENSOR_FLOAT32, 28),
     (_C.TENSOR_QUANT8_ASYMM, 28),
     (_C.TENSOR_FLOAT16, 29),
-    (_C.TENSOR_QUANT8_ASYMM_SIGNED, 30),
-)
-_FROM_LEVEL_3 = rows(
-    "T",
-    (_C.TENSOR_FLOAT16, 29),
-    (_C.TENSOR_FLOAT32, 29),
-    (_C.TENSOR_INT32, 29),
-    (_C.TENSOR_QUANT8_ASYMM, 29),
     (_C.TENSOR_QUANT8_ASYMM_SIGNED, 30),
 )
 _OUTPUT = (Argument("output", "T"),)
@@ -194,7 +186,7 @@ DEFINITIONS: tuple[OperationDefinition, ...] = (
             ),
             outputs=_OUTPUT,
         ),
-        _FROM_LEVEL_3,
+        ANY_NUMBERS_FROM_29,
         _lower_expand_dims,
     ),
     OperationDefinition(
@@ -207,7 +199,7 @@ DEFINITIONS: tuple[OperationDefinition, ...] = (
             ),
             outputs=_OUTPUT,
         ),
-        _FROM_LEVEL_3,
+        ANY_NUMBERS_FROM_29,
         _lower_tile,
     ),
     OperationDefinition(

@@ -10,11 +10,21 @@ from armpy.errors import LayerValidationError
 from armpy.graph import Value
 from armpy.nnapi.codes import FuseCode, OperandCode, PaddingCode
 from armpy.nnapi.lowering import Lowering
-from armpy.nnapi.operations.definition import Argument
+from armpy.nnapi.operations.definition import Argument, rows
 from armpy.ops import FusedActivation, Operand, Operation, Padding, RecurrentActivation, Reshape
 from armpy.ops.operation import require
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout
+
+ANY_NUMBERS_FROM_29 = rows(
+    "T",
+    (OperandCode.TENSOR_FLOAT16, 29),
+    (OperandCode.TENSOR_FLOAT32, 29),
+    (OperandCode.TENSOR_INT32, 29),
+    (OperandCode.TENSOR_QUANT8_ASYMM, 29),
+    (OperandCode.TENSOR_QUANT8_ASYMM_SIGNED, 30),
+)
+"""Types of operations that came with feature level 29."""
 
 
 def fused_activation(lower: Lowering, name: str = "activation") -> FusedActivation:

@@ -14,21 +14,13 @@ from armpy.nnapi.operations.definition import (
     forms,
     rows,
 )
-from armpy.nnapi.operations.shared import quantized_like, vector, with_an_axis
+from armpy.nnapi.operations.shared import ANY_NUMBERS_FROM_29, quantized_like, vector, with_an_axis
 from armpy.ops import Gather, Slice, Splitter, StridedSlice
 from armpy.ops.operation import require
 from armpy.ops.shapes import normalize_axis
 
 _C = OperandCode
 
-_FROM_LEVEL_3 = rows(
-    "T",
-    (_C.TENSOR_FLOAT16, 29),
-    (_C.TENSOR_FLOAT32, 29),
-    (_C.TENSOR_INT32, 29),
-    (_C.TENSOR_QUANT8_ASYMM, 29),
-    (_C.TENSOR_QUANT8_ASYMM_SIGNED, 30),
-)
 _OUTPUT = (Argument("output", "T"),)
 
 
@@ -146,7 +138,7 @@ DEFINITIONS: tuple[OperationDefinition, ...] = (
             ),
             outputs=_OUTPUT,
         ),
-        _FROM_LEVEL_3,
+        ANY_NUMBERS_FROM_29,
         _lower_gather,
     ),
     OperationDefinition(
@@ -165,7 +157,7 @@ DEFINITIONS: tuple[OperationDefinition, ...] = (
             ),
             outputs=_OUTPUT,
         ),
-        _FROM_LEVEL_3,
+        ANY_NUMBERS_FROM_29,
         _lower_slice,
         allows_zero_sized=True,
     ),
@@ -180,7 +172,7 @@ DEFINITIONS: tuple[OperationDefinition, ...] = (
             ),
             outputs=(Argument("outputs", "T", variadic=True),),
         ),
-        _FROM_LEVEL_3,
+        ANY_NUMBERS_FROM_29,
         _lower_split,
         check=_check_num_splits,
     ),

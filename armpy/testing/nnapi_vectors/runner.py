@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -95,7 +95,6 @@ def run_vectors(
     """
     options = replace(runtime_options or RuntimeOptions(), registry=None, backends=None)
     subject = Subject(backend_id, options)
-    started = time.perf_counter()
     variations = [
         Variation(example, has_unknown_outputs)
         for example in read_examples(Path(directory))
@@ -106,8 +105,32 @@ def run_vectors(
         raise InvalidArgumentError(
             "no example is selected", where=str(directory), actual=f"filter {filter!r}"
         )
+    results = _judge_all(variations, backend_id, options, jobs or available_cores())
+    return collect(subject, results, [variation.case for variation in variations], progress)
+
+
+def collect(
+    subject: Subject,
+    results: Iterable[CaseResult],
+    cases: Iterable[str],
+    progress: Progress | None = None,
+) -> VectorsResult:
+    """Put results together as they come.
+
+    Parameters
+    ----------
+    subject : Subject
+        The backend that is judged.
+    results : iterable of CaseResult
+        In any order.
+    cases : iterable of str
+        Their ids in the order that they are to have.
+    progress : callable, optional
+        Is given each result as it comes.
+    """
+    started = time.perf_counter()
     found: dict[str, CaseResult] = {}
-    for result in _judge_all(variations, backend_id, options, jobs or available_cores()):
+    for result in results:
         found[result.case] = result
         if progress is not None:
             progress(result)
@@ -116,7 +139,7 @@ def run_vectors(
         backend.backend_id,
         backend.version,
         backend.api_version,
-        tuple(found[variation.case] for variation in variations),
+        tuple(found[case] for case in cases),
         duration_s=time.perf_counter() - started,
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -23,7 +22,7 @@ from armpy.testing.nnapi_vectors.judge import (
     data_type_of,
     operation_of,
 )
-from armpy.testing.nnapi_vectors.runner import VectorsResult
+from armpy.testing.nnapi_vectors.runner import Progress, VectorsResult, collect
 from armpy.testing.nnapi_vectors.writer import write_examples
 from armpy.testing.random_graphs.criteria import compare_closely, compare_exactly
 from armpy.testing.random_graphs.generator import RandomModel, random_model
@@ -32,9 +31,6 @@ from armpy.testing.result import CaseResult, Outcome
 from armpy.testing.subject import Subject
 from armpy.testing.workers import Lost, available_cores, judge_in_workers
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
-
-Progress = Callable[[CaseResult], None]
-"""Is told about each model when it has been judged."""
 
 _BATCH = 20
 """Models that a worker takes at a time."""
@@ -194,23 +190,12 @@ def run_random_graphs(
     """
     options = replace(runtime_options or RuntimeOptions(), registry=None, backends=None)
     subject = Subject(backend_id, options)
-    started = time.perf_counter()
     where = None if folder is None else Path(folder)
-    found: dict[str, CaseResult] = {}
     seeds = range(seed, seed + count)
     make_judge = partial(GraphJudge, backend_id, options, where)
-    for result in _judge_all(seeds, make_judge, jobs or available_cores(), where):
-        found[result.case] = result
-        if progress is not None:
-            progress(result)
-    backend = subject.backend
-    return VectorsResult(
-        backend.backend_id,
-        backend.version,
-        backend.api_version,
-        tuple(found[_case(f"random_{number}")] for number in seeds),
-        duration_s=time.perf_counter() - started,
-    )
+    results = _judge_all(seeds, make_judge, jobs or available_cores(), where)
+    cases = [_case(f"random_{number}") for number in seeds]
+    return collect(subject, results, cases, progress)
 
 
 def _judge_all(

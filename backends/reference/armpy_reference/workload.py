@@ -7,9 +7,9 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from armpy.backend import DynamicTensorHandle, ITensorHandle, IWorkload, WorkloadInfo
-from armpy.ops.operation import Array, Operation, require
-from armpy.tensor import TensorInfo, format_shape
+from armpy.backend import ITensorHandle, IWorkload, WorkloadInfo
+from armpy.ops.operation import Array, Operation
+from armpy.tensor import TensorInfo
 
 OperationT = TypeVar("OperationT", bound=Operation)
 
@@ -89,18 +89,4 @@ class ReferenceWorkload(IWorkload, Generic[OperationT]):
                 return
             results = self.compute_dynamic(arrays)
         for handle, result in zip(outputs, results, strict=True):
-            _hand_over(handle, result)
-
-
-def _hand_over(handle: ITensorHandle, result: Array) -> None:
-    """Write an output; its shape may be known beforehand all the same."""
-    if isinstance(handle, DynamicTensorHandle):
-        handle.resize(result.shape)[...] = result
-        return
-    require(
-        result.shape == handle.info.shape,
-        "the output has another shape than declared",
-        expected=format_shape(handle.info.shape),
-        actual=result.shape,
-    )
-    handle.map()[...] = result
+            handle.copy_in_from(result)
