@@ -13,19 +13,14 @@ from armpy_reference.bidirectional import (
 )
 from armpy_reference.lstm import GATES
 from armpy_reference.lstm_float import FloatLstm
-from armpy_reference.recurrent_operands import by_name, has_constant_weights, time_major, weights_of
-from armpy_reference.workload import ReferenceWorkload
+from armpy_reference.recurrent_operands import by_name, time_major, weights_of
+from armpy_reference.recurrent_workload import CellWorkload
 
 _DIRECTIONS = ("forward_", "backward_")
 
 
-class BidirectionalSequenceLstmWorkload(ReferenceWorkload[BidirectionalSequenceLstm]):
+class BidirectionalSequenceLstmWorkload(CellWorkload[BidirectionalSequenceLstm, list[FloatLstm]]):
     """Run an LSTM over a sequence in each direction; see `FloatLstm`."""
-
-    def prepare(self) -> None:
-        """Prepare the weights, if all of them are constants."""
-        is_constant = has_constant_weights(self.operation, self.info)
-        self._cells = self._make_cells(self.info.constants) if is_constant else None
 
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compute the sequences and the states after them."""
@@ -39,7 +34,7 @@ class BidirectionalSequenceLstmWorkload(ReferenceWorkload[BidirectionalSequenceL
         )
         outs = direction_outputs(outputs[4:], outputs[0].shape[1], operation.time_major)
         sequences = forward, backward[::-1]
-        cells = self._cells or self._make_cells(inputs)
+        cells = self.cell_for(inputs)
         for index, prefix in enumerate(_DIRECTIONS):
             states = outputs[2 * index : 2 * index + 2]
             states[0][...], states[1][...] = cells[index].run(
@@ -49,7 +44,7 @@ class BidirectionalSequenceLstmWorkload(ReferenceWorkload[BidirectionalSequenceL
                 outs[index],
             )
 
-    def _make_cells(self, operands: Sequence[Array | None]) -> list[FloatLstm]:
+    def make_cell(self, operands: Sequence[Array | None]) -> list[FloatLstm]:
         """Prepare the weights of both directions."""
         cells = []
         for prefix in _DIRECTIONS:

@@ -9,21 +9,16 @@ import numpy as np
 from armpy.ops import QLstm
 from armpy.ops.operation import Array
 from armpy_reference.lstm_integer_step import IntegerLstmStep
-from armpy_reference.recurrent_operands import by_name, has_constant_weights, weights_of
-from armpy_reference.workload import ReferenceWorkload
+from armpy_reference.recurrent_operands import by_name, weights_of
+from armpy_reference.recurrent_workload import CellWorkload
 
 
-class QLstmWorkload(ReferenceWorkload[QLstm]):
+class QLstmWorkload(CellWorkload[QLstm, IntegerLstmStep]):
     """Run an integer LSTM for one time step; see `IntegerLstmStep`."""
-
-    def prepare(self) -> None:
-        """Prepare the weights, if all of them are constants."""
-        is_constant = has_constant_weights(self.operation, self.info)
-        self._cell = self._make_cell(self.info.constants) if is_constant else None
 
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compute the new states."""
-        cell = self._cell or self._make_cell(inputs)
+        cell = self.cell_for(inputs)
         named = by_name(self.operation, inputs)
         outputs[0][...], outputs[1][...] = cell.run(
             named["input"][np.newaxis],
@@ -32,7 +27,7 @@ class QLstmWorkload(ReferenceWorkload[QLstm]):
             outputs[2][np.newaxis],
         )
 
-    def _make_cell(self, operands: Sequence[Array | None]) -> IntegerLstmStep:
+    def make_cell(self, operands: Sequence[Array | None]) -> IntegerLstmStep:
         """Prepare the weights."""
         infos = by_name(self.operation, self.info.inputs)
         weights = weights_of(self.operation, operands)

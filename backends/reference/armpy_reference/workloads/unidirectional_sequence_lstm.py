@@ -9,21 +9,16 @@ from armpy.ops.operation import Array
 from armpy_reference.lstm import LstmCell
 from armpy_reference.lstm_float import FloatLstm
 from armpy_reference.lstm_integer import IntegerLstm
-from armpy_reference.recurrent_operands import by_name, has_constant_weights, time_major, weights_of
-from armpy_reference.workload import ReferenceWorkload
+from armpy_reference.recurrent_operands import by_name, time_major, weights_of
+from armpy_reference.recurrent_workload import CellWorkload
 
 
-class UnidirectionalSequenceLstmWorkload(ReferenceWorkload[UnidirectionalSequenceLstm]):
+class UnidirectionalSequenceLstmWorkload(CellWorkload[UnidirectionalSequenceLstm, LstmCell]):
     """Run an LSTM over a sequence; see `FloatLstm` and `IntegerLstm`."""
-
-    def prepare(self) -> None:
-        """Prepare the weights, if all of them are constants."""
-        is_constant = has_constant_weights(self.operation, self.info)
-        self._cell = self._make_cell(self.info.constants) if is_constant else None
 
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compute the sequence and the states after it."""
-        cell = self._cell or self._make_cell(inputs)
+        cell = self.cell_for(inputs)
         named = by_name(self.operation, inputs)
         outputs[0][...], outputs[1][...] = cell.run(
             time_major(named["input"], self.operation.time_major),
@@ -32,7 +27,7 @@ class UnidirectionalSequenceLstmWorkload(ReferenceWorkload[UnidirectionalSequenc
             time_major(outputs[2], self.operation.time_major),
         )
 
-    def _make_cell(self, operands: Sequence[Array | None]) -> LstmCell:
+    def make_cell(self, operands: Sequence[Array | None]) -> LstmCell:
         """Prepare the weights."""
         weights = weights_of(self.operation, operands)
         output = self.info.outputs[2]
