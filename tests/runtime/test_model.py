@@ -9,13 +9,13 @@ import pytest
 from armpy.errors import BackendError, InvalidArgumentError, LayerValidationError
 from armpy.graph import Graph
 from armpy.network import Network
-from armpy.ops import Activation, Convolution2d
+from armpy.ops import Activation, Convolution2d, Gather
 from armpy.ops.operation import Array
-from armpy.runtime import Model
+from armpy.runtime import Model, Runtime, RuntimeOptions
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from tests.support.fake_backends import CountingManager, FakeBackend, OwnMemoryBackend, runtime_of
-from tests.support.networks import ADD, RELU, chain, diamond, f32, floats
+from tests.support.networks import ADD, RELU, chain, diamond, f32, floats, i32, ints
 
 
 def two_sums() -> Graph:
@@ -455,3 +455,15 @@ def test_an_output_array_of_a_convolution_is_filled_completely() -> None:
     out = np.full((1, 2, 2, 1), np.nan, np.float32)
     Model(net, runtime_of()).run({"x": np.ones((1, 2, 2, 1), np.float32)}, {"y": out})
     np.testing.assert_array_equal(out, np.full((1, 2, 2, 1), 2))
+
+
+def test_an_index_that_is_not_there_is_told_with_backend_and_layer_once() -> None:
+    net = Network("lookup")
+    rows, indices = net.input("rows", f32(3, 2)), net.input("indices", i32(2))
+    net.output("out", net.add(Gather(0), rows, indices, name="pick"))
+    with Model(net, Runtime(RuntimeOptions(backends=["CpuRef"])), closes_runtime=True) as model:
+        with pytest.raises(InvalidArgumentError, match="0 to 2; got 1 to 3") as caught:
+            model(np.zeros((3, 2), np.float32), ints(1, 3))
+        assert str(caught.value).count("pick") == 1
+        assert str(caught.value).count("CpuRef") == 1
+        assert model(np.zeros((3, 2), np.float32), ints(1, 2)).shape == (2, 2)
