@@ -9,7 +9,6 @@ Examples
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
 from armpy.errors import (
@@ -30,6 +29,7 @@ from armpy.errors import (
     UnimplementedError,
     UnsupportedOperatorError,
 )
+from armpy.lazy import offer
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import BackendId, DataLayout, DataType, DeviceType, Priority
 
@@ -80,29 +80,21 @@ __all__ = [
     "watch_progress",
 ]
 
-_LAZY = {
-    "DeviceSpec": "armpy.runtime",
-    "Model": "armpy.runtime",
-    "Network": "armpy.network",
-    "OptimizedNetwork": "armpy.optimizer",
-    "OptimizerOptions": "armpy.optimizer",
-    "Placement": "armpy.optimizer",
-    "Runtime": "armpy.runtime",
-    "RuntimeOptions": "armpy.runtime",
-    "load": "armpy.loading",
-    "watch_progress": "armpy.backend",
-}
-
-
-def __getattr__(name: str) -> object:
-    """Import the heavier rooms when they are first used, so that importing armpy is quick."""
-    if name == "ops":
-        return importlib.import_module("armpy.ops")
-    if name in _LAZY:
-        return getattr(importlib.import_module(_LAZY[name]), name)
-    raise AttributeError(f"module 'armpy' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    """Everything that can be used."""
-    return sorted({*globals(), *__all__})
+if not TYPE_CHECKING:
+    # The heavier rooms are imported when they are first used, so that importing armpy is quick.
+    __getattr__, __dir__ = offer(
+        __name__,
+        {
+            "DeviceSpec": "armpy.runtime",
+            "Model": "armpy.runtime",
+            "Network": "armpy.network",
+            "OptimizedNetwork": "armpy.optimizer",
+            "OptimizerOptions": "armpy.optimizer",
+            "Placement": "armpy.optimizer",
+            "Runtime": "armpy.runtime",
+            "RuntimeOptions": "armpy.runtime",
+            "load": "armpy.loading",
+            "ops": "armpy.ops",
+            "watch_progress": "armpy.backend",
+        },
+    )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 
 from armpy.errors import ArmpyError
+from armpy.records import dataclass
 
 MAX_EVENTS = 100_000
 """Events that a profiler keeps; later ones are counted but dropped."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from armpy.errors import InvalidArgumentError
+from armpy.records import dataclass
 from armpy.types import DataType
 
 Dimension: TypeAlias = int | None

@@ -55,11 +55,16 @@ from armpy.backend import (
     Substitution,
     Support,
     TensorHandleFactoryRegistry,
+    TunedChoice,
+    TuningRequest,
+    TuningResult,
     WorkloadInfo,
     cache_directory,
     has_capability,
     has_matching_capability,
     report_progress,
+    request_tuning,
+    requested_tuning,
     watch_progress,
 )
 
@@ -107,6 +112,7 @@ CHAPTERS: dict[str, tuple[Any, ...]] = {  # Any: classes and functions
     ),
     "Caches": (IBackendCache, CacheEntry, cache_directory),
     "Progress": (Progress, report_progress, watch_progress),
+    "Tuning": (requested_tuning, TuningRequest, TuningResult, TunedChoice, request_tuning),
     "Memory": (IMemoryManager, ICustomAllocator, DefaultAllocator),
     "Memory strategies": (IMemoryOptimizerStrategy, PackingType, MemBlock, MemBin),
 }

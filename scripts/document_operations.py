@@ -31,7 +31,7 @@ def operations() -> list[type[Operation]]:
     """Every operation that `armpy.ops` exports, by name, but for abstract ones."""
     found = [
         value
-        for value in vars(ops).values()
+        for value in (getattr(ops, name) for name in ops.__all__)
         if inspect.isclass(value) and issubclass(value, Operation) and not inspect.isabstract(value)
     ]
     return sorted(found, key=lambda kind: kind.__name__)

@@ -40,6 +40,13 @@ from armpy.backend.tensor_handle_factory import (
     ITensorHandleFactory,
     TensorHandleFactoryRegistry,
 )
+from armpy.backend.tuning import (
+    TunedChoice,
+    TuningRequest,
+    TuningResult,
+    request_tuning,
+    requested_tuning,
+)
 from armpy.backend.workload import ALIGNMENT_BYTES, IWorkload, IWorkloadFactory, WorkloadInfo
 
 __all__ = [
@@ -89,10 +96,15 @@ __all__ = [
     "Substitution",
     "Support",
     "TensorHandleFactoryRegistry",
+    "TunedChoice",
+    "TuningRequest",
+    "TuningResult",
     "WorkloadInfo",
     "cache_directory",
     "has_capability",
     "has_matching_capability",
     "report_progress",
+    "request_tuning",
+    "requested_tuning",
     "watch_progress",
 ]

@@ -6,8 +6,9 @@ import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from armpy.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

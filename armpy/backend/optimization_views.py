@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from armpy.graph import Graph, SubgraphView
 from armpy.network import Network
 from armpy.ops.operation import Operation
+from armpy.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

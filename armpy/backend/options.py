@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
 from armpy.errors import InvalidArgumentError
+from armpy.records import dataclass
 
 OptionValue: TypeAlias = bool | int | float | str
 """What an option can be."""
@@ -159,6 +158,8 @@ def check_options(
     by_name = {option.name: option for option in declared}
     for name in given:
         if name not in by_name:
+            import difflib  # noqa: PLC0415 - for the message only
+
             near = difflib.get_close_matches(str(name), by_name, n=1, cutoff=0.0)
             raise InvalidArgumentError(
                 f"the backend has no option '{name}'",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from armpy.backend.tensor_handle import ITensorHandle
 from armpy.ops.operation import Array, Operation
+from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 
 

@@ -18,6 +18,7 @@ from armpy.cli.options import (
     model_options,
     verbosity_options,
 )
+from armpy.cli.tune import tune
 from armpy.cli.values import parse_numbers, parse_range, parse_size, parse_trace, parsed
 
 # What a command needs is imported when it runs: --help and usage errors are quick.
@@ -171,5 +172,5 @@ def inspect(
         report.print_model(result, with_layers=with_layers)
 
 
-for _command in (backends, doctor, new_backend, conformance, diff, cache):
+for _command in (backends, doctor, new_backend, conformance, diff, cache, tune):
     app.add_command(_command)

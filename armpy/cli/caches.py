@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from armpy.backend import CacheEntry, IBackendCache, IBackendInternal
 from armpy.cli.printer import Printer
@@ -12,6 +12,7 @@ from armpy.errors import BackendError
 from armpy.plugins import BackendRegistry, preferred_backends
 from armpy.plugins.boundary import ask_method, call_backend, read_backend
 from armpy.plugins.guard import GuardedBackend
+from armpy.records import dataclass
 from armpy.types import BackendId
 
 

@@ -6,7 +6,6 @@ import os
 import platform
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from armpy.plugins import (
 )
 from armpy.plugins.directories import ENVIRONMENT_VARIABLE as PATH_VARIABLE
 from armpy.plugins.trust import ENVIRONMENT_VARIABLE as TRUST_VARIABLE
+from armpy.records import dataclass
 
 OK = "ok"
 """Status of a backend that has nothing wrong with it."""

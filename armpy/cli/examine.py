@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry
 from armpy.plugins.entry_points import find_entry_points, load_entry_point
 from armpy.plugins.guard import GuardedBackend
+from armpy.records import dataclass
 from armpy.runtime import Model, Runtime, RuntimeOptions
 from armpy.tensor import TensorInfo
 from armpy.types import REFERENCE_BACKEND_ID, DataType

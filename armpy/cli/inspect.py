@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 
 from armpy.errors import InvalidArgumentError
 from armpy.graph import Graph, nested_graphs
 from armpy.graph.dump import to_dot
+from armpy.records import dataclass
 from armpy.runtime import Model, TensorSpec
 from armpy.tensor import Quantization
 

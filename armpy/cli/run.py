@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ from armpy.cli.labels import Labels, read_labels
 from armpy.cli.results import Array, Mask, OutputReport, as_mask, report_output
 from armpy.errors import InvalidArgumentError, LayerValidationError
 from armpy.profiling import Profiler, ProfilingEvent
+from armpy.records import dataclass
 from armpy.runtime import Model
 from armpy.tensor import TensorInfo, format_shape
 from armpy.types import DataType

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+
+from armpy.records import dataclass
 
 
 @dataclass(slots=True)

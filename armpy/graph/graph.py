@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 from armpy.ops.operation import Array, Operation
+from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 
 

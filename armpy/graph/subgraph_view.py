@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from armpy.graph.graph import Graph, Layer, Value
+from armpy.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -152,7 +152,7 @@ class Compilation:
         self._check_open(where)
         self._is_finished = True
         with result_codes(where):
-            runtime = self._manager.runtime(self._devices)
+            runtime = self._manager.runtime(self._devices, is_relaxed=self._description.relaxed)
             if self._devices is not None:
                 self._check_support(runtime)
             self._prepare(runtime, where)

@@ -10,6 +10,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from armpy.backend import OptionScope
 from armpy.errors import ArmpyError, BackendUnavailableError
 from armpy.nnapi.allow_list import AllowList
 from armpy.nnapi.codes import DeviceTypeCode, FeatureLevel
@@ -34,6 +35,14 @@ if TYPE_CHECKING:
 
 REFERENCE_DEVICE_NAME = "nnapi-reference"
 """Name of the device that is CpuRef."""
+
+FAST_MATH_OPTION = "fast_math_enabled"
+"""Model option, off by default, with which a backend may compute float32 less exactly.
+
+References
+----------
+Arm NN's model option ``FastMathEnabled``; NNAPI ``relaxComputationFloat32toFloat16``.
+"""
 
 DEVICE_TYPES: Mapping[DeviceType, DeviceTypeCode] = MappingProxyType(
     {
@@ -100,6 +109,16 @@ class Device:
     def supported_extensions(self) -> tuple[str, ...]:
         """Names of the vendor extensions whose operations it can run."""
         return tuple(self._backend.supported_extensions)
+
+    @property
+    def has_fast_math(self) -> bool:
+        """Whether it has the option `FAST_MATH_OPTION`."""
+        return any(
+            option.name == FAST_MATH_OPTION
+            and option.scope is OptionScope.MODEL
+            and option.default is False
+            for option in self._backend.options
+        )
 
     def get_extension_support(self, extension_name: str) -> bool:
         """Whether it has a vendor extension.
@@ -177,10 +196,10 @@ class DeviceManager:
         self._application = application
         self._allow_list_path = extensions_allow_list
         self._lock = threading.RLock()
-        self._runtimes: dict[frozenset[BackendId], Runtime] = {}
+        self._runtimes: dict[tuple[frozenset[BackendId], bool], Runtime] = {}
         self._registry = self._options.registry
         self._devices: tuple[Device, ...] | None = None
-        self._default: Runtime | None = None
+        self._defaults: dict[bool, Runtime] = {}
         self._extensions: TypeManager | None = None
         self._is_closed = False
 
@@ -277,13 +296,18 @@ class DeviceManager:
                 supported[number] |= bool(answer)
         return supported
 
-    def runtime(self, devices: Sequence[Device] | None = None) -> Runtime:
+    def runtime(
+        self, devices: Sequence[Device] | None = None, *, is_relaxed: bool = False
+    ) -> Runtime:
         """The runtime of a set of devices, made when it is first asked for.
 
         Parameters
         ----------
         devices : sequence of Device, optional
             All that the options allow if left out.
+        is_relaxed : bool
+            Whether float32 may be computed as if it were float16: backends that have the option
+            `FAST_MATH_OPTION` are given it, unless the manager's options say otherwise.
 
         Raises
         ------
@@ -296,16 +320,30 @@ class DeviceManager:
             if self._is_closed:
                 raise bad_state("the manager is closed", where="DeviceManager.runtime")
             options = replace(self._options, registry=self._found_registry())
+            if is_relaxed:
+                faster = self._with_fast_math(self.devices if devices is None else devices)
+                is_relaxed = bool(faster)
+                options = replace(options, backend_options={**options.backend_options, **faster})
             if devices is None:
-                if self._default is None:
-                    self._default = Runtime(options)
-                return self._default
-            key = frozenset(device.backend_id for device in devices)
+                if is_relaxed not in self._defaults:
+                    self._defaults[is_relaxed] = Runtime(options)
+                return self._defaults[is_relaxed]
+            chosen = frozenset(device.backend_id for device in devices)
+            key = chosen, is_relaxed
             if key not in self._runtimes:
                 # Of several that can run an operation, the one that armpy prefers does.
-                ids = [d.backend_id for d in self.devices if d.backend_id in key]
+                ids = [d.backend_id for d in self.devices if d.backend_id in chosen]
                 self._runtimes[key] = Runtime(replace(options, backends=ids))
             return self._runtimes[key]
+
+    def _with_fast_math(self, devices: Sequence[Device]) -> dict[BackendId, Mapping[str, object]]:
+        """Options of those backends that can be told to compute faster than exactly."""
+        found: dict[BackendId, Mapping[str, object]] = {}
+        for device in devices:
+            given = self._options.backend_options.get(device.backend_id, {})
+            if device.has_fast_math and FAST_MATH_OPTION not in given:
+                found[device.backend_id] = {**given, FAST_MATH_OPTION: True}
+        return found
 
     def _found_registry(self) -> BackendRegistry:
         """Where backends come from."""
@@ -323,7 +361,7 @@ class DeviceManager:
         """
         with self._lock:
             self._is_closed = True
-            runtimes = [*self._runtimes.values(), *([self._default] if self._default else [])]
+            runtimes = [*self._runtimes.values(), *self._defaults.values()]
             self._runtimes.clear()
             errors = []
             for runtime in runtimes:

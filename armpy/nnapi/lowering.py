@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
-from armpy import ops
 from armpy.errors import BackendCapabilityError, LayerValidationError
 from armpy.graph import Graph, Value
 from armpy.network import Network
@@ -24,8 +23,9 @@ from armpy.nnapi.model_description import (
 )
 from armpy.nnapi.operations import Arguments, OperationDefinition, definitions
 from armpy.nnapi.results import as_bad_data
-from armpy.ops import Composite, LayerBuilder
+from armpy.ops import Composite, If, LayerBuilder, While
 from armpy.ops.operation import Array, Operation, require
+from armpy.records import dataclass
 from armpy.tensor import Quantization, Shape, TensorInfo, shapes_agree
 from armpy.types import DataType
 
@@ -364,13 +364,13 @@ class _ModelLowering:
         operation: Operation
         if node.type == OperationCode.IF:
             omitted, given = _parted(inputs[3:])
-            operation = ops.If(self._graph(ins[1], omitted), self._graph(ins[2], omitted))
+            operation = If(self._graph(ins[1], omitted), self._graph(ins[2], omitted))
             inputs = [inputs[0], *given]
         elif node.type == OperationCode.WHILE:
             omitted, inputs = _parted(inputs[2:])
             body = self._graph(ins[1], omitted)
             _check_carried(omitted, len(body.outputs), number)
-            operation = ops.While(self._graph(ins[0], omitted), body)
+            operation = While(self._graph(ins[0], omitted), body)
         else:
             definition = _definition(node.type)
             arguments = Arguments(definition.match(ins, outs), ins, outs)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from armpy.nnapi.codes import OperandCode
 from armpy.nnapi.model_description import Operand, Subgraph
 from armpy.nnapi.operand_type import OperandType, validate_operand_type
 from armpy.nnapi.results import bad_data, bad_state, check_index, require_data
 from armpy.ops.operation import Array
+from armpy.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from armpy.errors import NnapiError, ResultCode
 from armpy.nnapi.codes import (
@@ -21,6 +21,7 @@ from armpy.nnapi.model_description import (
 )
 from armpy.nnapi.trailing_defaults import without_trailing_defaults
 from armpy.nnapi.validation import validate_operation
+from armpy.records import dataclass
 
 
 def minimum_feature_level(description: ModelDescription) -> int:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
+import sys
 import types
 import typing
 from functools import cache
@@ -41,8 +44,17 @@ def check_attributes(operation: Operation) -> None:
 @cache
 def _declared(kind: type[Operation]) -> dict[str, Any]:  # Any: types have no common type
     """Declared type of each attribute."""
-    hints = typing.get_type_hints(kind)
-    return {name: hints[name] for name in getattr(kind, "__dataclass_fields__", {})}
+    if not dataclasses.is_dataclass(kind):
+        return {}
+    return {field.name: _evaluated(kind, field) for field in dataclasses.fields(kind)}
+
+
+def _evaluated(kind: type[Operation], field: dataclasses.Field[Any]) -> Any:  # Any: as above
+    """A field's type, which most modules write as text, without looking at all other hints."""
+    if not isinstance(field.type, str):
+        return field.type
+    homes = (base for base in kind.__mro__ if field.name in inspect.get_annotations(base))
+    return eval(field.type, vars(sys.modules[next(homes).__module__]))
 
 
 def _fits(value: object, declared: Any) -> bool:  # Any: as above

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.activations import FusedActivation
@@ -15,6 +14,7 @@ from armpy.ops.convolution import (
 )
 from armpy.ops.operation import Operand, Operation, TypeRule, require, same
 from armpy.ops.shapes import broadcast_shapes, product
+from armpy.records import dataclass
 from armpy.tensor import Dimension, Shape, TensorInfo
 from armpy.types import DataType
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.activations import FusedActivation
@@ -18,6 +17,7 @@ from armpy.ops.shapes import (
     spatial,
     window_output,
 )
+from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataLayout, DataType
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.data_movement import (
@@ -15,6 +14,7 @@ from armpy.ops.data_movement import (
 )
 from armpy.ops.operation import Operand, Operation, TypeRule, require, rule, same
 from armpy.ops.shapes import normalize_axes, normalize_axis
+from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 

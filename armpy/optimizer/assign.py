@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from armpy.backend import (
     Capability,
@@ -29,6 +29,7 @@ from armpy.optimizer.host_backend import HostBackend
 from armpy.optimizer.placement import Refusal
 from armpy.optimizer.specialize import specialize
 from armpy.plugins.boundary import ask_backend, ask_method, describe
+from armpy.records import dataclass
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 _log = logging.getLogger("armpy.optimizer")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from armpy.backend import IMemoryOptimizerStrategy, MemBlock
 from armpy.graph import Graph, Value
 from armpy.optimizer.memory_strategies import DEFAULT_STRATEGY, pack
+from armpy.records import dataclass
 from armpy.types import BackendId
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from armpy.backend import (
     Capability,
@@ -26,6 +26,7 @@ from armpy.optimizer.bridge import bridge, choose_handle_factory
 from armpy.optimizer.memory_plan import MemoryPlan, plan_memory
 from armpy.optimizer.placement import LayerPlacement, Placement
 from armpy.optimizer.substitute import apply_substitutions, backends_after, offer
+from armpy.records import dataclass
 from armpy.types import HOST, BackendId
 
 _log = logging.getLogger("armpy.optimizer")

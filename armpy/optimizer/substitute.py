@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from graphlib import CycleError, TopologicalSorter
 
 from armpy.backend import IBackendInternal, OptimizationViews, OptionValues, Substitution
@@ -12,6 +12,7 @@ from armpy.graph import Graph, Layer, SubgraphView, Value, verify_graph
 from armpy.network import Network
 from armpy.ops.operation import located
 from armpy.plugins.boundary import ask_method, describe, let_user_interrupt
+from armpy.records import dataclass
 
 
 def offer(

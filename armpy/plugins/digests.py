@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import PurePosixPath
 
 from armpy.plugins.candidate import RejectionError
@@ -59,6 +58,9 @@ def distribution_files(name: str) -> list[tuple[str, str]]:
     files that installers write do not count, so that the names are the same wherever the
     wheel is installed.
     """
+    # Slow to import, and needed only where distributions are pinned.
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415
+
     try:
         files = distribution(name).files or []
     except PackageNotFoundError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from armpy.errors import ArmpyError
 from armpy.plugins.boundary import let_user_interrupt
@@ -13,6 +12,7 @@ from armpy.plugins.candidate import Candidate, CandidateKind, RejectionError
 from armpy.plugins.contract import CheckedBackend, check_backend
 from armpy.plugins.entry_points import load_entry_point
 from armpy.plugins.modules import open_module
+from armpy.records import dataclass
 from armpy.types import INVALID_BACKEND_IDS, BackendId
 
 _LIBRARY = re.compile(r"([^\s:'\"]+\.(?:so|dylib|dll)[.\d]*)(?=: cannot open|'? \(no such file)")

@@ -8,7 +8,6 @@ import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.machinery import (
     EXTENSION_SUFFIXES,
     SOURCE_SUFFIXES,
@@ -24,6 +23,7 @@ from armpy.plugins.boundary import describe
 from armpy.plugins.candidate import RejectionError
 from armpy.plugins.directories import init_file
 from armpy.plugins.versions import version_text, why_incompatible
+from armpy.records import dataclass
 from armpy.types import BackendId
 
 PRIVATE_PREFIX = "_armpy_dynamic_"

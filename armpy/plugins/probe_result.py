@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 
 from armpy.plugins.candidate import CandidateStatus
+from armpy.records import dataclass
 
 
 class ProbeOutcome(enum.Enum):

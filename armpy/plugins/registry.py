@@ -6,7 +6,6 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 import pluggy
 
@@ -27,9 +26,9 @@ from armpy.plugins.loading import (
 )
 from armpy.plugins.modules import forget_module, private_name
 from armpy.plugins.options import PluginOptions
-from armpy.plugins.probe import probe_candidates
 from armpy.plugins.probe_result import ProbeResult
 from armpy.plugins.trust import read_trust
+from armpy.records import dataclass
 from armpy.types import BackendId
 
 _log = logging.getLogger("armpy.plugins")
@@ -207,8 +206,8 @@ class BackendRegistry:
             If there is none, or it cannot be loaded; the text says why.
         """
         loaded = self._plugins.get_plugin(backend_id)
-        if isinstance(loaded, _Record) and loaded.checked is not None:
-            return loaded.checked.backend
+        if isinstance(loaded, _Record) and (checked := loaded.checked) is not None:
+            return checked.backend
         with self._lock:
             self._check_open()
             record = self._owners.get(backend_id) or self._look_into_directories(backend_id)
@@ -311,9 +310,8 @@ class BackendRegistry:
         """Make a backend and register it."""
         candidate, opened = record.candidate, record.opened
         assert opened is not None  # `_open` came before
-        checked = opened.create()
+        checked = record.checked = opened.create()
         self._plugins.register(record, candidate.backend_id)
-        record.checked = checked
         candidate.api_version = checked.api_version
         candidate.device_type = checked.device_type.name
         candidate.status = CandidateStatus.REGISTERED
@@ -362,6 +360,9 @@ class BackendRegistry:
         self, records: Sequence[_Record], examine: str = ""
     ) -> list[tuple[Candidate, ProbeResult]]:
         """Probe candidates and record the outcome."""
+        # Few processes probe, and it takes much of the standard library.
+        from armpy.plugins.probe import probe_candidates  # noqa: PLC0415
+
         candidates = [record.candidate for record in records]
         timeout_s = self._options.probe_timeout_s
         results = probe_candidates(candidates, timeout_s=timeout_s, examine=examine)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import stat
 import sys
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-
-from packaging.utils import canonicalize_name
+from dataclasses import field
 
 from armpy.errors import InvalidArgumentError
 from armpy.plugins.candidate import Candidate, CandidateKind, RejectionError
@@ -19,6 +15,7 @@ from armpy.plugins.digests import distribution_digest, distribution_files, modul
 from armpy.plugins.directories import module_places
 from armpy.plugins.entry_points import find_top_module, is_own, top_module
 from armpy.plugins.options import PluginOptions
+from armpy.records import dataclass
 from armpy.types import BackendId
 
 ENVIRONMENT_VARIABLE = "ARMPY_TRUST_FILE"
@@ -89,12 +86,16 @@ class Trust:
         if reason := why_insecure(candidate.path, candidate.directory):
             raise RejectionError(reason)
 
+    def _distributions_pin(self, distribution: str) -> str | None:
+        """The digest that a distribution has to have."""
+        return self.distributions.get(_normalized(distribution)) if self.distributions else None
+
     def _check_pin(self, candidate: Candidate) -> None:
         """Check a module's or distribution's digest."""
         if candidate.kind is CandidateKind.DIRECTORY:
             wanted = self.files.get(candidate.path)
         else:
-            wanted = self.distributions.get(canonicalize_name(candidate.distribution))
+            wanted = self._distributions_pin(candidate.distribution)
         if wanted is None:
             if self.require_pins and not is_own(candidate):
                 raise RejectionError("the trust file has no pin for it, and requires one")
@@ -133,6 +134,8 @@ def read_trust(options: PluginOptions) -> Trust:
     path = os.fspath(options.trust_file or os.environ.get(ENVIRONMENT_VARIABLE, ""))
     if not path:
         return Trust(insecure_paths=options.trust_insecure_paths)
+    import tomllib  # noqa: PLC0415 - most processes have no trust file
+
     try:
         with open(path, "rb") as file:
             fields = tomllib.load(file)
@@ -150,6 +153,8 @@ def _trust(path: str, fields: Mapping[str, object], insecure_paths: bool) -> Tru
     """What a trust file's contents say."""
     for key in fields:
         if key not in _KEYS:
+            import difflib  # noqa: PLC0415 - for the message only
+
             near = difflib.get_close_matches(key, _KEYS, 1)
             raise _malformed(path, f"has an unknown key '{key}'", ", ".join(near or _KEYS))
     allow = fields.get("allow")
@@ -168,9 +173,17 @@ def _trust(path: str, fields: Mapping[str, object], insecure_paths: bool) -> Tru
         None if allow is None else frozenset(ids),
         require_pins,
         {os.path.realpath(name): digest for name, digest in files.items()},
-        {canonicalize_name(name): digest for name, digest in distributions.items()},
+        {_normalized(name): digest for name, digest in distributions.items()},
         insecure_paths,
     )
+
+
+def _normalized(distribution: str) -> str:
+    """A distribution's name as it is compared (PEP 503)."""
+    # Slow to import, and needed only where distributions are pinned.
+    from packaging.utils import canonicalize_name  # noqa: PLC0415
+
+    return canonicalize_name(distribution)
 
 
 def _pins(path: str, fields: Mapping[str, object], key: str) -> dict[str, str]:

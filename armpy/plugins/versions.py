@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from packaging.version import InvalidVersion, Version
-
 from armpy.backend import BACKEND_API_VERSION
 from armpy.plugins.boundary import describe
 
@@ -36,7 +34,13 @@ def why_incompatible(version: object, core: str = BACKEND_API_VERSION) -> str:
     ----------
     Arm NN backend developer guide, "Dynamic backend versioning and ABI compatibility".
     """
-    text, offered = version_text(version), Version(core)
+    text = version_text(version)
+    if text == core:
+        return ""
+    # Slow to import, and needed only for a backend of other times.
+    from packaging.version import InvalidVersion, Version  # noqa: PLC0415
+
+    offered = Version(core)
     try:
         wanted = Version(text)
     except InvalidVersion:

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
 from armpy.backend import ReasonCode, Support
@@ -34,6 +34,7 @@ from armpy.runtime.dynamic_plan import DynamicPlan
 from armpy.runtime.family import NetworkFamily
 from armpy.runtime.limits import UNSET, Unset, loop_timeout
 from armpy.runtime.settings import NetworkSettings
+from armpy.runtime.state import State
 from armpy.runtime.static_plan import StaticPlan
 from armpy.runtime.steps import PreparationError, PreparationFailure
 from armpy.runtime.stepwise_plan import StepwisePlan, is_shaped, split_at_unknown
@@ -99,7 +100,7 @@ class LoadedNetwork:
         self._lock = self._family.lock
         self._run_lock = threading.Lock()
         self._excluded = self._family.excluded(self.graph)
-        self._state = [variable.initial for variable in self.graph.variables]
+        self._state = State(self.graph.variables)
         self._latest: tuple[PlanKey, Plan] | None = None
         self._is_closed = False
         if not is_inner:  # an inner one is told for which shapes
@@ -141,8 +142,7 @@ class LoadedNetwork:
         shapes : sequence of tuple of int
             One per input.
         """
-        key: PlanKey = tuple(shapes)
-        self._latest = (key, self._find_plan(key))
+        self._use(tuple(shapes))
 
     @property
     def optimized(self) -> OptimizedNetwork | None:
@@ -228,6 +228,35 @@ class LoadedNetwork:
             self._latest = None
             self._family.close()
 
+    def call(
+        self, inputs: Mapping[str, object], outputs: Mapping[str, Array]
+    ) -> dict[str, Array] | None:
+        """Execute once with arrays by name, if that is a matter of the latest plan alone.
+
+        Parameters
+        ----------
+        inputs : mapping of str to array_like
+        outputs : mapping of str to ndarray
+            None of them, or all.
+
+        Returns
+        -------
+        dict of str to ndarray, or None
+            Every output. None if nothing was done, because the arrays are not just what the
+            plan takes, or an execution has more to do; then it is to be looked at with care.
+        """
+        latest = self._latest
+        if latest is None or self.profiler is not None:
+            return None
+        if self.graph.variables:
+            with self._run_lock:
+                results = latest[1].call(inputs, outputs, self._state)
+        else:
+            results = latest[1].call(inputs, outputs)
+        if results is not None and self._settings.after_run is not None:
+            self._settings.after_run()
+        return results
+
     def output_infos(self, shapes: Sequence[tuple[int, ...]]) -> tuple[TensorInfo, ...]:
         """Info of each output for some input shapes; what depends on values is not known."""
         return self.plan(tuple(shapes)).result_infos[: len(self.graph.outputs)]
@@ -239,15 +268,21 @@ class LoadedNetwork:
             return latest[1]
         if self._is_closed:
             raise InvalidArgumentError("the network has been unloaded", fix="Load it again")
+        return self._use(key)
+
+    def _use(self, key: PlanKey) -> Plan:
+        """Make the plan for some input shapes the latest one."""
         plan = self._find_plan(key)
         self._latest = (key, plan)
+        if self._is_closed:  # by another thread, meanwhile
+            self._latest = None
         return plan
 
     def _run(
         self, plan: Plan, inputs: Sequence[Array], outputs: Sequence[Array | None] | None
     ) -> list[Array]:
         """Execute, one after the other if there are variables."""
-        if not self._state:
+        if not self.graph.variables:
             return plan.run(inputs, outputs)
         with self._run_lock:
             return self._run_with_state(plan, inputs, outputs)
@@ -257,9 +292,11 @@ class LoadedNetwork:
     ) -> list[Array]:
         """Execute with the variables as further sources and results."""
         num_outputs = len(self.graph.outputs)
-        given = None if outputs is None else [*outputs, *[None] * len(self._state)]
-        results = plan.run([*inputs, *self._state], given)
-        self._state = self._checked_state(results[num_outputs:])
+        given = [*([None] * num_outputs if outputs is None else outputs), *self._state.spare]
+        results = plan.run([*inputs, *self._state.arrays], given)
+        is_static = isinstance(plan, StaticPlan)  # writes arrays that it gives to nobody else
+        state = results[num_outputs:] if is_static else self._checked_state(results[num_outputs:])
+        self._state.advance(state, is_own=is_static)
         return results[:num_outputs]
 
     def _checked_state(self, arrays: list[Array]) -> list[Array]:
@@ -277,7 +314,7 @@ class LoadedNetwork:
     def reset_state(self) -> None:
         """Give every variable its initial elements again."""
         with self._run_lock:
-            self._state = [variable.initial for variable in self.graph.variables]
+            self._state.reset()
 
     def _find_plan(self, key: PlanKey) -> Plan:
         """The plan for some input shapes, made if need be."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from armpy.errors import InvalidArgumentError
 from armpy.graph import Graph
 from armpy.network import Network, check_shape_fits
 from armpy.ops.operation import Array
 from armpy.optimizer import Placement
+from armpy.records import dataclass
 from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.runtime.runtime import Runtime, run_by_name
 from armpy.tensor import Quantization, Shape, TensorInfo
@@ -88,6 +88,7 @@ class Model:
                 self.runtime.close()
             raise
         self._open: LoadedNetwork | None = self.runtime.get_network(self.network_id)
+        self._input_names = tuple(value.name for value in self._open.graph.inputs)
 
     @property
     def _loaded(self) -> LoadedNetwork:
@@ -138,16 +139,21 @@ class Model:
         InvalidArgumentError
             If number, types or shapes do not fit.
         """
-        wanted = self._loaded.graph.inputs
-        if len(arrays) != len(wanted):
+        network, names = self._loaded, self._input_names
+        if len(arrays) != len(names):
             raise InvalidArgumentError(
                 "the number of inputs is wrong",
-                expected=f"{len(wanted)}: {self._loaded.describe_shapes()}",
+                expected=f"{len(names)}: {network.describe_shapes()}",
                 actual=str(len(arrays)),
             )
-        named = {value.name: array for value, array in zip(wanted, arrays, strict=True)}
-        results = tuple(self.run(named).values())
-        return results[0] if len(results) == 1 else results
+        given, named = iter(arrays), {}
+        for name in names:  # zip takes longer
+            named[name] = next(given)
+        results = self.run(named)
+        if len(results) == 1:
+            (result,) = results.values()
+            return result
+        return tuple(results.values())
 
     def run(
         self, inputs: Mapping[str, object], outputs: Mapping[str, Array] | None = None
@@ -172,7 +178,8 @@ class Model:
             If names, types or shapes do not fit, or the model was closed.
         """
         given = {} if outputs is None else outputs
-        return run_by_name(self._loaded, inputs, given, quantize_inputs=self.quantize_inputs)
+        network = self._open or self._loaded  # the latter raises
+        return run_by_name(network, inputs, given, quantize_inputs=self.quantize_inputs)
 
     def resize(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """Prepare for other input shapes now instead of at the next call.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from armpy.backend import ICustomAllocator, IMemoryOptimizerStrategy
 from armpy.errors import InvalidArgumentError
 from armpy.optimizer import OptimizerOptions
 from armpy.plugins import BackendRegistry, PluginOptions
+from armpy.records import dataclass
 from armpy.runtime.limits import DEFAULT_LOOP_TIMEOUT_S, check_loop_timeout
 from armpy.runtime.settings import DEFAULT_MEMORY_LIMIT_BYTES, DEFAULT_PLAN_CACHE_SIZE
 from armpy.types import BackendId

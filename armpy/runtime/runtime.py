@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from armpy.backend import IBackendProfilingContext, Measurement, ReasonCode, Support
@@ -21,6 +21,7 @@ from armpy.plugins import BackendRegistry, Candidate, CandidateStatus
 from armpy.plugins.boundary import ask_backend, call_method
 from armpy.plugins.guard import GuardedBackend
 from armpy.profiling import Profiler, ProfilingEvent
+from armpy.records import dataclass
 from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.runtime.options import RuntimeOptions
 from armpy.runtime.settings import NetworkSettings
@@ -379,7 +380,9 @@ def run_by_name(
     InvalidArgumentError
         If an input is missing, not known, or does not fit; if an output array does not fit.
     """
-    # Every call comes by here: what is checked in the commonest case is checked quickly.
+    named = network.call(inputs, outputs)
+    if named is not None:  # by far the commonest case
+        return named
     if not (type(inputs) is dict and type(outputs) is dict):
         _check_mappings(inputs, outputs)
     graph = network.graph

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from armpy.backend import (
     DefaultAllocator,
     IBackendModelContext,
@@ -14,6 +12,7 @@ from armpy.backend import (
 )
 from armpy.optimizer.bridge import choose_handle_factory
 from armpy.plugins.guard import GuardedBackend
+from armpy.records import dataclass
 from armpy.runtime.shared_memory import SharedMemory
 from armpy.types import BackendId
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from armpy.backend import ICustomAllocator
 from armpy.optimizer import OptimizerOptions
 from armpy.profiling import Profiler
+from armpy.records import dataclass
 from armpy.runtime.limits import DEFAULT_LOOP_TIMEOUT_S
 from armpy.types import BackendId
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
 from armpy.backend import ITensorHandle, IWorkload, WorkloadInfo
@@ -21,6 +20,7 @@ from armpy.plugins.boundary import (
     read_backend,
 )
 from armpy.profiling import Profiler
+from armpy.records import dataclass
 from armpy.runtime.host import CopyWorkloadFactory
 from armpy.runtime.session import BackendSession
 from armpy.runtime.shared_memory import SharedMemory

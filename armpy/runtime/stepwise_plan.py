@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from armpy.errors import UnimplementedError
@@ -12,7 +12,9 @@ from armpy.ops import Composite
 from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork, Placement
 from armpy.optimizer.assign import is_dynamic
+from armpy.records import dataclass
 from armpy.runtime.dynamic_plan import DynamicPlan
+from armpy.runtime.state import State
 from armpy.runtime.static_plan import StaticPlan
 from armpy.runtime.tensors import check_output_array
 
@@ -229,6 +231,14 @@ class StepwisePlan:
             made = self._run_rest(split.rest, [by_value[value] for value in split.rest.sources])
             by_value.update(zip(split.rest.results, made, strict=True))
         return self._hand_over(by_value, results)
+
+    def call(
+        self,
+        inputs: Mapping[str, object],
+        outputs: Mapping[str, Array],
+        state: State | None = None,
+    ) -> None:
+        """As `StaticPlan.call`; here there is always more to do."""
 
     def _run_rest(self, rest: Part, arrays: Sequence[Array]) -> list[Array]:
         """Plan the rest for what its sources have turned out to be, and run it."""

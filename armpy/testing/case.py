@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from dataclasses import dataclass
 
 from armpy.graph import Graph, Value
 from armpy.network import Network
 from armpy.ops.operation import Array, Operation
+from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 
 

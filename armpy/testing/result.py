@@ -6,8 +6,9 @@ import enum
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 
+from armpy.records import dataclass
 from armpy.types import BackendId
 
 

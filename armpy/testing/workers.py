@@ -8,10 +8,12 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Generic, TypeAlias, TypeVar
+
+from armpy.records import dataclass
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")

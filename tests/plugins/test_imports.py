@@ -63,4 +63,4 @@ def test_operations_are_imported_when_first_used(monkeypatch: pytest.MonkeyPatch
 
 def test_other_names_are_not_there() -> None:
     with pytest.raises(AttributeError, match="module 'armpy' has no attribute 'nonsense'"):
-        _ = armpy.nonsense
+        _ = armpy.nonsense  # type: ignore[attr-defined]

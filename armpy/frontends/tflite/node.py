@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from armpy.errors import ParserError
@@ -12,6 +12,7 @@ from armpy.graph import Graph, Value
 from armpy.network import Network
 from armpy.ops.activations import FusedActivation
 from armpy.ops.operation import Operation
+from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 
 _FUSED_ACTIVATIONS = {

@@ -1,25 +1,24 @@
 """Checked access to the tables of a .tflite file.
 
-The generated classes of the `tflite` package follow whatever offsets a file holds. This is
-the one place that calls them: it turns each way in which they fail on a damaged file into a
-`ParserError`, checks the length of vectors against the size of the file before anything is
-made from them, and limits how much is read in total, so that tables and vectors that lie
-over each other cannot make a small file cost much.
+Offsets in a file may lead anywhere. This is the one place that follows them: it turns each way
+in which that fails on a damaged file into a `ParserError`, checks the length of vectors against
+the size of the file before anything is made from them, and limits how much is read in total, so
+that tables and vectors that lie over each other cannot make a small file cost much.
 """
 
 from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import tflite
 
 from armpy.errors import ParserError
+from armpy.frontends.tflite.schema import ENUMERATIONS, TABLES
 from armpy.frontends.tflite.source import check_identifier
 
 SCHEMA_VERSION = 3
@@ -27,8 +26,23 @@ SCHEMA_VERSION = 3
 MAX_TEXT_BYTES = 65536
 """Longest name in a file; names get into messages, and one may serve many tensors."""
 
-_DAMAGE = (struct.error, IndexError, TypeError, ValueError, OverflowError)
-"""What the generated classes raise when an offset leads nowhere."""
+_DAMAGE = (struct.error, IndexError, ValueError)
+"""What reading raises where an offset leads nowhere."""
+
+_OFFSET = struct.Struct("<I")
+_BACK_OFFSET = struct.Struct("<i")
+_NUMBERS = {code: struct.Struct(f"<{code}") for code in "bBiIqQf?"}
+_ELEMENTS: dict[str, np.dtype[Any]] = {  # Any: element types differ
+    f"[{code}]": np.dtype(f"<{code}") for code in "Bifq"
+}
+
+_NUM_SLOTS = {
+    kind: 1 + max((field[0] for field in fields.values()), default=-1)
+    for kind, fields in TABLES.items()
+}
+"""How many fields of each table have to be looked at."""
+
+_SLOTS = [struct.Struct(f"<{number}H") for number in range(max(_NUM_SLOTS.values()) + 1)]
 
 _OFFSET_BYTES = 4
 _TABLE_BYTES = 8
@@ -36,7 +50,7 @@ _READS_PER_BYTE = 8
 _FREE_READS_BYTES = 65536
 
 # A table without fields at byte 4, behind its field list: every field has its default.
-_NO_FIELDS = struct.pack("<HHi", 4, 4, 4)
+_NO_FIELDS = memoryview(struct.pack("<HHi", 4, 4, 4))
 
 _Choice = TypeVar("_Choice")
 
@@ -73,32 +87,41 @@ class Ledger:
 
 
 class Table:
-    """One table of a file; its fields are named as in the generated classes.
+    """One table of a file.
 
     Parameters
     ----------
-    generated : object
-        Instance of a class of the `tflite` package.
+    data : memoryview of uint8
+        The file.
+    position : int
+        Where the table is.
+    kind : str
+        Name of the table in the schema.
     ledger : Ledger
     where : str
         The thing that the table describes, for messages.
     """
 
-    __slots__ = ("_generated", "_ledger", "where")
+    __slots__ = ("_data", "_fields", "_ledger", "_num_slots", "_position", "_slots", "where")
 
-    # Any: the tflite package has no types; nothing of it leaves this class
-    def __init__(self, generated: Any, ledger: Ledger, where: str) -> None:
-        self._generated = generated
+    def __init__(
+        self, data: memoryview, position: int, kind: str, ledger: Ledger, where: str
+    ) -> None:
+        self._data = data
+        self._position = position
+        self._fields = TABLES[kind]
+        self._num_slots = _NUM_SLOTS[kind]
         self._ledger = ledger
+        self._slots: tuple[int, ...] | None = None
         self.where = where
 
     def integer(self, field: str) -> int:
         """An integer field."""
-        return int(self._call(field))
+        return int(self._number(field))
 
     def flag(self, field: str) -> bool:
         """A boolean field."""
-        return bool(self._call(field))
+        return bool(self._number(field))
 
     def real(self, field: str) -> float:
         """A finite number.
@@ -108,7 +131,7 @@ class Table:
         ParserError
             If it is NaN or infinite.
         """
-        value = float(self._call(field))
+        value = float(self._number(field))
         if not math.isfinite(value):
             raise self.error(f"the field {field} is not a finite number", actual=repr(value))
         return value
@@ -135,7 +158,8 @@ class Table:
 
     def text(self, field: str) -> str:
         """A string; empty if the file leaves it out. Bytes that are no UTF-8 are replaced."""
-        raw = self._call(field) or b""
+        start, length = self._vector(field)
+        raw = self._data[start : start + length]
         self._ledger.charge(len(raw))
         if len(raw) > MAX_TEXT_BYTES:
             raise self.error(
@@ -143,20 +167,23 @@ class Table:
                 expected=f"at most {MAX_TEXT_BYTES} bytes",
                 actual=str(len(raw)),
             )
-        return bytes(raw).decode("utf-8", "replace")
+        return str(raw, "utf-8", "replace")
 
     def leaves_out(self, field: str) -> bool:
         """Whether the file does not hold a vector at all, not even an empty one."""
-        return bool(self._call(f"{field}IsNone"))
+        return not self._place(field)
 
     def vector(self, field: str) -> npt.NDArray[Any]:  # Any: element types differ by field
         """A view of a vector of numbers, without a copy; empty if the file leaves it out."""
-        length = self._call(f"{field}Length")
+        start, length = self._vector(field)
         if not length:
             return _EMPTY
         self._check_length(field, length)
-        view: npt.NDArray[Any] = self._call(f"{field}AsNumpy")  # Any: as above
-        return view
+        dtype = _ELEMENTS[self._fields[field][1]]
+        try:
+            return np.frombuffer(self._data, dtype, length, start)
+        except _DAMAGE as error:
+            raise self._damaged(field) from error
 
     def numbers(self, field: str) -> list[Any]:  # Any: int or float, by field
         """The elements of a vector of numbers."""
@@ -167,11 +194,11 @@ class Table:
 
     def table(self, field: str) -> Table | None:
         """A table inside this one; None if the file leaves it out."""
-        generated = self._call(field)
-        if generated is None:
+        place = self._place(field)
+        if not place:
             return None
         self._ledger.charge(_TABLE_BYTES)
-        return Table(generated, self._ledger, self.where)
+        return self._behind(field, place, self._fields[field][1], self.where)
 
     def tables(self, field: str, kind: str) -> Tables:
         """A vector of tables.
@@ -181,14 +208,14 @@ class Table:
         kind : str
             What each table describes, for messages: ``tensor``.
         """
-        length = self._call(f"{field}Length")
+        start, length = self._vector(field)
         self._check_length(field, length * _OFFSET_BYTES)
-        return Tables(self, field, kind, length)
+        return Tables(self, field, kind, start, length)
 
-    def item(self, field: str, index: int, where: str) -> Table:
-        """One table of a vector of tables, whose length has been checked."""
+    def item(self, field: str, place: int, where: str) -> Table:
+        """One table of a vector of tables, whose offset is at a place in the file."""
         self._ledger.charge(_TABLE_BYTES)
-        return Table(self._call(field, index), self._ledger, where)
+        return self._behind(field, place, self._fields[field][1][1:-1], where)
 
     def union(self, field: str, name: str) -> Table:
         """The table that a union field holds.
@@ -204,18 +231,16 @@ class Table:
         ParserError
             If the union holds another table.
         """
-        stored = self.integer(f"{field}Type")
-        inner = self._call(field) if stored else None
-        generated = getattr(tflite, name)()
-        if inner is None:
-            generated.Init(_NO_FIELDS, _OFFSET_BYTES)
-            return Table(generated, self._ledger, self.where)
+        number, place = self._fields[field][0], self._place(field)
+        stored_at = self._place_of(field, number - 1)
+        stored = self._data[stored_at] if 0 < stored_at < len(self._data) else 0
+        if not stored or not place:
+            return Table(_NO_FIELDS, _OFFSET_BYTES, name, self._ledger, self.where)
         names = enumerators(field)
         if names.get(stored) != name:
             actual = names.get(stored, str(stored))
             raise self.error("the options are of another operator", expected=name, actual=actual)
-        self._checked(generated.Init, field, inner.Bytes, inner.Pos)
-        return Table(generated, self._ledger, self.where)
+        return self._behind(field, place, name, self.where)
 
     def error(self, failed: str, *, expected: str = "", actual: str = "") -> ParserError:
         """An error about what this table describes."""
@@ -234,28 +259,76 @@ class Table:
                 actual=f"{num_bytes}",
             )
 
-    def _call(self, accessor: str, *args: int) -> Any:  # Any: what the generated classes return
-        """Call a generated accessor."""
-        return self._checked(getattr(self._generated, accessor), accessor, *args)
-
-    # Any: as above
-    def _checked(self, function: Callable[..., Any], what: str, *args: object) -> Any:
-        """Call what may follow an offset that leads nowhere."""
+    def _number(self, field: str) -> float:
+        """A number, or its default."""
+        place = self._place(field)
+        _, code, default = self._fields[field]
+        if not place:
+            return default
         try:
-            return function(*args)
+            number: float = _NUMBERS[code].unpack_from(self._data, place)[0]
         except _DAMAGE as error:
-            raise self.error(f"the file is damaged: {what} lies outside it") from error
+            raise self._damaged(field) from error
+        return number
+
+    def _vector(self, field: str) -> tuple[int, int]:
+        """Where a vector's or text's elements begin, and their number."""
+        place = self._place(field)
+        if not place:
+            return 0, 0
+        try:
+            place += _OFFSET.unpack_from(self._data, place)[0]
+            return place + _OFFSET_BYTES, _OFFSET.unpack_from(self._data, place)[0]
+        except _DAMAGE as error:
+            raise self._damaged(field) from error
+
+    def _behind(self, field: str, place: int, kind: str, where: str) -> Table:
+        """The table that the offset at a place leads to."""
+        try:
+            position = place + _OFFSET.unpack_from(self._data, place)[0]
+        except _DAMAGE as error:
+            raise self._damaged(field) from error
+        return Table(self._data, position, kind, self._ledger, where)
+
+    def _place(self, field: str) -> int:
+        """Where a field is; 0 if the file leaves it out."""
+        return self._place_of(field, self._fields[field][0])
+
+    def _place_of(self, field: str, number: int) -> int:
+        """Where the field of a number is."""
+        if self._slots is None:
+            try:
+                self._slots = self._read_slots()
+            except _DAMAGE as error:
+                raise self._damaged(field) from error
+        offset = self._slots[number] if number < len(self._slots) else 0
+        return self._position + offset if offset else 0
+
+    def _read_slots(self) -> tuple[int, ...]:
+        """The offsets of the fields, no further than the schema knows them."""
+        data = self._data
+        start = self._position - _BACK_OFFSET.unpack_from(data, self._position)[0]
+        if start < 0:
+            raise IndexError(start)
+        size = int.from_bytes(data[start : start + 2], "little")
+        known = min(size // 2 - 2, self._num_slots)
+        return _SLOTS[known].unpack_from(data, start + 4) if known > 0 else ()
+
+    def _damaged(self, what: str) -> ParserError:
+        """The error for an offset that leads nowhere."""
+        return self.error(f"the file is damaged: {what} lies outside it")
 
 
 class Tables:
     """A vector of tables, each of which is read when it is asked for."""
 
-    __slots__ = ("_field", "_kind", "_length", "_parent")
+    __slots__ = ("_field", "_kind", "_length", "_parent", "_start")
 
-    def __init__(self, parent: Table, field: str, kind: str, length: int) -> None:
+    def __init__(self, parent: Table, field: str, kind: str, start: int, length: int) -> None:
         self._parent = parent
         self._field = field
         self._kind = kind
+        self._start = start
         self._length = length
 
     def __getitem__(self, index: int) -> Table:
@@ -266,7 +339,7 @@ class Tables:
                 expected=f"an index below {self._length}",
                 actual=str(index),
             )
-        return self._parent.item(self._field, index, where)
+        return self._parent.item(self._field, self._start + _OFFSET_BYTES * index, where)
 
     def __iter__(self) -> Iterator[Table]:
         return (self[index] for index in range(self._length))
@@ -281,8 +354,8 @@ def read_model(data: memoryview) -> Table:
         If the bytes are no .tflite file of schema version 3.
     """
     check_identifier(data)
-    root: Any = tflite.Model  # Any: as in Table
-    model = Table(root.GetRootAs(data, 0), Ledger(len(data)), "")
+    (position,) = _OFFSET.unpack_from(data)
+    model = Table(data, position, "Model", Ledger(len(data)), "")
     version = model.integer("Version")
     if version != SCHEMA_VERSION:
         raise ParserError(
@@ -296,9 +369,7 @@ def read_model(data: memoryview) -> Table:
 @cache
 def enumerators(kind: str) -> dict[int, str]:
     """Names of the enumerators of one of the schema's enumerations, by number."""
-    # From Python 3.13 on, a class also has the number of its first line among its members.
-    members = vars(getattr(tflite, kind)).items()
-    return {n: name for name, n in members if isinstance(n, int) and not name.startswith("_")}
+    return {n: name for n, name in enumerate(ENUMERATIONS[kind].split()) if name != "-"}
 
 
 _EMPTY: npt.NDArray[np.uint8] = np.empty(0, np.uint8)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from armpy.frontends.tflite.reader import Table
 from armpy.frontends.tflite.subgraphs import Operator, Subgraphs
 from armpy.graph import Value
 from armpy.network import Network
+from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 
 OPERATORS = ("ASSIGN_VARIABLE", "CALL_ONCE", "READ_VARIABLE", "VAR_HANDLE")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from armpy.errors import InvalidArgumentError
 from armpy.frontends.tflite.quantization import read_element_type, read_type
 from armpy.frontends.tflite.reader import Table, Tables
 from armpy.ops.operation import Array
+from armpy.records import dataclass
 from armpy.tensor import MAX_RANK, Quantization, TensorInfo, format_shape, merge_shapes
 from armpy.types import DataType
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -16,6 +16,7 @@ from armpy.nnapi.execution import Execution
 from armpy.nnapi.model import Model
 from armpy.nnapi.model_description import Operand, Subgraph
 from armpy.ops.operation import Array
+from armpy.records import dataclass
 from armpy.runtime import RuntimeOptions
 from armpy.testing.nnapi_vectors.example import Example
 from armpy.testing.result import CaseResult, Outcome

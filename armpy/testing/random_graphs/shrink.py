@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from armpy.nnapi.model_description import Lifetime, ModelDescription, OperationNode, Subgraph
 from armpy.ops.operation import Array
+from armpy.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import metadata
 
+from armpy import __version__
 from armpy.backend import (
     Capabilities,
     Capability,
@@ -55,7 +55,7 @@ class ReferenceBackend(IBackendInternal):
     @property
     def version(self) -> str:
         """That of the distribution it comes with."""
-        return metadata.version("armpy")
+        return __version__
 
     def get_capabilities(self) -> Capabilities:
         """All that makes sense for host memory."""

@@ -8,11 +8,10 @@ TFLite's hybrid kernels; ``tensor_utils::SymmetricQuantizeFloats`` and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
+from armpy.records import dataclass
 from armpy_reference.quantization import round_half_away
 
 Float32Array = npt.NDArray[np.float32]

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from armpy.records import dataclass
 
 Int64Array: TypeAlias = npt.NDArray[np.int64]
 

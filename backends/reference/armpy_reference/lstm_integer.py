@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 
 from armpy.ops import QLstm, UnidirectionalSequenceLstm
 from armpy.ops.operation import Array
+from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy_reference.fixed_point import (
     Int64Array,

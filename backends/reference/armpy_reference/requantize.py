@@ -8,13 +8,13 @@ TFLite ``MultiplyByQuantizedMultiplier`` for 32-bit and for 64-bit accumulators.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.ops.activations import FusedActivation
+from armpy.records import dataclass
 from armpy_reference.fixed_point import Int64Array, Multiplier
 from armpy_reference.quantization import round_half_away
 

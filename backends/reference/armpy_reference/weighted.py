@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy.typing as npt
 from armpy.backend import WorkloadInfo
 from armpy.ops.activations import FusedActivation
 from armpy.ops.operation import Operation
+from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_reference.accumulate import exact_dtype

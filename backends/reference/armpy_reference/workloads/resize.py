@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from armpy.ops import Resize, ResizeMethod
 from armpy.ops.operation import Array
+from armpy.records import dataclass
 from armpy.types import DataLayout, DataType
 from armpy_reference.quantization import round_half_away
 from armpy_reference.workload import ReferenceWorkload

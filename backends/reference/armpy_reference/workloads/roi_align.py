@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.ops import RoiAlign
 from armpy.ops.operation import Array, require
+from armpy.records import dataclass
 from armpy.types import DataLayout
 from armpy_reference.fixed_point import Multiplier
 from armpy_reference.quantization import Float32Array, saturate, scale_of

@@ -1,0 +1,129 @@
+"""How applications ask backends to measure what is fastest here, and hear what was found."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from armpy.records import dataclass
+from armpy.types import BackendId
+
+
+@dataclass(frozen=True, slots=True)
+class TunedChoice:
+    """One thing that a backend has several ways to do.
+
+    Parameters
+    ----------
+    layer : str
+        Layers that it is about.
+    what : str
+        What is chosen, for people.
+    modelled, measured : str
+        The way that is taken without a measurement, and the fastest one; `measured` is empty if
+        there was no time to try.
+    modelled_us, measured_us : float
+        How long they take.
+    """
+
+    layer: str
+    what: str
+    modelled: str
+    measured: str = ""
+    modelled_us: float = 0.0
+    measured_us: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TuningResult:
+    """What a backend has found for one part of a network.
+
+    Parameters
+    ----------
+    backend_id : str
+    what : str
+        Which part, for people.
+    before_us, after_us : float
+        How long the whole part takes without and with what was found.
+    choices : sequence of TunedChoice
+    problem : str
+        Why nothing was measured, or why what was found is not kept; empty otherwise.
+    """
+
+    backend_id: BackendId
+    what: str
+    before_us: float = 0.0
+    after_us: float = 0.0
+    choices: Sequence[TunedChoice] = ()
+    problem: str = ""
+
+
+class TuningRequest:
+    """An application's wish that backends measure, and what they answer.
+
+    Parameters
+    ----------
+    seconds : float
+        How long they may measure, all together; what has to be compiled for it comes on top.
+
+    Attributes
+    ----------
+    results : list of TuningResult
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.results: list[TuningResult] = []
+        self._end_s = time.monotonic() + seconds
+
+    @property
+    def remaining_s(self) -> float:
+        """How long may be measured still; 0 if the time is over."""
+        return max(self._end_s - time.monotonic(), 0.0)
+
+    def extend(self, seconds: float) -> None:
+        """Give back time that was not spent on measuring."""
+        self._end_s += seconds
+
+    def add(self, result: TuningResult) -> None:
+        """Tell what was found."""
+        self.results.append(result)
+
+
+_REQUEST: ContextVar[TuningRequest | None] = ContextVar("armpy tuning request", default=None)
+
+
+@contextmanager
+def request_tuning(seconds: float) -> Iterator[TuningRequest]:
+    """Ask backends to measure what is fastest for the networks that a block loads.
+
+    Parameters
+    ----------
+    seconds : float
+        How long they may measure, all together.
+
+    Notes
+    -----
+    It holds for the thread that asks. A backend keeps what it finds where it keeps what it
+    compiles, so that later loads use it without being asked; one that has nothing to measure
+    does nothing.
+
+    Examples
+    --------
+    >>> with request_tuning(60) as request:
+    ...     pass  # armpy.load("model.tflite")
+    >>> request.results
+    []
+    """
+    request = TuningRequest(seconds)
+    token = _REQUEST.set(request)
+    try:
+        yield request
+    finally:
+        _REQUEST.reset(token)
+
+
+def requested_tuning() -> TuningRequest | None:
+    """What a backend is asked for while it optimises a subgraph; None as a rule."""
+    return _REQUEST.get()

@@ -1,0 +1,99 @@
+"""``armpy tune``: lets backends measure what is fastest for a model on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from armpy.cli.load_request import LoadRequest, load_model
+from armpy.cli.options import json_option, model_options, verbosity_options
+
+if TYPE_CHECKING:
+    from armpy.backend import TunedChoice, TuningResult
+
+_LONGEST_NAME = 40
+
+# What a command needs is imported when it runs: --help and usage errors are quick.
+# ruff: noqa: PLC0415
+
+
+@click.command(short_help="Measure what is fastest for a model on this machine, and keep it.")
+@model_options
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="How long to measure at most; what has to be compiled for it comes on top.",
+)
+@json_option
+@verbosity_options
+@click.pass_context
+def tune(context: click.Context, load_request: LoadRequest, seconds: float, as_json: bool) -> None:
+    """Measure what is fastest for MODEL on this machine, and keep it.
+
+    Backends that can compute a layer in several ways take the one that should be fastest. This
+    command lets them try. They keep what they find, for the same options: later loads of the
+    model use it, and 'armpy cache list' shows it. Nothing else should run meanwhile.
+    Exit code 1 if a backend could not measure, or not keep what it found.
+    """
+    from armpy.backend import request_tuning
+    from armpy.cli.printer import print_json
+
+    with request_tuning(seconds) as request, load_model(load_request):
+        pass
+    if as_json:
+        results = [asdict(result) for result in request.results]
+        print_json({"model": load_request.model, "results": results})
+    else:
+        print_tuning(request.results)
+    if any(result.problem for result in request.results):
+        context.exit(1)
+
+
+def print_tuning(results: Sequence[TuningResult]) -> None:
+    """Print what was found for each part of a model."""
+    from armpy.cli.printer import Printer
+
+    printer = Printer()
+    if not results:
+        printer.line("no backend that runs the model has anything to measure")
+    for result in results:
+        printer.heading(f"{result.backend_id}: {result.what}")
+        if result.choices:
+            columns = ["layer", "choice", "model's", "fastest", "us>", "us>", "gain>"]
+            printer.table(columns, map(_row, result.choices))
+        if result.problem:
+            printer.line(f"problem: {result.problem}")
+        elif result.after_us >= result.before_us:
+            printer.line(
+                f"all together: {result.before_us:.4g} us; nothing that is faster was found"
+            )
+        else:
+            gain = result.before_us / result.after_us
+            printer.line(
+                f"all together: {result.before_us:.4g} us before, {result.after_us:.4g} us now"
+                f" ({gain:.2f} times as fast)"
+            )
+
+
+def _row(choice: TunedChoice) -> tuple[str, ...]:
+    """A line of the table."""
+    layer = choice.layer
+    if len(layer) > _LONGEST_NAME:  # converters join many names; the last one says most
+        layer = f"…{layer[1 - _LONGEST_NAME :]}"
+    if not choice.measured:
+        return (layer, choice.what, choice.modelled, "not tried: no time left", "", "", "")
+    gain = choice.modelled_us / choice.measured_us if choice.measured_us else 1.0
+    return (
+        layer,
+        choice.what,
+        choice.modelled,
+        choice.measured,
+        f"{choice.modelled_us:.4g}",
+        f"{choice.measured_us:.4g}",
+        f"{gain:.2f}",
+    )

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from armpy.backend import TuningRequest, TuningResult, request_tuning, requested_tuning
+
+
+def test_nothing_is_to_be_measured_as_a_rule() -> None:
+    assert requested_tuning() is None
+
+
+def test_a_request_holds_while_its_block_runs() -> None:
+    with request_tuning(5) as request:
+        assert requested_tuning() is request
+        with request_tuning(6) as inner:
+            assert requested_tuning() is inner
+        assert requested_tuning() is request
+    assert requested_tuning() is None
+
+
+def test_a_request_ends_with_an_error() -> None:
+    with pytest.raises(ZeroDivisionError), request_tuning(5):
+        raise ZeroDivisionError
+    assert requested_tuning() is None
+
+
+def test_other_threads_are_asked_for_nothing() -> None:
+    seen: list[TuningRequest | None] = []
+    with request_tuning(5):
+        thread = threading.Thread(target=lambda: seen.append(requested_tuning()))
+        thread.start()
+        thread.join()
+    assert seen == [None]
+
+
+def test_time_runs_out_and_can_be_given_back() -> None:
+    request = TuningRequest(1000)
+    assert 0 < request.remaining_s <= 1000
+    request.extend(1000)
+    assert 1000 < request.remaining_s <= 2000
+    request.extend(-3000)
+    assert request.remaining_s == 0
+
+
+def test_results_are_collected() -> None:
+    result = TuningResult("Acme", "a part")
+    with request_tuning(5) as request:
+        asked = requested_tuning()
+        assert asked is not None
+        asked.add(result)
+    assert request.results == [result]

@@ -1,0 +1,97 @@
+"""What the front-end knows of the schema is what the `tflite` package says."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import flatbuffers
+import pytest
+import tflite
+from flatbuffers import number_types
+
+from armpy.frontends.tflite.operators import CONVERTERS, FAMILIES
+from armpy.frontends.tflite.reader import Ledger, Table, enumerators
+from armpy.frontends.tflite.schema import ENUMERATIONS, TABLES
+
+FLAGS = {
+    "b": number_types.Int8Flags,
+    "B": number_types.Uint8Flags,
+    "i": number_types.Int32Flags,
+    "I": number_types.Uint32Flags,
+    "q": number_types.Int64Flags,
+    "Q": number_types.Uint64Flags,
+    "f": number_types.Float32Flags,
+    "?": number_types.BoolFlags,
+}
+FIELDS = [(table, name) for table, fields in TABLES.items() for name in fields]
+NUMBERS = [(table, name) for table, name in FIELDS if TABLES[table][name][1] in FLAGS]
+VECTORS = [
+    (t, n) for t, n in FIELDS if TABLES[t][n][1].strip("[]") in FLAGS and (t, n) not in NUMBERS
+]
+
+
+def read(table: str, content: bytes) -> tuple[Table, Any]:  # Any: a generated class
+    """A table as the front-end and as the package see it."""
+    position = int.from_bytes(content[:4], "little")
+    generated = getattr(tflite, table)()
+    generated.Init(content, position)
+    return Table(memoryview(content), position, table, Ledger(len(content)), ""), generated
+
+
+@pytest.mark.parametrize(("table", "name"), NUMBERS)
+def test_numbers_are_read_where_the_package_reads_them(table: str, name: str) -> None:
+    builder = flatbuffers.Builder(64)
+    number, code, default = TABLES[table][name]
+    builder.StartObject(16)
+    builder.PrependSlot(
+        FLAGS[code], number, not default if code == "?" else 100 if code in "bBf" else 1000, None
+    )
+    builder.Finish(builder.EndObject())
+    ours, theirs = read(table, bytes(builder.Output()))
+    assert ours.real(name) == getattr(theirs, name)() != default
+
+
+@pytest.mark.parametrize(("table", "name"), NUMBERS)
+def test_numbers_that_are_left_out_have_the_packages_default(table: str, name: str) -> None:
+    builder = flatbuffers.Builder(64)
+    builder.StartObject(16)
+    builder.Finish(builder.EndObject())
+    ours, theirs = read(table, bytes(builder.Output()))
+    assert ours.real(name) == getattr(theirs, name)()
+
+
+@pytest.mark.parametrize(("table", "name"), VECTORS)
+def test_vectors_are_read_where_the_package_reads_them(table: str, name: str) -> None:
+    builder = flatbuffers.Builder(64)
+    number, kind, _ = TABLES[table][name]
+    flags = FLAGS[kind.strip("[]")]
+    builder.StartVector(flags.bytewidth, 3, flags.bytewidth)
+    for value in (3, 2, 1):
+        builder.Prepend(flags, value)
+    vector = builder.EndVector()
+    builder.StartObject(16)
+    builder.PrependUOffsetTRelativeSlot(number, vector, 0)
+    builder.Finish(builder.EndObject())
+    ours, theirs = read(table, bytes(builder.Output()))
+    assert ours.numbers(name) == getattr(theirs, f"{name}AsNumpy")().tolist() == [1, 2, 3]
+    assert ours.vector(name).dtype == getattr(theirs, f"{name}AsNumpy")().dtype
+
+
+@pytest.mark.parametrize("kind", ENUMERATIONS)
+def test_names_of_enumerators_are_the_packages(kind: str) -> None:
+    members = vars(getattr(tflite, kind)).items()
+    names = {n: name for name, n in members if isinstance(n, int) and not name.startswith("_")}
+    assert enumerators(kind) == names
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_familys_operators_are_those_of_its_module(family: str) -> None:
+    module = importlib.import_module(f"armpy.frontends.tflite.operators.{family}")
+    assert set(FAMILIES[family].split()) == set(module.CONVERTERS)
+    assert all(CONVERTERS[name] is made for name, made in module.CONVERTERS.items())
+
+
+def test_no_operator_is_in_two_families() -> None:
+    assert len(CONVERTERS) == sum(len(names.split()) for names in FAMILIES.values())
+    assert set(CONVERTERS) <= set(enumerators("BuiltinOperator").values())

@@ -1,0 +1,229 @@
+"""A call is looked at anew each time, however much it is like the one before."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pytest
+
+from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.network import Network
+from armpy.ops.operation import Array
+from armpy.runtime import Model
+from armpy.runtime.loaded_network import LoadedNetwork
+from tests.runtime.test_threads import in_threads
+from tests.support.changed_arrays import (
+    HARMLESS,
+    HARMLESS_FOR_INPUTS,
+    WRONG_FOR_INPUTS,
+    WRONG_FOR_OUTPUTS,
+    Change,
+)
+from tests.support.fake_backends import CompilingBackend, FakeBackend, OwnMemoryBackend, runtime_of
+from tests.support.networks import ADD, chain, f32, floats
+
+
+@pytest.fixture
+def model() -> Model:
+    """``y = x + 3`` on vectors of 4."""
+    return Model(chain(3), runtime_of())
+
+
+def called(model: Model) -> tuple[Array, Array]:
+    """An input and an output that a call was made with."""
+    x, y = floats(1, 2, 3, 4), floats(0, 0, 0, 0)
+    model.run({"x": x}, {"y": y})
+    assert y.tolist() == [4, 5, 6, 7]
+    return x, y
+
+
+@pytest.mark.parametrize("name", [*HARMLESS, *HARMLESS_FOR_INPUTS])
+def test_an_input_that_was_changed_in_place_is_read_as_it_is_now(model: Model, name: str) -> None:
+    x, y = called(model)
+    (HARMLESS | HARMLESS_FOR_INPUTS)[name](x)
+    model.run({"x": x}, {"y": y})
+    np.testing.assert_array_equal(y, x.astype(np.float32) + 3)
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_an_output_that_was_changed_in_place_is_written_where_it_is_now(
+    model: Model, name: str
+) -> None:
+    x, y = called(model)
+    HARMLESS[name](y)
+    model.run({"x": x}, {"y": y})
+    assert y.tolist() == [4, 5, 6, 7]
+
+
+@pytest.mark.parametrize(("change", "text"), WRONG_FOR_INPUTS.values(), ids=WRONG_FOR_INPUTS)
+def test_an_input_that_does_not_fit_any_more_is_an_error(
+    model: Model, change: Change, text: str
+) -> None:
+    x, y = called(model)
+    change(x)
+    with pytest.raises(InvalidArgumentError, match=text):
+        model.run({"x": x}, {"y": y})
+    called(model)
+
+
+@pytest.mark.parametrize(("change", "text"), WRONG_FOR_OUTPUTS.values(), ids=WRONG_FOR_OUTPUTS)
+def test_an_output_that_does_not_fit_any_more_is_an_error(
+    model: Model, change: Change, text: str
+) -> None:
+    x, y = called(model)
+    change(y)
+    with pytest.raises(InvalidArgumentError, match=text):
+        model.run({"x": x}, {"y": y})
+    called(model)
+
+
+def test_the_dictionaries_of_a_call_may_hold_other_arrays_in_the_next() -> None:
+    model = Model(chain(3), runtime_of())
+    inputs, outputs = {"x": floats(1, 2, 3, 4)}, {"y": floats(0, 0, 0, 0)}
+    first = outputs["y"]
+    model.run(inputs, outputs)
+    inputs["x"], outputs["y"] = floats(5, 6, 7, 8), floats(0, 0, 0, 0)
+    assert model.run(inputs, outputs)["y"] is outputs["y"]
+    assert outputs["y"].tolist() == [8, 9, 10, 11]
+    assert first.tolist() == [4, 5, 6, 7]
+
+
+def test_an_array_may_be_an_input_once_and_an_output_then(model: Model) -> None:
+    x, y = called(model)
+    model.run({"x": y}, {"y": x})
+    assert x.tolist() == [7, 8, 9, 10]
+    model.run({"x": x}, {"y": x})
+    assert x.tolist() == [10, 11, 12, 13]
+
+
+BLOCK = floats(1, 2, 3, 4, 0, 0, 0, 0)
+
+ODD_CALLS: dict[str, Callable[[], tuple[object, object]]] = {
+    "no input": lambda: ({}, None),
+    "another name": lambda: ({"z": floats(1, 2)}, None),
+    "one too many": lambda: ({"a": floats(1, 2), "b": floats(1, 2), "c": 1}, None),
+    "inputs in order": lambda: ([floats(1, 2), floats(1, 2)], None),
+    "outputs in order": lambda: (two(), [floats(0, 0)]),
+    "no outputs in order": lambda: (two(), []),
+    "a list": lambda: (two(a=[1, 2]), None),
+    "another type": lambda: (two(a=np.array([1.0, 2.0])), None),
+    "a subclass": lambda: (two(a=np.ma.masked_array([1, 2], dtype=np.float32)), None),
+    "an output of a subclass": lambda: (
+        two(),
+        {"sum": floats(0, 0).view(np.ma.MaskedArray), "double": floats(0, 0)},
+    ),
+    "every second element": lambda: (two(a=floats(1, 2, 3, 4)[::2]), None),
+    "read-only": lambda: (two(a=np.broadcast_to(np.float32(1), (2,))), None),
+    "one output": lambda: (two(), {"double": floats(0, 0)}),
+    "another output": lambda: (two(), {"double": floats(0, 0), "half": floats(0, 0)}),
+    "too many outputs": lambda: (
+        two(),
+        {"sum": floats(0, 0), "double": floats(0, 0), "half": floats(0, 0)},
+    ),
+    "the same output twice": lambda: (two(), dict.fromkeys(("sum", "double"), floats(0, 0))),
+    "an output that is None": lambda: (two(), {"sum": floats(0, 0), "double": None}),
+    "parts of one array": lambda: (
+        {"a": BLOCK[0:2], "b": BLOCK[2:4]},
+        {"sum": BLOCK[4:6], "double": BLOCK[6:8]},
+    ),
+    "outputs that overlap": lambda: (two(), {"sum": BLOCK[4:6], "double": BLOCK[5:7]}),
+    "an output over an input": lambda: (
+        {"a": BLOCK[0:2], "b": BLOCK[2:4]},
+        {"sum": BLOCK[1:3], "double": BLOCK[6:8]},
+    ),
+}
+
+
+def two(**given: object) -> dict[str, object]:
+    """Inputs for ``sum = a + b`` and ``double = a + a``."""
+    return {"a": floats(1, 2), "b": floats(10, 20)} | given
+
+
+@pytest.mark.parametrize("name", ODD_CALLS)
+def test_a_call_has_the_same_outcome_whether_it_is_looked_at_quickly_or_with_care(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = Network()
+    a, b = net.input("a", f32(2)), net.input("b", f32(2))
+    net.output("sum", net.add(ADD, a, b))
+    net.output("double", net.add(ADD, a, a))
+    model = Model(net, runtime_of())
+
+    def outcome() -> object:
+        BLOCK[:] = [1, 2, 3, 4, 0, 0, 0, 0]
+        inputs, outputs = ODD_CALLS[name]()
+        try:
+            results = model.run(inputs, outputs)  # type: ignore[arg-type]  # wrong on purpose
+        except ArmpyError as error:
+            return str(error)
+        given: Mapping[str, object] = outputs if isinstance(outputs, dict) else {}
+        kept = [results[key] is array for key, array in given.items() if array is not None]
+        return [(key, array.tolist()) for key, array in results.items()], kept
+
+    quickly = outcome()
+    monkeypatch.setattr(LoadedNetwork, "call", lambda *_: None)
+    assert quickly == outcome()
+
+
+@pytest.mark.parametrize("backend", [FakeBackend(), CompilingBackend(), OwnMemoryBackend()])
+def test_a_callers_arrays_are_gone_as_soon_as_the_caller_drops_them(backend: FakeBackend) -> None:
+    model = Model(chain(3), runtime_of(backend))
+    x, y, spoilt = *called(model), floats(0, 0, 0, 0)
+    spoilt.setflags(write=False)
+    with pytest.raises(InvalidArgumentError):
+        model.run({"x": x}, {"y": spoilt})
+    gone = [weakref.ref(array) for array in (x, y, spoilt)]
+    gc.disable()
+    try:
+        del x, y, spoilt
+        assert [array() for array in gone] == [None, None, None]
+    finally:
+        gc.enable()
+
+
+def test_a_closed_model_is_an_error_for_arrays_that_it_knows_too(model: Model) -> None:
+    x, y = called(model)
+    model.close()
+    with pytest.raises(InvalidArgumentError, match="the model is closed"):
+        model.run({"x": x}, {"y": y})
+    assert y.tolist() == [4, 5, 6, 7]
+
+
+def test_a_network_unloaded_behind_a_models_back_is_an_error() -> None:
+    model = Model(chain(3), runtime_of())
+    x, y = called(model)
+    model.runtime.unload_network(model.network_id)
+    with pytest.raises(InvalidArgumentError, match="the network has been unloaded"):
+        model.run({"x": x}, {"y": y})
+
+
+def test_a_call_with_other_shapes_in_between_changes_nothing() -> None:
+    net = Network()
+    net.output("y", net.add(ADD, net.input("x", f32(None)), net.constant(floats(3))))
+    model = Model(net, runtime_of())
+    x, y = floats(1, 2, 3, 4), floats(0, 0, 0, 0)
+    for _ in range(2):
+        model.run({"x": x}, {"y": y})
+        assert y.tolist() == [4, 5, 6, 7]
+        assert model.run({"x": floats(1)})["y"].tolist() == [4]
+        with pytest.raises(InvalidArgumentError, match=r"float32 array of shape \(1,\)"):
+            model.run({"x": floats(1)}, {"y": y})
+
+
+def test_threads_may_call_with_the_same_arrays(model: Model) -> None:
+    x, shared = called(model)
+
+    def work(number: int) -> None:
+        mine = floats(0, 0, 0, 0)
+        for turn in range(200):
+            mine[:] = 0
+            given = x if turn % 3 else np.full(4, number, np.float32)
+            model.run({"x": given}, {"y": mine})
+            np.testing.assert_array_equal(mine, given + 3)
+            model.run({"x": x}, {"y": shared})
+
+    assert in_threads(work) == []
+    np.testing.assert_array_equal(shared, x + 3)
