@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import metadata
 
+from armpy import __version__
 from armpy.backend import (
     NO_OPTIONS,
     BackendOption,
@@ -20,6 +20,7 @@ from armpy.backend import (
     OptionValues,
     Substitution,
     Support,
+    requested_tuning,
 )
 from armpy.graph import SubgraphView
 from armpy.ops import PreCompiled
@@ -60,7 +61,7 @@ class NumbaBackend(IBackendInternal):
     @property
     def version(self) -> str:
         """That of the distribution it comes with."""
-        return metadata.version("armpy")
+        return __version__
 
     @property
     def options(self) -> Sequence[BackendOption]:
@@ -73,8 +74,8 @@ class NumbaBackend(IBackendInternal):
         return () if entries is None else (entries,)
 
     def get_capabilities(self) -> Capabilities:
-        """Executions side by side; weights are packed when a network is loaded."""
-        return {Capability.ASYNC_EXECUTION: True}
+        """Executions side by side; weights that are computed, too."""
+        return {Capability.ASYNC_EXECUTION: True, Capability.NON_CONST_WEIGHTS: True}
 
     def get_layer_support(self) -> ILayerSupport:
         """Support as the lowerings say."""
@@ -104,6 +105,11 @@ class NumbaBackend(IBackendInternal):
         """Put one program in the place of the region."""
         views = OptimizationViews()
         settings = Settings.of(model_options)
+        if (request := requested_tuning()) is not None:
+            # Nobody else needs it.
+            from armpy_numba_acc.tuning.region import tune_region  # noqa: PLC0415
+
+            tune_region(view, settings.isa, settings.num_threads, request)
         program = compiled_program(view, settings.isa, settings.num_threads)
         shapes = tuple(value.info.known_shape for value in view.outputs)
         views.substitutions.append(

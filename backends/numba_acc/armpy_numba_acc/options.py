@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from functools import cache
 
 from armpy.backend import NO_OPTIONS, BackendOption, OptionScope, OptionValues
 from armpy.errors import InvalidArgumentError
-from armpy_numba_acc.codegen.isa import NAMES, Isa, host_isas
+from armpy.records import dataclass
+from armpy_numba_acc.codegen.isa import NAMES, Isa
 from armpy_numba_acc.runtime.cores import usable_cores
 from armpy_numba_acc.runtime.threads import MOST_THREADS
+from armpy_numba_acc.store.host import known_isas
 
 ISA_VARIABLE = "ARMPY_NUMBA_ISA"
 """Environment variable that names the instruction set to use."""
@@ -31,6 +32,13 @@ OPTIONS = (
         f"{ISA_VARIABLE} says, else the best.",
         OptionScope.MODEL,
     ),
+    BackendOption(
+        "fast_math_enabled",
+        False,
+        "Let products of float32 be computed from operands rounded to bfloat16, where the "
+        "processor has instructions for that.",
+        OptionScope.MODEL,
+    ),
 )
 """What a network can be given."""
 
@@ -42,6 +50,7 @@ class Settings:
     Parameters
     ----------
     isa : Isa
+        Relaxed, if that is wanted and the processor can.
     num_threads : int
         Most threads of an execution.
     """
@@ -58,9 +67,12 @@ class Settings:
         InvalidArgumentError
             If there is no such instruction set, or this processor does not have it.
         """
-        isa = str(values.get("isa", ""))
+        name = str(values.get("isa", ""))
+        isa = _isa_named(name, "isa") if name else chosen_isa()
+        if values.get("fast_math_enabled", False):
+            isa = isa.relaxed()
         num_threads = int(values.get("num_threads", 0)) or min(usable_cores(), MOST_THREADS)
-        return cls(_isa_named(isa, "isa") if isa else chosen_isa(), num_threads)
+        return cls(isa, num_threads)
 
 
 def chosen_isa() -> Isa:
@@ -77,7 +89,7 @@ def chosen_isa() -> Isa:
 @cache
 def _isa_named(name: str, where: str) -> Isa:
     """The instruction set of a name; the best for an empty one."""
-    available = {isa.name: isa for isa in host_isas()}
+    available = {isa.name: isa for isa in known_isas()}
     if not name:
         return next(iter(available.values()))
     if name not in available:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import os
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -136,3 +139,15 @@ def random_array(info: TensorInfo, seed: int = 0) -> Array:
         return random.integers(0, 2, info.known_shape).astype(dtype)
     low, high = info.data_type.integer_range
     return random.integers(low, high, info.known_shape, dtype, endpoint=True)
+
+
+def run_apart(script: str, seconds: float = 120) -> subprocess.CompletedProcess[str]:
+    """Run a script in a process that no tool measures: interrupted, its locks might stay held."""
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("COV", "PYTEST"))
+    }
+    environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    command = [sys.executable, "-c", script]
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=seconds
+    )

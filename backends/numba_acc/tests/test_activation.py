@@ -144,9 +144,3 @@ def test_a_logarithm_that_ends_early_in_the_reference_is_refused() -> None:
     assert "differences of more than 248 steps saturate" in str(refusal)
     assert support(ops.LogSoftmax(), [quantized((3, 7), S8, 0.07, 13)], [output])
     assert support(ops.LogSoftmax(), [source], [quantized((3, 7), S8, 0.2, 127)])
-
-
-def test_an_axis_in_the_middle_is_refused() -> None:
-    info = TensorInfo((2, 3, 4), F32)
-    refusal = support(ops.Softmax(axis=1), [info], [info])
-    assert "an axis that is not the last one is not supported" in str(refusal)

@@ -68,5 +68,5 @@ def test_an_option_is_refused_with_what_the_processor_has() -> None:
 
 
 def test_every_option_says_what_it_is_for() -> None:
-    assert [option.name for option in OPTIONS] == ["num_threads", "isa"]
+    assert [option.name for option in OPTIONS] == ["num_threads", "isa", "fast_math_enabled"]
     assert all(option.help.endswith(".") for option in OPTIONS)

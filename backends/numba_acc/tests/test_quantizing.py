@@ -5,7 +5,7 @@ import pytest
 
 from armpy import ops
 from armpy.ops.operation import Array, Operation
-from armpy.tensor import TensorInfo
+from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.tolerance import EXACT
 from armpy.types import DataType
 from backends.numba_acc.tests.one_layer import check_layer, quantized
@@ -58,6 +58,16 @@ def test_bytes_are_dequantized(data_type: DataType) -> None:
     zero_point = 0 if data_type is DataType.QSYMM_S8 else data_type.integer_range[0] + 50
     source = quantized((256,), data_type, 0.013, zero_point)
     check_exactly(ops.Dequantize(), stored, source, TensorInfo((256,), F32))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("data_type", [S8, DataType.QSYMM_S8], ids=lambda t: t.name)
+def test_scales_run_along_any_axis(data_type: DataType, axis: int) -> None:
+    shape = (3, 5, 19)
+    scales = np.random.default_rng(3).uniform(0.001, 1, shape[axis]).astype(np.float32)
+    source = TensorInfo(shape, data_type, Quantization.per_axis(scales.tolist(), axis))
+    stored = np.random.default_rng(4).integers(-128, 128, shape).astype(np.int8)
+    check_exactly(ops.Dequantize(), stored, source, TensorInfo(shape, F32))
 
 
 def test_wide_integers_are_dequantized_with_one_rounding() -> None:

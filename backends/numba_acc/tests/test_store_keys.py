@@ -112,8 +112,8 @@ def test_whatever_code_depends_on_is_in_its_key() -> None:
 @pytest.mark.parametrize("distribution", ["armpy", "numba", "llvmlite", "numpy"])
 def test_another_version_has_other_keys(distribution: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = object_key(KERNEL, ISA)
-    version = keys._version
-    monkeypatch.setattr(keys, "_version", lambda d: "0" if d == distribution else version(d))
+    version = keys.package_version
+    monkeypatch.setattr(keys, "package_version", lambda d: "0" if d == distribution else version(d))
     keys._origin.cache_clear()
     assert object_key(KERNEL, ISA) not in ("", before)
 
@@ -162,7 +162,7 @@ def test_nothing_is_kept_where_sources_cannot_be_read(monkeypatch: pytest.Monkey
 
 
 def test_the_sources_are_both_packages_that_decide(monkeypatch: pytest.MonkeyPatch) -> None:
-    files = {path.as_posix() for path in keys._source_files()}
+    files = {Path(path).as_posix() for path in keys._source_files()}
     for part in (
         "armpy_numba_acc/kernels/executor.py",
         "armpy/ops/convolution.py",

@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from armpy_numba_acc.codegen.isa import host_isas
 from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering import region as lowering
 from armpy_numba_acc.lowering.program import Program
 from armpy_numba_acc.lowering.region import lower_region
 from armpy_numba_acc.store import keys, objects, programs
@@ -66,7 +70,7 @@ def lowered(monkeypatch: pytest.MonkeyPatch) -> list[SubgraphView]:
         seen.append(view)
         return lower_region(view, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(programs, "lower_region", counted)
+    monkeypatch.setattr(lowering, "lower_region", counted)
     return seen
 
 
@@ -117,8 +121,8 @@ def test_nothing_is_kept_if_it_is_switched_off(
 def test_nothing_is_kept_once_the_sources_have_changed(
     folder: Path, monkeypatch: pytest.MonkeyPatch, compiled: list[Kernel]
 ) -> None:
-    monkeypatch.setattr(programs, "is_current", lambda: False)
-    monkeypatch.setattr(objects, "is_current", lambda: False)
+    for module in (programs, objects, keys):
+        monkeypatch.setattr(module, "is_current", lambda: False)
     compiled_program(region(), ISA)
     object_codes(KERNELS, ISA)
     assert not folder.exists()
@@ -194,6 +198,7 @@ def test_a_damaged_store_gives_what_an_empty_one_gives(data: st.DataObject) -> N
         # Examples share the folder, so that each begins with what the last one left.
         patch.setattr(objects, "_compiled", lambda kernel, _: kernel.symbol.encode() * 50)
         expected = {kernel: kernel.symbol.encode() * 50 for kernel in KERNELS}
+        keys._origin.cache_clear()
         program = compiled_program(region(), ISA)
         assert object_codes(KERNELS, ISA) == expected
         entries = disk_entries()
@@ -201,6 +206,7 @@ def test_a_damaged_store_gives_what_an_empty_one_gives(data: st.DataObject) -> N
         paths = sorted(Path(entries.location).iterdir())
         for _ in range(data.draw(st.integers(1, 3))):
             damage(data, data.draw(st.sampled_from(paths)), paths)
+        keys._origin.cache_clear()
         assert object_codes(KERNELS, ISA) == expected
         assert same(compiled_program(region(), ISA), program)
         assert not any(entry.problem for entry in entries.verify())
@@ -229,3 +235,35 @@ def damage(data: st.DataObject, path: Path, paths: list[Path]) -> None:
     if kind != "remove":
         path.touch(mode=0o600)
         path.write_bytes(contents)
+
+
+HINDERED = """
+import resource, sys
+import numpy as np
+from backends.numba_acc.tests.networks import runtime_of, small
+
+if sys.argv[1] == "full":  # no file takes more than its beginning
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+with runtime_of(1) as runtime:
+    network = runtime.load_network(small())
+    print(runtime.enqueue_workload(network, {"x": np.full((1, 8), 3, np.float32)})["y"].sum())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no such limits here")
+@pytest.mark.parametrize("hindrance", ["full", "read-only"])
+def test_networks_run_where_nothing_can_be_kept(hindrance: str, folder: Path) -> None:
+    folder.mkdir(mode=0o700)
+    if hindrance == "read-only":
+        if os.geteuid() == 0:
+            pytest.skip("nothing is read-only for this user")
+        folder.chmod(0o500)
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", HINDERED, hindrance],
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == "24.0", done.stderr
+    assert list(folder.iterdir()) == []

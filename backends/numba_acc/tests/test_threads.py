@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +9,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from armpy_numba_acc.codegen import teamwork
+from armpy_numba_acc.codegen import call_layout, teamwork
 from armpy_numba_acc.codegen.isa import host_isas
 from armpy_numba_acc.lowering.region import lower_region
 from armpy_numba_acc.runtime import instance, threads
@@ -21,6 +19,7 @@ from armpy_numba_acc.runtime.threads import MOST_THREADS, Pool, place_elsewhere,
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from backends.numba_acc.tests.networks import convolutions, image, runtime_of, small
+from backends.numba_acc.tests.support import run_apart
 
 
 def workers() -> list[str]:
@@ -225,16 +224,37 @@ print("sound")
 """
 
 
-def run_apart(script: str) -> subprocess.CompletedProcess[str]:
-    """Run a script in a process that no tool measures: interrupted, its locks might stay held."""
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(("COV", "PYTEST"))
-    }
-    environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    command = [sys.executable, "-c", script]
-    return subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=False, timeout=120
-    )
+FORKED = """
+import os, signal, threading
+import armpy
+from backends.numba_acc.tests.networks import convolutions, image, runtime_of
+
+def run() -> None:
+    with runtime_of(1) as runtime:
+        runtime.enqueue_workload(runtime.load_network(convolutions()), image())
+
+compiling = threading.Event()
+with armpy.watch_progress(lambda step: compiling.set()):
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert compiling.wait(60)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        run()
+        os._exit(0)
+    thread.join()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_process_that_forks_while_kernels_are_compiled_has_a_child_that_compiles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ARMPY_NUMBA_CACHE", "off")
+    done = run_apart(FORKED)
+    assert done.stdout == "0\n", done.stderr
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such signals")
@@ -263,10 +283,13 @@ def test_there_is_room_for_every_worker_that_an_option_can_ask_for() -> None:
 def test_python_and_kernels_agree_on_the_layout_of_what_they_share() -> None:
     # The runtime does without these modules, which need Numba.
     assert instance._SYNC_BYTES == teamwork.SYNC_BYTES
-    assert [teamwork.ARGUMENTS.index(name) for name in ("cancel", "finished")] == [
-        instance._CANCEL,
-        instance._FINISHED,
+    words = ("num_commands", "cancel", "finished")
+    assert [teamwork.ARGUMENTS.index(name) for name in words] == [
+        call_layout.NUM_COMMANDS,
+        call_layout.CANCEL,
+        call_layout.FINISHED,
     ]
+    assert len(teamwork.ARGUMENTS) == call_layout.EXECUTOR
     assert 8 * threads.LINE_WORDS == teamwork.LINE_BYTES
     assert [8 * place for place in (threads._ASLEEP, threads._BUSY, threads._STOP)] == [
         teamwork.ASLEEP,

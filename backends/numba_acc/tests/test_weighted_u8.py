@@ -9,7 +9,6 @@ import pytest
 from armpy_numba_acc.codegen.compiler import compile_assembly
 from armpy_numba_acc.codegen.isa import Isa, make_isa
 from armpy_numba_acc.kernels import convolution_u8
-from armpy_numba_acc.lowering.quantized import rounding_nudges
 from armpy_numba_acc.lowering.region import lower_region
 from armpy_numba_acc.lowering.registry import support
 
@@ -19,7 +18,7 @@ from armpy.ops import Convolution2d, FullyConnected, FusedActivation, Padding
 from armpy.ops.operation import Array, Operation
 from armpy.ops.shapes import PaddingSpec
 from armpy.tensor import Quantization, TensorInfo
-from armpy.types import DataLayout, DataType
+from armpy.types import DataType
 from backends.numba_acc.tests.support import (
     ISA_NAMES,
     ISAS,
@@ -171,12 +170,6 @@ def test_threads_share_the_output(case: Case, num_threads: int) -> None:
     np.testing.assert_allclose(actual.astype(int), expected.astype(int), rtol=0, atol=1)
 
 
-def test_nudges_follow_the_scales_exponent() -> None:
-    # 0.75 = 0.75 * 2**0, 0.01 = 0.64 * 2**-6, 3 = 0.75 * 2**2
-    nudges = rounding_nudges(np.array([0.75, 0.01, 3.0], np.float32))
-    np.testing.assert_array_equal(nudges, np.array([2.0**-15, 2.0**-7, 2.0**-15], np.float32))
-
-
 def test_vectors_of_256_bits_multiply_bytes() -> None:
     isas = {isa.name: isa for isa in ISAS}
     if "avx512vnni" not in isas:
@@ -191,7 +184,7 @@ def test_vectors_of_256_bits_multiply_bytes() -> None:
 
 def test_arm_processors_get_dot_products_of_signed_bytes() -> None:
     neon = make_isa("neon", "aarch64-linux-gnu", "cortex-a76", frozenset({"neon", "dotprod"}))
-    function = convolution_u8.make(neon, 6, 4, 1, 1, 1, 1, 1)
+    function = convolution_u8.make(neon, 6, 4, 1, 1, 1, 1, 1, 0, 1, 1)
     assert "sdot" in compile_assembly(function, "kernel", neon)
 
 
@@ -205,13 +198,6 @@ def _reason(net: Network) -> str:
 def test_sums_that_may_overflow_are_refused() -> None:
     net, _ = fully_connected(Case((1, 70000), 1), 70000)
     assert "sums of 70000 products" in _reason(net)
-
-
-def test_other_layouts_are_refused() -> None:
-    case = Case((1, 4, 5, 6), 3)
-    random = np.random.default_rng(0)
-    net, _ = network(Convolution2d(data_layout=DataLayout.NCHW), case, (3, 1, 1, 4), random)
-    assert "NCHW" in _reason(net)
 
 
 def test_16_bit_activations_are_refused() -> None:

@@ -13,7 +13,7 @@ from numba.extending import intrinsic
 
 from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.codegen.pointers import load_i64
-from armpy_numba_acc.codegen.vectors import I8, I32, I64, load, store, vector
+from armpy_numba_acc.codegen.vectors import I8, I32, I64, load, splat, store, vector
 
 
 @cache
@@ -72,6 +72,57 @@ def make_copy_run(isa: Isa):
             copy_1(target, source)
 
     return copy
+
+
+@cache
+def _make_fill_vector(width: int):
+    """Make ``fill(target, byte)``, which sets `width` bytes in one go."""
+
+    @intrinsic
+    def fill(typingctx, target, byte):
+        signature = types.void(types.int64, types.int64)
+
+        def generate(context, builder, signature, args):
+            store(builder, splat(builder, builder.trunc(args[1], I8), width), args[0])
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return fill
+
+
+@cache
+def make_fill_run(isa: Isa):
+    """Make ``fill(target, size, byte)``, which sets any number of bytes; see `make_copy_run`."""
+    width = isa.vector_bytes
+    fill_widest, fill_16, fill_8 = (_make_fill_vector(size) for size in (width, 16, 8))
+    fill_4, fill_2, fill_1 = (_make_fill_vector(size) for size in (4, 2, 1))
+
+    @njit(error_model="numpy")
+    def fill(target, size, byte):
+        if size >= width:
+            last = size - width
+            for at in range(0, last, width):
+                fill_widest(target + at, byte)
+            fill_widest(target + last, byte)
+        elif size >= 16:
+            last = size - 16
+            for at in range(0, last, 16):
+                fill_16(target + at, byte)
+            fill_16(target + last, byte)
+        elif size >= 8:
+            fill_8(target, byte)
+            fill_8(target + size - 8, byte)
+        elif size >= 4:
+            fill_4(target, byte)
+            fill_4(target + size - 4, byte)
+        elif size >= 2:
+            fill_2(target, byte)
+            fill_2(target + size - 2, byte)
+        elif size == 1:
+            fill_1(target, byte)
+
+    return fill
 
 
 @cache

@@ -68,3 +68,10 @@ def _sum(builder, value):
     return builder.zext(
         builder.call(vectors.intrinsic(builder, name, I32, wide.type), (wide,)), I64
     )
+
+
+def byte_sum_definition(isa: Isa) -> str:
+    """The function by itself, in LLVM's language."""
+    module = ir.Module()
+    define_byte_sum(module, isa)
+    return str(module)

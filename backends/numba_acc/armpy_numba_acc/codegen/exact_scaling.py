@@ -9,33 +9,24 @@ import math
 
 from llvmlite import ir
 
-from armpy_numba_acc.codegen.vectors import I1, I32, I64, load, store, vector
+from armpy_numba_acc.codegen.vectors import I1, I32, I64, extreme, fma, load, store, vector
+from armpy_numba_acc.packing.factors import Rounding
 
 F64 = ir.DoubleType()
 
 _NAME = "armpy_scale_exactly"
-_LARGEST = 1 << 20
-"""Far outside of a byte's range, and still such that float32 has room for fractions."""
+_FAR = 1 << 20
+"""Far outside of a byte's range."""
 
-_SHIFT = 768.0 - 0.5 + 2.0**-14
-"""Added to numbers of less than 256 it leaves 14 bits of their fractions, 1 for a half.
-
-Larger numbers are clamped, whatever their fractions are.
-"""
-
-_FAR = 0x3FFC
-"""Bits of which one is set where a fraction is not near a half: 1.5 * 2**-14 or more away.
-
-Scaled sums err by 2**-16 when they are rounded, and by as much for the rounding of scales and of
-sums above 2**24 each, by half of that for that of nudges.
-"""
+_LARGEST = 2.0**30
+"""What an int32 holds, with room for a zero point."""
 
 _MOST = 4
 """Vectors that are checked at once."""
 
 
 class ExactScaling:
-    """Replaces rounded results that float32 may have got wrong.
+    """Turns sums into steps of the output, rounded as TFLite's arithmetic rounds them.
 
     Parameters
     ----------
@@ -46,46 +37,67 @@ class ExactScaling:
         Address of vectors of what `armpy_numba_acc.packing.factors` makes.
     vectors : int
         How many there are; the sums' vectors take them in turn.
+    zero_point : ir.Value, int32
+        Of the output.
+    has_negatives : bool
+        Whether results below the zero point matter; if they do not, sums are scaled and moved in
+        one operation, the zero point included.
+    is_vague : bool
+        As `armpy_numba_acc.packing.factors.Rounding`.
+    has_large_scales : bool
+        Whether scaled sums may be 2**31 or more.
 
     Notes
     -----
-    The check costs few instructions; what follows it is seldom run.
+    Scaled sums are moved to where the last bits of a float32 are fractions of one size, and by
+    one half, so that they are rounded by cutting fractions off. Where all bits of a fraction
+    are 0, float32 may have got it wrong: that is looked for by one instruction for each vector,
+    and what follows it is seldom run. Results that no byte holds are on the right side of what
+    one does, no more.
     """
 
-    def __init__(self, builder, lanes, factors, vectors):
+    def __init__(
+        self,
+        builder,
+        lanes,
+        factors,
+        vectors,
+        zero_point,
+        *,
+        has_negatives,
+        is_vague,
+        has_large_scales,
+    ):
         self._builder, self._lanes = builder, lanes
         self._factors, self._vectors = factors, vectors
+        self._rounding = Rounding(has_negatives, is_vague)
+        self._has_large_scales = has_large_scales
+        base = I32(self._rounding.base)
+        self._moved = base if has_negatives else builder.add(base, zero_point)
+        self.missing = builder.sub(zero_point, base) if has_negatives else builder.neg(base)
         with builder.goto_entry_block():
             self._room = builder.alloca(vector(I32, lanes), 2 * _MOST)
 
-    def checked(self, totals, reals, results, offset=None):
-        """Results, of which those near halves are computed again.
+    def steps(self, totals, scales, nudges):
+        """Vectors of int32 that are the output's elements but for `missing`, and not clamped.
 
         Parameters
         ----------
         totals : list of ir.Value, int32 vectors
             Up to four.
-        reals : list of ir.Value, float32 vectors
-            Sums as they were scaled.
-        results : list of ir.Value, int32 vectors
-            What these became.
-        offset : ir.Value, int32 vector, optional
-            What is between exact results and `results`.
+        scales, nudges : list of ir.Value, float32 vectors
+            One for each of `totals`. Nudges may be None where all are 0 and negatives matter:
+            sums are scaled and moved in one operation then, too.
         """
         builder = self._builder
         assert len(totals) <= _MOST
-        is_near = None
-        for real in reals:
-            shifted = builder.fadd(real, ir.Constant(real.type, [_SHIFT] * self._lanes))
-            kind = vector(I32, self._lanes)
-            mask = ir.Constant(kind, [_FAR] * self._lanes)
-            fraction = builder.and_(builder.bitcast(shifted, kind), mask)
-            is_here = builder.icmp_signed("==", fraction, ir.Constant(kind, [0] * self._lanes))
-            is_near = is_here if is_near is None else builder.or_(is_near, is_here)
-        bits = builder.bitcast(is_near, ir.IntType(self._lanes))
+        reals = [self._scaled(*each) for each in zip(totals, scales, nudges, strict=True)]
+        results = [builder.fptosi(real, totals[0].type) for real in reals]
+        bits = self._certain(reals)
         before = builder.block
-        with builder.if_then(builder.icmp_unsigned("!=", bits, bits.type(0)), likely=False):
-            exact = self._replaced(totals, results, bits, offset)
+        is_near = builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, -1))
+        with builder.if_then(is_near, likely=False):
+            exact = self._replaced(totals, results, builder.not_(bits))
             seldom = builder.block
         chosen = []
         for result, value in zip(results, exact, strict=True):
@@ -95,7 +107,37 @@ class ExactScaling:
             chosen.append(phi)
         return chosen
 
-    def _replaced(self, totals, results, bits, offset):
+    def _scaled(self, total, scale, nudge):
+        """A vector of sums in steps of the output, to be cut off."""
+        builder = self._builder
+        real = builder.sitofp(total, scale.type)
+        if nudge is None:
+            shift = ir.Constant(real.type, [self._rounding.shift] * self._lanes)
+            real = fma(builder, real, scale, shift)
+        elif self._rounding.has_negatives:
+            sign = builder.and_(total, ir.Constant(total.type, [-(1 << 31)] * self._lanes))
+            away = builder.or_(sign, builder.bitcast(nudge, total.type))
+            real = fma(builder, real, scale, builder.bitcast(away, scale.type))
+            real = builder.fadd(real, ir.Constant(real.type, [self._rounding.shift] * self._lanes))
+        else:
+            real = fma(builder, real, scale, nudge)
+        if not self._has_large_scales:
+            return real
+        return extreme(builder, "minnum", real, ir.Constant(real.type, [_LARGEST] * self._lanes))
+
+    def _certain(self, reals):
+        """A bit for each lane: whether no vector has a fraction there that may be wrong."""
+        builder = self._builder
+        kind = vector(I32, self._lanes)
+        mask = ir.Constant(kind, [self._rounding.fraction_bits] * self._lanes)
+        result = None
+        for real in reals:
+            fraction = builder.and_(builder.bitcast(real, kind), mask)
+            is_certain = builder.icmp_signed("!=", fraction, ir.Constant(kind, [0] * self._lanes))
+            result = is_certain if result is None else builder.and_(result, is_certain)
+        return builder.bitcast(result, ir.IntType(self._lanes))
+
+    def _replaced(self, totals, results, bits):
         """Results of which the lanes with a set bit are computed again.
 
         Notes
@@ -108,7 +150,6 @@ class ExactScaling:
         for number, (total, result) in enumerate(zip(totals, results, strict=True)):
             store(builder, total, room, I64(number))
             store(builder, result, at_results, I64(number))
-        moved = I32(0) if offset is None else builder.extract_element(offset, I32(0))
 
         def step(builder, lane, number):
             index = builder.add(builder.mul(number, I64(lanes)), lane)
@@ -118,7 +159,7 @@ class ExactScaling:
             value = exactly_scaled(
                 builder, load(builder, room, I32, index), load(builder, self._factors, I64, column)
             )
-            store(builder, builder.add(value, moved), at_results, index)
+            store(builder, builder.add(value, self._moved), at_results, index)
 
         _for_each(builder, bits, len(totals), step)
         return [load(builder, at_results, r.type, I64(n)) for n, r in enumerate(results)]
@@ -147,7 +188,7 @@ def _for_each(builder, bits, count, step):
 
 def exactly_scaled(builder, total, factor):
     """A sum times a factor of either kind, in int32."""
-    twice = _bounded(builder, _rounded_twice(builder, total, factor), _LARGEST)
+    twice = _bounded(builder, _rounded_twice(builder, total, factor), _FAR)
     is_fixed = builder.icmp_signed("<", factor, I64(0))
     once = _rounded_once(builder, total, factor)
     return builder.select(is_fixed, builder.trunc(twice, I32), once)
@@ -180,7 +221,7 @@ def _rounded_twice(builder, total, factor):
 def _rounded_once(builder, total, factor):
     """Products in float64, rounded half away from zero."""
     value = builder.fmul(builder.sitofp(total, F64), builder.bitcast(factor, F64))
-    for limit, order in ((float(_LARGEST), "<"), (float(-_LARGEST), ">")):
+    for limit, order in ((float(_FAR), "<"), (float(-_FAR), ">")):
         is_inside = builder.fcmp_ordered(order, value, F64(limit))
         value = builder.select(is_inside, value, F64(limit))
     half = math.nextafter(0.5, 0.0)

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from armpy.records import dataclass
 from armpy_numba_acc.codegen import functions as f
 from armpy_numba_acc.codegen.lanes import F32, F64, I32, I64, Lanes, choose, clamp, larger, smaller
 from armpy_numba_acc.codegen.words import INPUT_WORDS, PARAMETER_WORD
@@ -80,6 +80,7 @@ _FLOAT_UNARY: dict[str, Callable[[Lanes], Lanes]] = {
     "round": f.round_to_even,
     "square": lambda x: x * x,
     "sigmoid": f.sigmoid,
+    "quick_sigmoid": f.quick_sigmoid,
     "tanh": f.tanh,
     "soft_relu": f.log1p_of_exp,
     "hard_swish": f.hard_swish,
@@ -186,6 +187,8 @@ def _truncated(
 
 
 _CASTS: dict[str, Expression] = {
+    "half_to_float": Expression(f.half_to_float, 1),
+    "float_to_half": Expression(f.float_to_half, 1),
     "to_i32": Expression(_resize(I32), 1),
     "to_i64": Expression(_resize(I64), 1),
     "int_to_float": Expression(lambda x: x.converted("sitofp", F32), 1),
@@ -230,6 +233,22 @@ def _quantized_add(
     """Sums; scales are counted in the output's."""
     other = _to_steps(b, b_zero) * b_scale
     return f.to_stored(_to_steps(a, a_zero).times_plus(a_scale, other), zero, low, high)
+
+
+def _quantized_sum(
+    a: Lanes,
+    b: Lanes,
+    a_zero: Lanes,
+    a_scale: Lanes,
+    b_zero: Lanes,
+    b_scale: Lanes,
+    zero: Lanes,
+    low: Lanes,
+    high: Lanes,
+) -> Lanes:
+    """The same below 2**20 steps; `low` and `high` are stored integers."""
+    other = _to_steps(b, b_zero) * b_scale
+    return f.to_low_half(_to_steps(a, a_zero).times_plus(a_scale, other), zero, low, high)
 
 
 def _quantized_mul(
@@ -287,9 +306,12 @@ def _quantized_prelu(
 
 _QUANTIZED: dict[str, Expression] = {
     "quantize": Expression(_quantize, 1, 4),
+    "requantize": Expression(f.requantize, 1, 7),
     "dequantize": Expression(_dequantize, 1, 2),
+    "dequantize_each": Expression(lambda x, scale, zero: _to_steps(x, zero) * scale, 2, 1),
     "dequantize_wide": Expression(_dequantize_wide, 1, 1),
     "quantized_add": Expression(_quantized_add, 2, 7),
+    "quantized_sum": Expression(_quantized_sum, 2, 7),
     "quantized_mul": Expression(_quantized_mul, 2, 6),
     "quantized_prelu": Expression(_quantized_prelu, 2, 7),
 }
@@ -307,6 +329,11 @@ _SINGLE: Mapping[str, Expression] = {
 }
 
 
+def for_bfloat16(name: str) -> str:
+    """An expression whose results are as right as bfloat16 needs them."""
+    return ".".join(f"quick_{word}" if word == "sigmoid" else word for word in name.split("."))
+
+
 def expression_named(name: str) -> Expression:
     """What kernels call an expression.
 
@@ -319,7 +346,7 @@ def expression_named(name: str) -> Expression:
         parameters. ``x0.x0.sigmoid.mul`` is ``x sigmoid(x)``.
     """
     words = name.split(".")
-    if len(words) == 1:
+    if name in _SINGLE:
         return _SINGLE[name]
     num_inputs = 1 + max(int(word[1:]) for word in words if word in INPUT_WORDS)
     num_parameters = sum(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 from armpy_numba_acc.codegen.lanes import F64, I32, I64, Lanes, choose, clamp
+from armpy_numba_acc.codegen.vectors import I16, intrinsic
 
 _MAGIC = 12582912.0
 """1.5 * 2**23: a float32 that is added to it loses its fraction to rounding, halves to even."""
@@ -19,6 +20,7 @@ _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 0.693359375  # few bits: its products with exponents are exact
 _LN2_LOW = math.log(2) - _LN2_HIGH
 _EXP = (0.4999999953, 0.1666657369, 0.04166686098, 0.008363739844, 0.001390152972)
+_QUICK_EXP2 = (0.69328293, 0.24221027, 0.05500816)
 _EXP2 = (0.6931471433, 0.2402235015, 0.05550500584, 0.009666341647, 0.001333353339)
 _LOG = (
     0.3333331964,
@@ -64,10 +66,91 @@ def to_stored(steps: Lanes, zero: Lanes, low: Lanes, high: Lanes) -> Lanes:
     return round_half_away(clamp(steps, low, high)) + zero.to_integer()
 
 
+_NUDGE = 2.0**-15
+"""What moves halves away from zero, before they are rounded to even integers."""
+
+
+def to_low_half(steps: Lanes, zero: Lanes, low: Lanes, high: Lanes) -> Lanes:
+    """Stored integers of at most 16 bits, in the lower half of integers, of smaller numbers.
+
+    Notes
+    -----
+    `low` and `high` are stored integers. A float32 next to `_MAGIC` ends with the bits of
+    what was added to it; those of `_MAGIC` itself end with 16 zeros.
+    """
+    nudged = steps + steps.like(_NUDGE).with_sign_of(steps)
+    bits = (nudged + (zero + _MAGIC)).bits()
+    lowest, highest = (limit.to_integer() + _MAGIC_BITS for limit in (low, high))
+    return clamp(bits, lowest, highest)
+
+
 def floor(x: Lanes) -> Lanes:
     """Integers at or below floats."""
     rounded = round_to_even(x)
     return choose(rounded > x, rounded - 1.0, rounded).with_sign_of(x)
+
+
+_HALF_INFINITY = 0x7C00
+_HALF_OVERFLOW = 65520.0
+"""The smallest float32 that no float16 is next to."""
+
+_SMALLEST_NORMAL_HALF = 2.0**-14
+
+
+def half_to_float(bits: Lanes) -> Lanes:
+    """float32 of float16, whose bits come as int32."""
+    magnitude = bits & 0x7FFF
+    # Float16's exponent in float32's place is too small by 112; so is that of what is subnormal.
+    finite = (magnitude << 13).as_float() * 2.0**112
+    special = ((magnitude << 13) | 0x7F800000).as_float()
+    sign = ((bits & 0x8000) << 16).as_float()
+    return choose(magnitude >= _HALF_INFINITY, special, finite).with_sign_of(sign)
+
+
+def float_to_half(x: Lanes) -> Lanes:
+    """Bits of the float16 next to float32, halves to even, as int32."""
+    magnitude = abs(x)
+    bits = magnitude.bits()
+    normal = (bits - (112 << 23) + 0xFFF + ((bits >> 13) & 1)) >> 13
+    # Numbers next to 1/2 have steps of the smallest float16.
+    subnormal = (magnitude + 0.5).bits() - 0x3F000000
+    result = choose(magnitude < _SMALLEST_NORMAL_HALF, subnormal, normal)
+    result = choose(magnitude < _HALF_OVERFLOW, result, _HALF_INFINITY)
+    quiet = ((bits >> 13) & 0x3FF) | (_HALF_INFINITY | 0x200)
+    result = choose(x.differs(x), quiet, result)
+    return result | ((x.bits() >> 16) & 0x8000)
+
+
+def floor_double(x: Lanes) -> Lanes:
+    """Integers at or below float64 whose magnitude is below 2**51."""
+    rounded = (x + _ROUND_DOUBLE) - _ROUND_DOUBLE
+    return choose(rounded > x, rounded - 1.0, rounded)
+
+
+def requantize(
+    x: Lanes,
+    x_zero: Lanes,
+    factor: Lanes,
+    rest: Lanes,
+    divisor: Lanes,
+    zero: Lanes,
+    low: Lanes,
+    end: Lanes,
+) -> Lanes:
+    """Stored integers of at most 16 bits in another quantisation, as fixed point has them.
+
+    Notes
+    -----
+    ``factor + rest`` is the multiplier with its left shift, the divisor a power of two; `end`
+    is one above the highest integer, which float32 may not hold. All steps are exact in
+    float64: rounding to multiples of ``1 / divisor`` with halves up, then to integers with halves
+    away from zero.
+    """
+    steps = x.converted("sitofp", F64) - x_zero.to_double()
+    first = floor_double(steps * (factor.to_double() + rest.to_double()) + 0.5)
+    second = floor_double(abs(first) / divisor.to_double() + 0.5).with_sign_of(first)
+    stored = clamp(second + zero.to_double(), low.to_double(), end.to_double() - 0.5)
+    return stored.converted("fptosi", I32)
 
 
 def ceil(x: Lanes) -> Lanes:
@@ -125,6 +208,33 @@ def sigmoid(x: Lanes) -> Lanes:
     scale = _power_of_two(shifted.bits())
     exponential = (_polynomial(rest, _EXP2) * rest).times_plus(scale, scale)
     return 1.0 / (exponential + 1.0)
+
+
+def quick_sigmoid(x: Lanes) -> Lanes:
+    """``1 / (1 + exp(-x))``, right to 2**-12; 16 elements on processors with AVX-512."""
+    scaled = x * -_LOG2_E
+    whole = scaled.call("roundeven", scaled)
+    rest = scaled - whole
+    exponential = _scaled(_polynomial(rest, _QUICK_EXP2).times_plus(rest, x.like(1.0)), whole)
+    return _nearly_reciprocal(exponential + 1.0)
+
+
+def _scaled(x: Lanes, exponent: Lanes) -> Lanes:
+    """``x * 2**exponent``, 0 and infinity beyond what float32 holds."""
+    kind, (mask, mode) = x.value.type, (I16(-1), I32(4))
+    kinds = (kind, kind, kind, mask.type, mode.type)
+    name = "llvm.x86.avx512.mask.scalef.ps.512"
+    function = intrinsic(x.builder, name, kind, *kinds)  # type: ignore[no-untyped-call]
+    arguments = (x.value, exponent.value, x.value, mask, mode)
+    return x.of(x.builder.call(function, arguments))
+
+
+def _nearly_reciprocal(x: Lanes) -> Lanes:
+    """Reciprocals, right to 2**-14."""
+    kind, mask = x.value.type, I16(-1)
+    kinds, name = (kind, kind, mask.type), "llvm.x86.avx512.rcp14.ps.512"
+    function = intrinsic(x.builder, name, kind, *kinds)  # type: ignore[no-untyped-call]
+    return x.of(x.builder.call(function, (x.value, x.value, mask)))
 
 
 def tanh(x: Lanes) -> Lanes:

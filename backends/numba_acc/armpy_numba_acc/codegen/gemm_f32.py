@@ -20,69 +20,89 @@ from armpy_numba_acc.codegen.vectors import (
     load,
     masked_load,
     masked_store,
+    prefetch,
     splat,
     store,
     vector,
 )
 from armpy_numba_acc.codegen.walk import rows_of_table, walk
 
+_LINE_BYTES = 64
+_PREFETCH_BYTES = 16 << 10
+"""How far ahead weights are asked for: they are in no cache near when a layer begins."""
+
 
 @cache
-def gemm_tile_f32(isa: Isa, rows: int, vectors: int):
-    """Make the function that computes one tile of ``rows`` by ``vectors * lanes`` elements.
+def gemm_tile_f32(isa: Isa, rows: int, widths: tuple[int, ...]):
+    """Make the function that computes one tile of `rows` by ``sum(widths)`` elements.
 
     Parameters
     ----------
     isa : Isa
-    rows, vectors : int
-        ``rows * vectors`` accumulators, and the vectors of one step, must fit the registers.
+    rows : int
+    widths : tuple of int
+        Elements of each vector of a row. An accumulator for each row and vector, and the vectors
+        of one step, must fit the registers.
 
     Returns
     -------
     callable
-        ``tile(inputs, taps, num_taps, depth, weights, outputs, residuals, columns, low, high)``
-        for code that Numba compiles. `inputs`, `outputs` and `residuals` are addresses of
-        one address per row (`residuals` may be 0); `taps` is the address of byte offsets
-        that are added to the inputs' rows one after the other; `depth` elements are taken
-        from each. `weights` holds the bias, then one line per tap and depth. `columns` is how
-        many elements of a row are wanted.
+        ``tile(inputs, taps, num_taps, depth, weights, outputs, residuals, at, columns, low,
+        high)`` for code that Numba compiles. `inputs`, `outputs` and `residuals` are addresses of
+        one address per row (`residuals` may be 0); `at` is added to those of the last two. `taps`
+        is the address of byte offsets that are added to the inputs' rows one after the other;
+        `depth` elements are taken from each. `weights` holds the bias, then one line per tap and
+        depth. `columns` is how many elements of a row are wanted.
 
     Notes
     -----
     ``clamp(bias + sum + residual, low, high)``, added up in the order of taps and depth.
     """
-    lanes = isa.lanes
-    kind = vector(F32, lanes)
-    line = lanes * vectors * 4
+    starts = [4 * sum(widths[:j]) for j in range(len(widths))]
+    parts = [(start, vector(F32, width)) for start, width in zip(starts, widths, strict=True)]
+    line = 4 * sum(widths)
 
     @intrinsic
     def tile(
-        typingctx, inputs, taps, num_taps, depth, weights, outputs, residuals, columns, low, high
+        typingctx,
+        inputs,
+        taps,
+        num_taps,
+        depth,
+        weights,
+        outputs,
+        residuals,
+        at,
+        columns,
+        low,
+        high,
     ):
-        signature = types.void(*(types.int64,) * 8, types.float32, types.float32)
+        signature = types.void(*(types.int64,) * 9, types.float32, types.float32)
 
         def generate(context, builder, signature, args):
-            inputs, taps, num_taps, depth, weights, outputs, residuals, columns, low, high = args
-            bias = [load(builder, weights, kind, I64(j)) for j in range(vectors)]
-            flat = [bias[j] for _ in range(rows) for j in range(vectors)]
-            first_line = builder.add(weights, I64(line))
+            inputs, taps, num_taps, depth, weights, *places, columns, low, high = args
 
             def step(builder, pointers, at_line, totals):
                 """One line of weights times one element of every row."""
-                columns_of = [load(builder, at_line, kind, I64(j)) for j in range(vectors)]
+                factors = _line_at(builder, at_line, parts)
+                for start in range(0, line, _LINE_BYTES):
+                    prefetch(builder, builder.add(at_line, I64(_PREFETCH_BYTES + start)))
                 result = []
                 for row in range(rows):
-                    element = splat(builder, load(builder, pointers[row], F32), lanes)
-                    for j in range(vectors):
-                        total = totals[row * vectors + j]
-                        result.append(fma(builder, element, columns_of[j], total))
+                    number = load(builder, pointers[row], F32)
+                    elements = {width: splat(builder, number, width) for width in set(widths)}
+                    for j, factor in enumerate(factors):
+                        total = totals[row * len(widths) + j]
+                        result.append(fma(builder, elements[widths[j]], factor, total))
                 return result
 
             pointers = rows_of_table(builder, inputs, rows)
+            first_line = builder.add(weights, I64(line))
+            totals = _line_at(builder, weights, parts) * rows
             totals = walk(
-                builder, pointers, taps, num_taps, depth, first_line, I64(line), flat, step
+                builder, pointers, taps, num_taps, depth, first_line, I64(line), totals, step
             )
-            _finish(builder, totals, outputs, residuals, columns, low, high, rows, vectors, lanes)
+            _finish(builder, totals, parts, places, columns, low, high)
             return context.get_dummy_value()
 
         return signature, generate
@@ -90,41 +110,50 @@ def gemm_tile_f32(isa: Isa, rows: int, vectors: int):
     return tile
 
 
-def _finish(builder, totals, outputs, residuals, columns, low, high, rows, vectors, lanes):
+def _line_at(builder, address, parts):
+    """The vectors of one line of weights."""
+    return [load(builder, builder.add(address, I64(start)), kind) for start, kind in parts]
+
+
+def _finish(builder, totals, parts, places, columns, low, high):
     """Add residuals, clamp, and store what is wanted of every row."""
-    lowest, highest = splat(builder, low, lanes), splat(builder, high, lanes)
-    is_whole = builder.icmp_signed(">=", columns, I64(vectors * lanes))
+    outputs, residuals, at = places
+    last_start, last_kind = parts[-1]
+    is_whole = builder.icmp_signed(">=", columns, I64(last_start // 4 + last_kind.count))
     has_residual = builder.icmp_signed("!=", residuals, I64(0))
 
     def write(masks):
         """Store all rows; with masks only some lanes."""
-        for row in range(rows):
-            target = load(builder, outputs, I64, I64(row))
-            for j in range(vectors):
-                value = totals[row * vectors + j]
-                place = builder.add(target, I64(j * lanes * 4))
-                value = _add_residual(builder, value, residuals, has_residual, row, j, lanes, masks)
-                value = extreme(
-                    builder, "minnum", extreme(builder, "maxnum", value, lowest), highest
-                )
-                if masks is None:
-                    store(builder, value, place)
-                else:
-                    masked_store(builder, value, place, masks[j])
+        for number, total in enumerate(totals):
+            row, j = divmod(number, len(parts))
+            start, kind = parts[j]
+            offset = builder.add(at, I64(start))
+            value = _add_residual(builder, total, residuals, has_residual, row, offset, masks, j)
+            for name, bound in (("maxnum", low), ("minnum", high)):
+                value = extreme(builder, name, splat(builder, bound, kind.count), value)
+            place = builder.add(load(builder, outputs, I64, I64(row)), offset)
+            if masks is None:
+                store(builder, value, place)
+            else:
+                masked_store(builder, value, place, masks[j])
 
     with builder.if_else(is_whole) as (whole, part):
         with whole:
             write(None)
         with part:
-            left = [builder.sub(columns, I64(j * lanes)) for j in range(vectors)]
-            write([lane_mask(builder, count, lanes) for count in left])
+            write(
+                [
+                    lane_mask(builder, builder.sub(columns, I64(start // 4)), kind.count)
+                    for start, kind in parts
+                ]
+            )
 
 
-def _add_residual(builder, value, residuals, has_residual, row, j, lanes, masks):
+def _add_residual(builder, value, residuals, has_residual, row, offset, masks, j):
     """A value with its residual added, if there is one."""
     before = builder.block
     with builder.if_then(has_residual):
-        source = builder.add(load(builder, residuals, I64, I64(row)), I64(j * lanes * 4))
+        source = builder.add(load(builder, residuals, I64, I64(row)), offset)
         if masks is None:
             other = load(builder, source, value.type)
         else:

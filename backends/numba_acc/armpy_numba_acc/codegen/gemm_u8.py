@@ -14,12 +14,13 @@ from armpy_numba_acc.codegen.byte_sum import define_byte_sum
 from armpy_numba_acc.codegen.dots import dot_products
 from armpy_numba_acc.codegen.exact_scaling import ExactScaling
 from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.requantize import ByteStore, Requantizer, part_of
+from armpy_numba_acc.codegen.requantize import BytePacker, ByteStore, part_of
+from armpy_numba_acc.codegen.residual import ResidualSum
 from armpy_numba_acc.codegen.vectors import F32, I32, I64, load, splat, store, vector
 from armpy_numba_acc.codegen.walk import rows_in_line, rows_of_table, walk
 
 _NAME = "armpy_tile_u8"
-_TYPE = ir.FunctionType(ir.VoidType(), (I64,) * 14)
+_TYPE = ir.FunctionType(ir.VoidType(), (I64,) * 16)
 
 
 @intrinsic
@@ -39,6 +40,8 @@ def call_tile_u8(
     zero_point,
     low,
     high,
+    distance,
+    parameters,
 ):
     """Call the function that `tile_definition_u8` writes; whoever calls it links that.
 
@@ -62,9 +65,12 @@ def call_tile_u8(
     count, columns : int
         How many rows, and how many elements of each are wanted: at least one.
     zero_point, low, high : int
-        Of the output.
+        Of what is computed.
+    distance, parameters : int
+        Bytes from the output to elements that are added, and the address of how: see
+        `armpy_numba_acc.codegen.residual`.
     """
-    signature = types.void(*(types.int64,) * 14)
+    signature = types.void(*(types.int64,) * 16)
 
     def generate(context, builder, signature, args):
         function = cgutils.get_or_insert_function(builder.module, _TYPE, _NAME)
@@ -95,7 +101,7 @@ def tile_definition_u8(
     has_corrections : bool
         Whether every row has a number that is added to its sums.
     **flags : bool
-        As for `Requantizer`.
+        As for `_Finish`.
 
     Returns
     -------
@@ -106,33 +112,8 @@ def tile_definition_u8(
     Notes
     -----
     ``clamp(round((bias + correction + sum) * scale ± nudge) + zero_point, low, high)``. Sums are
-    exact in int32 (and wrap); see `Requantizer` for the rest.
+    exact in int32 (and wrap); see `ExactScaling` for the rest.
     """
-    lanes = isa.lanes
-    line = lanes * vectors * 4
-    dots = dot_products(isa)
-
-    def start(builder, weights, corrections):
-        """The accumulators' first values."""
-        bias = [load(builder, weights, vector(I32, lanes), I64(j)) for j in range(vectors)]
-        if not has_corrections:
-            return bias * rows
-        given = [load(builder, corrections, I32, I64(row)) for row in range(rows)]
-        added = [splat(builder, correction, lanes) for correction in given]
-        return [builder.add(first, correction) for correction in added for first in bias]
-
-    def step(builder, pointers, at_line, totals):
-        """Four lines of weights times four elements of every row."""
-        lines = [dots.weights(builder, at_line, j) for j in range(vectors)]
-        result = []
-        for row in range(rows):
-            word = splat(builder, load(builder, pointers[row], I32, align=1), lanes)
-            elements = dots.elements(builder, word)
-            for j in range(vectors):
-                total = totals[row * vectors + j]
-                result.append(dots.add(builder, total, elements, lines[j]))
-        return result
-
     module = ir.Module()
     function = ir.Function(module, _TYPE, _NAME)
     builder = ir.IRBuilder(function.append_basic_block("entry"))
@@ -142,46 +123,128 @@ def tile_definition_u8(
         pointers = rows_of_table(builder, inputs, rows)
     else:
         pointers = rows_in_line(builder, inputs, input_pitch, count, rows)
+    bias = [load(builder, weights, vector(I32, isa.lanes), I64(j)) for j in range(vectors)]
+    totals = bias * rows
+    if has_corrections:
+        given = [load(builder, corrections, I32, I64(row)) for row in range(rows)]
+        added = [splat(builder, correction, isa.lanes) for correction in given]
+        totals = [builder.add(first, correction) for correction in added for first in bias]
+    dots = dot_products(isa)
     totals = walk(
         builder,
         pointers,
         taps,
         num_taps,
         steps,
-        builder.add(weights, I64(5 * line)),
+        builder.add(weights, I64(5 * vectors * isa.vector_bytes)),
         I64(vectors * dots.bytes_per_vector),
-        start(builder, weights, corrections),
-        step,
-    )
-    factors = builder.add(weights, I64(3 * line))
-    exact = ExactScaling(builder, lanes, factors, vectors)
-    requantizer = Requantizer(isa, builder, exact, *function.args[11:], **flags)
-    kind = vector(F32, lanes)
-    scales, nudges = (
-        [load(builder, weights, kind, I64(which * vectors + j)) for j in range(vectors)]
-        for which in (1, 2)
+        totals,
+        _step(dots, vectors),
     )
     places = rows_in_line(builder, output, pitch, count, rows)
-    elements = _elements(builder, requantizer, totals, scales, nudges, rows)
-    _write(isa, builder, elements, places, columns)
+    finish = _Finish(isa, builder, vectors, weights, *function.args[11:], **flags)
+    _write(isa, builder, finish.rows(totals, places), places, columns)
     builder.ret_void()
     define_byte_sum(module, isa)
     return str(module)
 
 
-def _elements(builder, requantizer, totals, scales, nudges, rows):
-    """Each row's elements as one vector of bytes."""
-    vectors = len(scales)
-    together = 4 // vectors
-    lanes = scales[0].type.count
-    result = []
-    for first in range(0, rows, together):
-        group = min(together, rows - first)
-        some = totals[first * vectors : (first + group) * vectors]
-        packed = requantizer.elements(some, scales * group, nudges * group)
-        width = vectors * lanes
-        result += [part_of(builder, packed, row * width, width) for row in range(group)]
-    return result
+def _step(dots, vectors):
+    """What adds four lines of weights times four elements of every row."""
+
+    def step(builder, pointers, at_line, totals):
+        lines = [dots.weights(builder, at_line, j) for j in range(vectors)]
+        result = []
+        for row, pointer in enumerate(pointers):
+            word = splat(builder, load(builder, pointer, I32, align=1), dots.isa.lanes)
+            elements = dots.elements(builder, word)
+            some = totals[row * vectors : (row + 1) * vectors]
+            result += [
+                dots.add(builder, total, elements, line)
+                for total, line in zip(some, lines, strict=True)
+            ]
+        return result
+
+    return step
+
+
+class _Finish:
+    """Makes bytes of a tile's sums.
+
+    Parameters
+    ----------
+    isa : Isa
+    builder : ir.IRBuilder
+    vectors : int
+        Of a row.
+    weights, zero_point, low, high, distance, parameters : ir.Value, int64
+        As for `call_tile_u8`.
+    has_residual, sum_has_negatives : bool
+        Whether elements of another tensor are added; the second as for `ResidualSum`.
+    has_bounds : bool
+        As for `BytePacker`.
+    **flags : bool
+        As for `ExactScaling`.
+    """
+
+    def __init__(
+        self,
+        isa: Isa,
+        builder,
+        vectors,
+        weights,
+        zero_point,
+        low,
+        high,
+        distance,
+        parameters,
+        *,
+        has_residual,
+        sum_has_negatives,
+        has_bounds,
+        **flags,
+    ):
+        self._builder, self._lanes, self._vectors = builder, isa.lanes, vectors
+        self._distance, self._sum = distance, None
+        kind = vector(F32, isa.lanes)
+        self._scales, self._nudges = (
+            [load(builder, weights, kind, I64(which * vectors + j)) for j in range(vectors)]
+            for which in (1, 2)
+        )
+        factors = builder.add(weights, I64(3 * vectors * isa.vector_bytes))
+        zero_point = builder.trunc(zero_point, I32)
+        self._exact = ExactScaling(builder, isa.lanes, factors, vectors, zero_point, **flags)
+        missing = self._exact.missing
+        if has_residual:
+            bounds = [builder.trunc(bound, I32) for bound in (low, high)]
+            self._sum = ResidualSum(
+                builder, isa.lanes, parameters, missing, *bounds, has_negatives=sum_has_negatives
+            )
+            missing = self._sum.missing
+            low, high = (load(builder, parameters, I32, I64(index)) for index in (5, 6))
+            low, high = (builder.zext(bound, I64) for bound in (low, high))
+        self._packer = BytePacker(isa, builder, missing, low, high, has_bounds=has_bounds)
+
+    def rows(self, totals, places):
+        """Each row's elements as one vector of bytes; they will be written to `places`."""
+        builder, vectors, width = self._builder, self._vectors, self._vectors * self._lanes
+        together = 4 // vectors
+        result = []
+        for first in range(0, len(places), together):
+            group = places[first : first + together]
+            size = len(group)
+            some = totals[first * vectors : (first + size) * vectors]
+            steps = self._exact.steps(some, self._scales * size, self._nudges * size)
+            if self._sum is not None:
+                others = [
+                    builder.add(builder.add(place, self._distance), I64(j * self._lanes))
+                    for place in group
+                    for j in range(vectors)
+                ]
+                steps = self._sum.steps(steps, others)
+            packed = self._packer.elements(steps)
+            result += [part_of(builder, packed, row * width, width) for row in range(size)]
+        return result
 
 
 def _write(isa, builder, elements, places, columns):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
+
+from armpy.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,8 @@ class Isa:
         where there is none, empty: products of 16-bit integers then.
     has_bfloat16 : bool
         Whether there are dot products of bfloat16.
+    is_relaxed : bool
+        Whether these may take the place of float32.
     has_byte_permute : bool
         Whether one instruction looks up 64 bytes in a table of 128.
     """
@@ -38,6 +42,15 @@ class Isa:
     dot: str = ""
     has_bfloat16: bool = False
     has_byte_permute: bool = False
+    is_relaxed: bool = False
+
+    def relaxed(self) -> Isa:
+        """The same, with dot products of bfloat16 for float32 if there are any."""
+        return replace(self, is_relaxed=self.has_bfloat16)
+
+    def strict(self) -> Isa:
+        """The same, with float32 as it is."""
+        return replace(self, is_relaxed=False)
 
     @property
     def lanes(self) -> int:
@@ -112,18 +125,40 @@ def _baseline(triple: str) -> str:
     return "x86-64" if triple.startswith("x86_64") else "generic"
 
 
-def host_isas() -> tuple[Isa, ...]:
-    """The instruction sets that this processor has, best first."""
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A processor, in LLVM's words.
+
+    Parameters
+    ----------
+    triple, cpu : str
+    available, lacking : frozenset of str
+        Features that it has and has not.
+    """
+
+    triple: str
+    cpu: str
+    available: frozenset[str]
+    lacking: frozenset[str]
+
+
+def read_host() -> Host:
+    """What LLVM says of this processor."""
     # A process that has the backend and does not use it must not load LLVM.
     import llvmlite.binding as llvm  # noqa: PLC0415
 
     features = llvm.get_host_cpu_features()
     available = frozenset(name for name, has in features.items() if has)
     lacking = frozenset(features) - available
-    triple, cpu = llvm.get_process_triple(), llvm.get_host_cpu_name()
-    is_x86 = triple.startswith(("x86_64", "i386", "i686"))
+    return Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), available, lacking)
+
+
+def host_isas(host: Host | None = None) -> tuple[Isa, ...]:
+    """The instruction sets that a processor has, best first; this one if left out."""
+    host = host or read_host()
+    is_x86 = host.triple.startswith(("x86_64", "i386", "i686"))
     return tuple(
-        make_isa(name, triple, cpu, available, lacking)
+        make_isa(name, host.triple, host.cpu, host.available, host.lacking)
         for name, needed in _NEEDED.items()
-        if available.issuperset(needed) and (name != "neon" or not is_x86)
+        if host.available.issuperset(needed) and (name != "neon" or not is_x86)
     )

@@ -71,6 +71,21 @@ store_i32 = _make_store(types.int32, ir.IntType(32))
 store_i16 = _make_store(types.int16, ir.IntType(16))
 store_u8 = _make_store(types.uint8, ir.IntType(8))
 store_f32 = _make_store(types.float32, ir.FloatType())
+store_f64 = _make_store(types.float64, ir.DoubleType())
+
+
+@intrinsic
+def load_bf16(typingctx, base, index):
+    """Load element `index` of an array of bfloat16 at an address, as float32."""
+    signature = types.float32(types.int64, types.int64)
+
+    def generate(context, builder, signature, args):
+        base, index = args
+        halves = builder.load(_element(builder, base, index, ir.IntType(16)), align=2)
+        wide = builder.zext(halves, ir.IntType(32))
+        return builder.bitcast(builder.shl(wide, ir.Constant(wide.type, 16)), ir.FloatType())
+
+    return signature, generate
 
 
 @intrinsic
@@ -95,6 +110,18 @@ def call_kernel(typingctx, function, args, thread, num_threads):
         kind = ir.FunctionType(ir.VoidType(), (_I64, _I64, _I64))
         builder.call(builder.inttoptr(function, kind.as_pointer()), (args, thread, num_threads))
         return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic
+def call_address(typingctx, function, value):
+    """Call a C function at an address, of one word or none, that gives a word or nothing."""
+    signature = types.int64(types.int64, types.int64)
+
+    def generate(context, builder, signature, values):
+        kind = ir.FunctionType(_I64, (_I64,))
+        return builder.call(builder.inttoptr(values[0], kind.as_pointer()), values[1:])
 
     return signature, generate
 

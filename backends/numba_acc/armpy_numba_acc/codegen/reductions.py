@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -14,8 +13,10 @@ import numpy as np
 from numba import int32, int64, njit, types
 from numba.extending import intrinsic
 
+from armpy.records import dataclass
 from armpy_numba_acc.codegen.fixed_point import limited, rescaled
 from armpy_numba_acc.codegen.pointers import (
+    load_bf16,
     load_f32,
     load_f64,
     load_i32,
@@ -130,7 +131,7 @@ _COMBINE = {
 @cache
 def make_accumulation(operation: str, kind: str) -> Accumulation:
     """Make what a reduction is made of; parameters as for `armpy_numba_acc.kernels.reduce`."""
-    is_real = kind == "f32"
+    is_real = kind in ("f32", "bf16")
     selects = operation in ("max", "min")
     if selects:
         combine = _greater if operation == "max" else _less
@@ -138,7 +139,8 @@ def make_accumulation(operation: str, kind: str) -> Accumulation:
         combine = _COMBINE[operation.removesuffix("_down").replace("mean", "sum"), is_real]
     first = _first(operation, kind)
     if is_real and not selects:
-        return Accumulation(4, first, load_f32, load_f32, store_f32, combine, _make_real_finish())
+        size, load = (2, load_bf16) if kind == "bf16" else (4, load_f32)
+        return Accumulation(size, first, load, load_f32, store_f32, combine, _make_real_finish())
     load = {"f32": _make_load_key(operation == "max"), "i32": load_i32}.get(kind, _load_byte)
     size = 4 if kind in ("f32", "i32") else 1
     finish = _make_integer_finish(operation, kind)
@@ -153,7 +155,7 @@ def _first(operation: str, kind: str) -> np.float32 | np.int32:
         highest = {"f32": infinity, "i32": 2**31 - 1}.get(kind, 255)
         return np.int32(lowest if operation == "max" else highest)
     number = 1 if operation == "product" else 0
-    return np.float32(number) if kind == "f32" else np.int32(number)
+    return np.float32(number) if kind in ("f32", "bf16") else np.int32(number)
 
 
 def _make_real_finish():

@@ -26,3 +26,15 @@ def share(count, thread, num_threads):
 def share_items(count, thread, num_threads):
     """The same for items that are a cache line or more each."""
     return count * thread // num_threads, count * (thread + 1) // num_threads
+
+
+@njit(inline="always")
+def share_vectors(count, panel, thread, num_threads):
+    """The same for vectors of which whole panels stay together."""
+    if num_threads == 1:
+        return 0, count
+    first = (count * thread // num_threads + panel // 2) // panel * panel
+    last = (count * (thread + 1) // num_threads + panel // 2) // panel * panel
+    if thread + 1 == num_threads:
+        last = count
+    return min(first, count), min(last, count)

@@ -13,7 +13,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from armpy_numba_acc.codegen import vectors
-from armpy_numba_acc.codegen.expressions import expression_named
+from armpy_numba_acc.codegen.bfloat16 import narrowed, widened
+from armpy_numba_acc.codegen.expressions import expression_named, for_bfloat16
 from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.codegen.lanes import Lanes
 
@@ -22,10 +23,13 @@ _F32 = ir.FloatType()
 
 _KINDS: dict[str, tuple[ir.Type, str, ir.Type]] = {
     "f32": (_F32, "", _F32),
+    "bf16": (_I16, "bfloat16", _F32),
     "i32": (_I32, "", _I32),
     "i64": (_I64, "", _I64),
     "u8": (_I8, "zext", _I32),
     "i8": (_I8, "sext", _I32),
+    "u16": (_I16, "zext", _I32),
+    "i16": (_I16, "sext", _I32),
     "bool": (_I8, "", ir.IntType(1)),
     "raw8": (_I8, "", _I8),
     "raw16": (_I16, "", _I16),
@@ -73,7 +77,7 @@ def span_definition(isa: Isa, name: str, kinds: Sequence[str], patterns: str) ->
     function = ir.Function(module, SPAN_TYPE, SPAN_NAME)
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     inputs, (output, count, parameters) = function.args[: len(patterns)], function.args[3:]
-    expression = expression_named(name)
+    expression = expression_named(for_bfloat16(name) if kinds[-1] == "bf16" else name)
     lanes = isa.vector_bytes // max(_width_of(kind) for kind in kinds)
     # Read here, as a store in the loop might write to their memory for all that LLVM knows.
     numbers = [
@@ -172,7 +176,9 @@ def load_elements(builder, address, kind, index, lanes, mask=None):
 def store_elements(builder, value, address, kind, index, mask=None):
     """Write elements as expressions give them; parameters as for `load_elements`."""
     stored = _KINDS[kind][0]
-    if value.type.element != stored:
+    if kind == "bf16":
+        value = narrowed(builder, value)
+    elif value.type.element != stored:
         change = builder.zext if value.type.element.width == 1 else builder.trunc
         value = change(value, ir.VectorType(stored, value.type.count))
     place = builder.ptrtoint(vectors.at(builder, address, stored, index), _I64)
@@ -187,6 +193,8 @@ def _widened(builder, value, kind):
     _, widening, element = _KINDS[kind]
     if kind == "bool":
         return builder.icmp_unsigned("!=", value, ir.Constant(value.type, None))
+    if kind == "bf16":
+        return widened(builder, value)
     if widening:
         return getattr(builder, widening)(value, ir.VectorType(element, value.type.count))
     return value

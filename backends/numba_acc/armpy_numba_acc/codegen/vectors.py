@@ -54,6 +54,13 @@ def store(builder, value, address, index=None):
     builder.store(value, at(builder, address, value.type, index), align=_align(value.type))
 
 
+def prefetch(builder, address):
+    """Bring a line of memory to the second level of the cache."""
+    kind = I8.as_pointer()
+    function = intrinsic(builder, "llvm.prefetch.p0", ir.VoidType(), kind, I32, I32, I32)
+    builder.call(function, (at(builder, address, I8), I32(0), I32(2), I32(1)))
+
+
 def _align(kind):
     """Bytes that every element is aligned to."""
     element = kind.element if isinstance(kind, ir.VectorType) else kind

@@ -8,7 +8,7 @@ from __future__ import annotations
 from armpy_numba_acc.codegen.vectors import I64, load
 
 
-def walk(builder, rows, taps, num_taps, depth, weights, line, totals, step):
+def walk(builder, rows, taps, num_taps, depth, weights, line, totals, step, last_step=None):
     """Loop over taps and depth with accumulators in registers; their values at the end.
 
     Parameters
@@ -25,6 +25,8 @@ def walk(builder, rows, taps, num_taps, depth, weights, line, totals, step):
     step : callable
         ``step(builder, pointers, at_line, totals)`` adds one step to the accumulators, from
         the elements that the pointers point to.
+    last_step : callable, optional
+        The same for what is left of each tap behind its steps.
     """
     before = builder.block
     tap_loop = builder.append_basic_block("tap")
@@ -64,6 +66,10 @@ def walk(builder, rows, taps, num_taps, depth, weights, line, totals, step):
     builder.cbranch(builder.icmp_signed("<", following, end), depth_loop, tap_end)
 
     builder.position_at_end(tap_end)
+    if last_step is not None:
+        pointers = [builder.add(row, following) for row in rows]
+        results = last_step(builder, pointers, next_line, results)
+        next_line = builder.add(next_line, line)
     next_tap = builder.add(tap, I64(1))
     tap.add_incoming(next_tap, tap_end)
     tap_weights.add_incoming(next_line, tap_end)
@@ -81,10 +87,26 @@ def rows_of_table(builder, table, rows):
 
 def rows_in_line(builder, first, pitch, count, rows):
     """Addresses of rows at one distance from each other; those behind the last repeat it."""
+    if rows == 1:
+        return [first]
+    has_all = builder.icmp_signed(">=", count, I64(rows))
+    with builder.if_else(has_all, likely=True) as (all_there, some_missing):
+        with all_there:
+            whole = [builder.add(first, builder.mul(pitch, I64(row))) for row in range(1, rows)]
+            end_of_whole = builder.block
+        with some_missing:
+            part, place = [], first
+            for row in range(1, rows):
+                is_wanted = builder.icmp_signed("<", I64(row), count)
+                place = builder.add(place, builder.select(is_wanted, pitch, I64(0)))
+                part.append(place)
+            end_of_part = builder.block
     result = [first]
-    for row in range(1, rows):
-        is_wanted = builder.icmp_signed("<", I64(row), count)
-        result.append(builder.add(result[-1], builder.select(is_wanted, pitch, I64(0))))
+    for one, other in zip(whole, part, strict=True):
+        place = builder.phi(I64)
+        place.add_incoming(one, end_of_whole)
+        place.add_incoming(other, end_of_part)
+        result.append(place)
     return result
 
 

@@ -15,7 +15,6 @@ before it if the channels are no multiple.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 from llvmlite import ir
@@ -23,6 +22,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from armpy.records import dataclass
 from armpy_numba_acc.codegen.pointers import load_i64, store_i64
 from armpy_numba_acc.codegen.sharing import share_items
 from armpy_numba_acc.codegen.vectors import I64, load

@@ -1,9 +1,11 @@
 """Convolutions and matrix products in float32."""
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 # What Numba compiles has no types for mypy: everything is an integer or an address.
 
 from __future__ import annotations
+
+from numba import njit
 
 from armpy_numba_acc.codegen.gemm_f32 import gemm_tile_f32
 from armpy_numba_acc.codegen.isa import Isa
@@ -39,8 +41,56 @@ SCRATCH_BYTES_PER_THREAD = 3 * 32 * 8
 """Room for three tables of addresses of a tile's rows."""
 
 
-def make(isa: Isa, rows: int, vectors: int):
+def _addressing(rows: int):
+    """Make what finds a tile's rows."""
+
+    @njit(inline="always")
+    def find_rows(args, inputs, number):
+        """Write the addresses of a tile's rows of the input, the output and the residual."""
+        input_, output, residual = load_i64(args, 0), load_i64(args, 1), load_i64(args, 2)
+        num_pixels, out_height = load_i64(args, 9), load_i64(args, 10)
+        out_width, image_pitch = load_i64(args, 11), load_i64(args, 12)
+        row_pitch, pixel_pitch = load_i64(args, 13), load_i64(args, 14)
+        out_pitch, residual_pitch = load_i64(args, 15), load_i64(args, 16)
+        outputs, residuals = inputs + 256, inputs + 512
+        pixel = number * rows
+        image = pixel // (out_height * out_width)
+        y = pixel // out_width - image * out_height
+        x = pixel - (image * out_height + y) * out_width
+        if x + rows <= out_width:
+            first = input_ + image * image_pitch + y * row_pitch + x * pixel_pitch
+            for row in range(rows):
+                store_i64(inputs, row, first + row * pixel_pitch)
+                store_i64(outputs, row, output + (pixel + row) * out_pitch)
+                store_i64(residuals, row, residual + (pixel + row) * residual_pitch)
+        else:
+            for row in range(rows):
+                address = input_ + image * image_pitch + y * row_pitch + x * pixel_pitch
+                store_i64(inputs, row, address)
+                store_i64(outputs, row, output + pixel * out_pitch)
+                store_i64(residuals, row, residual + pixel * residual_pitch)
+                if pixel + 1 < num_pixels:  # rows behind the last one repeat it
+                    pixel += 1
+                    x += 1
+                    if x == out_width:
+                        x = 0
+                        y += 1
+                        if y == out_height:
+                            y = 0
+                            image += 1
+
+    return find_rows
+
+
+def make(isa: Isa, rows: int, vectors: int, num_halves: int = 0):
     """Make the kernel for one tile size.
+
+    Parameters
+    ----------
+    isa : Isa
+    rows : int
+    vectors, num_halves : int
+        Whole registers of each row, and behind them halves of registers.
 
     Notes
     -----
@@ -48,23 +98,21 @@ def make(isa: Isa, rows: int, vectors: int):
     its pixel of the input. `residual` may be 0. Threads share the tiles, or the panels of
     weights where there are too few.
     """
-    tile = gemm_tile_f32(isa, rows, vectors)
-    width = isa.lanes * vectors
+    widths = (isa.lanes,) * vectors + (isa.lanes // 2,) * num_halves
+    tile = gemm_tile_f32(isa, rows, widths)
+    width = sum(widths)
+    find_rows = _addressing(rows)
     scratch_bytes = SCRATCH_BYTES_PER_THREAD
 
     def convolution_f32(args, thread, num_threads):
-        input_, output, residual = load_i64(args, 0), load_i64(args, 1), load_i64(args, 2)
         weights, taps = load_i64(args, 3), load_i64(args, 4)
         inputs = load_i64(args, 5) + thread * scratch_bytes
         num_taps, depth, columns = load_i64(args, 6), load_i64(args, 7), load_i64(args, 8)
-        num_pixels, out_height = load_i64(args, 9), load_i64(args, 10)
-        out_width, image_pitch = load_i64(args, 11), load_i64(args, 12)
-        row_pitch, pixel_pitch = load_i64(args, 13), load_i64(args, 14)
-        out_pitch, residual_pitch = load_i64(args, 15), load_i64(args, 16)
         panel_bytes, panels_at_once = load_i64(args, 17), load_i64(args, 18)
         low, high = bits_to_f32(load_i64(args, 19)), bits_to_f32(load_i64(args, 20))
-        outputs, residuals = inputs + 256, inputs + 512
-        num_tiles = (num_pixels + rows - 1) // rows
+        outputs = inputs + 256
+        residuals = inputs + 512 if load_i64(args, 2) != 0 else 0
+        num_tiles = (load_i64(args, 9) + rows - 1) // rows
         num_panels = (columns + width - 1) // width
         first_tile, last_tile = 0, num_tiles
         begin, end = 0, num_panels
@@ -75,25 +123,7 @@ def make(isa: Isa, rows: int, vectors: int):
         for first_panel in range(begin, end, panels_at_once):
             last_panel = min(first_panel + panels_at_once, end)
             for number in range(first_tile, last_tile):
-                pixel = number * rows
-                image = pixel // (out_height * out_width)
-                y = pixel // out_width - image * out_height
-                x = pixel - (image * out_height + y) * out_width
-                for row in range(rows):
-                    address = input_ + image * image_pitch + y * row_pitch + x * pixel_pitch
-                    store_i64(inputs, row, address)
-                    at = first_panel * width * 4
-                    store_i64(outputs, row, output + pixel * out_pitch + at)
-                    store_i64(residuals, row, residual + pixel * residual_pitch + at)
-                    if pixel + 1 < num_pixels:  # rows behind the last one repeat it
-                        pixel += 1
-                        x += 1
-                        if x == out_width:
-                            x = 0
-                            y += 1
-                            if y == out_height:
-                                y = 0
-                                image += 1
+                find_rows(args, inputs, number)
                 for panel in range(first_panel, last_panel):
                     tile(
                         inputs,
@@ -102,13 +132,11 @@ def make(isa: Isa, rows: int, vectors: int):
                         depth,
                         weights + panel * panel_bytes,
                         outputs,
-                        residuals if residual != 0 else 0,
+                        residuals,
+                        panel * width * 4,
                         columns - panel * width,
                         low,
                         high,
                     )
-                    for row in range(rows):
-                        store_i64(outputs, row, load_i64(outputs, row) + width * 4)
-                        store_i64(residuals, row, load_i64(residuals, row) + width * 4)
 
     return convolution_f32

@@ -11,7 +11,8 @@ from armpy_numba_acc.codegen.byte_sum import call_byte_sum
 from armpy_numba_acc.codegen.compiler import Linked
 from armpy_numba_acc.codegen.gemm_u8 import call_tile_u8, tile_definition_u8
 from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import load_i64, stack_memory, store_i32, store_i64
+from armpy_numba_acc.codegen.pixels import MOST_ROWS, place_rows
+from armpy_numba_acc.codegen.pointers import load_i64, stack_memory, store_i32
 from armpy_numba_acc.codegen.sharing import share_items
 
 ARGUMENTS = (
@@ -39,48 +40,43 @@ ARGUMENTS = (
     "rows",
     "width",
     "has_table",
+    "residual",
+    "sum",
 )
 """Addresses, then numbers, in the order of the kernel's arguments; pitches in bytes. `rows`
 and `width` are the tile's. `has_table` is whether tiles go on in the next row of the output where
-one ends."""
-
-MOST_ROWS = 32
-"""Of a tile."""
+one ends. `residual` is the address of elements that are added, laid out as the output; `sum` that
+of what `armpy_numba_acc.lowering.weighted_u8.Residual` packs."""
 
 _table = stack_memory(MOST_ROWS * (8 + 4))
 """Room for the addresses of a tile's rows, and for their corrections."""
 
 
-def make(
-    isa: Isa,
-    rows: int,
-    vectors: int,
-    has_table: int,
-    has_correction: int,
-    has_negatives: int,
-    has_bounds: int,
-    has_large_scales: int,
-) -> Linked:
-    """Make the kernel for one size of tiles.
+FLAGS = (
+    "has_table",
+    "has_corrections",
+    "has_negatives",
+    "has_bounds",
+    "has_large_scales",
+    "is_vague",
+    "has_residual",
+    "sum_has_negatives",
+)
+"""See `armpy_numba_acc.codegen.gemm_u8.tile_definition_u8`."""
+
+
+def make(isa: Isa, rows: int, vectors: int, *flags: int) -> Linked:
+    """Make the kernel for one size of tiles, and for what `FLAGS` say.
 
     Notes
     -----
     Each pixel of the output takes `depth` elements, in `steps` groups of four, at each tap's
-    offset behind the address of its pixel of the input. With `has_correction` the sum of these
-    elements times `correction` is added; for the other flags see `Requantizer`. Threads share
-    the tiles, or if there are fewer of them than threads, the panels.
+    offset behind the address of its pixel of the input. With `has_corrections` the sum of these
+    elements times `correction` is added. Threads share the tiles, or if there are fewer of them
+    than threads, the panels.
     """
-    definition = tile_definition_u8(
-        isa,
-        rows,
-        vectors,
-        has_table=bool(has_table),
-        has_corrections=bool(has_correction),
-        has_negatives=bool(has_negatives),
-        has_bounds=bool(has_bounds),
-        has_large_scales=bool(has_large_scales),
-    )
-    return Linked(_convolution_u8, definition)
+    named = dict(zip(FLAGS, map(bool, flags), strict=True))
+    return Linked(_convolution_u8, tile_definition_u8(isa, rows, vectors, **named))
 
 
 def _convolution_u8(args, thread, num_threads):
@@ -96,6 +92,7 @@ def _convolution_u8(args, thread, num_threads):
     correction, zero_point = load_i64(args, 17), load_i64(args, 18)
     low, high = load_i64(args, 19), load_i64(args, 20)
     rows, width, has_table = load_i64(args, 21), load_i64(args, 22), load_i64(args, 23) != 0
+    distance, parameters = load_i64(args, 24) - output, load_i64(args, 25)
     corrections = inputs + 8 * MOST_ROWS
     tiles_per_line = (out_width + rows - 1) // rows
     num_tiles = num_pixels // out_width * tiles_per_line
@@ -118,7 +115,7 @@ def _convolution_u8(args, thread, num_threads):
                 pixel = number * rows
                 count = min(rows, num_pixels - pixel)
                 address = inputs
-                _place_rows(args, inputs, rows, count, pixel)
+                place_rows(args, inputs, rows, count, pixel)
             else:
                 pixel = (image * out_height + y) * out_width + x
                 count = min(rows, out_width - x)
@@ -148,37 +145,9 @@ def _convolution_u8(args, thread, num_threads):
                     zero_point,
                     low,
                     high,
+                    distance,
+                    parameters,
                 )
-
-
-@njit(inline="always")
-def _place_rows(args, inputs, rows, count, pixel):
-    """Write the address of each row's pixel."""
-    out_height, out_width = load_i64(args, 9), load_i64(args, 10)
-    image_pitch, row_pitch = load_i64(args, 11), load_i64(args, 12)
-    pixel_pitch = load_i64(args, 13)
-    line = pixel // out_width
-    x = pixel - line * out_width
-    image = line // out_height
-    y = line - image * out_height
-    address = 0
-    row = 0
-    while row < count:
-        address = load_i64(args, 0) + image * image_pitch + y * row_pitch + x * pixel_pitch
-        together = min(out_width - x, count - row)
-        for i in range(row, row + together):
-            store_i64(inputs, i, address)
-            address += pixel_pitch
-        row += together
-        x += together
-        if x == out_width:
-            x = 0
-            y += 1
-            if y == out_height:
-                y = 0
-                image += 1
-    for i in range(count, rows):  # rows behind the last one repeat it
-        store_i64(inputs, i, address - pixel_pitch)
 
 
 @njit(inline="always")

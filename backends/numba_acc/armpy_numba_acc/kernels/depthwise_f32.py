@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armpy_numba_acc.codegen import windows
 from armpy_numba_acc.codegen.compiler import Linked
-from armpy_numba_acc.codegen.depthwise_f32 import depthwise_block_f32
+from armpy_numba_acc.codegen.depthwise_f32 import DepthwiseTile, depthwise_block_f32
 from armpy_numba_acc.codegen.isa import Isa
 
 ARGUMENTS = (*windows.ARGUMENTS, "weights", "num_taps", "block_bytes", "low", "high")
@@ -21,8 +21,18 @@ def make(
     rows: int,
     columns: int,
     is_single: int,
+    input_kind: str = "f32",
+    output_kind: str = "f32",
 ) -> Linked:
-    """Make the kernel for a window and a tile; see `depthwise_block_f32`."""
-    kernel, stride = (kernel_h, kernel_w), (stride_h, stride_w)
-    block = depthwise_block_f32(lanes, kernel, stride, rows, columns, bool(is_single))
-    return Linked(windows.window_kernel(), block)
+    """Make the kernel for a window and a tile; see `DepthwiseTile`."""
+    tile = DepthwiseTile(
+        lanes,
+        (kernel_h, kernel_w),
+        (stride_h, stride_w),
+        rows,
+        columns,
+        bool(is_single),
+        input_kind,
+        output_kind,
+    )
+    return Linked(windows.window_kernel(), depthwise_block_f32(tile))

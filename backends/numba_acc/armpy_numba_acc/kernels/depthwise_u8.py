@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armpy_numba_acc.codegen import windows
 from armpy_numba_acc.codegen.compiler import Linked
-from armpy_numba_acc.codegen.depthwise_u8 import depthwise_block_u8
+from armpy_numba_acc.codegen.depthwise_u8 import Window, depthwise_block_u8
 from armpy_numba_acc.codegen.isa import Isa
 
 ARGUMENTS = (
@@ -19,18 +19,13 @@ ARGUMENTS = (
 """`weights` are packed in blocks of `block_bytes`; the last three are for the output."""
 
 
-def make(
-    isa: Isa,
-    width: int,
-    kernel_w: int,
-    stride_w: int,
-    rows: int,
-    columns: int,
-    has_words: int,
-    is_single: int,
-) -> Linked:
-    """Make the kernel for a window and a tile; see `depthwise_block_u8`."""
-    block = depthwise_block_u8(
-        isa, width, kernel_w, stride_w, rows, columns, bool(has_words), bool(is_single)
-    )
+FLAGS = ("has_words", "has_negatives", "is_vague")
+"""See `depthwise_block_u8`."""
+
+
+def make(isa: Isa, *parameters: int) -> Linked:
+    """Make the kernel for a `Window`, which the first parameters are, and what `FLAGS` say."""
+    size = len(Window._fields)
+    flags = dict(zip(FLAGS, map(bool, parameters[size:]), strict=True))
+    block = depthwise_block_u8(isa, Window(*parameters[:size]), **flags)
     return Linked(windows.window_kernel(), block)

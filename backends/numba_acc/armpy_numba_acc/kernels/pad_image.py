@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-from numba import uint8
-
+from armpy_numba_acc.codegen.blocks import make_copy_run, make_fill_run
 from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import load_i64, load_u8, store_u8
+from armpy_numba_acc.codegen.pointers import load_i64
 from armpy_numba_acc.codegen.sharing import share_items
 
 ARGUMENTS = (
@@ -28,30 +27,37 @@ ARGUMENTS = (
 
 def make(isa: Isa):
     """Make the kernel; threads share the rows."""
+    fill_run, copy_run = make_fill_run(isa), make_copy_run(isa)
+    narrow = 2 * isa.vector_bytes
 
     def pad_image(args, thread, num_threads):
         source, target = load_i64(args, 0), load_i64(args, 1)
         images, height, row_bytes = load_i64(args, 2), load_i64(args, 3), load_i64(args, 4)
         top, bottom = load_i64(args, 5), load_i64(args, 6)
         left, right = load_i64(args, 7), load_i64(args, 8)
-        fill = uint8(load_i64(args, 9))
+        fill = load_i64(args, 9)
         rows = top + height + bottom
         pitch = left + row_bytes + right
         first, last = share_items(images * rows, thread, num_threads)
+        image = first // rows
+        y = first - image * rows - top
+        origin = source + (image * height + min(max(y, 0), height)) * row_bytes
+        is_narrow = pitch <= narrow
+        if is_narrow:  # to find out where the borders are takes longer than to fill all
+            fill_run(target + first * pitch, (last - first) * pitch, fill)
         for number in range(first, last):
-            image = number // rows
-            y = number - image * rows - top
             place = target + number * pitch
-            if y < 0 or y >= height:
-                for i in range(pitch):
-                    store_u8(place, i, fill)
-            else:
-                for i in range(left):
-                    store_u8(place, i, fill)
-                origin = source + (image * height + y) * row_bytes
-                for i in range(row_bytes):
-                    store_u8(place + left, i, load_u8(origin, i))
-                for i in range(right):
-                    store_u8(place + left + row_bytes, i, fill)
+            before, after = pitch, 0
+            if 0 <= y < height:
+                copy_run(place + left, origin, row_bytes)
+                origin += row_bytes
+                before, after = left, right
+            if not is_narrow:
+                for size in (before, after):
+                    fill_run(place, size, fill)
+                    place += left + row_bytes
+            y += 1
+            if y == height + bottom:
+                y = -top
 
     return pad_image

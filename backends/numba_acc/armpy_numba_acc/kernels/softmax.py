@@ -15,15 +15,19 @@ from armpy_numba_acc.codegen.lanes import Lanes, larger
 from armpy_numba_acc.codegen.pointers import bits_to_f32, load_i64
 from armpy_numba_acc.codegen.row_pass import make_row_pass
 from armpy_numba_acc.codegen.sharing import share_items
+from armpy_numba_acc.codegen.span import size_of
 
 ARGUMENTS = ("input", "output", "rows", "length", "factor", "per_scale", "zero_point")
 """`factor` is beta times the input's scale; `per_scale` 1 by the output's scale. Both, and
 `zero_point`, are float32; floats have the scale 1."""
 
+_BOUNDS = {"u8": (0.0, 255.0), "i16": (-32768.0, 32767.0)}
+"""Lowest and highest stored integer."""
+
 Pair = tuple[Lanes | None, Lanes | None]
 
 
-def make(isa: Isa, kind: str, function: str):
+def make(isa: Isa, kind: str, function: str, written: str = ""):
     """Make the kernel; threads share the rows.
 
     Parameters
@@ -33,12 +37,15 @@ def make(isa: Isa, kind: str, function: str):
         ``f32`` or ``u8``.
     function : str
         ``softmax`` or ``log_softmax``.
+    written : str, optional
+        How the output is stored if not like the input: ``i16``.
     """
     is_float = kind == "f32"
     is_log = function == "log_softmax"
     keeps = is_float and not is_log
     zero = np.float32(0)
-    kinds = (kind, kind)
+    kinds = (kind, written or kind)
+    low, high = _BOUNDS.get(kinds[1], (0.0, 0.0))
 
     def real(x: Lanes) -> Lanes:
         return x if is_float else x.to_float()
@@ -46,7 +53,7 @@ def make(isa: Isa, kind: str, function: str):
     def stored(x: Lanes, zero_point: Lanes) -> Lanes:
         if is_float:
             return x
-        return f.to_stored(x, zero_point, -zero_point, 255.0 - zero_point)
+        return f.to_stored(x, zero_point, low - zero_point, high - zero_point)
 
     def take(x: Lanes, *_: Lanes) -> Pair:
         return None, real(x)
@@ -70,7 +77,7 @@ def make(isa: Isa, kind: str, function: str):
     add_up = make_row_pass(isa, kinds, exponential, Lanes.__add__, 0.0)
     last = scaled if keeps else logarithm if is_log else quotient
     write = make_row_pass(isa, kinds, last, Lanes.__add__, 0.0)
-    size = 4 if is_float else 1
+    size, out_size = map(size_of, kinds)
 
     def softmax(args, thread, num_threads):
         source, target = load_i64(args, 0), load_i64(args, 1)
@@ -79,7 +86,7 @@ def make(isa: Isa, kind: str, function: str):
         zero_point = bits_to_f32(load_i64(args, 6))
         first, last = share_items(rows, thread, num_threads)
         for row in range(first, last):
-            here, there = source + row * length * size, target + row * length * size
+            here, there = source + row * length * size, target + row * length * out_size
             largest = find_largest(here, there, length, zero, zero, zero, zero, zero)
             total = add_up(here, there, length, largest, factor, zero, zero, zero)
             if keeps:

@@ -17,6 +17,7 @@ from armpy.graph import Layer
 from armpy.ops import Activation, L2Normalization, LogSoftmax, Softmax
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
+from armpy.types import DataType
 from armpy_numba_acc.kernels import Kernel
 from armpy_numba_acc.lowering.elementwise import REAL_TYPES, check_types, given
 from armpy_numba_acc.lowering.emitter import Emitter
@@ -25,6 +26,8 @@ from armpy_numba_acc.lowering.quantized import QUANTIZED_TYPES, scale_of, zero_p
 from armpy_numba_acc.lowering.real_functions import emit_real
 from armpy_numba_acc.lowering.registry import Lowering
 from armpy_numba_acc.packing import tables
+from armpy_numba_acc.packing.fixed_point import multiplier_of
+from armpy_numba_acc.packing.interpolation import SOFTMAX_STEP, softmax_tables
 
 
 def check_activation(
@@ -49,9 +52,14 @@ def lower_activation(emit: Emitter, layer: Layer) -> None:
     emit_real(emit, layer)
 
 
-def check_rows(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+def check_rows(
+    operation: Operation,
+    inputs: OperandInfos,
+    outputs: Sequence[TensorInfo],
+    types: Sequence[DataType] = REAL_TYPES,
+) -> str:
     """float32 and 8-bit quantised, along the last axis that is longer than 1."""
-    reason = check_types((*inputs, *outputs), REAL_TYPES)
+    reason = check_types((*inputs, *outputs), types)
     shape = outputs[0].known_shape
     axis: int = operation.axis % len(shape) if shape else 0  # type: ignore[attr-defined]
     if math.prod(shape[axis + 1 :]) > 1:
@@ -59,10 +67,10 @@ def check_rows(operation: Operation, inputs: OperandInfos, outputs: Sequence[Ten
     return reason
 
 
-def _rows_of(layer: Layer) -> tuple[int, int]:
+def _rows_of(operation: Operation, info: TensorInfo) -> tuple[int, int]:
     """Number of rows, and their length."""
-    shape = layer.outputs[0].info.known_shape
-    axis: int = layer.operation.axis  # type: ignore[attr-defined]
+    shape = info.known_shape
+    axis: int = operation.axis  # type: ignore[attr-defined]
     length = shape[axis] if shape else 1
     return math.prod(shape) // length, length
 
@@ -101,6 +109,45 @@ def _steps_of_log_softmax(operation: LogSoftmax, source: TensorInfo, output: Ten
     return 255 if (radius + 1) * step >= 254.5 / 16 else radius
 
 
+_LONGEST_WIDE_ROW = 64
+"""Whose fixed-point sum, of 19 fraction bits, can differ from the exact one by a 16-bit step."""
+
+
+def check_softmax(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+    """As `check_rows`; 16-bit rows, and short 8-bit ones with 16-bit output, of TFLite's scale."""
+    assert isinstance(operation, Softmax)
+    source, output = inputs[0], outputs[0]
+    if source is None or output.data_type is not DataType.QSYMM_S16:
+        return check_rows(operation, inputs, outputs)
+    is_wide = source.data_type is DataType.QSYMM_S16
+    if reason := check_rows(operation, inputs, outputs, (*QUANTIZED_TYPES, DataType.QSYMM_S16)):
+        return reason
+    expected = 2.0**-15 if is_wide else 2.0**-16
+    if not math.isclose(output.scale, expected, rel_tol=1e-3):
+        return f"an output of 16 bits with a scale other than {expected} is not supported"
+    if not is_wide and output.zero_point != -(1 << 15):
+        return f"the zero point {output.zero_point} is not supported"
+    if not is_wide and _rows_of(operation, output)[1] > _LONGEST_WIDE_ROW:
+        return f"rows of more than {_LONGEST_WIDE_ROW} elements are not supported"
+    return ""
+
+
+def _lower_softmax16(emit: Emitter, layer: Layer, operation: Softmax) -> None:
+    """The command for rows of 16 bits."""
+    value, output = given(layer)[0], layer.outputs[0]
+    exponentials, reciprocals = softmax_tables()
+    factor = float(scale_of(value.info) * np.float32(operation.beta))
+    arguments = (
+        emit.source(value),
+        emit.target(output),
+        *_rows_of(operation, output.info),
+        emit.constant(exponentials),
+        emit.constant(reciprocals),
+        *multiplier_of(factor / SOFTMAX_STEP),
+    )
+    emit.command(Kernel("softmax_i16"), arguments, layer.name)
+
+
 def lower_softmax(emit: Emitter, layer: Layer) -> None:
     """One command."""
     operation = layer.operation
@@ -108,14 +155,18 @@ def lower_softmax(emit: Emitter, layer: Layer) -> None:
     is_log = isinstance(operation, LogSoftmax)
     value, output = given(layer)[0], layer.outputs[0]
     kind, factor, per_scale, zero = "f32", np.float32(operation.beta), 1.0, 0.0
-    if output.info.data_type in QUANTIZED_TYPES:
+    if isinstance(operation, Softmax) and value.info.data_type is DataType.QSYMM_S16:
+        _lower_softmax16(emit, layer, operation)
+        return
+    if value.info.data_type in QUANTIZED_TYPES:
         kind, zero = "u8", float(zero_point_of(output.info))
         factor *= scale_of(value.info)
         per_scale = float(1 / scale_of(output.info))
-    source = emit.source(value)
-    arguments = (source, emit.target(output), *_rows_of(layer), float(factor), per_scale, zero)
+    source, rows = emit.source(value), _rows_of(operation, output.info)
+    arguments = (source, emit.target(output), *rows, float(factor), per_scale, zero)
     function = "log_softmax" if is_log else "softmax"
-    emit.command(Kernel("softmax", (kind, function)), arguments, layer.name)
+    written = ("i16",) if output.info.data_type is DataType.QSYMM_S16 else ()
+    emit.command(Kernel("softmax", (kind, function, *written)), arguments, layer.name)
 
 
 def lower_l2_normalization(emit: Emitter, layer: Layer) -> None:
@@ -131,13 +182,14 @@ def lower_l2_normalization(emit: Emitter, layer: Layer) -> None:
         per_scale = float(1 / scale_of(output.info))
         numbers = (float(zero_point_of(value.info)), per_scale, float(zero_point_of(output.info)))
     source = emit.source(value)
-    arguments = (source, emit.target(output), *_rows_of(layer), float(least), *numbers)
+    rows = _rows_of(operation, output.info)
+    arguments = (source, emit.target(output), *rows, float(least), *numbers)
     emit.command(Kernel("l2_normalization", (kind,)), arguments, layer.name)
 
 
 LOWERINGS = {
     Activation: Lowering(check_activation, lower_activation),
-    Softmax: Lowering(check_rows, lower_softmax),
+    Softmax: Lowering(check_softmax, lower_softmax),
     LogSoftmax: Lowering(check_log_softmax, lower_softmax),
     L2Normalization: Lowering(check_rows, lower_l2_normalization),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -13,14 +13,18 @@ from armpy_numba_acc.kernels import Kernel
 from armpy_numba_acc.lowering.emitter import Argument, Emitter
 from armpy_numba_acc.lowering.estimate import num_pieces
 from armpy_numba_acc.lowering.memory import Buffer
+from armpy_numba_acc.lowering.quantized import zero_point_of
 
 MAX_INPUTS = 3
 
 KINDS: dict[DataType, str] = {
     DataType.FLOAT32: "f32",
+    DataType.FLOAT16: "u16",
     DataType.QASYMM_U8: "u8",
     DataType.QASYMM_S8: "u8",
     DataType.QSYMM_S8: "i8",
+    DataType.QSYMM_S16: "i16",
+    DataType.QASYMM_U16: "u16",
     DataType.SIGNED32: "i32",
     DataType.SIGNED64: "i64",
     DataType.BOOLEAN: "bool",
@@ -55,13 +59,55 @@ def emit_elementwise(
     kinds : sequence of str, optional
         How inputs and output are handed over, if not as `KINDS` says.
     """
-    sources = [emit.source(value) for value in inputs]
-    values = (*inputs, output)
-    kinds = kinds or [KINDS[value.info.data_type] for value in values]
+    sources = [emit.source(value) if kinds else emit.source_as_kept(value) for value in inputs]
+    kinds = kinds or [_kind(emit, value) for value in (*inputs, output)]
     shapes = [value.info.known_shape for value in inputs]
     emit_on_buffers(
         emit, expression, sources, shapes, output, label, parameters=parameters, kinds=kinds
     )
+
+
+def emit_quantized(
+    emit: Emitter,
+    expression: str,
+    inputs: Sequence[Value],
+    output: Value,
+    label: str,
+    parameters: Callable[..., Sequence[float]],
+) -> None:
+    """The same for an expression that is told zero points; the caller's tensors are not flipped.
+
+    Parameters
+    ----------
+    parameters : callable
+        Takes the zero points of the inputs and of the output; gives the expression's parameters.
+    """
+    sources, kinds, zero_points = [], [], []
+    for value in inputs:
+        source, is_given = emit.flipped_source(value)
+        sources.append(source)
+        kinds.append("i8" if is_given else KINDS[value.info.data_type])
+        zero_points.append(value.info.zero_point if is_given else zero_point_of(value.info))
+    target, is_given = emit.flipped_target(output)
+    kinds.append("i8" if is_given else _kind(emit, output))
+    zero_points.append(output.info.zero_point if is_given else zero_point_of(output.info))
+    emit_on_buffers(
+        emit,
+        expression,
+        sources,
+        [value.info.known_shape for value in inputs],
+        output,
+        label,
+        parameters=parameters(*map(float, zero_points)),
+        kinds=kinds,
+        target=target,
+    )
+
+
+def _kind(emit: Emitter, value: Value) -> str:
+    """How a tensor is kept."""
+    data_type = value.info.data_type
+    return emit.kind_of(value) if data_type is DataType.FLOAT32 else KINDS[data_type]
 
 
 def emit_on_buffers(
@@ -74,6 +120,7 @@ def emit_on_buffers(
     *,
     parameters: Sequence[float] = (),
     kinds: Sequence[str],
+    target: Buffer | None = None,
 ) -> None:
     """The same for inputs that are no tensors of the graph; parameters as above."""
     axes = collapsed(shapes, output.info.known_shape)
@@ -91,7 +138,7 @@ def emit_on_buffers(
     arguments: list[Argument] = [
         *sources,
         *missing,
-        emit.target(output),
+        target or emit.target(output),
         inner,
         rows,
         math.prod(size for size, _ in outer),
@@ -115,7 +162,11 @@ def emit_on_buffers(
     )
 
 
-_SIZES = {"f32": 4, "i32": 4, "i64": 8, "u8": 1, "i8": 1, "bool": 1, "raw8": 1, "raw16": 2}
+_SIZES = {
+    **{"u8": 1, "i8": 1, "bool": 1, "raw8": 1},
+    **{"u16": 2, "i16": 2, "raw16": 2, "bf16": 2},
+    **{"f32": 4, "i32": 4, "i64": 8},
+}
 """Bytes of a stored element."""
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from armpy.graph import Layer, SubgraphView, Value
+from armpy.records import dataclass
 from armpy.types import DataType
 from armpy_numba_acc.codegen.words import PARAMETER_WORD
 from armpy_numba_acc.lowering.broadcasting import MAX_INPUTS, emit_elementwise

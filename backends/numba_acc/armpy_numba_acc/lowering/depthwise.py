@@ -2,47 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from armpy.graph import Layer
 from armpy.ops import DepthwiseConvolution2d
-from armpy.ops.operation import Array, OperandInfos, Operation
-from armpy.tensor import TensorInfo
-from armpy.types import DataLayout, DataType
+from armpy.ops.operation import Array
+from armpy.types import DataType
 from armpy_numba_acc.lowering.depthwise_f32 import lower_f32
-from armpy_numba_acc.lowering.depthwise_u8 import check_u8, lower_u8
+from armpy_numba_acc.lowering.depthwise_u8 import lower_u8
+from armpy_numba_acc.lowering.dynamic_range import is_dynamic, rounded_input, with_real_weights
 from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.memory import Buffer
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
-from armpy_numba_acc.lowering.patches import input_of
-from armpy_numba_acc.lowering.quantized import QUANTIZED_TYPES
+from armpy_numba_acc.lowering.patches import constant_of, input_of, patches_of_images
+from armpy_numba_acc.lowering.quantized import zero_point_of
 from armpy_numba_acc.lowering.registry import Lowering
+from armpy_numba_acc.lowering.weighted import check_weighted
+from armpy_numba_acc.lowering.weighted_u8 import emit_product_u8, with_room
 from armpy_numba_acc.lowering.windows import Windows
 
 
-def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """float32 or 8 bits throughout, constant weights, NHWC."""
-    assert isinstance(operation, DepthwiseConvolution2d)
-    source = inputs[0]
-    assert source is not None
-    for info, name in zip(inputs[1:], ("weights", "bias"), strict=False):
-        if info is not None and not info.is_constant:
-            return f"the {name} are not constant"
-    if operation.data_layout is not DataLayout.NHWC:
-        return "the layout NCHW is not supported"
-    if source.data_type in QUANTIZED_TYPES:
-        return check_u8(inputs, outputs)
-    for info in (*inputs, *outputs):
-        if info is not None and info.data_type is not DataType.FLOAT32:
-            return f"{info.data_type.name} is not supported with {source.data_type.name} input"
-    return ""
-
-
 def lower(emit: Emitter, layer: Layer) -> None:
-    """Add the command; where several channels are made of each, repeat these before."""
+    """Add the command; where several channels are made of each of several, repeat these before."""
     operation = layer.operation
     assert isinstance(operation, DepthwiseConvolution2d)
     value, out_shape = input_of(layer, 0), layer.outputs[0].info.known_shape
@@ -54,13 +37,40 @@ def lower(emit: Emitter, layer: Layer) -> None:
         operation.padding,
         operation.dilation,
     )
-    source = emit.source(value)
     channels, out_channels = windows.shape[3], out_shape[3]
+    is_float = value.info.data_type is DataType.FLOAT32
+    if is_dynamic(layer.input_infos):
+        source, layer = rounded_input(emit, layer), with_real_weights(layer)
+    elif is_float and channels in (1, out_channels):
+        lower_f32(emit, layer, emit.source_as_kept(value), windows, emit.kind_of(value))
+        return
+    elif channels == 1 and not is_float:
+        _lower_products(emit, layer)
+        return
+    else:
+        source = emit.source(value)
     if 1 < channels < out_channels:
         source = _repeated(emit, layer, source, out_channels // channels)
         windows = replace(windows, shape=(*windows.shape[:3], out_channels))
-    is_float = value.info.data_type is DataType.FLOAT32
     (lower_f32 if is_float else lower_u8)(emit, layer, source, windows)
+
+
+def _lower_products(emit: Emitter, layer: Layer) -> None:
+    """As a convolution, which it is where there is one channel."""
+    weights = constant_of(layer, 1)
+    assert weights is not None
+    filters = weights.shape[3]
+    patches = patches_of_images(emit, layer, 1, zero_point_of(input_of(layer, 0).info))
+    by_filter = np.ascontiguousarray(weights.reshape(-1, filters).T)
+    emit_product_u8(
+        emit,
+        layer,
+        with_room(emit, layer, patches),
+        by_filter.reshape(filters, len(patches.taps), patches.depth),
+        emit.target(layer.outputs[0]),
+        filters,
+        slice(None),
+    )
 
 
 def _repeated(emit: Emitter, layer: Layer, source: Buffer, times: int) -> Buffer:
@@ -74,4 +84,4 @@ def _repeated(emit: Emitter, layer: Layer, source: Buffer, times: int) -> Buffer
     return target
 
 
-LOWERINGS = {DepthwiseConvolution2d: Lowering(check, lower)}
+LOWERINGS = {DepthwiseConvolution2d: Lowering(check_weighted, lower)}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from armpy.graph import Layer
-from armpy_numba_acc.codegen.isa import Isa
+from armpy.ops.operation import Array
 from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.choices import Choices
+from armpy_numba_acc.lowering.emitter import SIZES, Emitter
 from armpy_numba_acc.lowering.fusion import Fusion
 from armpy_numba_acc.lowering.memory import Buffer
 from armpy_numba_acc.lowering.patches import constant_of
@@ -18,8 +19,15 @@ _MOST_TAPS = 25
 """Of a window that kernels are made for; larger ones are walked over tap by tap."""
 
 
-def lower_f32(emit: Emitter, layer: Layer, source: Buffer, windows: Windows) -> None:
+def lower_f32(
+    emit: Emitter, layer: Layer, source: Buffer, windows: Windows, kind: str = "f32"
+) -> None:
     """Add the command.
+
+    Parameters
+    ----------
+    kind : {"f32", "bf16"}
+        How the elements of `source` are kept.
 
     Notes
     -----
@@ -32,18 +40,20 @@ def lower_f32(emit: Emitter, layer: Layer, source: Buffer, windows: Windows) -> 
     taps = weights.reshape(-1, channels)
     bias = constant_of(layer, 2)
     bias = np.zeros(channels, np.float32) if bias is None else bias
-    width = width_of_f32(emit.isa, channels)
-    window, tiling = _tiling(emit.isa, windows, width)
+    width = _width(emit.choices, windows)
+    window, tiling = _tiling(emit.choices, windows, width)
     packed = pack_f32(taps, bias, width)
     fusion = fusion_of(emit, layer)
     low, high = fusion.bounds
     target = emit.target(fusion.output)
-    padding = np.zeros(windows.shape[3], np.float32)
-    is_single = windows.shape[3] == 1
+    kinds = kind, emit.kind_of(fusion.output)
+    padding: Array = np.zeros(windows.shape[3], np.uint16 if kind == "bf16" else np.float32)
+    out_bytes = SIZES[kinds[1]]
+    shape = (width, *window, tiling.rows, tiling.columns, int(windows.shape[3] == 1))
     emit.command(
-        Kernel("depthwise_f32", (width, *window, tiling.rows, tiling.columns, int(is_single))),
+        Kernel("depthwise_f32", shape if set(kinds) == {"f32"} else (*shape, *kinds)),
         (
-            *window_arguments(emit, source, target, windows, tiling, padding),
+            *window_arguments(emit, source, target, windows, tiling, padding, out_bytes),
             emit.constant(packed),
             len(taps),
             packed[0].nbytes,
@@ -61,26 +71,31 @@ def fusion_of(emit: Emitter, layer: Layer) -> Fusion:
     return emit.fusions.get(layer) or Fusion(layer.outputs[0], bounds)
 
 
-def width_of_f32(isa: Isa, channels: int) -> int:
+def _width(choices: Choices, windows: Windows) -> int:
     """Channels that are computed at once: a register full of them, or fewer.
 
     Notes
     -----
     A block costs a little more than its elements.
     """
-    widths = [size for size in (16, 8, 4, 1) if size <= min(isa.lanes, channels)]
-    return best_width(channels, {size: size + 4.0 for size in widths})
+    most = min(choices.isa.lanes, windows.out_shape[3])
+    costs = {size: size + 4.0 for size in (16, 8, 4, 1) if size <= most}
+    return best_width(choices, "depthwise_f32", windows, costs)
 
 
-def _tiling(isa: Isa, windows: Windows, width: int) -> tuple[tuple[int, int, int, int], Tiling]:
+def _tiling(
+    choices: Choices, windows: Windows, width: int
+) -> tuple[tuple[int, int, int, int], Tiling]:
     """Window that the kernel is made for, as height, width and strides, and its tiles."""
+    has_many = choices.isa.num_registers > 16
     kernel, stride = windows.kernel, windows.stride
     is_small = kernel[0] * kernel[1] <= _MOST_TAPS and max(stride) <= max(kernel)
     if windows.dilation != (1, 1) or not is_small:
-        columns = windows.best_tile([(1, 7), (1, 4)] if isa.num_registers > 16 else [(1, 4)])[1]
+        sizes = [(1, 7), (1, 4)] if has_many else [(1, 4)]
+        columns = windows.best_tile(choices, "depthwise_f32", sizes)[1]
         return (0, 1, 1, 1), Tiling(1, columns, width, windows.slots_by_tap(columns))
-    sizes = [(2, 7), (2, 4)] if isa.num_registers > 16 else [(2, 4)]
-    rows, columns = windows.best_tile(sizes)
+    sizes = [(2, 7), (2, 4)] if has_many else [(2, 4)]
+    rows, columns = windows.best_tile(choices, "depthwise_f32", sizes)
     height, reach = windows.extent(rows, columns)
     slots = [(y, x) for y in range(height) for x in range(reach)]
     return (*kernel, *stride), Tiling(rows, columns, width, slots)

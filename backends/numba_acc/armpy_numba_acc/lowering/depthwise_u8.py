@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.graph import Layer
-from armpy.ops.operation import OperandInfos
+from armpy.ops.operation import Array
+from armpy.records import dataclass
 from armpy.tensor import TensorInfo
-from armpy.types import DataType
 from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.choices import Choices
 from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
 from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.memory import Buffer
-from armpy_numba_acc.lowering.patches import constant_of, input_of
-from armpy_numba_acc.lowering.quantized import QUANTIZED_TYPES, stored_bounds, zero_point_of
-from armpy_numba_acc.lowering.weighted_u8 import output_factors
+from armpy_numba_acc.lowering.patches import constant_of, input_of, patches_of_images
+from armpy_numba_acc.lowering.quantized import stored_bounds, zero_point_of
+from armpy_numba_acc.lowering.weighted_u8 import LARGEST_STEP, largest_sums, output_factors
 from armpy_numba_acc.lowering.windows import (
     Tiling,
     Windows,
@@ -28,34 +28,12 @@ from armpy_numba_acc.lowering.windows import (
     window_arguments,
 )
 from armpy_numba_acc.packing.depthwise import pack_u8
+from armpy_numba_acc.packing.factors import Factors, Rounding
 
 Int64Array = npt.NDArray[np.int64]
 
-_WEIGHTS = (DataType.QASYMM_U8, DataType.QASYMM_S8, DataType.QSYMM_S8)
 _WIDEST_WINDOW = 5
 """Columns of a window that kernels are made for; wider ones are walked over tap by tap."""
-
-_LARGEST_STEP = float(1 << 30)
-"""Scaled sums stay below it, as conversions to int32 have no defined result above 2**31."""
-
-
-def check_u8(inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """8-bit input, weights and output, a bias of 32 bits, sums that fit 32 bits."""
-    weights = inputs[1]
-    assert weights is not None
-    bias = inputs[2] if len(inputs) > 2 else None
-    if weights.data_type not in _WEIGHTS:
-        return f"weights of {weights.data_type.name} are not supported with 8-bit input"
-    if bias is not None and bias.data_type is not DataType.SIGNED32:
-        return f"a bias of {bias.data_type.name} is not supported with 8-bit input"
-    if outputs[0].data_type not in QUANTIZED_TYPES:
-        return f"output of {outputs[0].data_type.name} is not supported with 8-bit input"
-    if any(info is not None and info.quantization is None for info in (*inputs[:2], *outputs)):
-        return "a quantisation is missing"
-    products = weights.known_shape[1] * weights.known_shape[2]
-    if products * 255 * 255 >= 1 << 31:
-        return f"sums of {products} products may not fit 32 bits"
-    return ""
 
 
 def lower_u8(emit: Emitter, layer: Layer, source: Buffer, windows: Windows) -> None:
@@ -65,45 +43,101 @@ def lower_u8(emit: Emitter, layer: Layer, source: Buffer, windows: Windows) -> N
     -----
     Results are exactly those of TFLite's fixed-point arithmetic: see `ExactScaling`.
     """
-    info, kind = input_of(layer, 0).info, input_of(layer, 1).info
+    info, weights = input_of(layer, 0).info, constant_of(layer, 1)
+    assert weights is not None
     fusion = fusion_of(emit, layer)
     output = fusion.output.info
-    stored = constant_of(layer, 1)
-    assert stored is not None
-    channels = stored.shape[3]
-    values = stored[0].astype(np.int64) - kind.zero_point
-    bias = constant_of(layer, 2)
-    zero_point = zero_point_of(info)
+    low, high = stored_bounds(fusion.bounds, output)
+    values = weights[0].astype(np.int64) - input_of(layer, 1).info.zero_point
     has_words = not emit.isa.dot or not -128 <= values.min() <= values.max() <= 127
-    # The instruction of this name multiplies x - 128.
-    offset = 128 if emit.isa.dot == "sdot" and not has_words else 0
-    totals = values.sum(axis=(0, 1))
-    full_bias = (offset - zero_point) * totals + (0 if bias is None else bias.astype(np.int64))
-    plan = _plan(emit.isa, windows, channels, has_words)
-    lines = plan.lines(values)
-    factors = output_factors(layer, channels)
-    factors = replace(factors, scales=_bounded(factors.scales, values, full_bias))
+    factors, rounding = _factors(layer, weights, output, low)
+    bias = _bias(layer, values, has_words or emit.isa.dot != "sdot")
+    channels = np.arange(weights.shape[3])
+    is_narrow = _is_narrow(emit.isa, layer, windows)
+    if is_narrow:
+        source, windows = _rows_as_pixels(emit, layer, windows)
+    plan = _plan(emit.choices, windows, has_words)
     width = plan.tiling.width
-    wrapped = full_bias.astype(np.uint64).astype(np.uint32).view(np.int32)
-    packed = pack_u8(lines.astype(np.int32), wrapped, factors, width, has_words)
-    is_single = windows.shape[3] == 1
-    if width < 16 and not is_single:
+    if is_narrow:
+        channels = np.tile(channels, width // channels.size)
+    lines = plan.lines(values)[..., channels].astype(np.int32)
+    packed = pack_u8(lines, bias[channels], factors.chosen(channels), width, has_words)
+    flags = (has_words, rounding.has_negatives, rounding.is_vague)
+    if width < 16:
         source = readable_behind(emit, source, info.size_bytes, layer.name)
     target = emit.target(fusion.output)
-    padding = np.full(windows.shape[3], zero_point, np.uint8)
+    padding = np.full(windows.out_shape[3], zero_point_of(info), np.uint8)
     emit.command(
-        Kernel("depthwise_u8", (width, *plan.parameters, int(has_words), int(is_single))),
+        Kernel("depthwise_u8", (width, *plan.parameters, *map(int, flags))),
         (
             *window_arguments(emit, source, target, windows, plan.tiling, padding),
             emit.constant(packed),
             plan.num_groups,
-            packed[0].nbytes,
+            packed[0].nbytes if len(packed) > 1 else 0,
             zero_point_of(output),
-            *stored_bounds(fusion.bounds, output),
+            low,
+            high,
         ),
         " + ".join(each.name for each in (layer, *fusion.absorbed)),
-        num_operations=2 * output.num_elements * stored.shape[1] * stored.shape[2],
+        num_operations=2 * output.num_elements * weights.shape[1] * weights.shape[2],
     )
+
+
+def _is_narrow(isa: Isa, layer: Layer, windows: Windows) -> bool:
+    """Whether pixels are so much narrower than a register that rows are better taken as a whole."""
+    channels = windows.shape[3]
+    is_even = channels == input_of(layer, 0).info.known_shape[3] and 64 % channels == 0
+    is_dense = windows.stride[1] == windows.dilation[1] == 1 and windows.kernel[1] <= _WIDEST_WINDOW
+    fits = 2 * channels <= min(isa.vector_bytes, 32)
+    return is_even and is_dense and fits and windows.out_shape[2] * channels >= isa.vector_bytes
+
+
+def _rows_as_pixels(emit: Emitter, layer: Layer, windows: Windows) -> tuple[Buffer, Windows]:
+    """The input with its borders, and the windows if every row of the output is one pixel.
+
+    Notes
+    -----
+    Neighbours in a row are as many bytes apart in input and output, and weights begin anew in
+    every register: a row's elements can be computed like channels of one pixel.
+    """
+    patches = patches_of_images(emit, layer, 1, zero_point_of(input_of(layer, 0).info))
+    images, height, width, channels = windows.out_shape
+    row = patches.row_pitch // windows.stride[0]
+    shape = (images, patches.image_pitch // row, row // channels, channels)
+    out_shape = (images, height, 1, width * channels)
+    return patches.source, Windows(
+        shape, out_shape, windows.kernel, (windows.stride[0], 1), windows.dilation, 0, 0
+    )
+
+
+def _factors(
+    layer: Layer, weights: Array, output: TensorInfo, low: int
+) -> tuple[Factors, Rounding]:
+    """What sums are multiplied by, and how they are rounded, with a lower bound."""
+    channels, zero_point = weights.shape[3], zero_point_of(output)
+    largest = largest_sums(layer, weights.reshape(-1, channels), slice(None))
+    factors = output_factors(layer, channels)
+    factors, rounding = factors.rounded(zero_point, low < zero_point, largest)
+    # A scale that is cut off takes every sum but 0 far outside of a byte's range still.
+    scales = np.minimum(factors.scales, (LARGEST_STEP / np.maximum(largest, 1)).astype(np.float32))
+    return replace(factors, scales=scales), rounding
+
+
+def _bias(layer: Layer, values: Int64Array, is_unsigned: bool) -> npt.NDArray[np.int32]:
+    """What sums begin with: the bias, less the products of the input's zero point.
+
+    Parameters
+    ----------
+    values : ndarray, int64, shape (height, width, channels)
+        Weights less their zero point.
+    is_unsigned : bool
+        Whether elements are multiplied as they are stored, or else less 128.
+    """
+    offset = (0 if is_unsigned else 128) - zero_point_of(input_of(layer, 0).info)
+    given = constant_of(layer, 2)
+    bias = offset * values.sum(axis=(0, 1)) + (0 if given is None else given.astype(np.int64))
+    wrapped: npt.NDArray[np.int32] = bias.astype(np.uint64).astype(np.uint32).view(np.int32)
+    return wrapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +166,16 @@ class _Plan:
         return found
 
 
-def _plan(isa: Isa, windows: Windows, channels: int, has_words: bool) -> _Plan:
+def _plan(choices: Choices, windows: Windows, has_words: bool) -> _Plan:
     """Whole columns of the window at once; tap by tap where it is wide or has holes."""
-    width = width_of_u8(isa, channels)
+    width = _width(choices, windows)
     (kernel_h, kernel_w), (stride_h, stride_w) = windows.kernel, windows.stride
     if windows.dilation[1] != 1 or kernel_w > _WIDEST_WINDOW:
-        return _plan_by_tap(isa, windows, width, has_words)
-    sizes = _tiles(isa, has_words)
+        return _plan_by_tap(choices, windows, width, has_words)
+    sizes = _tiles(choices.isa, has_words) if windows.out_shape[2] > 1 else [(2, 1), (1, 1)]
     if windows.dilation[0] != 1 or stride_h != 1 or kernel_h > 3:
         sizes = [(rows, columns) for rows, columns in sizes if rows == 1]
-    rows, columns = windows.best_tile(sizes)
+    rows, columns = windows.best_tile(choices, "depthwise_u8", sizes)
     reach = (columns - 1) * stride_w + kernel_w
     last = (rows - 1) * stride_h + kernel_h - 1
     num_groups = last // 4 + 1
@@ -166,10 +200,10 @@ def _plan(isa: Isa, windows: Windows, channels: int, has_words: bool) -> _Plan:
     )
 
 
-def _plan_by_tap(isa: Isa, windows: Windows, width: int, has_words: bool) -> _Plan:
+def _plan_by_tap(choices: Choices, windows: Windows, width: int, has_words: bool) -> _Plan:
     """Four taps at a time, in the window's order."""
-    sizes = [(rows, columns) for rows, columns in _tiles(isa, has_words) if rows == 1]
-    _, columns = windows.best_tile(sizes)
+    sizes = [(rows, columns) for rows, columns in _tiles(choices.isa, has_words) if rows == 1]
+    _, columns = windows.best_tile(choices, "depthwise_u8", sizes)
     places = windows.taps()
     count = len(places)
     num_groups = -(-count // 4)
@@ -189,7 +223,7 @@ def _plan_by_tap(isa: Isa, windows: Windows, width: int, has_words: bool) -> _Pl
     )
 
 
-def width_of_u8(isa: Isa, channels: int) -> int:
+def _width(choices: Choices, windows: Windows) -> int:
     """Channels that are computed at once.
 
     Notes
@@ -197,8 +231,10 @@ def width_of_u8(isa: Isa, channels: int) -> int:
     As measured, 16 take as long as 32, and 64 not twice as long.
     """
     costs = {64: 65.0, 32: 37.0, 16: 36.0}
-    fitting = {n: cost for n, cost in costs.items() if n <= min(isa.vector_bytes, channels)}
-    return best_width(channels, fitting) if fitting else channels
+    channels = windows.out_shape[3]
+    most = min(choices.isa.vector_bytes, channels)
+    fitting = {n: cost for n, cost in costs.items() if n <= most}
+    return best_width(choices, "depthwise_u8", windows, fitting) if fitting else channels
 
 
 def _tiles(isa: Isa, has_words: bool) -> list[tuple[int, int]]:
@@ -206,17 +242,3 @@ def _tiles(isa: Isa, has_words: bool) -> list[tuple[int, int]]:
     if isa.num_registers == 16:
         return [(2, 2), (1, 4)] if isa.vector_bytes > 16 else [(1, 4)]
     return [(2, 2) if has_words else (2, 4), (1, 7), (1, 4)]
-
-
-def _bounded(
-    scales: npt.NDArray[np.float32], values: Int64Array, bias: Int64Array
-) -> npt.NDArray[np.float32]:
-    """Scales so small that no sum times its scale is too large.
-
-    Notes
-    -----
-    A scale that is cut off here takes every sum but 0 far outside of a byte's range still.
-    """
-    most = 255.0 * np.abs(values).sum(axis=(0, 1)) + np.abs(bias)
-    largest: npt.NDArray[np.float64] = _LARGEST_STEP / np.maximum(most, 1)
-    return np.minimum(scales, largest.astype(np.float32))

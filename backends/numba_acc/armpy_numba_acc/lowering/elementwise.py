@@ -28,7 +28,12 @@ from armpy.ops import (
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_numba_acc.lowering.broadcasting import KINDS, emit_elementwise, emit_on_buffers
+from armpy_numba_acc.lowering.broadcasting import (
+    KINDS,
+    emit_elementwise,
+    emit_on_buffers,
+    emit_quantized,
+)
 from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.lookup import emit_lookup
 from armpy_numba_acc.lowering.quantized import (
@@ -78,12 +83,15 @@ def steps_bounds(activation: FusedActivation, info: TensorInfo) -> tuple[float, 
 
 
 def check_binary(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """float32, 8-bit quantised, int32 and int64; not every operation of each."""
+    """float32, quantised, int32 and int64; not every operation of each."""
     assert isinstance(operation, ElementwiseBinary)
-    reason = check_types((*inputs, *outputs), (*REAL_TYPES, *INTEGER_TYPES))
+    reason = check_types((*inputs, *outputs), (*REAL_TYPES, *INTEGER_TYPES, DataType.QSYMM_S16))
     if reason:
         return reason
     is_integer = outputs[0].data_type in INTEGER_TYPES
+    is_wide = outputs[0].data_type is DataType.QSYMM_S16
+    if is_wide and operation.operation in (BinaryOperation.DIV, BinaryOperation.POWER):
+        return f"{operation.operation.name} of {outputs[0].data_type.name} is not supported"
     if operation.operation not in (_INTEGER_OPERATIONS if is_integer else _FLOAT_OPERATIONS):
         return f"{operation.operation.name} of {outputs[0].data_type.name} is not supported"
     if is_integer and operation.activation is not FusedActivation.NONE:
@@ -97,7 +105,7 @@ def lower_binary(emit: Emitter, layer: Layer) -> None:
     assert isinstance(operation, ElementwiseBinary)
     name = operation.operation.name.lower()
     inputs, output = given(layer), layer.outputs[0]
-    if output.info.data_type in QUANTIZED_TYPES:
+    if output.info.data_type.is_quantized:
         _lower_quantized(emit, layer, operation)
     elif output.info.data_type in INTEGER_TYPES:
         emit_elementwise(emit, f"int_{name}", inputs, output, layer.name)
@@ -110,27 +118,51 @@ def _lower_quantized(emit: Emitter, layer: Layer, operation: ElementwiseBinary) 
     kind = operation.operation
     inputs, output = given(layer), layer.outputs[0]
     infos = [value.info for value in (*inputs, output)]
-    a_zero, b_zero, zero = (float(zero_point_of(info)) for info in infos)
-    a_scale, b_scale, scale = (scale_of(info) for info in infos)
-    finish = (zero, *steps_bounds(operation.activation, output.info))
-    name = f"quantized_{kind.name.lower()}"
-    parameters: tuple[float, ...]
     is_plain = operation.activation is FusedActivation.NONE
     if kind in _STORED_CHOICES and is_plain and len({i.quantization for i in infos}) == 1:
-        kinds = ["raw8"] * 3
-        emit_elementwise(emit, _STORED_CHOICES[kind], inputs, output, layer.name, (), kinds)
+        if output.info.data_type in QUANTIZED_TYPES:
+            kinds = ["raw8"] * 3
+            emit_elementwise(emit, _STORED_CHOICES[kind], inputs, output, layer.name, (), kinds)
+        else:
+            emit_elementwise(emit, f"int_{kind.name.lower()}", inputs, output, layer.name)
         return
+    bounds = steps_bounds(operation.activation, output.info)
     if kind in (BinaryOperation.ADD, BinaryOperation.SUB):
-        name = "quantized_add"
-        sign = -1 if kind is BinaryOperation.SUB else 1
-        factors = a_scale / scale, sign * b_scale / scale
-        parameters = (a_zero, float(factors[0]), b_zero, float(factors[1]), *finish)
-    elif kind is BinaryOperation.MUL:
-        parameters = (a_zero, b_zero, float(a_scale * b_scale / scale), *finish)
-    else:
+        _lower_sum(emit, layer, -1 if kind is BinaryOperation.SUB else 1, bounds)
+        return
+    a_scale, b_scale, scale = (scale_of(info) for info in infos)
+
+    def parameters(a_zero: float, b_zero: float, zero: float) -> tuple[float, ...]:
+        if kind is BinaryOperation.MUL:
+            return (a_zero, b_zero, float(a_scale * b_scale / scale), zero, *bounds)
         scales = float(a_scale), float(b_scale), float(scale)
-        parameters = (a_zero, scales[0], b_zero, scales[1], scales[2], *finish)
-    emit_elementwise(emit, name, inputs, output, layer.name, parameters)
+        return (a_zero, scales[0], b_zero, scales[1], scales[2], zero, *bounds)
+
+    name = f"quantized_{kind.name.lower()}"
+    emit_quantized(emit, name, inputs, output, layer.name, parameters)
+
+
+_LARGEST_STEPS = 2.0**20
+"""Sums that are smaller are rounded by adding a float32 whose steps are 1."""
+
+
+def _lower_sum(emit: Emitter, layer: Layer, sign: int, bounds: tuple[float, float]) -> None:
+    """Sums and differences of quantised elements."""
+    inputs, output = given(layer), layer.outputs[0]
+    scales = [scale_of(value.info) / scale_of(output.info) for value in inputs]
+    factors = float(scales[0]), sign * float(scales[1])
+    reach = sum(
+        float(scale) * 2.0 ** (8 * value.info.data_type.size_bytes)
+        for scale, value in zip(scales, inputs, strict=True)
+    )
+    low, high = bounds
+    name = "quantized_add" if reach >= _LARGEST_STEPS else "quantized_sum"
+
+    def parameters(a: float, b: float, zero: float) -> tuple[float, ...]:
+        limits = bounds if name == "quantized_add" else (zero + low, zero + high)
+        return (a, factors[0], b, factors[1], zero, *limits)
+
+    emit_quantized(emit, name, inputs, output, layer.name, parameters)
 
 
 def given(layer: Layer) -> list[Value]:
@@ -247,7 +279,7 @@ def check_select(operation: Operation, inputs: OperandInfos, outputs: Sequence[T
 def lower_select(emit: Emitter, layer: Layer) -> None:
     """One command."""
     output = layer.outputs[0]
-    kind = {1: "raw8", 4: "i32", 8: "i64"}[output.info.data_type.size_bytes]
+    kind = {1: "raw8", 2: "raw16", 4: "i32", 8: "i64"}[output.info.data_type.size_bytes]
     kinds = ("bool", kind, kind, kind)
     emit_elementwise(emit, "select", given(layer), output, layer.name, (), kinds)
 

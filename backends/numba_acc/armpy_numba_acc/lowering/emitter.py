@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import field
 from typing import TypeAlias
 
 import numpy as np
 
 from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops.operation import Array
+from armpy.records import dataclass
 from armpy.types import DataType
 from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.choices import Choices
 from armpy_numba_acc.lowering.fusion import Fusion
 from armpy_numba_acc.lowering.joining import find_joins
 from armpy_numba_acc.lowering.memory import (
@@ -25,6 +27,12 @@ from armpy_numba_acc.lowering.memory import (
 from armpy_numba_acc.lowering.program import CommandInfo, Program
 
 Argument: TypeAlias = Buffer | Address | int | float
+
+SIZES = {"f32": 4, "bf16": 2}
+"""Bytes of an element of float32, by how it is kept."""
+
+TOP_BIT = 0x80
+"""What bytes of int8 tensors are changed by inside a region."""
 
 SLACK_BYTES = 64
 """Kernels may read so many bytes behind a buffer of the arena or the constants."""
@@ -47,10 +55,13 @@ class Emitter:
     ----------
     view : SubgraphView
         The region.
-    isa : Isa
+    choices : Choices
+        Decides where there are several ways, and knows the instruction set.
     num_threads : int
     fusions : mapping of Layer to Fusion
         What layers compute together with those behind them.
+    halves : collection of Value
+        float32 tensors that are kept as bfloat16; not all layers can read and write them.
 
     Notes
     -----
@@ -60,13 +71,15 @@ class Emitter:
     """
 
     view: SubgraphView
-    isa: Isa
+    choices: Choices
     num_threads: int = 1
     fusions: Mapping[Layer, Fusion] = field(default_factory=dict)
+    halves: Collection[Value] = ()
     _commands: list[_Command] = field(default_factory=list)
     _buffers: list[Buffer] = field(default_factory=list)
     _constants: list[tuple[Buffer, Array]] = field(default_factory=list)
     _places: dict[Value, Buffer] = field(default_factory=dict)
+    _converted: dict[Value, Buffer] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._joins = find_joins(self.view)
@@ -75,10 +88,39 @@ class Emitter:
             for number, value in enumerate((*self.view.inputs, *self.view.outputs))
         }
 
+    @property
+    def isa(self) -> Isa:
+        """The instruction set."""
+        return self.choices.isa
+
     # Buffers
 
     def source(self, value: Value) -> Buffer:
-        """Where a layer reads a tensor."""
+        """Where a layer reads a tensor, as the graph says that it is stored."""
+        return self._converted_once(value) if value in self.halves else self.source_as_kept(value)
+
+    def source_of_halves(self, value: Value) -> Buffer:
+        """Where a layer reads float32 elements as bfloat16."""
+        return self.source_as_kept(value) if value in self.halves else self._converted_once(value)
+
+    def kind_of(self, value: Value) -> str:
+        """How float32 elements are kept: ``f32`` or ``bf16``."""
+        return "bf16" if value in self.halves else "f32"
+
+    def _converted_once(self, value: Value) -> Buffer:
+        """A copy of float32 elements of the other kind than they are kept as."""
+        if value not in self._converted:
+            kept, count = self.source_as_kept(value), value.info.num_elements
+            kinds = ("bf16", "f32") if value in self.halves else ("f32", "bf16")
+            copy = self.scratch(count * SIZES[kinds[1]])
+            kernel = Kernel("elementwise", ("x0", "x".join(kinds), "v"))
+            numbers = (count, 1, 1, *(0,) * 5, SIZES[kinds[0]], 0, 0, SIZES[kinds[1]])
+            self.command(kernel, (kept, 0, 0, copy, *numbers), f"convert {value.name}")
+            self._converted[value] = copy
+        return self._converted[value]
+
+    def source_as_kept(self, value: Value) -> Buffer:
+        """Where a layer reads a tensor as it is kept, see `kind_of`."""
         if value not in self._places:
             self._places[value] = self._bring_in(value)
         return self._places[value]
@@ -94,6 +136,27 @@ class Emitter:
         self.command(Kernel("flip"), (given, unsigned, given.size_bytes), f"flip {value.name}")
         return unsigned
 
+    def flipped_source(self, value: Value) -> tuple[Buffer, int]:
+        """Where a layer reads a tensor that it can flip itself, and by what: `TOP_BIT` or 0.
+
+        Notes
+        -----
+        It may be the caller's.
+        """
+        is_given = value in self.view.inputs and value.info.data_type is DataType.QASYMM_S8
+        if is_given and value not in self._places:
+            return self._tensors[value], TOP_BIT
+        return self.source(value), 0
+
+    def flipped_target(self, value: Value) -> tuple[Buffer, int]:
+        """The same for a tensor that a layer writes."""
+        is_wanted = value in self.view.outputs and value.info.data_type is DataType.QASYMM_S8
+        is_read = any(value in layer.inputs for layer in self.view.layers)
+        if is_wanted and not is_read and value not in self._joins:
+            self._places[value] = self._tensors[value]
+            return self._tensors[value], TOP_BIT
+        return self.target(value), 0
+
     def target(self, value: Value) -> Buffer:
         """Where a layer writes a tensor; it may not write anything behind it."""
         if value not in self._places:
@@ -107,7 +170,7 @@ class Emitter:
             return self.target(join.whole).part(join.offset_bytes, value.info.size_bytes)
         if value in self.view.outputs and value.info.data_type is not DataType.QASYMM_S8:
             return self._tensors[value]
-        return self.scratch(value.info.size_bytes)
+        return self.scratch(value.info.size_bytes // (2 if value in self.halves else 1))
 
     def alias(self, value: Value, source: Value) -> None:
         """Say that a tensor has the same bytes as another one."""
@@ -170,8 +233,8 @@ class Emitter:
     def finish(self) -> Program:
         """The program; outputs that are kept otherwise than the caller wants are converted."""
         for value in self.view.outputs:
-            if value.info.data_type is DataType.QASYMM_S8:
-                given, kept = self._tensors[value], self._places[value]
+            given, kept = self._tensors[value], self._places[value]
+            if value.info.data_type is DataType.QASYMM_S8 and kept is not given:
                 label = f"flip {value.name}"
                 self.command(Kernel("flip"), (kept, given, given.size_bytes), label)
         kernels = list(dict.fromkeys(command.kernel for command in self._commands))

@@ -18,6 +18,8 @@ MOST_PIECES = 64
 
 _OPERATIONS_PER_US_AND_LANE = 4000.0
 _BYTES_PER_US = 10_000.0
+_WEIGHT_BYTES_PER_US = 40_000.0
+"""Of weights that are read once, in the order in which they lie."""
 
 
 def estimated_us(info: CommandInfo, isa: Isa) -> float:
@@ -25,14 +27,18 @@ def estimated_us(info: CommandInfo, isa: Isa) -> float:
 
     Notes
     -----
-    Products of bytes are taken to be as many times faster as fit into one instruction, and
-    depthwise convolutions to wait for memory.
+    Products of bytes are taken to be as many times faster as fit into one instruction,
+    depthwise convolutions to wait for memory, and products of one vector for their weights.
     """
     rate = _OPERATIONS_PER_US_AND_LANE * isa.lanes
     if info.kernel.startswith("convolution_u8") and isa.dot:
         rate *= 4
+    elif info.kernel.startswith("convolution_bf16"):
+        rate *= 2
     elif info.kernel.startswith("depthwise"):
         rate /= 2
+    elif info.kernel.startswith("vector_"):
+        return info.num_bytes / _WEIGHT_BYTES_PER_US
     return max(info.num_operations / rate, info.num_bytes / _BYTES_PER_US)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops import (
@@ -14,10 +14,16 @@ from armpy.ops import (
     ElementwiseBinary,
     FullyConnected,
 )
+from armpy.records import dataclass
 from armpy.types import DataType
+from armpy_numba_acc.lowering.quantized import QUANTIZED_TYPES
 
 Bounds = tuple[float | None, float | None]
 """Lowest and highest value of an output; None where it is not bounded."""
+
+
+_LARGEST_FACTOR = float(1 << 20)
+"""Of elements that are added: their sums fit int32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,7 @@ def find_fusions(view: SubgraphView) -> Mapping[Layer, Fusion]:
     Returns
     -------
     mapping of Layer to Fusion
-        For every float32 convolution and matrix product, also where nothing is absorbed.
+        For every layer that `is_fusing`, also where nothing is absorbed.
 
     Notes
     -----
@@ -94,10 +100,14 @@ def is_fusing(layer: Layer) -> bool:
     if not isinstance(operation, Convolution2d | FullyConnected):
         return False
     infos = [value.info for value in (*layer.inputs, *layer.outputs) if value is not None]
+    sees_all = infos[0].known_shape[-1] == infos[1].known_shape[-1]
+    if infos[0].data_type in QUANTIZED_TYPES:
+        # A product of one vector has kernels of its own.
+        is_image = infos[-1].num_elements > infos[1].known_shape[0]
+        return isinstance(operation, Convolution2d) and sees_all and is_image
     if any(info.data_type is not DataType.FLOAT32 for info in infos):
         return False
-    channels = infos[0].known_shape[-1], infos[1].known_shape[-1]
-    return isinstance(operation, FullyConnected) or channels[0] == channels[1]
+    return isinstance(operation, FullyConnected) or sees_all
 
 
 def _following(
@@ -138,14 +148,26 @@ def _absorb(
     if operation.operation is not BinaryOperation.ADD or fusion.residual is not None:
         return None
     other = next(v for v in following.inputs if v is not fusion.output)
-    if other is None or other.data is not None or fusion.bounds != (None, None):
-        return None
-    if other.info.shape != output.info.shape or output.info.shape != fusion.output.info.shape:
+    if other is None or other.data is not None or not _can_add(fusion, other, output):
         return None
     producer = made.get(other)
     if producer is not None and order[producer] > order[layer]:
         return None
     return Fusion(output, operation.activation.bounds, other, absorbed)
+
+
+def _can_add(fusion: Fusion, other: Value, output: Value) -> bool:
+    """Whether a kernel can add a tensor to what a fusion gives so far."""
+    infos = [value.info for value in (fusion.output, other, output)]
+    if len({info.shape for info in infos}) > 1:
+        return False
+    if infos[0].data_type is DataType.FLOAT32:
+        return fusion.bounds == (None, None)
+    # The product is clamped, and rounded, before anything is added to it.
+    for info in infos:
+        if info.data_type not in QUANTIZED_TYPES or info.has_per_axis_quantization:
+            return False
+    return max(infos[0].scale, infos[1].scale) < _LARGEST_FACTOR * infos[2].scale
 
 
 def _clamp(operation: Activation) -> Bounds | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from math import prod
 
 from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops import Concat, Stack
 from armpy.ops.shapes import normalize_axis
+from armpy.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

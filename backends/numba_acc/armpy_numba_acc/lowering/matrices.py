@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 
@@ -14,12 +16,22 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.filling import emit_fill
-from armpy_numba_acc.lowering.memory import Buffer
-from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
+from armpy_numba_acc.lowering.memory import Address, Buffer
+from armpy_numba_acc.lowering.moves import Side, emit_move
 from armpy_numba_acc.lowering.patches import Patches, input_of
 from armpy_numba_acc.lowering.registry import Lowering
-from armpy_numba_acc.lowering.tiles import tile_of_f32
+from armpy_numba_acc.lowering.relaxing import are_many
+from armpy_numba_acc.lowering.tiles import tile_of_f32, width_of
+from armpy_numba_acc.lowering.weighted_bf16 import (
+    PackedBf16,
+    Rows,
+    emit_product_bf16,
+    tile_of_patches,
+)
 from armpy_numba_acc.lowering.weighted_f32 import PackedF32, emit_product_f32
+
+Packed: TypeAlias = PackedF32 | PackedBf16
+"""A matrix as a kernel wants it."""
 
 _UNBOUNDED = (-np.inf, np.inf)
 
@@ -36,78 +48,140 @@ def lower(emit: Emitter, layer: Layer) -> None:
     assert isinstance(operation, BatchMatMul)
     output = layer.outputs[0]
     *batches, rows, columns = output.info.known_shape
-    source, xs = _rows_of(emit, x, operation.transpose_x, layer.name)
-    panels, ys = _panels_of(emit, y, operation.transpose_y, rows, layer.name)
     depth = x.info.known_shape[-2 if operation.transpose_x else -1]
-    pairs = list(
-        zip(
-            np.broadcast_to(xs, batches).flat,
-            np.broadcast_to(ys, batches).flat,
-            range(prod(batches)),
-            strict=True,
-        )
-    )
-    if ys.size == 1 and xs.size == len(pairs):
-        pairs, rows = [(0, 0, 0)], rows * len(pairs)
+    is_relaxed = emit.isa.is_relaxed and depth > 1 and are_many(layer)
+    factors = (_Halves if is_relaxed else _Floats)(emit, layer.name)
+    source, xs = _rows_of(factors, x, operation.transpose_x)
+    num_ys = prod(y.info.known_shape[:-2])
+    pairs_of_x = prod(batches)
+    if num_ys == 1 and xs.size == pairs_of_x:
+        rows, pairs_of_x = rows * xs.size, 1
+    patches = Patches(source, 1, 1, rows, 0, 0, depth * factors.size, (0,), depth)
+    panels, ys = _panels_of(factors, y, operation.transpose_y, patches)
     target = emit.target(output)
-    for at_x, at_y, at in pairs:
-        place = source.part(int(at_x) * rows * depth * 4, rows * depth * 4)
-        emit_product_f32(
-            emit,
-            Patches(place, 1, 1, rows, 0, 0, depth * 4, (0,), depth),
-            panels[int(at_y)],
-            target.at(at * rows * columns * 4),
-            columns * 4,
-            _UNBOUNDED,
-            layer.name,
-        )
+    x_of, y_of = (np.broadcast_to(numbers, batches).ravel() for numbers in (xs, ys))
+    for at in range(pairs_of_x):
+        size = rows * depth * factors.size
+        part = replace(patches, source=source.part(int(x_of[at]) * size, size))
+        factors.multiply(part, panels[int(y_of[at])], target.at(at * rows * columns * 4))
 
 
-def _rows_of(emit: Emitter, x: Value, is_transposed: bool, label: str) -> tuple[Buffer, Array]:
+class _Floats:
+    """Products of float32."""
+
+    size = 4
+
+    def __init__(self, emit: Emitter, label: str) -> None:
+        self.emit = emit
+        self.label = label
+
+    def source(self, value: Value) -> Buffer:
+        """Where an operand is."""
+        return self.emit.source(value)
+
+    def packed(self, matrix: Array, patches: Patches) -> Packed:
+        """A constant matrix (columns, depth)."""
+        return PackedF32.of(self.emit, matrix, None, patches.num_pixels)
+
+    def width(self, columns: int, patches: Patches) -> int:
+        """Columns of a panel."""
+        tile = tile_of_f32(self.emit.choices, patches.num_pixels, columns, patches.depth)
+        return width_of(self.emit.isa, tile)
+
+    def packed_at(self, panels: Address, columns: int, patches: Patches) -> Packed:
+        """A matrix that lies in memory as panels."""
+        tile = tile_of_f32(self.emit.choices, patches.num_pixels, columns, patches.depth)
+        return PackedF32(panels, columns, patches.depth, tile)
+
+    def multiply(self, patches: Patches, packed: Packed, target: Address) -> None:
+        """Add the command."""
+        assert isinstance(packed, PackedF32)
+        pitch = packed.columns * 4
+        emit_product_f32(self.emit, patches, packed, target, pitch, _UNBOUNDED, self.label)
+
+
+class _Halves(_Floats):
+    """Products of bfloat16, two at a time."""
+
+    size = 2
+
+    def source(self, value: Value) -> Buffer:
+        """Where an operand is."""
+        return self.emit.source_of_halves(value)
+
+    def packed(self, matrix: Array, patches: Patches) -> Packed:
+        """A constant matrix (columns, depth)."""
+        return PackedBf16.of(self.emit, patches, matrix[:, None], None)
+
+    def width(self, columns: int, patches: Patches) -> int:
+        """Columns of a panel."""
+        return tile_of_patches(self.emit, patches, columns).vectors * self.emit.isa.lanes
+
+    def packed_at(self, panels: Address, columns: int, patches: Patches) -> Packed:
+        """A matrix that lies in memory as panels."""
+        return PackedBf16(panels, columns, tile_of_patches(self.emit, patches, columns))
+
+    def multiply(self, patches: Patches, packed: Packed, target: Address) -> None:
+        """Add the command."""
+        assert isinstance(packed, PackedBf16)
+        rows = Rows(target, packed.columns)
+        emit_product_bf16(self.emit, patches, packed, rows, _UNBOUNDED, self.label)
+
+
+def _stand_in(value: Value, factors: _Floats) -> Array:
+    """An array that stands for an operand."""
+    return np.empty(value.info.known_shape, f"V{factors.size}")
+
+
+def _rows_of(factors: _Floats, x: Value, is_transposed: bool) -> tuple[Buffer, Array]:
     """Where the rows of x lie one behind the other, and the number of each matrix."""
-    batches = x.info.known_shape[:-2]
+    emit, batches = factors.emit, x.info.known_shape[:-2]
     numbers = np.arange(prod(batches)).reshape(batches)
+    source = factors.source(x)
     if not is_transposed:
-        return emit.source(x), numbers
-    whole = stand_in(x.info)
+        return source, numbers
+    whole = _stand_in(x, factors)
     swapped = whole.swapaxes(-1, -2)
     rows = np.empty(swapped.shape, swapped.dtype)
     scratch = emit.scratch(rows.nbytes)
-    emit_move(emit, Side(emit.source(x), whole, swapped), Side(scratch, rows, rows), label)
+    emit_move(emit, Side(source, whole, swapped), Side(scratch, rows, rows), factors.label)
     return scratch, numbers
 
 
 def _panels_of(
-    emit: Emitter, y: Value, is_transposed: bool, rows: int, label: str
-) -> tuple[list[PackedF32], Array]:
+    factors: _Floats, y: Value, is_transposed: bool, patches: Patches
+) -> tuple[list[Packed], Array]:
     """Every matrix of y as the kernel wants it, and the number of each."""
     batches = y.info.known_shape[:-2]
     numbers = np.arange(prod(batches)).reshape(batches)
     if y.data is not None:
         data = y.data if is_transposed else y.data.swapaxes(-1, -2)
         matrices = data.reshape(-1, *data.shape[-2:])
-        return [PackedF32.of(emit, matrix, None, rows) for matrix in matrices], numbers
-    whole = stand_in(y.info)
+        return [factors.packed(matrix, patches) for matrix in matrices], numbers
+    whole = _stand_in(y, factors)
     matrices = whole.swapaxes(-1, -2) if is_transposed else whole
-    depth, columns = matrices.shape[-2:]
-    tile = tile_of_f32(emit.isa, rows, columns, depth)
-    width = tile[1] * emit.isa.lanes
-    shape = (*batches, -(-columns // width), 1 + depth, width)
-    panels = np.empty(shape, whole.dtype)
-    scratch = emit.scratch(panels.nbytes)
-    # Zeros stand for the bias, and for columns behind the last one.
+    emit, label, columns = factors.emit, factors.label, matrices.shape[-1]
+    width = factors.width(columns, patches)
+    slots = 4 // factors.size
+    lines = 1 + -(-patches.depth // slots)
+    panels = np.empty((*batches, -(-columns // width), lines, width, slots), whole.dtype)
+    scratch, source = emit.scratch(panels.nbytes), factors.source(y)
+    # Zeros stand for the bias, and for what is behind the last column and line.
     emit_fill(emit, scratch, panels.nbytes, bytes(4), label)
     full = columns // width
-    parts = [(matrices[..., full * width :], panels[..., full:, 1:, : columns - full * width])]
-    inside = matrices[..., : full * width].reshape(*matrices.shape[:-1], full, width)
-    parts.append((inside.swapaxes(-2, -3), panels[..., :full, 1:, :]))
-    for from_, to in parts:
-        if from_.size:
-            side = Side(emit.source(y), whole, from_.reshape(to.shape))
-            emit_move(emit, side, Side(scratch, panels, to), label)
+    for slot in range(slots):
+        given = matrices[..., slot::slots, :]
+        places = panels[..., 1 : 1 + given.shape[-2], :, slot]
+        inside = given[..., : full * width].reshape(*given.shape[:-1], full, width)
+        parts = [(given[..., full * width :], places[..., full:, :, : columns - full * width])]
+        parts.append((inside.swapaxes(-2, -3), places[..., :full, :, :]))
+        for from_, to in parts:
+            if from_.size:
+                side = Side(source, whole, from_.reshape(to.shape))
+                emit_move(emit, side, Side(scratch, panels, to), label)
     size = panels.nbytes // numbers.size
-    packed = [PackedF32(scratch.at(n * size), columns, depth, tile) for n in range(numbers.size)]
-    return packed, numbers
+    made = [factors.packed_at(scratch.at(n * size), columns, patches) for n in range(numbers.size)]
+    return made, numbers
 
 
 LOWERINGS = {BatchMatMul: Lowering(check, lower)}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from armpy.records import dataclass
 
 ALIGNMENT_BYTES = 64
 """Of every buffer in the arena and among the constants."""

@@ -10,12 +10,12 @@ their strides is all that matters.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from armpy.ops.operation import Array
+from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.kernels import Kernel
 from armpy_numba_acc.lowering.emitter import Emitter

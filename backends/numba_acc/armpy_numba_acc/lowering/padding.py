@@ -12,7 +12,7 @@ from armpy.ops import Pad, PaddingMode
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.emitter import SIZES, Emitter
 from armpy_numba_acc.lowering.filling import emit_fill, stored_element
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
 from armpy_numba_acc.lowering.registry import Lowering
@@ -35,7 +35,8 @@ def lower(emit: Emitter, layer: Layer) -> None:
     pads = operation.pad_list or ()
     is_constant = operation.padding_mode is PaddingMode.CONSTANT
     element = _element(layer)
-    if is_constant and _lower_image(emit, layer, element):
+    if is_constant and _frames_image(layer, element):
+        _lower_image(emit, layer, element)
         return
     target = emit.target(output)
     if is_constant:
@@ -67,21 +68,42 @@ def _element(layer: Layer) -> bytes:
     return stored_element(np.clip(stored, *info.data_type.integer_range), info)
 
 
-def _lower_image(emit: Emitter, layer: Layer, element: bytes) -> bool:
-    """Pad in one go what is framed like an image, along an axis or two side by side."""
+def frames_with_zeros(layer: Layer) -> bool:
+    """Whether a layer only copies its input into a frame of zeros, element by element."""
+    operation, info = layer.operation, layer.outputs[0].info
+    assert isinstance(operation, Pad)
+    is_constant = operation.padding_mode is PaddingMode.CONSTANT
+    element = _element(layer)
+    zero = stored_element(np.array(info.zero_point if info.data_type.is_quantized else 0), info)
+    return is_constant and element == zero and _frames_image(layer, element)
+
+
+def _padded_axes(layer: Layer) -> list[int]:
+    """Axes along which there is something to add."""
+    pads = layer.operation.pad_list  # type: ignore[attr-defined]
+    return [axis for axis, pair in enumerate(pads) if any(pair)]
+
+
+def _frames_image(layer: Layer, element: bytes) -> bool:
+    """Whether padding is like that of an image: along an axis or two side by side."""
+    padded = _padded_axes(layer)
+    return len(set(element)) == 1 and bool(padded) and padded[-1] - padded[0] <= 1
+
+
+def _lower_image(emit: Emitter, layer: Layer, element: bytes) -> None:
+    """Pad in one go."""
     value, output = layer.inputs[0], layer.outputs[0]
     assert value is not None
     shape, pads = value.info.known_shape, layer.operation.pad_list  # type: ignore[attr-defined]
-    padded = [axis for axis, pair in enumerate(pads) if any(pair)]
-    if len(set(element)) != 1 or not padded or padded[-1] - padded[0] > 1:
-        return False
-    y = padded[0]
+    is_half = emit.kind_of(output) == "bf16"
+    size = SIZES["bf16"] if is_half else len(element)
+    y = _padded_axes(layer)[0]
     x = y + 1
-    row = prod(shape[x:]) * len(element)
-    column = prod(shape[x + 1 :]) * len(element)
+    row = prod(shape[x:]) * size
+    column = prod(shape[x + 1 :]) * size
     left, right = pads[x] if x < len(shape) else (0, 0)
     arguments = (
-        emit.source(value),
+        emit.source_of_halves(value) if is_half else emit.source(value),
         emit.target(output),
         prod(shape[:y]),
         shape[y],
@@ -92,7 +114,6 @@ def _lower_image(emit: Emitter, layer: Layer, element: bytes) -> bool:
         element[0],
     )
     emit.command(Kernel("pad_image"), arguments, layer.name)
-    return True
 
 
 def _mirror(emit: Emitter, layer: Layer, inside: list[slice]) -> None:

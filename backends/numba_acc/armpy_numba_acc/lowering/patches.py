@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from armpy.graph import Layer, Value
-from armpy.ops import Convolution2d
+from armpy.ops import Convolution2d, DepthwiseConvolution2d
 from armpy.ops.operation import Array
 from armpy.ops.shapes import resolve_padding
+from armpy.records import dataclass
 from armpy_numba_acc.kernels import Kernel
 from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.memory import Buffer
@@ -70,28 +69,43 @@ def constant_of(layer: Layer, index: int) -> Array | None:
     return None if value is None else value.data
 
 
-def patches_of_vectors(emit: Emitter, layer: Layer, element_bytes: int) -> Patches:
-    """What a fully connected layer multiplies: vectors one behind the other."""
-    source, depth = input_of(layer, 0), input_of(layer, 1).info.known_shape[1]
-    count = source.info.num_elements // depth
-    return Patches(emit.source(source), 1, 1, count, 0, 0, depth * element_bytes, (0,), depth)
+def patches_of_vectors(
+    emit: Emitter, layer: Layer, element_bytes: int, source: Buffer | None = None
+) -> Patches:
+    """What a fully connected layer multiplies: vectors one behind the other.
+
+    Parameters
+    ----------
+    element_bytes, source
+        As for `patches_of_images`.
+    """
+    value, depth = input_of(layer, 0), input_of(layer, 1).info.known_shape[1]
+    count = value.info.num_elements // depth
+    source = source or emit.source(value)
+    return Patches(source, 1, 1, count, 0, 0, depth * element_bytes, (0,), depth)
 
 
-def patches_of_images(emit: Emitter, layer: Layer, element_bytes: int, fill: int) -> Patches:
+def patches_of_images(
+    emit: Emitter, layer: Layer, element_bytes: int, fill: int, source: Buffer | None = None
+) -> Patches:
     """What a convolution multiplies, of an image with borders if there is padding.
 
     Parameters
     ----------
+    element_bytes : int
+        Size of an element of `source`.
     fill : int
         Byte of a padding element.
+    source : Buffer, optional
+        The layer's input, if it is not to be read as the graph has it.
     """
     operation = layer.operation
-    assert isinstance(operation, Convolution2d)
+    assert isinstance(operation, Convolution2d | DepthwiseConvolution2d)
     value, weights = input_of(layer, 0), input_of(layer, 1)
     kernel = weights.info.known_shape[1:3]
     n, h, w, c = value.info.known_shape
     pixel = c * element_bytes
-    source = emit.source(value)
+    source = source or emit.source(value)
     (top, bottom), (left, right) = (
         resolve_padding(
             operation.padding, size, kernel[a], operation.stride[a], operation.dilation[a], a

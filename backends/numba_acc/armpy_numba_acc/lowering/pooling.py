@@ -11,8 +11,8 @@ from armpy.ops import Pooling2d, PoolingAlgorithm
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
-from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.choices import Choices
 from armpy_numba_acc.lowering.emitter import Argument, Emitter
 from armpy_numba_acc.lowering.patches import input_of
 from armpy_numba_acc.lowering.quantized import QUANTIZED_TYPES, stored_bounds
@@ -144,7 +144,7 @@ def emit_pooling_u8(
         Last arguments of the kernel: zero points, scale, bounds.
     """
     channels, num_taps = windows.shape[3], len(windows.taps())
-    width = _width(emit.isa, channels)
+    width = _width(emit.choices, windows)
     source = emit.source(value)
     if width < 16:
         source = readable_behind(emit, source, value.info.size_bytes, label)
@@ -170,10 +170,12 @@ def emit_pooling_u8(
     )
 
 
-def _width(isa: Isa, channels: int) -> int:
+def _width(choices: Choices, windows: Windows) -> int:
     """Channels that are computed at once."""
-    fitting = [size for size in (64, 32, 16) if size <= min(isa.vector_bytes, channels)]
-    return best_width(channels, {n: n + 16.0 for n in fitting}) if fitting else channels
+    channels = windows.out_shape[3]
+    most = min(choices.isa.vector_bytes, channels)
+    costs = {size: size + 16.0 for size in (64, 32, 16) if size <= most}
+    return best_width(choices, "pooling_u8", windows, costs) if costs else channels
 
 
 LOWERINGS = {Pooling2d: Lowering(check, lower)}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
+from armpy.records import dataclass
 from armpy_numba_acc.kernels import Kernel
 
 

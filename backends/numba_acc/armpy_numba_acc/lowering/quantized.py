@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 
-Float32Array = npt.NDArray[np.float32]
-
 QUANTIZED_TYPES = (DataType.QASYMM_U8, DataType.QASYMM_S8)
 """Types of the tensors that are kept as unsigned bytes."""
+
+WIDE_TYPES = (DataType.QSYMM_S16, DataType.QASYMM_U16)
+"""Quantised types of 16 bits; they are kept as they are."""
 
 
 def zero_point_of(info: TensorInfo) -> int:
@@ -20,7 +20,7 @@ def zero_point_of(info: TensorInfo) -> int:
     Parameters
     ----------
     info : TensorInfo
-        Of one of `QUANTIZED_TYPES`.
+        Of a quantised type, or of a plain one that has the zero point 0.
     """
     return info.zero_point + (128 if info.data_type is DataType.QASYMM_S8 else 0)
 
@@ -30,23 +30,31 @@ def scale_of(info: TensorInfo) -> np.float32:
     return np.float32(info.scale)
 
 
+def range_of(info: TensorInfo) -> tuple[int, int]:
+    """Lowest and highest element of a tensor in a region."""
+    return (0, 255) if info.data_type in QUANTIZED_TYPES else info.data_type.integer_range
+
+
 def stored_bounds(bounds: tuple[float | None, float | None], info: TensorInfo) -> tuple[int, int]:
-    """Lowest and highest unsigned element that a clamp lets through.
+    """Lowest and highest element in a region that a clamp lets through.
 
     Parameters
     ----------
     bounds : (float or None, float or None)
         Lowest and highest real number; None where there is no bound.
     info : TensorInfo
-        Of the output; of one of `QUANTIZED_TYPES`.
+        Of the output.
 
     References
     ----------
     TFLite ``CalculateActivationRangeQuantized``.
     """
     low, high = bounds
-    lowest = 0 if low is None else max(0, _nearest(low, info))
-    highest = 255 if high is None else min(255, _nearest(high, info))
+    lowest, highest = range_of(info)
+    if low is not None:
+        lowest = max(lowest, _nearest(low, info))
+    if high is not None:
+        highest = min(highest, _nearest(high, info))
     return lowest, highest
 
 
@@ -54,31 +62,3 @@ def _nearest(real: float, info: TensorInfo) -> int:
     """The element next to a real number, halves away from zero; it may be out of range."""
     steps = float(np.float32(real) / scale_of(info))
     return zero_point_of(info) + int(np.copysign(np.floor(abs(steps) + 0.5), steps))
-
-
-def rounding_nudges(scales: Float32Array, rounds_twice: bool = True) -> Float32Array:
-    """How far scaled sums are moved away from zero, to be rounded like TFLite's fixed-point ones.
-
-    Parameters
-    ----------
-    scales : ndarray, float32, any shape
-        What sums are multiplied by.
-    rounds_twice : bool
-        Whether the arithmetic to imitate rounds twice, as that of convolutions.
-
-    Notes
-    -----
-    Rounding twice, first to ``2**-r`` steps and then, halves away from zero, to steps, rounds up
-    from ``n + 1/2 - 2**-(r + 1)`` on: `r` is the exponent of the scale. Rounding once, halves
-    away from zero, is imitated by the smallest nudge that is not lost in float32.
-
-    References
-    ----------
-    gemmlowp ``SaturatingRoundingDoublingHighMul``, ``RoundingDivideByPOT``.
-    """
-    smallest = np.float32(2.0**-15)
-    if not rounds_twice:
-        return np.full(scales.shape, smallest)
-    shifts = np.maximum(-np.frexp(scales)[1], 0)
-    nudges = np.where(shifts > 0, np.exp2(-(shifts + 1.0)), 0.0)
-    return np.maximum(nudges, smallest).astype(np.float32)

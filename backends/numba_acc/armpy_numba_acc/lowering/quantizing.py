@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from armpy.graph import Layer
+import numpy as np
+
+from armpy.graph import Layer, Value
 from armpy.ops import Cast, Dequantize, FusedActivation, Quantize
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_numba_acc.lowering.broadcasting import emit_elementwise
+from armpy_numba_acc.lowering.broadcasting import (
+    KINDS,
+    emit_elementwise,
+    emit_on_buffers,
+    emit_quantized,
+)
 from armpy_numba_acc.lowering.elementwise import check_types, given, steps_bounds
 from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.lookup import emit_lookup
-from armpy_numba_acc.lowering.quantized import QUANTIZED_TYPES, scale_of, zero_point_of
+from armpy_numba_acc.lowering.quantize_u8 import emit_quick, is_quick
+from armpy_numba_acc.lowering.quantized import (
+    QUANTIZED_TYPES,
+    WIDE_TYPES,
+    range_of,
+    scale_of,
+    zero_point_of,
+)
 from armpy_numba_acc.lowering.registry import Lowering
 from armpy_numba_acc.packing import tables
+from armpy_numba_acc.packing.fixed_point import multiplier_of
 
 _CASTS: dict[tuple[DataType, DataType], str] = {
+    (DataType.FLOAT16, DataType.FLOAT32): "half_to_float",
+    (DataType.FLOAT32, DataType.FLOAT16): "float_to_half",
     (DataType.SIGNED32, DataType.SIGNED64): "to_i64",
     (DataType.SIGNED64, DataType.SIGNED32): "to_i32",
     (DataType.SIGNED32, DataType.FLOAT32): "int_to_float",
@@ -40,21 +58,28 @@ _CASTS: dict[tuple[DataType, DataType], str] = {
 def check_quantize(
     operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
 ) -> str:
-    """float32 or 8-bit quantised to 8-bit quantised."""
-    reason = check_types(inputs, (DataType.FLOAT32, *QUANTIZED_TYPES))
-    return reason or check_types(outputs, QUANTIZED_TYPES)
+    """float32 or quantised to 8 or 16 bits, these also to int32."""
+    types = (*QUANTIZED_TYPES, *WIDE_TYPES)
+    if reason := check_types(inputs, (DataType.FLOAT32, *types)):
+        return reason
+    is_float = any(info and info.data_type is DataType.FLOAT32 for info in inputs)
+    return check_types(outputs, types if is_float else (*types, DataType.SIGNED32))
 
 
 def lower_quantize(emit: Emitter, layer: Layer) -> None:
-    """Floats are divided by the scale; 8-bit elements are looked up."""
+    """Floats are divided by the scale; 8-bit elements of 8-bit ones are looked up."""
     value, output = given(layer)[0], layer.outputs[0]
-    if value.info.data_type is DataType.FLOAT32:
-        parameters = (
-            float(scale_of(output.info)),
-            float(zero_point_of(output.info)),
-            *steps_bounds(FusedActivation.NONE, output.info),
+    if is_quick(emit.isa, value.info, output.info):
+        emit_quick(emit, layer)
+    elif value.info.data_type is DataType.FLOAT32:
+        real = float(scale_of(output.info))
+        bounds = steps_bounds(FusedActivation.NONE, output.info)
+        emit_quantized(
+            emit, "quantize", [value], output, layer.name, lambda _, zero: (real, zero, *bounds)
         )
-        emit_elementwise(emit, "quantize", [value], output, layer.name, parameters)
+    elif value.info.data_type in WIDE_TYPES or output.info.data_type not in QUANTIZED_TYPES:
+        parameters = _rescaling(value.info, output.info)
+        emit_elementwise(emit, "requantize", [value], output, layer.name, parameters)
     else:
         table = tables.of_requantization(value.info, output.info)
         if (table == range(256)).all():
@@ -63,30 +88,76 @@ def lower_quantize(emit: Emitter, layer: Layer) -> None:
             emit_lookup(emit, table, value, output, layer.name)
 
 
+def _rescaling(source: TensorInfo, target: TensorInfo) -> tuple[float, ...]:
+    """The parameters of the expression that has TFLite's fixed-point arithmetic."""
+    multiplier, shift = multiplier_of(float(scale_of(source)) / float(scale_of(target)))
+    factor = math.ldexp(multiplier, max(shift, 0) - 31)
+    rounded = float(np.float32(factor))
+    low, high = range_of(target)
+    return (
+        float(zero_point_of(source)),
+        rounded,
+        factor - rounded,
+        2.0 ** max(-shift, 0),
+        float(zero_point_of(target)),
+        float(low),
+        float(high + 1),
+    )
+
+
 def check_dequantize(
     operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
 ) -> str:
-    """8-bit quantised to float32, with one scale."""
-    reason = check_types(inputs, (*QUANTIZED_TYPES, DataType.QSYMM_S8, DataType.SIGNED32))
-    if reason:
-        return reason
-    for info in inputs:
-        if info is not None and info.has_per_axis_quantization:
-            return "scales that run along an axis are not supported"
-        if info is not None and info.data_type is DataType.SIGNED32 and info.zero_point:
-            return "a zero point of SIGNED32 is not supported"
+    """Quantised or int32 to float32, with zero points that are all the same; float32 as it is."""
+    types = (DataType.FLOAT32, *QUANTIZED_TYPES, *WIDE_TYPES, DataType.QSYMM_S8, DataType.SIGNED32)
+    source = inputs[0]
+    assert source is not None
+    if source.data_type not in types:
+        return f"{source.data_type.name} is not supported"
+    quantization = source.quantization
+    if quantization is not None and len(set(quantization.zero_points)) > 1:
+        return "zero points that run along an axis are not supported"
+    is_wide = source.data_type is DataType.SIGNED32
+    if is_wide and (source.zero_point or source.has_per_axis_quantization):
+        return "a zero point, or several scales, of SIGNED32 are not supported"
     return check_types(outputs, (DataType.FLOAT32,))
 
 
 def lower_dequantize(emit: Emitter, layer: Layer) -> None:
     """Differences from the zero point times the scale."""
     value, output = given(layer)[0], layer.outputs[0]
+    if value.info.data_type is DataType.FLOAT32:
+        emit.alias(output, value)
+        return
     scale = float(scale_of(value.info))
     if value.info.data_type is DataType.SIGNED32:
         emit_elementwise(emit, "dequantize_wide", [value], output, layer.name, (scale,))
         return
-    zero = zero_point_of(value.info)
-    emit_elementwise(emit, "dequantize", [value], output, layer.name, (scale, float(zero)))
+    if value.info.has_per_axis_quantization:
+        _lower_by_scales(emit, layer, value)
+        return
+    emit_quantized(emit, "dequantize", [value], output, layer.name, lambda zero, _: (scale, zero))
+
+
+def _lower_by_scales(emit: Emitter, layer: Layer, value: Value) -> None:
+    """The same with scales that run along an axis."""
+    quantization = value.info.quantization
+    assert quantization is not None
+    assert quantization.axis is not None
+    shape = value.info.known_shape
+    along = [1] * len(shape)
+    along[quantization.axis] = len(quantization.scales)
+    scales = emit.constant(np.array(quantization.scales, np.float32))
+    emit_on_buffers(
+        emit,
+        "dequantize_each",
+        (emit.source(value), scales),
+        (shape, tuple(along)),
+        layer.outputs[0],
+        layer.name,
+        parameters=(float(zero_point_of(value.info)),),
+        kinds=(KINDS[value.info.data_type], "f32", "f32"),
+    )
 
 
 def check_cast(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:

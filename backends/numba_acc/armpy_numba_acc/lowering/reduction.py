@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from armpy.graph import Layer
+from armpy.graph import Layer, Value
 from armpy.ops import Reduce, ReduceOperation
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
@@ -67,10 +67,11 @@ def lower(emit: Emitter, layer: Layer) -> None:
     assert isinstance(operation, Reduce)
     assert value is not None
     info = value.info
-    whole = stand_in(info)
+    kind = _kind(emit, operation, value)
+    whole = np.empty(info.known_shape, "V2") if kind == "bf16" else stand_in(info)
     axes = operation.resolved_axes(whole.ndim)
     others = [axis for axis in range(whole.ndim) if axis not in axes]
-    size = info.data_type.size_bytes
+    size = whole.itemsize
     gone, stays = whole.transpose(*axes, *others), whole.transpose(*others, *axes)
     for _ in others:
         gone = gone[..., 0]
@@ -86,7 +87,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
     count = prod(info.known_shape[axis] for axis in axes)
     block = min(-(-inner // emit.num_threads // 64) * 64, _LONGEST_BLOCK)
     arguments = (
-        emit.source(value),
+        emit.source_as_kept(value),
         emit.target(output),
         *emit_table(emit, kept),
         *emit_table(emit, reduced),
@@ -97,7 +98,6 @@ def lower(emit: Emitter, layer: Layer) -> None:
         emit.scratch(max(4 * block, 64) * emit.num_threads),
         *_finish(operation, info, output.info, count),
     )
-    kind = _kind(operation, info)
     name = _ARITHMETIC[operation.operation]
     if operation.rounds_down and kind == "q8":
         name = "mean_down"
@@ -105,11 +105,14 @@ def lower(emit: Emitter, layer: Layer) -> None:
     emit.command(kernel, arguments, layer.name, num_operations=info.num_elements)
 
 
-def _kind(operation: Reduce, info: TensorInfo) -> str:
+def _kind(emit: Emitter, operation: Reduce, value: Value) -> str:
     """What the kernel calls the elements."""
-    if info.data_type in QUANTIZED_TYPES and not operation.operation.selects:
+    data_type = value.info.data_type
+    if data_type in QUANTIZED_TYPES and not operation.operation.selects:
         return "q8"
-    return {DataType.FLOAT32: "f32", DataType.SIGNED32: "i32"}.get(info.data_type, "u8")
+    if data_type is DataType.FLOAT32:
+        return emit.kind_of(value)
+    return "i32" if data_type is DataType.SIGNED32 else "u8"
 
 
 def _finish(

@@ -5,13 +5,22 @@ from __future__ import annotations
 from armpy.graph import SubgraphView
 from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.lowering.chains import find_chains, lower_chain
+from armpy_numba_acc.lowering.choices import Choices
 from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.frames import without_frames
 from armpy_numba_acc.lowering.fusion import find_fusions
+from armpy_numba_acc.lowering.halves import find_halves
 from armpy_numba_acc.lowering.program import Program
-from armpy_numba_acc.lowering.registry import lowerings
+from armpy_numba_acc.lowering.registry import lowering_of
+from armpy_numba_acc.lowering.rewriting import rewritten
 
 
-def lower_region(view: SubgraphView, isa: Isa, num_threads: int = 1) -> Program:
+def lower_region(
+    view: SubgraphView,
+    isa: Isa,
+    num_threads: int = 1,
+    choices: Choices | None = None,
+) -> Program:
     """Lower every layer of a region.
 
     Parameters
@@ -21,16 +30,40 @@ def lower_region(view: SubgraphView, isa: Isa, num_threads: int = 1) -> Program:
     isa : Isa
     num_threads : int
         Most threads that will run the program.
+    choices : Choices, optional
+        Decides where there are several ways; by models of their costs if left out.
     """
+    view = prepared(view)
     fusions = find_fusions(view)
-    emitter = Emitter(view, isa, num_threads, fusions)
+    choices = choices or Choices(isa)
+    num_threads = _worthwhile_threads(choices, view, num_threads)
     # What a layer absorbs is computed with it; a chain, where its last layer stands.
     absorbed = {layer for fusion in fusions.values() for layer in fusion.absorbed}
     chains = find_chains(view, absorbed)
+    halves = find_halves(view, fusions, chains) if isa.is_relaxed else ()
+    emitter = Emitter(view, choices, num_threads, fusions, halves)
     joined = absorbed | {layer for chain in chains.values() for layer in chain.layers}
     for layer in view.layers:
         if layer in chains:
+            choices.begin(chains[layer].layers)
             lower_chain(emitter, chains[layer])
         elif layer not in joined:
-            lowerings()[type(layer.operation)].lower(emitter, layer)
+            fusion = fusions.get(layer)
+            choices.begin((layer, *(fusion.absorbed if fusion is not None else ())))
+            lowering = lowering_of(layer.operation)
+            assert lowering is not None  # `support` has taken the layer
+            lowering.lower(emitter, layer)
     return emitter.finish()
+
+
+def prepared(view: SubgraphView) -> SubgraphView:
+    """A region with the layers that are lowered; the same if it is one of those already."""
+    return without_frames(rewritten(view))
+
+
+def _worthwhile_threads(choices: Choices, view: SubgraphView, num_threads: int) -> int:
+    """All threads that there may be, unless one alone was measured to be faster."""
+    options = list(dict.fromkeys([(num_threads,), (1,)]))
+    shape = (num_threads, len(view.layers))
+    (chosen,) = choices.choose("threads", shape, options, lambda option: -option[0])
+    return chosen

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.backend import ReasonCode, Support
 from armpy.graph import Layer
 from armpy.ops.operation import OperandInfos, Operation
+from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 
 if TYPE_CHECKING:
@@ -39,40 +38,71 @@ class Lowering:
     lower: Lower
 
 
-FAMILIES: tuple[str, ...] = (
-    "activation",
-    "concatenation",
-    "depthwise",
-    "elementwise",
-    "extremes",
-    "gathering",
-    "lstm",
-    "matrices",
-    "movement",
-    "padding",
-    "pooling",
-    "quantizing",
-    "reduction",
-    "resizing",
-    "svdf",
-    "transposed",
-    "weighted",
-)
-"""Modules of this package; each has what it lowers, by operation, in ``LOWERINGS``."""
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "activation": ("Activation", "L2Normalization", "LogSoftmax", "Softmax"),
+    "concatenation": ("Concat", "Stack"),
+    "depthwise": ("DepthwiseConvolution2d",),
+    "elementwise": (
+        "Comparison",
+        "ElementwiseBinary",
+        "ElementwiseUnary",
+        "LogicalBinary",
+        "Prelu",
+        "Select",
+    ),
+    "extremes": ("ArgMinMax",),
+    "gathering": ("Gather", "GatherNd"),
+    "lstm": ("UnidirectionalSequenceLstm",),
+    "matrices": ("BatchMatMul",),
+    "movement": (
+        "BatchToSpaceNd",
+        "BroadcastTo",
+        "ChannelShuffle",
+        "DepthToSpace",
+        "ExpandDims",
+        "Fill",
+        "Rank",
+        "Reshape",
+        "ReverseV2",
+        "Shape",
+        "Slice",
+        "SpaceToBatchNd",
+        "SpaceToDepth",
+        "Splitter",
+        "Squeeze",
+        "StridedSlice",
+        "Tile",
+        "Transpose",
+        "Unstack",
+    ),
+    "normalization": ("InstanceNormalization", "Normalization"),
+    "padding": ("Pad",),
+    "pooling": ("Pooling2d",),
+    "quantizing": ("Cast", "Dequantize", "Quantize"),
+    "reduction": ("Reduce",),
+    "resizing": ("Resize",),
+    "svdf": ("Svdf",),
+    "transposed": ("TransposeConvolution2d",),
+    "weighted": ("Convolution2d", "FullyConnected"),
+}
+"""Modules of this package, and the operations that each has in its ``LOWERINGS``."""
+
+_FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names}
 
 
-@cache
-def lowerings() -> Mapping[type[Operation], Lowering]:
-    """Every lowering by operation."""
-    found: dict[type[Operation], Lowering] = {}
-    for family in FAMILIES:
-        found.update(importlib.import_module(f"armpy_numba_acc.lowering.{family}").LOWERINGS)
-    return found
+def lowering_of(operation: Operation) -> Lowering | None:
+    """How an operation is lowered; None if it is not. Imports what is needed for it alone."""
+    family = _FAMILY_OF.get(type(operation).__name__)
+    if family is None:
+        return None
+    module = importlib.import_module(f"armpy_numba_acc.lowering.{family}")
+    lowerings: Mapping[type[Operation], Lowering] = module.LOWERINGS
+    return lowerings.get(type(operation))
 
 
 def support(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> Support:
     """Whether a layer can be lowered, with the reason if not."""
-    lowering = lowerings().get(type(operation))
+    lowering = lowering_of(operation)
     if lowering is None:
         return Support.no(ReasonCode.OPERATION, f"NumbaAcc has no {operation.name}")
     infos = [info for info in (*inputs, *outputs) if info is not None]
@@ -82,4 +112,29 @@ def support(operation: Operation, inputs: OperandInfos, outputs: Sequence[Tensor
         if 0 in info.known_shape:
             return Support.no(ReasonCode.SHAPE, f"{info} has no elements")
     reason = lowering.check(operation, inputs, outputs)
-    return Support.no(ReasonCode.OTHER, reason) if reason else Support.yes()
+    if reason and not _is_rewritten(operation, inputs, outputs):
+        return Support.no(ReasonCode.OTHER, reason)
+    return Support.yes()
+
+
+def refusal_of(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+    """Why a layer, whose shapes are known, cannot be lowered as it is; empty if it can."""
+    lowering = lowering_of(operation)
+    if lowering is None:
+        return f"NumbaAcc has no {operation.name}"
+    return lowering.check(operation, inputs, outputs)
+
+
+def _is_rewritten(
+    operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+) -> bool:
+    """Whether a layer can be lowered written otherwise."""
+    # Nearly all networks do without.
+    from armpy_numba_acc.lowering.rewriting import rewriting_of  # noqa: PLC0415
+
+    rewriting = rewriting_of(operation, inputs, outputs)
+    if rewriting is None:
+        return False
+    changed = [rewriting.input_info(info, index) for index, info in enumerate(inputs)]
+    results = [rewriting.output_info(info) for info in outputs]
+    return not refusal_of(rewriting.operation, changed, results)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from armpy.graph import Layer
 from armpy.ops import Resize, ResizeMethod
 from armpy.ops.operation import Array, OperandInfos, Operation
+from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
 from armpy_numba_acc.kernels import Kernel

@@ -8,15 +8,17 @@ import numpy as np
 
 from armpy.graph import Layer
 from armpy.ops import Svdf
-from armpy.ops.operation import OperandInfos, Operation
+from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_numba_acc.kernels import Kernel
 from armpy_numba_acc.lowering.emitter import Argument, Emitter
+from armpy_numba_acc.lowering.memory import Buffer, Space
 from armpy_numba_acc.lowering.patches import constant_of, input_of
 from armpy_numba_acc.lowering.quantized import zero_point_of
 from armpy_numba_acc.lowering.registry import Lowering
 from armpy_numba_acc.packing.fixed_point import multiplier_of
+from armpy_numba_acc.packing.weights_u8 import GROUP, lines_of_groups
 
 _TYPES = (DataType.FLOAT32, DataType.QSYMM_S16)
 """Of the state."""
@@ -41,26 +43,55 @@ def lower(emit: Emitter, layer: Layer) -> None:
     assert features is not None
     assert times is not None
     is_float = state.info.data_type is DataType.FLOAT32
+    data = emit.source(source)
+    filters, inputs = features.shape
+    if is_float:
+        packed, scratch_bytes = features, 64 * emit.num_threads
+    else:
+        data = _with_room(emit, layer, data)
+        packed, _ = lines_of_groups(emit.isa, features[:, np.newaxis], emit.isa.lanes)
+        scratch_bytes = 4 * (filters + emit.isa.lanes)
+        times = _times_of_states(times, operation.shifts_state_first)
     arguments = (
-        emit.source(source),
+        data,
         emit.source(state),
         emit.target(state_out),
         emit.target(output),
-        emit.constant(features),
+        emit.constant(packed),
         emit.constant(times),
         0 if bias is None else emit.constant(bias),
         source.info.known_shape[0],
-        features.shape[1],
-        len(features) // operation.rank,
-        times.shape[1],
+        inputs,
+        filters // operation.rank,
+        state.info.num_elements // source.info.known_shape[0] // filters,
         operation.rank,
         *((0,) * 6 if is_float else _integers(emit, layer)),
-        emit.scratch(64 * emit.num_threads),
+        emit.scratch(scratch_bytes),
     )
     kind, activation = ("f32", operation.activation.name) if is_float else ("q8", "NONE")
     kernel = Kernel("svdf", (kind, int(operation.shifts_state_first), activation))
     operations = 2 * source.info.known_shape[0] * (features.size + times.size)
     emit.command(kernel, arguments, layer.name, num_operations=operations)
+
+
+def _with_room(emit: Emitter, layer: Layer, data: Buffer) -> Buffer:
+    """The input, or a copy if elements behind the caller's tensor would be read."""
+    info = input_of(layer, 0).info
+    if data.space is not Space.TENSORS or info.known_shape[1] % GROUP == 0:
+        return data
+    copy = emit.scratch(info.size_bytes)
+    emit.command(Kernel("copy"), (data, copy, info.size_bytes), f"copy {layer.name}")
+    return copy
+
+
+def _times_of_states(times: Array, shifts_first: bool) -> Array:
+    """Weights of every old entry as it is stored, then those of the newest ones."""
+    states = np.zeros_like(times)
+    if shifts_first:
+        states[:, 1:] = times[:, :-1]
+    else:
+        states[:, :-1] = times[:, :-1]
+    return np.concatenate((states.reshape(-1), times[:, -1]))
 
 
 def _integers(emit: Emitter, layer: Layer) -> tuple[Argument, ...]:
@@ -74,7 +105,8 @@ def _integers(emit: Emitter, layer: Layer) -> tuple[Argument, ...]:
     state, output = input_of(layer, 4).info, layer.outputs[1].info
     features = constant_of(layer, 1)
     assert features is not None
-    bias = features.sum(axis=1, dtype=np.int64) * -zero_point_of(data)
+    base = 128 if emit.isa.dot == "sdot" else 0  # which multiplies elements less 128
+    bias = features.sum(axis=1, dtype=np.int64) * (base - zero_point_of(data))
     return (
         emit.constant(bias.astype(np.int32)),
         *multiplier_of(data.scale * feature.scale / state.scale),

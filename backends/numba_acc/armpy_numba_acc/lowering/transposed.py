@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -12,13 +11,19 @@ from armpy.graph import Layer
 from armpy.ops import TransposeConvolution2d
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.ops.shapes import resolve_padding
+from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
 from armpy_numba_acc.kernels import Kernel
 from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
 from armpy_numba_acc.lowering.patches import Patches, constant_of, input_of
-from armpy_numba_acc.lowering.products import emit_product, fill_byte_of, readable
+from armpy_numba_acc.lowering.products import (
+    emit_product,
+    fill_byte_of,
+    readable,
+    source_of_products,
+)
 from armpy_numba_acc.lowering.quantized import QUANTIZED_TYPES
 from armpy_numba_acc.lowering.registry import Lowering
 from armpy_numba_acc.lowering.weighted_u8 import check_u8
@@ -157,8 +162,8 @@ class _Padded:
 
 def _padded(emit: Emitter, layer: Layer, axes: Sequence[Sequence[_Phase]]) -> _Padded:
     """The input with as many elements around it as phases meet."""
-    source = input_of(layer, 0)
-    n, *sizes, depth = source.info.known_shape
+    n, *sizes, depth = input_of(layer, 0).info.known_shape
+    buffer, element = source_of_products(emit, layer)
     pads = []
     for size, phases in zip(sizes, axes, strict=True):
         firsts = [at for phase in phases for _, at in phase.taps]
@@ -166,8 +171,8 @@ def _padded(emit: Emitter, layer: Layer, axes: Sequence[Sequence[_Phase]]) -> _P
         lasts += [phase.count - 1 for phase in phases]
         pads.append((max(0, -min(firsts, default=0)), max(0, max(lasts) - size + 1)))
     (top, bottom), (left, right) = pads
-    pixel = depth * source.info.data_type.size_bytes
-    buffer, (h, w) = emit.source(source), sizes
+    pixel = depth * element
+    h, w = sizes
     if top or bottom or left or right:
         padded = emit.scratch(n * (h + top + bottom) * (w + left + right) * pixel)
         fill = fill_byte_of(layer)

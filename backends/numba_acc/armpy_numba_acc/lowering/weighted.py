@@ -5,33 +5,48 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armpy.graph import Layer
-from armpy.ops import Convolution2d, FullyConnected
+from armpy.ops import Convolution2d, DepthwiseConvolution2d, FullyConnected
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
+from armpy_numba_acc.lowering.computed_weights import (
+    check_computed,
+    has_computed_weights,
+    lower_computed,
+)
+from armpy_numba_acc.lowering.dynamic_range import check_dynamic, is_dynamic, lower_dynamic
 from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.grouped import lower_grouped
+from armpy_numba_acc.lowering.halves import has_pairs
 from armpy_numba_acc.lowering.patches import input_of
 from armpy_numba_acc.lowering.quantized import QUANTIZED_TYPES
 from armpy_numba_acc.lowering.registry import Lowering
+from armpy_numba_acc.lowering.vector_matrix import lower_vector, multiplies_vector
+from armpy_numba_acc.lowering.weighted_bf16 import lower_bf16
 from armpy_numba_acc.lowering.weighted_f32 import lower_f32
 from armpy_numba_acc.lowering.weighted_u8 import check_u8, lower_u8
+
+_OF_IMAGES = (Convolution2d, DepthwiseConvolution2d)
 
 
 def check_weighted(
     operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
 ) -> str:
-    """float32 or 8 bits throughout, constant weights, NHWC."""
+    """float32 or 8 bits, or float32 with int8 weights; NHWC."""
     source, weights = inputs[0], inputs[1]
     assert source is not None
     assert weights is not None
-    for info, name in zip(inputs[1:], ("weights", "bias"), strict=False):
-        if info is not None and not info.is_constant:
-            return f"the {name} are not constant"
-    if isinstance(operation, Convolution2d) and operation.data_layout is not DataLayout.NHWC:
+    if isinstance(operation, _OF_IMAGES) and operation.data_layout is not DataLayout.NHWC:
         return "the layout NCHW is not supported"
+    if has_computed_weights(inputs):
+        return check_computed(operation, inputs)
     if source.data_type in QUANTIZED_TYPES:
-        return check_u8(inputs, outputs)
+        return check_u8(inputs, outputs, 3 if isinstance(operation, DepthwiseConvolution2d) else 0)
+    if is_dynamic(inputs):
+        depths = source.known_shape[3:], weights.known_shape[3:]
+        if isinstance(operation, Convolution2d) and depths[0] != depths[1]:
+            return "groups of filters are not supported with FLOAT32 input and quantised weights"
+        return check_dynamic(inputs, outputs[0])
     for info in (*inputs, *outputs):
         if info is not None and info.data_type is not DataType.FLOAT32:
             return f"{info.data_type.name} is not supported with {source.data_type.name} input"
@@ -39,11 +54,23 @@ def check_weighted(
 
 
 def lower_weighted(emit: Emitter, layer: Layer) -> None:
-    """By the input's type, and by whether filters see all channels."""
+    """By the input's type, by whether filters see all channels, and whether once only."""
     source, weights = input_of(layer, 0).info, input_of(layer, 1).info
     is_convolution = isinstance(layer.operation, Convolution2d)
+    if has_computed_weights(layer.input_infos):
+        lower_computed(emit, layer)
+        return
     if is_convolution and source.known_shape[3] != weights.known_shape[3]:
         lower_grouped(emit, layer)
+        return
+    if is_dynamic(layer.input_infos):
+        lower_dynamic(emit, layer)
+        return
+    if emit.isa.is_relaxed and has_pairs(layer):
+        lower_bf16(emit, layer)
+        return
+    if multiplies_vector(layer):
+        lower_vector(emit, layer)
         return
     is_float = input_of(layer, 0).info.data_type is DataType.FLOAT32
     (lower_f32 if is_float else lower_u8)(emit, layer)

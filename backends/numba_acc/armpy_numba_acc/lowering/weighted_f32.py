@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from armpy.graph import Layer
 from armpy.ops import Convolution2d, FusedActivation
 from armpy.ops.operation import Array
+from armpy.records import dataclass
 from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.choices import Option
 from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.estimate import num_pieces
 from armpy_numba_acc.lowering.memory import Address, Buffer
@@ -19,7 +19,8 @@ from armpy_numba_acc.lowering.patches import (
     patches_of_images,
     patches_of_vectors,
 )
-from armpy_numba_acc.lowering.tiles import tile_of_f32
+from armpy_numba_acc.lowering.tiles import panels_at_once, tile_of_f32, width_of
+from armpy_numba_acc.lowering.winograd_f32 import is_winograd, lower_winograd_f32
 from armpy_numba_acc.packing.weights import pack_panels_f32
 
 SCRATCH_BYTES = 768
@@ -39,6 +40,9 @@ def lower_f32(emit: Emitter, layer: Layer) -> None:
     """Add the command of a convolution or a matrix product, and of what is fused with it."""
     weights = constant_of(layer, 1)
     assert weights is not None
+    if is_winograd(emit, layer):
+        lower_winograd_f32(emit, layer, weights)
+        return
     if isinstance(layer.operation, Convolution2d):
         patches = patches_of_images(emit, layer, 4, 0)
     else:
@@ -71,20 +75,20 @@ class PackedF32:
     columns : int
     depth : int
         Elements that are multiplied for each column.
-    tile : (int, int)
-        Rows and vectors; the panels are so many vectors wide.
+    tile : tuple of int
+        As `armpy_numba_acc.lowering.tiles.tile_of_f32` says.
     """
 
     panels: Buffer | Address
     columns: int
     depth: int
-    tile: tuple[int, int]
+    tile: Option
 
     @classmethod
     def of(cls, emit: Emitter, weights: Array, bias: Array | None, num_pixels: int) -> PackedF32:
         """Pack constant weights (columns, depth) that so many pixels are multiplied with."""
-        tile = tile_of_f32(emit.isa, num_pixels, weights.shape[0], weights.shape[1])
-        panels = pack_panels_f32(weights, bias, tile[1] * emit.isa.lanes)
+        tile = tile_of_f32(emit.choices, num_pixels, weights.shape[0], weights.shape[1])
+        panels = pack_panels_f32(weights, bias, width_of(emit.isa, tile))
         return cls(emit.constant(panels), weights.shape[0], weights.shape[1], tile)
 
 
@@ -111,12 +115,14 @@ def emit_product_f32(
     residual : Buffer, optional
         Added before that; laid out as the target.
     """
-    rows, vectors = weights.tile
-    panel_bytes = (1 + weights.depth) * vectors * emit.isa.vector_bytes
+    width = width_of(emit.isa, weights.tile)
+    panel_bytes = 4 * (1 + weights.depth) * width
     low, high = bounds
-    kernel = Kernel("convolution_f32", (rows, vectors))
+    kernel = Kernel("convolution_f32", weights.tile)
     num_operations = 2 * patches.num_pixels * weights.columns * weights.depth
     pieces = num_pieces(num_operations, kernel.symbol, emit.isa)
+    num_panels = -(-weights.columns // width)
+    shape = (patches.num_pixels, num_panels, weights.depth)
     emit.command(
         kernel,
         (
@@ -133,7 +139,7 @@ def emit_product_f32(
             pitch,
             pitch,
             panel_bytes,
-            max(_CACHED_BYTES // panel_bytes, 1),
+            panels_at_once(emit.choices, "convolution_f32", shape, panel_bytes, _CACHED_BYTES),
             float(low),
             float(high),
         ),

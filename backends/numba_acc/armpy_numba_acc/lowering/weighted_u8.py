@@ -6,15 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from armpy.graph import Layer
 from armpy.ops import Convolution2d, FullyConnected
 from armpy.ops.operation import Array, OperandInfos
+from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
+from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
 from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.estimate import num_pieces
+from armpy_numba_acc.lowering.fusion import Fusion
 from armpy_numba_acc.lowering.memory import Address, Buffer, Space
 from armpy_numba_acc.lowering.patches import (
     Patches,
@@ -29,18 +34,28 @@ from armpy_numba_acc.lowering.quantized import (
     stored_bounds,
     zero_point_of,
 )
-from armpy_numba_acc.lowering.tiles import tile_of_u8
+from armpy_numba_acc.lowering.tiles import Tile, panels_at_once, tile_of_u8
+from armpy_numba_acc.lowering.windows import readable_behind
 from armpy_numba_acc.packing.factors import Factors
-from armpy_numba_acc.packing.weights_u8 import GROUP, pack_weights_u8
+from armpy_numba_acc.packing.weights_u8 import GROUP, PackedWeights, pack_weights_u8
 
 _CACHED_BYTES = 256 << 10
 """Weights that are used for all pixels before the next ones."""
 
+LARGEST_STEP = float(1 << 30)
+"""Scaled sums stay below it, as conversions to int32 have no defined result above 2**31."""
+
 _WEIGHTS = (DataType.QASYMM_U8, DataType.QASYMM_S8, DataType.QSYMM_S8)
 
 
-def check_u8(inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """8-bit input, weights and output, a bias of 32 bits, sums that fit 32 bits."""
+def check_u8(inputs: OperandInfos, outputs: Sequence[TensorInfo], filters_axis: int = 0) -> str:
+    """8-bit input, weights and output, a bias of 32 bits, sums that fit 32 bits.
+
+    Parameters
+    ----------
+    filters_axis : int
+        Of the weights: the one along which they are those of different filters.
+    """
     weights = inputs[1]
     assert weights is not None
     bias = inputs[2] if len(inputs) > 2 else None
@@ -52,7 +67,7 @@ def check_u8(inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
         return f"output of {outputs[0].data_type.name} is not supported with 8-bit input"
     if any(info is not None and info.quantization is None for info in (inputs[0], *outputs)):
         return "a quantisation is missing"
-    products = weights.num_elements // weights.known_shape[0]
+    products = weights.num_elements // weights.known_shape[filters_axis]
     largest = 128 if weights.data_type is DataType.QSYMM_S8 else 255
     if products * 255 * largest >= 1 << 31:
         return f"sums of {products} products may not fit 32 bits"
@@ -81,23 +96,121 @@ def output_factors(layer: Layer, columns: int) -> Factors:
     return Factors.of(np.broadcast_to(real, columns), rounds_twice)
 
 
+def largest_sums(layer: Layer, weights: Array, chosen: slice) -> npt.NDArray[np.float64]:
+    """Magnitudes that no sum exceeds.
+
+    Parameters
+    ----------
+    weights : ndarray, int8 or uint8, shape (products, columns)
+    chosen : slice
+        Which of the layer's channels the columns are.
+    """
+    bias = constant_of(layer, 2)
+    centred = weights.astype(np.float64) - input_of(layer, 1).info.zero_point
+    most: npt.NDArray[np.float64] = 255.0 * np.abs(centred).sum(axis=0)
+    return most if bias is None else most + np.abs(bias[chosen].astype(np.float64))
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """Elements of another tensor that are added to those of a product.
+
+    Parameters
+    ----------
+    source : Buffer
+        Laid out as the output.
+    parameters : Buffer
+        Zero points of the product and of the tensor, their scales over that of the sum, the
+        sum's zero point and bounds, each of 4 bytes.
+    has_negatives, has_bounds : bool
+        Whether the bounds let sums below the zero point through, and whether they matter.
+    """
+
+    source: Buffer
+    parameters: Buffer
+    has_negatives: bool
+    has_bounds: bool
+
+    @classmethod
+    def of(cls, emit: Emitter, layer: Layer, fusion: Fusion) -> Residual | None:
+        """What a layer's fusion adds; None if it adds nothing."""
+        if fusion.residual is None:
+            return None
+        product, other, output = layer.outputs[0].info, fusion.residual.info, fusion.output.info
+        low, high = stored_bounds(fusion.bounds, output)
+        zero_point, scale = zero_point_of(output), scale_of(output)
+        factors = [scale_of(product) / scale, scale_of(other) / scale]
+        bits = np.array(factors, np.float32).view(np.int32)
+        zeros = zero_point_of(product), zero_point_of(other)
+        numbers = np.array([*zeros, *bits, zero_point, low, high], np.int32)
+        source = readable_behind(emit, emit.source(fusion.residual), other.size_bytes, layer.name)
+        has_bounds = low > 0 or high < 255
+        return cls(source, emit.constant(numbers), low < zero_point, has_bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scaling:
+    """How sums become elements: what is packed with the weights, and what the kernel is told.
+
+    Parameters
+    ----------
+    factors : Factors
+    zero_point, low, high : int
+    has_negatives, has_bounds, has_large_scales, is_vague : bool
+        See `armpy_numba_acc.codegen.exact_scaling`.
+    """
+
+    factors: Factors
+    zero_point: int
+    low: int
+    high: int
+    has_negatives: bool
+    has_bounds: bool
+    has_large_scales: bool
+    is_vague: bool
+
+    @classmethod
+    def of(cls, layer: Layer, weights: Array, chosen: slice) -> _Scaling:
+        """That of some of a layer's filters, of which weights are (columns, taps, depth)."""
+        output, operation = layer.outputs[0].info, layer.operation
+        zero_point = zero_point_of(output)
+        low, high = stored_bounds(operation.activation.bounds, output)  # type: ignore[attr-defined]
+        factors = output_factors(layer, output.known_shape[-1]).chosen(chosen)
+        largest = largest_sums(layer, weights.reshape(len(weights), -1).T, chosen)
+        factors, rounding = factors.rounded(zero_point, low < zero_point, largest)
+        return cls(
+            factors,
+            zero_point,
+            low,
+            high,
+            rounding.has_negatives,
+            low > 0 or high < 255,
+            bool((factors.scales * largest).max() >= LARGEST_STEP),
+            rounding.is_vague,
+        )
+
+
 def lower_u8(emit: Emitter, layer: Layer) -> None:
-    """Add the command of a convolution or a matrix product."""
+    """Add the command of a convolution or a matrix product, and of what is fused with it."""
     weights = constant_of(layer, 1)
     assert weights is not None
     if isinstance(layer.operation, Convolution2d):
         patches = patches_of_images(emit, layer, 1, zero_point_of(input_of(layer, 0).info))
     else:
         patches = patches_of_vectors(emit, layer, 1)
+    fusion = fusion_of(emit, layer)
+    residual = Residual.of(emit, layer, fusion)
     columns = weights.shape[0]
     emit_product_u8(
         emit,
         layer,
         with_room(emit, layer, patches),
         weights.reshape(columns, len(patches.taps), patches.depth),
-        emit.target(layer.outputs[0]),
+        emit.target(fusion.output),
         columns,
         slice(None),
+        residual,
+        " + ".join(each.name for each in (layer, *fusion.absorbed)),
     )
 
 
@@ -109,6 +222,8 @@ def emit_product_u8(
     target: Buffer | Address,
     pitch: int,
     chosen: slice,
+    residual: Residual | None = None,
+    label: str = "",
 ) -> None:
     """Add a command that multiplies patches of a layer's input with some of its filters.
 
@@ -123,38 +238,25 @@ def emit_product_u8(
         Bytes from there to the next pixel's.
     chosen : slice
         Which of the layer's filters the weights are.
+    residual : Residual, optional
+        What is added to the layer's output.
+    label : str
+        The layer's name if left out.
 
     Notes
     -----
-    Results are exactly those of TFLite's arithmetic: see `Requantizer`.
+    Results are exactly those of TFLite's arithmetic: see `ExactScaling`.
     """
-    source, kind, output = input_of(layer, 0).info, input_of(layer, 1).info, layer.outputs[0].info
     columns = weights.shape[0]
     steps = len(patches.taps) * -(-patches.depth // GROUP)
     num_pixels, _, line, *_ = patches.layout
-    tile = tile_of_u8(emit.isa, num_pixels // line, line, columns, steps)
+    tile = tile_of_u8(emit.choices, num_pixels // line, line, columns, steps)
     width = tile.vectors * emit.isa.lanes
-    factors = output_factors(layer, kind.known_shape[0]).chosen(chosen)
-    bias = constant_of(layer, 2)
-    zero_point = zero_point_of(output)
-    low, high = stored_bounds(layer.operation.activation.bounds, output)  # type: ignore[attr-defined]
-    has_negatives = low < zero_point
-    if not has_negatives:
-        factors = replace(factors, nudges=factors.nudges + np.float32(zero_point))
-    packed = pack_weights_u8(
-        emit.isa,
-        weights,
-        kind.zero_point,
-        None if bias is None else bias[chosen],
-        factors,
-        zero_point_of(source),
-        width,
-    )
+    scaling = _Scaling.of(layer, weights, chosen)
+    packed = _packed(emit.isa, layer, weights, scaling.factors, chosen, width)
+    kernel = _kernel(tile, packed.correction != 0, scaling, residual)
     panel_bytes = packed.panels.shape[1]
-    has_large_scales = factors.scales.max() >= 0.5  # sums are below 2**31
-    has_bounds = low > 0 or high < 255
-    flags = (tile.has_table, packed.correction != 0, has_negatives, has_bounds, has_large_scales)
-    kernel = Kernel("convolution_u8", (tile.rows, tile.vectors, *map(int, flags)))
+    shape = (num_pixels, len(packed.panels), packed.steps)
     num_operations = 2 * patches.num_pixels * weights.size
     emit.command(
         kernel,
@@ -170,19 +272,54 @@ def emit_product_u8(
             *patches.layout,
             pitch,
             panel_bytes,
-            max(_CACHED_BYTES // panel_bytes, 1),
+            panels_at_once(emit.choices, "convolution_u8", shape, panel_bytes, _CACHED_BYTES),
             packed.correction,
-            zero_point,
-            low,
-            high,
+            scaling.zero_point,
+            scaling.low,
+            scaling.high,
             tile.rows,
             width,
             int(tile.has_table),
+            0 if residual is None else residual.source,
+            0 if residual is None else residual.parameters,
         ),
-        layer.name,
+        label or layer.name,
         num_operations=num_operations,
         num_pieces=num_pieces(num_operations, kernel.symbol, emit.isa),
     )
+
+
+def _packed(
+    isa: Isa, layer: Layer, weights: Array, factors: Factors, chosen: slice, width: int
+) -> PackedWeights:
+    """Some of a layer's filters in panels of a width."""
+    bias = constant_of(layer, 2)
+    return pack_weights_u8(
+        isa,
+        weights,
+        input_of(layer, 1).info.zero_point,
+        None if bias is None else bias[chosen],
+        factors,
+        zero_point_of(input_of(layer, 0).info),
+        width,
+    )
+
+
+def _kernel(
+    tile: Tile, has_corrections: bool, scaling: _Scaling, residual: Residual | None
+) -> Kernel:
+    """The kernel, made for a tile and what is done with its sums."""
+    flags = (
+        tile.has_table,
+        has_corrections,
+        scaling.has_negatives,
+        scaling.has_bounds if residual is None else residual.has_bounds,
+        scaling.has_large_scales,
+        scaling.is_vague,
+        residual is not None,
+        residual is not None and residual.has_negatives,
+    )
+    return Kernel("convolution_u8", (tile.rows, tile.vectors, *map(int, flags)))
 
 
 def with_room(emit: Emitter, layer: Layer, patches: Patches) -> Patches:

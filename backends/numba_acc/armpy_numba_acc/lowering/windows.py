@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.ops.shapes import PaddingSpec, resolve_padding
+from armpy.records import dataclass
 from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.choices import Choices
 from armpy_numba_acc.lowering.emitter import Argument, Emitter
 from armpy_numba_acc.lowering.memory import Buffer, Space
 from armpy_numba_acc.packing.depthwise import block_starts
@@ -83,9 +84,14 @@ class Windows:
         """Tiles of an image."""
         return -(-self.out_shape[1] // rows) * -(-self.out_shape[2] // columns)
 
-    def best_tile(self, tiles: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    def best_tile(
+        self, choices: Choices, family: str, tiles: Sequence[tuple[int, int]]
+    ) -> tuple[int, int]:
         """The tile size with the least pixels outside of the output; of equal ones the first."""
-        return min(tiles, key=lambda tile: self.num_tiles(*tile) * tile[0] * tile[1])
+        shape = (*self.out_shape, *self.kernel, *self.stride, *self.dilation)
+        return choices.choose(
+            f"{family} tile", shape, tiles, lambda tile: self.num_tiles(*tile) * tile[0] * tile[1]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +113,16 @@ class Tiling:
     slots: Slots
 
 
-def best_width(channels: int, costs: Mapping[int, float]) -> int:
+def best_width(choices: Choices, family: str, windows: Windows, costs: Mapping[int, float]) -> int:
     """The width of blocks that costs least, where a block of each width costs as given."""
-    return min(costs, key=lambda width: len(block_starts(channels, width)) * costs[width])
+    channels = windows.out_shape[3]
+    (width,) = choices.choose(
+        f"{family} width",
+        (*windows.out_shape, *windows.kernel, *windows.stride, *windows.dilation),
+        [(width,) for width in costs],
+        lambda option: len(block_starts(channels, option[0])) * costs[option[0]],
+    )
+    return width
 
 
 def window_arguments(
@@ -118,17 +131,21 @@ def window_arguments(
     target: Buffer,
     windows: Windows,
     tiling: Tiling,
-    padding: npt.NDArray[np.float32] | npt.NDArray[np.uint8],
+    padding: npt.NDArray[np.float32] | npt.NDArray[np.uint16] | npt.NDArray[np.uint8],
+    out_bytes: int = 0,
 ) -> tuple[Argument, ...]:
     """Arguments that kernels of `armpy_numba_acc.codegen.windows` begin with.
 
     Parameters
     ----------
-    padding : ndarray, float32 or uint8, shape (channels of the input,)
+    padding : ndarray, float32, uint16 or uint8, shape (channels of the input,)
         What a pixel outside of the image is.
+    out_bytes : int
+        Size of an element of the output; 0 for that of the input.
     """
     images, height, width, channels = windows.shape
-    in_pixel, out_pixel = channels * padding.itemsize, windows.out_shape[3] * padding.itemsize
+    out_bytes = out_bytes or padding.itemsize
+    in_pixel, out_pixel = channels * padding.itemsize, windows.out_shape[3] * out_bytes
     slots = np.array(tiling.slots, np.int64).reshape(-1, 2)
     offsets = (slots[:, 0] * width + slots[:, 1]) * in_pixel
     tables = 8 * (len(slots) + 2 * tiling.rows * tiling.columns)
@@ -153,7 +170,7 @@ def window_arguments(
         *windows.extent(tiling.rows, tiling.columns),
         in_pixel,
         out_pixel,
-        tiling.width * padding.itemsize,
+        tiling.width * out_bytes,
         len(block_starts(windows.out_shape[3], tiling.width)),
     )
 

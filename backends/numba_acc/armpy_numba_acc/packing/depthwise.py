@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -71,7 +71,8 @@ def pack_u8(
         parts = (
             _filled(bias[columns], size)[order],
             _filled(factors.scales[columns], size)[order],
-            _filled(factors.nudges[columns], size)[order],
+            # A nudge of 0 would look like a result to be checked.
+            _filled(factors.nudges[columns], size, "edge")[order],
             _filled(factors.exact[columns], size)[order],
             _lines(_filled(weights[..., columns], size)[..., order], has_words),
         )
@@ -79,10 +80,10 @@ def pack_u8(
     return np.stack(blocks)
 
 
-def _filled(values: Array, size: int) -> Array:
-    """Channels, with zeros behind them up to a number."""
+def _filled(values: Array, size: int, mode: Literal["constant", "edge"] = "constant") -> Array:
+    """Channels, with zeros or the last one behind them up to a number."""
     missing = size - values.shape[-1]
-    return np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)])
+    return np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)], mode)
 
 
 def _lines(weights: Array, has_words: bool) -> Array:

@@ -2,15 +2,57 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
+from armpy.records import dataclass
 from armpy_numba_acc.packing.fixed_point import multiplier_of
 
 Int64Array = npt.NDArray[np.int64]
 Float32Array = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Rounding:
+    """How scaled sums are rounded in float32.
+
+    Parameters
+    ----------
+    has_negatives : bool
+        Whether results below the zero point matter.
+    is_vague : bool
+        Whether float32 may be off by a unit of its last place or more.
+
+    Notes
+    -----
+    Numbers of either range below are 2**14 or 2**15 units of a float32's last place apart from
+    each other. A result that is off by less than a unit can only have been rounded the wrong
+    way if no fraction is left; one that is off by less than two, if it is within two.
+    """
+
+    has_negatives: bool
+    is_vague: bool
+
+    @property
+    def base(self) -> int:
+        """Added to results so that all that bytes hold lie between two powers of two."""
+        return 768 if self.has_negatives else 256
+
+    @property
+    def unit(self) -> float:
+        """What the last bit of such numbers is worth."""
+        return 2.0**-14 if self.has_negatives else 2.0**-15
+
+    @property
+    def shift(self) -> float:
+        """What scaled sums are moved by, to be cut off."""
+        return self.base + 0.5 + (2 * self.unit if self.is_vague else 0.0)
+
+    @property
+    def fraction_bits(self) -> int:
+        """The last bits, of which one is set if float32 has got a result right."""
+        bits = round(1 / self.unit) - 1
+        return bits & ~3 if self.is_vague else bits
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -61,6 +103,65 @@ class Factors:
         exact = multipliers | left << 32 | right << 40 | np.int64(-1 << 63)
         return cls(scales, nudges, exact)
 
-    def chosen(self, channels: slice) -> Factors:
+    def chosen(self, channels: slice | Int64Array) -> Factors:
         """Those of some channels."""
         return Factors(self.scales[channels], self.nudges[channels], self.exact[channels])
+
+    def rounded(
+        self, zero_point: int, has_negatives: bool, largest: npt.NDArray[np.float64]
+    ) -> tuple[Factors, Rounding]:
+        """Factors for a kernel, and how that rounds.
+
+        Parameters
+        ----------
+        zero_point : int
+            Of the output.
+        has_negatives : bool
+            See `Rounding`.
+        largest : ndarray, float64, shape (channels,)
+            Magnitudes that no sum exceeds.
+
+        Notes
+        -----
+        If nothing is negative, what sums are moved by is part of the nudges.
+        """
+        is_vague = bool((self._errors(zero_point, has_negatives, largest) >= 1).any())
+        rounding = Rounding(has_negatives, is_vague)
+        if has_negatives:
+            return self, rounding
+        nudges = self.nudges + np.float64(zero_point + rounding.shift)
+        return Factors(self.scales, nudges.astype(np.float32), self.exact), rounding
+
+    def _errors(
+        self, zero_point: int, has_negatives: bool, largest: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        """How far off scaled sums may be, in units of the last place, by channel.
+
+        Notes
+        -----
+        The sum is rounded to that place. Before that, sums above 2**24 and scales have been
+        rounded to 24 bits, and nudges to the place if they are added first.
+        """
+        rounding = Rounding(has_negatives, False)
+        scales = self.scales.astype(np.float64)
+        # A byte holds no more than 256.
+        sizes = np.minimum(largest, 256.0 / np.maximum(scales, 2.0**-126))
+        given = np.abs(self._real() - scales) * sizes
+        sums = np.where(sizes > 2.0**24, sizes * scales * 2.0**-24, 0.0)
+        if has_negatives:  # rounded once more, where numbers are below 256
+            others = np.full(scales.shape, 2.0**-17)
+        else:
+            moved = self.nudges + np.float64(zero_point + rounding.shift)
+            others = np.abs(moved - moved.astype(np.float32))
+        errors: npt.NDArray[np.float64] = 0.5 + (given + sums + others) / rounding.unit
+        return errors
+
+    def _real(self) -> npt.NDArray[np.float64]:
+        """The factors that `scales` are rounded from."""
+        multipliers = (self.exact & 0xFFFFFFFF).astype(np.float64)
+        shifts = (self.exact >> 32 & 0xFF) - (self.exact >> 40 & 0x7F)
+        fixed = np.ldexp(multipliers, shifts.astype(np.int64) - 31)
+        result: npt.NDArray[np.float64] = np.where(
+            self.exact < 0, fixed, self.exact.view(np.float64)
+        )
+        return result

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from armpy.records import dataclass
 from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.packing.factors import Factors
 
@@ -66,12 +66,48 @@ def pack_weights_u8(
 
     Notes
     -----
-    The sum of ``(x - zx) * (w - zw)`` is that of ``x * w'`` plus that of ``x`` times
-    `PackedWeights.correction`, plus what is known in advance and joins the bias. ``w'`` is
-    ``w - zw`` where that fits a signed byte, or where products are of 16-bit integers.
-    Each tap's depth is filled up with zeros to whole groups.
+    See `without_zero_point`. Each tap's depth is filled up with zeros to whole groups.
     """
-    columns, taps, depth = weights.shape
+    columns = len(weights)
+    values, start, correction = without_zero_point(isa, weights, zero_point, bias, input_zero_point)
+    lines, steps = lines_of_groups(isa, values, width)
+    panels = len(lines)
+    heads = np.zeros((3, panels * width), np.int32)
+    heads[0, :columns] = start
+    heads[1, :columns] = factors.scales.view(np.int32)
+    heads[2] = factors.nudges[-1:].view(np.int32)  # a 0 would look like a result to be checked
+    heads[2, :columns] = factors.nudges.view(np.int32)
+    head = np.ascontiguousarray(heads.reshape(3, panels, width).transpose(1, 0, 2))
+    exact = np.zeros((panels, width), np.int64)
+    exact.reshape(-1)[:columns] = factors.exact
+    parts = (head.reshape(panels, -1).view(np.uint8), exact.view(np.uint8), lines)
+    whole = np.concatenate(parts, axis=1)
+    return PackedWeights(whole, steps, correction)
+
+
+def without_zero_point(
+    isa: Isa, weights: Array, zero_point: int, bias: Array | None, input_zero_point: int
+) -> tuple[Array, Array, int]:
+    """Weights as they are multiplied, what sums begin with, and the correction.
+
+    Parameters
+    ----------
+    weights : ndarray, int8 or uint8, shape (columns, taps, depth)
+
+    Returns
+    -------
+    values : ndarray, int64, shape (columns, taps, depth)
+    start : ndarray, int32, shape (columns,)
+    correction : int
+        See `PackedWeights`.
+
+    Notes
+    -----
+    The sum of ``(x - zx) * (w - zw)`` is that of ``x * w'`` plus that of ``x`` times the
+    correction, plus what is known in advance and joins the bias. ``w'`` is ``w - zw`` where that
+    fits a signed byte, or where products are of 16-bit integers.
+    """
+    _, taps, depth = weights.shape
     values = weights.astype(np.int64) - zero_point
     correction = 0
     if isa.dot and not -128 <= values.min() <= values.max() <= 127:
@@ -83,27 +119,38 @@ def pack_weights_u8(
         start += 128 * totals
     if bias is not None:
         start += bias
+    return values, start.astype(np.uint64).astype(np.uint32).view(np.int32), correction
+
+
+def lines_of_groups(isa: Isa, values: Array, width: int) -> tuple[Array, int]:
+    """Weights in the order in which they are multiplied.
+
+    Parameters
+    ----------
+    isa : Isa
+    values : ndarray, any integer dtype, shape (columns, taps, depth)
+        Less their zero point.
+    width : int
+        Columns of a panel.
+
+    Returns
+    -------
+    lines : ndarray, uint8, shape (panels, bytes)
+    steps : int
+        Groups of depth of each tap.
+    """
+    columns, taps, depth = values.shape
     steps = -(-depth // GROUP)
     panels = -(-columns // width)
     padded = np.zeros((panels * width, taps, steps * GROUP), np.int8 if isa.dot else np.int16)
     padded[:columns, :, :depth] = values
     groups = padded.reshape(panels, width, taps * steps, GROUP).transpose(0, 2, 1, 3)
     if not isa.dot:
-        groups = _pairs(groups, isa.lanes)
-    lines = np.ascontiguousarray(groups).reshape(panels, -1).view(np.uint8)
-    heads = np.zeros((3, panels * width), np.int32)
-    heads[0, :columns] = start.astype(np.uint64).astype(np.uint32).view(np.int32)
-    heads[1, :columns] = factors.scales.view(np.int32)
-    heads[2, :columns] = factors.nudges.view(np.int32)
-    head = np.ascontiguousarray(heads.reshape(3, panels, width).transpose(1, 0, 2))
-    exact = np.zeros((panels, width), np.int64)
-    exact.reshape(-1)[:columns] = factors.exact
-    parts = (head.reshape(panels, -1).view(np.uint8), exact.view(np.uint8), lines)
-    whole = np.concatenate(parts, axis=1)
-    return PackedWeights(whole, steps, correction)
+        groups = pairs_of_groups(groups, isa.lanes)
+    return np.ascontiguousarray(groups).reshape(panels, -1).view(np.uint8), steps
 
 
-def _pairs(groups: Array, lanes: int) -> Array:
+def pairs_of_groups(groups: Array, lanes: int) -> Array:
     """Lines in the order of `WordProducts`: vector by vector, elements 0 and 2 before 1 and 3."""
     panels, lines, width, _ = groups.shape
     split = groups.reshape(panels, lines, width // lanes, lanes, 2, 2)

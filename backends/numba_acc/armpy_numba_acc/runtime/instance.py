@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from armpy.errors import ExecutionTimeoutError
+from armpy.errors import BackendError, ExecutionTimeoutError
 from armpy.ops.operation import Array
+from armpy_numba_acc.codegen import call_layout as layout
 from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.kernels import Kernel
 from armpy_numba_acc.lowering.estimate import (
@@ -18,24 +19,30 @@ from armpy_numba_acc.lowering.estimate import (
 )
 from armpy_numba_acc.lowering.memory import Space
 from armpy_numba_acc.lowering.program import Program
-from armpy_numba_acc.runtime.alignment import (
-    address_of,
-    aligned,
-    is_aligned,
-    quick_address_of,
-)
+from armpy_numba_acc.runtime.alignment import address_of, aligned, is_aligned
 from armpy_numba_acc.runtime.cancellation import Cancellation
-from armpy_numba_acc.runtime.threads import FUNCTION, WORKER, Pool, pool
+from armpy_numba_acc.runtime.python_function import (
+    DEFINITION_WORDS,
+    HEADER_BYTES,
+    address_of_interpreters,
+    check_layout,
+    python_function,
+)
+from armpy_numba_acc.runtime.threads import WORKER, Pool, pool
 from armpy_numba_acc.store.objects import kernel_addresses
 
 EXECUTOR = Kernel("executor")
 """What the thread that an application calls from runs."""
 
+PYTHON_CALL = Kernel("python_call", (HEADER_BYTES,))
+"""What Python calls; it calls the executor."""
+
 _SYNC_BYTES = 192
 """`armpy_numba_acc.codegen.teamwork` says what is in it."""
 
-_CANCEL, _FINISHED = 3, 6
-"""Places of the executor's arguments."""
+_LONG_US = 20.0
+"""Programs that take longer let other Python threads run meanwhile. To have their turn back after
+a shorter one would take longer than the program."""
 
 
 class Code:
@@ -51,20 +58,30 @@ class Code:
     ----------
     num_threads : int
         Threads that are worth their while for this program.
+    is_long : bool
+        Whether other Python threads are to run meanwhile.
+
+    Raises
+    ------
+    BackendUnavailableError
+        If native code cannot look into the arrays of this interpreter.
     """
 
     def __init__(self, program: Program, isa: Isa) -> None:
+        check_layout()
         self.program = program
         self.isa = isa
         durations_us = np.array([estimated_us(info, isa) for info in program.infos])
         self.is_parallel = durations_us >= PARALLEL_COMMAND_US
         is_worth_it = durations_us[self.is_parallel].sum() >= PARALLEL_PROGRAM_US
         self.num_threads = program.num_threads if is_worth_it else 1
-        needed = [*program.kernels, EXECUTOR]
+        self.is_long = durations_us.sum() >= _LONG_US
+        needed = [*program.kernels, EXECUTOR, PYTHON_CALL]
         if self.num_threads > 1:
             needed.append(WORKER)  # the first execution will ask for it
         addresses = kernel_addresses(needed, isa)
-        self.executor = FUNCTION(addresses[EXECUTOR])
+        self.executor = addresses[EXECUTOR]
+        self.python_call = addresses[PYTHON_CALL]
         self.kernels = [addresses[kernel] for kernel in program.kernels]
         self.constants = program.constants
         if not is_aligned(self.constants):
@@ -105,26 +122,45 @@ class Instance:
         self.times_ns: npt.NDArray[np.int64] | None = None
         if is_profiled:
             self.times_ns = np.zeros(program.num_commands + 1, np.int64)
-        call = np.array(
-            [
-                address_of(self._commands),
-                program.num_commands,
-                address_of(self._sync),
-                self._never.address,
-                0 if self.times_ns is None else address_of(self.times_ns),
-                code.pool.tickets,
-                0,
-            ],
-            np.int64,
-        )
-        self._address = address_of(call)
+        self._slots = self._make_slots()
+        call = self._make_call()
         self._call = call.data
-        self._view = self._arguments.data
-        self._slots = [
-            [(int(slot), int(program.argument_values[slot])) for slot in np.flatnonzero(bases == b)]
-            for b in range(Space.TENSORS, Space.TENSORS + program.num_inputs + program.num_outputs)
+        self._is_parallel = code.num_threads > 1
+        self._function = python_function(code.python_call, call, at=layout.NUM_WORDS)
+
+    def _make_call(self) -> npt.NDArray[np.int64]:
+        """What native code is told, as `armpy_numba_acc.codegen.call_layout` says."""
+        code, program = self._code, self._code.program
+        lets_others = code.is_long
+        words = [
+            address_of(self._commands),
+            program.num_commands,
+            address_of(self._sync),
+            self._never.address,
+            0 if self.times_ns is None else address_of(self.times_ns),
+            code.pool.tickets,
+            0,  # finished
+            code.executor,
+            1,  # thread
+            program.num_inputs + program.num_outputs,
+            len(self._slots),
+            address_of(self._slots),
+            id(np.ndarray),
+            address_of_interpreters("PyLong_FromLongLong"),
+            address_of_interpreters("PyEval_SaveThread") if lets_others else 0,
+            address_of_interpreters("PyEval_RestoreThread"),
         ]
-        self._bound: list[Array | None] = [None] * len(self._slots)
+        return np.array([*words, *[0] * DEFINITION_WORDS], np.int64)
+
+    def _make_slots(self) -> npt.NDArray[np.int64]:
+        """Which arguments of commands lie in the caller's arrays."""
+        program = self._code.program
+        (found,) = np.nonzero(program.argument_bases >= Space.TENSORS)
+        slots = np.empty((len(found), 3), np.int64)
+        slots[:, 0] = program.argument_bases[found] - Space.TENSORS
+        slots[:, 1] = address_of(self._arguments) + 8 * found
+        slots[:, 2] = program.argument_values[found]
+        return slots
 
     def _make_commands(self) -> npt.NDArray[np.int64]:
         """The executor's table, as `armpy_numba_acc.codegen.teamwork` says."""
@@ -152,45 +188,36 @@ class Instance:
         ExecutionTimeoutError
             If it was stopped.
         """
-        for number, array in enumerate(tensors):
-            if array is not self._bound[number]:
-                self._bind(number, array)
-        if cancellation is None:
-            self._execute()
-        else:
-            self._execute_until(cancellation)
+        if self._is_parallel:
+            code = self._code
+            self._call[layout.NUM_THREADS] = code.pool.engage(code.num_threads, code.isa)
+        if cancellation is not None:
+            self._run_until(cancellation, tensors)
+        elif self._function(*tensors):  # it has not run everything
+            self._run(tensors)
 
-    def _execute(self) -> None:
-        """Run the program, on several threads if it is worth it and they have time."""
-        code = self._code
-        num_threads = code.num_threads
-        if num_threads > 1:
-            num_threads = code.pool.engage(num_threads, code.isa)
-        code.executor(self._address, 0, num_threads)
+    def _run(self, tensors: Sequence[Array]) -> int:
+        """Run the program, whatever class the arrays are of; how many commands have not run."""
+        left = self._function(*(array.view(np.ndarray) for array in tensors))
+        if left == layout.NOT_RUN:
+            raise BackendError(
+                "the program has another number of tensors",
+                expected=str(self._call[layout.NUM_TENSORS]),
+                actual=str(len(tensors)),
+            )
+        return left
 
-    def _execute_until(self, cancellation: Cancellation) -> None:
+    def _run_until(self, cancellation: Cancellation, tensors: Sequence[Array]) -> None:
         """Run the program unless it is stopped."""
-        self._call[_CANCEL] = cancellation.address
+        self._call[layout.CANCEL] = cancellation.address
         try:
-            self._execute()
+            left = self._run(tensors)
         finally:
-            self._call[_CANCEL] = self._never.address
-        num_commands = self._code.program.num_commands
-        if self._call[_FINISHED] < num_commands:
+            self._call[layout.CANCEL] = self._never.address
+        if left:
+            num_commands = self._code.program.num_commands
             raise ExecutionTimeoutError(
                 "the execution was stopped",
                 expected=f"{num_commands} commands",
-                actual=f"{self._call[_FINISHED]} came to their end",
+                actual=f"{num_commands - left} came to their end",
             )
-
-    def _bind(self, number: int, array: Array) -> None:
-        """Put an array's address into the arguments that point to it."""
-        address = quick_address_of(array)
-        view = self._view
-        for slot, offset in self._slots[number]:
-            view[slot] = address + offset
-        self._bound[number] = array
-
-    def release(self) -> None:
-        """Forget the caller's arrays."""
-        self._bound = [None] * len(self._slots)

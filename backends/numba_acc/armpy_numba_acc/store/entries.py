@@ -9,10 +9,8 @@ import logging
 import os
 import stat
 import struct
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, TypeAlias
 
@@ -20,6 +18,7 @@ import numpy as np
 
 from armpy.backend import CacheEntry, IBackendCache
 from armpy.ops.operation import Array
+from armpy.records import dataclass
 from armpy_numba_acc.lowering.memory import ALIGNMENT_BYTES
 from armpy_numba_acc.runtime.alignment import aligned
 
@@ -156,6 +155,8 @@ class Entries(IBackendCache):
         if sum(map(len, pieces)) > self._limit_bytes:
             return
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        import tempfile  # noqa: PLC0415 - not needed to read
+
         handle, unfinished = tempfile.mkstemp(suffix=_UNFINISHED, dir=self._folder)
         try:
             with open(handle, "wb") as file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import enum
 import hashlib
@@ -10,17 +11,18 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from armpy import __version__
 from armpy.graph import SubgraphView, Value
 from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.store.settings import disk_entries
 
 _IMPORTED_NS = time.time_ns()
 """About when the code of this process was read."""
@@ -30,6 +32,8 @@ _SOURCES = ("armpy_numba_acc", "armpy.ops", "armpy.graph", "armpy.types", "armpy
 
 _DISTRIBUTIONS = ("armpy", "numba", "llvmlite", "numpy")
 
+_IMPORTED_VERSIONS = {"armpy": __version__, "numpy": np.__version__}
+
 _PLAIN = frozenset((type(None), bool, int, float, str))
 
 _log = logging.getLogger("armpy.NumbaAcc")
@@ -37,7 +41,7 @@ _log = logging.getLogger("armpy.NumbaAcc")
 
 def object_key(kernel: Kernel, isa: Isa) -> str:
     """Key of a kernel's object code; empty if it cannot be kept."""
-    return _key("object", kernel, isa)
+    return _key("object", kernel, isa.strict())
 
 
 def program_key(view: SubgraphView, isa: Isa, num_threads: int) -> str:
@@ -51,6 +55,12 @@ def program_key(view: SubgraphView, isa: Isa, num_threads: int) -> str:
         With `isa`, all that the lowering is told besides the region.
     """
     return _key("program", view, isa, num_threads)
+
+
+def tuned_key(key: str, measured: Mapping[str, tuple[int, ...]]) -> str:
+    """Key of a region's program with measured answers, from the one without any."""
+    answers = repr([(name, [*map(int, option)]) for name, option in sorted(measured.items())])
+    return hashlib.sha256(f"{key} {answers}".encode()).hexdigest()[:32]
 
 
 def is_current() -> bool:
@@ -86,47 +96,80 @@ def _origin() -> str:
     """Digest of the sources and versions; empty if it cannot be told."""
     digest = hashlib.sha256(sys.version.encode())
     for name in _DISTRIBUTIONS:
-        digest.update(f"{name} {_version(name)}\0".encode())
+        digest.update(f"{name} {package_version(name)}\0".encode())
     try:
-        files = list(_source_files())
-        for path in files:
-            contents = path.read_bytes()
-            digest.update(f"{path.name} {len(contents)}\0".encode() + contents)
+        files = [(path, os.stat(path)) for path in _source_files()]
+        if not files or max(map(_changed_ns, (info for _, info in files))) > _IMPORTED_NS:
+            _log.info("nothing is kept on disk: the sources are not those that run")
+            return ""
+        digest.update(_sources_digest(files))
     except OSError as error:
         _log.info("nothing is kept on disk: %s", error)
-        return ""
-    if not files or not is_current():
-        _log.info("nothing is kept on disk: the sources are not those that run")
         return ""
     return digest.hexdigest()
 
 
-def _version(distribution: str) -> str:
-    """A distribution's version; empty if it is not installed as one."""
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return ""
+def _sources_digest(files: Sequence[tuple[str, os.stat_result]]) -> bytes:
+    """Digest of the sources, which is remembered as long as no file is touched."""
+    states = [
+        f"{path} {info.st_ino} {info.st_size} {info.st_mtime_ns} {info.st_ctime_ns}\0"
+        for path, info in files
+    ]
+    key = hashlib.sha256("".join(states).encode(errors="surrogatepass")).hexdigest()[:32]
+    entries = disk_entries()
+    if entries is not None and (parts := entries.read("sources", key)):
+        return bytes(parts[0])
+    digest = hashlib.sha256()
+    for path, _ in files:
+        contents = Path(path).read_bytes()
+        digest.update(f"{os.path.basename(path)} {len(contents)}\0".encode() + contents)
+    if entries is not None and is_current():
+        entries.write("sources", key, [digest.digest()], f"{len(files)} files of armpy's code")
+    return digest.digest()
 
 
-def _source_files() -> Iterator[Path]:
+def package_version(distribution: str) -> str:
+    """What tells a package's version, without importing it; empty if it is not there."""
+    if distribution in _IMPORTED_VERSIONS:
+        return _IMPORTED_VERSIONS[distribution]
+    spec = importlib.util.find_spec(distribution)
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        for file in ("_version.py", "__init__.py"):
+            with contextlib.suppress(OSError):
+                return Path(folder, file).read_text("utf-8")
+    return ""
+
+
+def _source_files() -> Iterator[str]:
     """Files of `_SOURCES`, in an order of their own."""
     for name in _SOURCES:
         spec = importlib.util.find_spec(name)
         if spec is None or spec.origin is None:
             continue
         if not spec.submodule_search_locations:
-            yield Path(spec.origin)
+            yield spec.origin
             continue
-        for folder, folders, files in os.walk(Path(spec.origin).parent):
+        for folder, folders, files in os.walk(os.path.dirname(spec.origin)):
             folders[:] = sorted(f for f in folders if f != "__pycache__")
-            yield from (Path(folder, file) for file in sorted(files) if file.endswith(".py"))
+            yield from (
+                os.path.join(folder, file) for file in sorted(files) if file.endswith(".py")
+            )
 
 
 def _last_change_ns() -> int:
     """When a source was changed, or put where it is, last."""
-    infos = (os.stat(path) for path in _source_files())
-    return max((max(info.st_mtime_ns, info.st_ctime_ns) for info in infos), default=0)
+    return max((_changed_ns(os.stat(path)) for path in _source_files()), default=0)
+
+
+def _changed_ns(info: os.stat_result) -> int:
+    """When a file was changed, or put where it is."""
+    return max(info.st_mtime_ns, info.st_ctime_ns)
+
+
+@cache
+def _field_names(kind: type[Any]) -> tuple[str, ...]:  # Any: a dataclass
+    """Names of a class's fields."""
+    return tuple(field.name for field in dataclasses.fields(kind))
 
 
 class _UnknownError(Exception):
@@ -142,9 +185,8 @@ class _Feed:
 
     def _words(self, *words: str) -> None:
         """Texts, each told from the next one."""
-        for word in words:
-            data = word.encode(errors="surrogatepass")
-            self._digest.update(f"{len(data)}:".encode() + data)
+        texts = "".join([f"{len(word)}:{word}" for word in words])
+        self._digest.update(texts.encode(errors="surrogatepass"))
 
     def value(self, value: object) -> None:
         """Any value that attributes and infos consist of.
@@ -166,10 +208,10 @@ class _Feed:
         elif isinstance(value, (np.ndarray, np.generic)):
             self._array(np.asarray(value))
         elif dataclasses.is_dataclass(value):
-            self._words(kind.__module__, kind.__qualname__)
-            for field in dataclasses.fields(value):
-                self._words(field.name)
-                self.value(getattr(value, field.name))
+            names = _field_names(kind)  # type: ignore[arg-type]  # classes have hashes
+            self._words(kind.__module__, kind.__qualname__, str(len(names)), *names)
+            for name in names:
+                self.value(getattr(value, name))
         else:
             raise _UnknownError(f"what a {kind.__name__} holds cannot be told")
 

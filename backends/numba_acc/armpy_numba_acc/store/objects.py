@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 
@@ -14,6 +15,12 @@ from armpy_numba_acc.store.settings import disk_entries
 _KIND = "object"
 _LOCK = threading.RLock()
 _ADDRESSES: dict[tuple[str, Kernel], int] = {}
+
+if hasattr(os, "register_at_fork"):
+    # A child must not be left with a kernel half made, nor with locks of threads it does not have.
+    os.register_at_fork(
+        before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release
+    )
 
 
 def kernel_addresses(kernels: Sequence[Kernel], isa: Isa) -> dict[Kernel, int]:

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -14,11 +15,12 @@ from armpy.ops.operation import Array
 from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.kernels import Kernel
 from armpy_numba_acc.lowering.program import CommandInfo, Program
-from armpy_numba_acc.lowering.region import lower_region
-from armpy_numba_acc.store.keys import is_current, program_key
+from armpy_numba_acc.store.choices import kept_choices
+from armpy_numba_acc.store.keys import is_current, program_key, tuned_key
 from armpy_numba_acc.store.settings import disk_entries
 
 _KIND = "program"
+_LONGEST_NAME = 40
 _CLASSES: Mapping[str, Callable[..., object]] = {
     kind.__name__: kind for kind in (Program, Kernel, CommandInfo)
 }
@@ -31,16 +33,40 @@ def compiled_program(view: SubgraphView, isa: Isa, num_threads: int = 1) -> Prog
     entries = disk_entries()
     key = program_key(view, isa, num_threads) if entries is not None else ""
     if entries is None or not key:
-        return lower_region(view, isa, num_threads)
+        return _lowered(view, isa, num_threads)
+    measured = kept_choices(entries, key)
+    if measured:
+        key = tuned_key(key, measured)
     parts = entries.read(_KIND, key)
     program = None if parts is None else unpacked(parts)
     if program is None:
-        program = lower_region(view, isa, num_threads)
+        program = _lowered(view, isa, num_threads, measured)
         if is_current():
-            first = view.layers[0].name if view.layers else ""
-            text = f"{len(view.layers)} layers from '{first}' for {isa.name}"
+            text = f"{'tuned: ' if measured else ''}{title_of(view, isa)}"
             entries.write(_KIND, key, packed(program), text)
     return program
+
+
+def title_of(view: SubgraphView, isa: Isa) -> str:
+    """What a region is, for people."""
+    name = view.layers[0].name if view.layers else ""
+    if len(name) > _LONGEST_NAME:  # converters join many; the last one says most
+        name = f"…{name[1 - _LONGEST_NAME :]}"
+    return f"{len(view.layers)} layers from '{name}' for {isa.name}"
+
+
+def _lowered(
+    view: SubgraphView,
+    isa: Isa,
+    num_threads: int,
+    measured: Mapping[str, tuple[int, ...]] = MappingProxyType({}),
+) -> Program:
+    """A program made now."""
+    # What makes programs is not needed where they are on disk.
+    from armpy_numba_acc.lowering.choices import Choices  # noqa: PLC0415
+    from armpy_numba_acc.lowering.region import lower_region  # noqa: PLC0415
+
+    return lower_region(view, isa, num_threads, Choices(isa, measured))
 
 
 def packed(program: Program) -> list[bytes | Array]:

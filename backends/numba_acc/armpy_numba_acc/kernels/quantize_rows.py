@@ -1,0 +1,125 @@
+"""Quantises rows of floats to bytes by the range that each row happens to have."""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
+# What Numba compiles has no types for mypy: everything is an integer or an address.
+
+from __future__ import annotations
+
+import numpy as np
+from numba import float64, int32, int64, njit
+
+from armpy_numba_acc.codegen import functions as f
+from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.codegen.lanes import Lanes
+from armpy_numba_acc.codegen.pointers import (
+    bits_to_f32,
+    load_i32,
+    load_i64,
+    store_f32,
+    store_i32,
+)
+from armpy_numba_acc.codegen.row_pass import make_row_pass
+from armpy_numba_acc.codegen.sharing import share, share_items
+
+ARGUMENTS = ("input", "output", "ranges", "rows", "length")
+"""`ranges` has 8 bytes per row: the float32 scale and, for bytes, an int32 that the weights' sum
+is to be multiplied with before products of the bytes are added."""
+
+_ZERO, _ONE = np.float32(0), np.float32(1)
+_HIGHEST = np.float32(127)
+_LARGEST = np.float32(3.4028235e38)
+_SIGNLESS = int32(0x7FFFFFFF)
+
+
+@njit(error_model="numpy")
+def _ordered(bits):
+    """An integer in the order of floats from the bits of one, and the other way round."""
+    return bits ^ ((bits >> int32(31)) & _SIGNLESS)
+
+
+@njit(error_model="numpy")
+def _extremes(source, length):
+    """Lowest and highest of some floats and 0."""
+    low, high = int32(0), int32(0)
+    for i in range(length):
+        key = _ordered(load_i32(source, i))
+        low, high = min(low, key), max(high, key)
+    return bits_to_f32(int64(_ordered(low))), bits_to_f32(int64(_ordered(high)))
+
+
+@njit(error_model="numpy")
+def _symmetric(low, high):
+    """Scale, its reciprocal, and the zero point 0."""
+    reach = max(-low, high)
+    # Numbers so small that the reciprocal of their scale is infinite count as 0.
+    if not _HIGHEST / reach <= _LARGEST:
+        reach = _HIGHEST
+    return reach / _HIGHEST, _HIGHEST / reach, _ZERO
+
+
+@njit(error_model="numpy")
+def _asymmetric(low, high):
+    """Scale, its reciprocal, and the zero point from -128 to 127."""
+    scale = (float64(high) - float64(low)) / 255.0
+    if not _ONE / np.float32(scale) <= _LARGEST:
+        scale = 1.0
+    from_low, from_high = float64(low) / scale, float64(high) / scale
+    exact = 127.0 - from_high
+    if 128.0 - from_low < 127.0 + from_high:
+        exact = -128.0 - from_low
+    exact = min(max(exact, -128.0), 127.0)
+    zero_point = np.float32(int64(abs(exact) + 0.49999999999999994))
+    inverse = _ONE / np.float32(scale)
+    return np.float32(scale), inverse, -zero_point if exact < 0 else zero_point
+
+
+def make(isa: Isa, written: str, is_asymmetric: int):
+    """Make the kernel; threads share the rows, or if these are too few, each of them.
+
+    Parameters
+    ----------
+    isa : Isa
+    written : {"u8", "f32"}
+        Bytes, which are 128 more than the signed integers; or the floats that these stand for.
+    is_asymmetric : int
+        Whether there is a zero point.
+
+    References
+    ----------
+    TFLite ``tensor_utils::SymmetricQuantizeFloats`` and ``AsymmetricQuantizeFloats``.
+    """
+    has_bytes = written == "u8"
+    lowest = -128.0 if is_asymmetric else -127.0
+
+    def convert(x: Lanes, inverse: Lanes, zero: Lanes, scale: Lanes, *_: Lanes):
+        steps = zero + x * inverse if is_asymmetric else x * inverse
+        integers = f.to_stored(
+            steps, steps.like(128.0) if has_bytes else -zero, steps.like(lowest), steps.like(127.0)
+        )
+        return (integers if has_bytes else integers.to_float() * scale), None
+
+    write = make_row_pass(isa, ("f32", written), convert, Lanes.__add__, 0.0)
+    parameters_of = _asymmetric if is_asymmetric else _symmetric
+    size = 1 if has_bytes else 4
+    base = 128 if isa.dot == "sdot" else 0  # which multiplies elements less 128
+
+    def quantize_rows(args, thread, num_threads):
+        source, target, ranges = load_i64(args, 0), load_i64(args, 1), load_i64(args, 2)
+        rows, length = load_i64(args, 3), load_i64(args, 4)
+        first_row, last_row, begin, end = 0, rows, 0, length
+        if rows >= num_threads:
+            first_row, last_row = share_items(rows, thread, num_threads)
+        else:
+            begin, end = share(length, thread, num_threads)
+        for row in range(first_row, last_row):
+            here = source + 4 * row * length
+            low, high = _extremes(here, length)
+            scale, inverse, zero = parameters_of(low, high)
+            if begin == 0:
+                store_f32(ranges, 2 * row, scale)
+                store_i32(ranges, 2 * row + 1, int32(base - 128 - int64(zero)))
+            there = target + (row * length + begin) * size
+            count = end - begin
+            write(here + 4 * begin, there, count, inverse, zero, scale, _ZERO, _ZERO)
+
+    return quantize_rows

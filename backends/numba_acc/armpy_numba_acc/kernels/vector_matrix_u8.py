@@ -1,0 +1,108 @@
+"""A vector of bytes times a matrix."""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+# What Numba compiles has no types for mypy: everything is an integer or an address.
+
+from __future__ import annotations
+
+from armpy_numba_acc.codegen.byte_sum import byte_sum_definition, call_byte_sum
+from armpy_numba_acc.codegen.compiler import Function, Linked
+from armpy_numba_acc.codegen.dots import dot_products
+from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.codegen.pointers import load_i64
+from armpy_numba_acc.codegen.sharing import share_vectors
+from armpy_numba_acc.codegen.vector_matrix_u8 import Traits, column_vectors_u8
+from armpy_numba_acc.packing.vector_matrix import PANEL
+
+ARGUMENTS = (
+    "input",
+    "output",
+    "weights",
+    "scales",
+    "nudges",
+    "exact",
+    "factor_step",
+    "flip",
+    "depth",
+    "steps",
+    "columns",
+    "correction",
+    "zero_point",
+    "low",
+    "high",
+    "out_flip",
+)
+"""For `factor_step`, `flip` and `out_flip` see `armpy_numba_acc.codegen.vector_matrix_u8`. The sum
+of the input's `depth` elements times `correction` is added to all sums."""
+
+
+def make(isa: Isa, has_correction: int, has_nudges: int, has_large_scales: int) -> Function:
+    """Make the kernel, see `Traits`; threads share the columns.
+
+    Notes
+    -----
+    Weights are those of `armpy_numba_acc.packing.vector_matrix.by_columns`, in groups of four.
+    """
+    traits = Traits(bool(has_correction), bool(has_nudges), bool(has_large_scales))
+    panel, single = column_vectors_u8(isa, PANEL, traits), column_vectors_u8(isa, 1, traits)
+    lanes, vector_bytes = isa.lanes, isa.vector_bytes
+    step_bytes = dot_products(isa).bytes_per_vector
+
+    def vector_matrix_u8(args, thread, num_threads):
+        source, target, weights = load_i64(args, 0), load_i64(args, 1), load_i64(args, 2)
+        scales, nudges, exact = load_i64(args, 3), load_i64(args, 4), load_i64(args, 5)
+        factor_step, flip, steps = load_i64(args, 6), load_i64(args, 7), load_i64(args, 9)
+        columns, correction = load_i64(args, 10), load_i64(args, 11)
+        zero_point, low, high = load_i64(args, 12), load_i64(args, 13), load_i64(args, 14)
+        out_flip = load_i64(args, 15)
+        if has_correction:
+            correction *= call_byte_sum(source, load_i64(args, 8))
+        number, last = share_vectors((columns + lanes - 1) // lanes, PANEL, thread, num_threads)
+        whole = min(last, columns // lanes)
+        line_bytes = vector_bytes + steps * step_bytes
+        while number < last:
+            at = weights + number * line_bytes
+            skipped = number * vector_bytes * factor_step
+            place = target + number * lanes
+            if number + PANEL <= whole:
+                panel(
+                    source,
+                    flip,
+                    steps,
+                    at,
+                    correction,
+                    scales + skipped,
+                    nudges + skipped,
+                    exact + 2 * skipped,
+                    factor_step,
+                    place,
+                    0,
+                    zero_point,
+                    low,
+                    high,
+                    out_flip,
+                )
+                number += PANEL
+            else:
+                single(
+                    source,
+                    flip,
+                    steps,
+                    at,
+                    correction,
+                    scales + skipped,
+                    nudges + skipped,
+                    exact + 2 * skipped,
+                    factor_step,
+                    place,
+                    columns - number * lanes,
+                    zero_point,
+                    low,
+                    high,
+                    out_flip,
+                )
+                number += 1
+
+    return (
+        Linked(vector_matrix_u8, byte_sum_definition(isa)) if has_correction else vector_matrix_u8
+    )

@@ -1,0 +1,176 @@
+"""Lowers products of floats with quantised weights: floats are quantised by their range.
+
+Notes
+-----
+Integers are those of CpuRef, and sums of their products exact: what differs are the roundings of
+float32 behind them. Depthwise convolutions multiply the floats that the integers stand for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from armpy.graph import Layer, Value
+from armpy.ops import FullyConnected
+from armpy.ops.operation import Array, OperandInfos
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.estimate import num_pieces
+from armpy_numba_acc.lowering.memory import Buffer
+from armpy_numba_acc.lowering.patches import (
+    Patches,
+    constant_of,
+    input_of,
+    patches_of_images,
+    patches_of_vectors,
+)
+from armpy_numba_acc.lowering.tiles import tile_of_u8
+from armpy_numba_acc.packing.weights_dynamic import pack_weights_dynamic
+from armpy_numba_acc.packing.weights_u8 import GROUP
+
+_WEIGHTS = (DataType.QASYMM_S8, DataType.QSYMM_S8)
+_CACHED_BYTES = 256 << 10
+_RANGE_BYTES = 8
+
+
+def is_dynamic(inputs: OperandInfos) -> bool:
+    """Whether float32 is multiplied with quantised weights."""
+    source, weights = inputs[0], inputs[1]
+    assert source is not None
+    assert weights is not None
+    return source.data_type is DataType.FLOAT32 and weights.data_type.is_quantized
+
+
+def check_dynamic(inputs: OperandInfos, output: TensorInfo) -> str:
+    """int8 weights without a zero point, all else float32, sums that fit 32 bits."""
+    _, weights, *others = inputs
+    assert weights is not None
+    if weights.data_type not in _WEIGHTS or weights.zero_point:
+        return f"weights of {weights} are not supported with FLOAT32 input"
+    for info in (*others, output):
+        if info is not None and info.data_type is not DataType.FLOAT32:
+            return f"{info.data_type.name} is not supported with {weights.data_type.name} weights"
+    products = weights.num_elements // weights.known_shape[0]
+    if products * 255 * 128 >= 1 << 31:
+        return f"sums of {products} products may not fit 32 bits"
+    return ""
+
+
+def scales_of(info: TensorInfo, channels: int) -> Array:
+    """The scale of each channel of some weights."""
+    scales = info.quantization.scales if info.quantization is not None else (1.0,)
+    return np.broadcast_to(np.array(scales, np.float32), channels)
+
+
+def lower_dynamic(emit: Emitter, layer: Layer) -> None:
+    """Quantise the input, then multiply."""
+    operation, scales = layer.operation, input_of(layer, 1).info.quantization
+    weights = constant_of(layer, 1)
+    assert weights is not None
+    if isinstance(operation, FullyConnected):
+        patches = patches_of_vectors(emit, layer, 4)
+        is_asymmetric, rows = operation.asymmetric_quantize_inputs, patches.width
+        length = patches.depth
+    else:
+        # Borders of 0 change no range, and become zero points.
+        patches = patches_of_images(emit, layer, 4, 0)
+        is_asymmetric = scales is not None and len(set(scales.scales)) > 1
+        rows, length = patches.images, patches.image_pitch // 4
+    source, ranges = _quantized(emit, layer, patches.source, (rows, length), "u8", is_asymmetric)
+    patches = replace(
+        patches,
+        source=source,
+        image_pitch=patches.image_pitch // 4,
+        row_pitch=patches.row_pitch // 4,
+        pixel_pitch=patches.pixel_pitch // 4,
+        taps=tuple(tap // 4 for tap in patches.taps),
+    )
+    _emit_product(emit, layer, patches, weights, ranges, patches.num_pixels // rows)
+
+
+def _quantized(
+    emit: Emitter,
+    layer: Layer,
+    source: Buffer,
+    shape: tuple[int, int],
+    written: str,
+    is_asymmetric: bool,
+) -> tuple[Buffer, Buffer]:
+    """Rows of floats as bytes, or as the floats that these stand for; and their ranges."""
+    rows, length = shape
+    target = emit.scratch(rows * length * (1 if written == "u8" else 4))
+    ranges = emit.scratch(rows * _RANGE_BYTES)
+    kernel = Kernel("quantize_rows", (written, int(is_asymmetric)))
+    emit.command(kernel, (source, target, ranges, rows, length), f"quantize {layer.name}")
+    return target, ranges
+
+
+def _emit_product(
+    emit: Emitter,
+    layer: Layer,
+    patches: Patches,
+    weights: Array,
+    ranges: Buffer,
+    pixels_per_range: int,
+) -> None:
+    """Add the command that multiplies patches of bytes."""
+    columns = weights.shape[0]
+    steps = len(patches.taps) * -(-patches.depth // GROUP)
+    tile = tile_of_u8(emit.choices, 1, patches.num_pixels, columns, steps)
+    panels, steps = pack_weights_dynamic(
+        emit.isa,
+        weights.reshape(columns, len(patches.taps), patches.depth),
+        scales_of(input_of(layer, 1).info, columns),
+        constant_of(layer, 2),
+        tile.vectors * emit.isa.lanes,
+    )
+    low, high = layer.operation.activation.bounds  # type: ignore[attr-defined]
+    kernel = Kernel("convolution_dynamic", (tile.rows, tile.vectors))
+    num_operations = 2 * patches.num_pixels * weights.size
+    emit.command(
+        kernel,
+        (
+            patches.source,
+            ranges,
+            emit.target(layer.outputs[0]),
+            emit.constant(panels),
+            emit.constant(np.array(patches.taps, np.int64)),
+            len(patches.taps),
+            steps,
+            columns,
+            pixels_per_range,
+            *patches.layout,
+            panels.shape[1],
+            max(_CACHED_BYTES // panels.shape[1], 1),
+            -np.inf if low is None else float(low),
+            np.inf if high is None else float(high),
+        ),
+        layer.name,
+        num_operations=num_operations,
+        num_pieces=num_pieces(num_operations, kernel.symbol, emit.isa),
+    )
+
+
+# Depthwise convolutions
+
+
+def rounded_input(emit: Emitter, layer: Layer) -> Buffer:
+    """The first input of a layer as the floats that its quantised integers stand for."""
+    value = input_of(layer, 0)
+    rows = value.info.known_shape[0]
+    shape = (rows, value.info.num_elements // rows)
+    return _quantized(emit, layer, emit.source(value), shape, "f32", True)[0]
+
+
+def with_real_weights(layer: Layer) -> Layer:
+    """The layer with weights, whose channels are their last axis, as float32."""
+    value, weights = input_of(layer, 1), constant_of(layer, 1)
+    assert weights is not None
+    real = weights * scales_of(value.info, weights.shape[-1])
+    info = TensorInfo(value.info.shape, DataType.FLOAT32)
+    replaced = Value(value.id, info, value.name, real.astype(np.float32))
+    return replace(layer, inputs=(layer.inputs[0], replaced, *layer.inputs[2:]))

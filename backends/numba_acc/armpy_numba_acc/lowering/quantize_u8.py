@@ -1,0 +1,39 @@
+"""Lowers the quantisation of floats to bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armpy.graph import Layer
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.patches import input_of
+from armpy_numba_acc.lowering.quantized import QUANTIZED_TYPES, scale_of, zero_point_of
+
+
+def is_quick(isa: Isa, source: TensorInfo, output: TensorInfo) -> bool:
+    """Whether floats can be multiplied in the place of being divided.
+
+    Notes
+    -----
+    1 by the scale must be as exact as any float32, and there must be a register of bytes.
+    """
+    if source.data_type is not DataType.FLOAT32 or output.data_type not in QUANTIZED_TYPES:
+        return False
+    return (
+        2.0**-100 < float(scale_of(output)) < 2.0**100 and output.num_elements >= isa.vector_bytes
+    )
+
+
+def emit_quick(emit: Emitter, layer: Layer) -> None:
+    """Add the command of a layer whose tensors are as `is_quick` wants them."""
+    value, output = input_of(layer, 0), layer.outputs[0]
+    source, (target, flip) = emit.source(value), emit.flipped_target(output)
+    scale = scale_of(output.info)
+    zero_point = zero_point_of(output.info)
+    inverse = float(np.float32(1) / scale)
+    arguments = (source, target, output.info.num_elements, zero_point, flip, float(scale), inverse)
+    emit.command(Kernel("quantize_u8"), arguments, layer.name)

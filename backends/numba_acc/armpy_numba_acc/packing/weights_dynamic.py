@@ -1,0 +1,47 @@
+"""Integer weights that are multiplied with floats, which are quantised for that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.packing.weights_u8 import lines_of_groups
+
+Array = npt.NDArray[Any]  # Any: integers of any width, or float32
+
+
+def pack_weights_dynamic(
+    isa: Isa, weights: Array, scales: Array, bias: Array | None, width: int
+) -> tuple[Array, int]:
+    """Weights for `armpy_numba_acc.codegen.gemm_dynamic`.
+
+    Parameters
+    ----------
+    isa : Isa
+    weights : ndarray, int8, shape (columns, taps, depth)
+    scales : ndarray, float32, shape (columns,)
+        Of the weights.
+    bias : ndarray, float32, shape (columns,), optional
+        Zeros if left out.
+    width : int
+        Columns of a panel; the last one is filled up with zeros.
+
+    Returns
+    -------
+    panels : ndarray, uint8, shape (panels, bytes)
+        Each panel's sums of weights as int32, its scales and bias as float32, then its lines.
+    steps : int
+        Groups of depth of each tap.
+    """
+    lines, steps = lines_of_groups(isa, weights, width)
+    panels, columns = len(lines), len(weights)
+    heads = np.zeros((3, panels * width), np.int32)
+    heads[0, :columns] = weights.sum(axis=(1, 2), dtype=np.int64)
+    heads[1, :columns] = scales.astype(np.float32).view(np.int32)
+    if bias is not None:
+        heads[2, :columns] = bias.astype(np.float32).view(np.int32)
+    head = np.ascontiguousarray(heads.reshape(3, panels, width).transpose(1, 0, 2))
+    return np.concatenate((head.reshape(panels, -1).view(np.uint8), lines), axis=1), steps

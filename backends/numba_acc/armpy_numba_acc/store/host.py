@@ -1,0 +1,63 @@
+"""What this processor has, as LLVM told it in an earlier process."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+
+from armpy_numba_acc.codegen.isa import Host, Isa, host_isas, read_host
+from armpy_numba_acc.store.keys import package_version
+from armpy_numba_acc.store.settings import disk_entries
+
+_KIND = "host"
+_PROCESSORS = "/proc/cpuinfo"
+_MODEL = (
+    *("vendor_id", "cpu family", "model", "stepping", "flags"),
+    *("Features", "CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision"),
+)
+"""Fields that say which processor it is, and what the kernel lets processes use of it."""
+
+
+@cache
+def known_isas() -> tuple[Isa, ...]:
+    """The instruction sets that this processor has, best first.
+
+    Notes
+    -----
+    Importing LLVM to ask takes longer than a small model does, so the answer is kept for as
+    long as the kernel describes the processor in the same words.
+    """
+    entries, key = disk_entries(), _key()
+    if entries is None or not key:
+        return host_isas(read_host())
+    parts = entries.read(_KIND, key)
+    if parts is not None:
+        triple, cpu, available, lacking = json.loads(bytes(parts[0]))
+        return host_isas(Host(triple, cpu, frozenset(available), frozenset(lacking)))
+    host = read_host()
+    fields = [host.triple, host.cpu, sorted(host.available), sorted(host.lacking)]
+    entries.write(_KIND, key, [json.dumps(fields).encode()], f"features of {host.cpu}")
+    return host_isas(host)
+
+
+def processor() -> str:
+    """Which processor this is, more precisely than instruction sets say."""
+    return _key() or read_host().cpu
+
+
+def _key() -> str:
+    """Digest of how the kernel describes the processors; empty if it does not."""
+    try:
+        with open(_PROCESSORS, encoding="utf-8", errors="replace") as file:
+            lines = [*iter(lambda: file.readline().rstrip("\n"), "")]  # of the first processor
+    except OSError:
+        return ""
+    fields = dict(line.split(":", 1) for line in lines if ":" in line)
+    model = {
+        name.strip(): value.strip() for name, value in fields.items() if name.strip() in _MODEL
+    }
+    if not model.keys() & {"flags", "Features"}:
+        return ""
+    text = json.dumps([package_version("llvmlite"), sorted(model.items())])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

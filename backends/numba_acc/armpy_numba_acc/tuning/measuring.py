@@ -1,0 +1,143 @@
+"""Times programs of a few layers, in turns, on memory of their own."""
+
+from __future__ import annotations
+
+import logging
+import random
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.graph import SubgraphView
+from armpy.ops.operation import Array
+from armpy.tensor import TensorInfo
+from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.lowering.choices import Choices, Option
+from armpy_numba_acc.lowering.memory import Space
+from armpy_numba_acc.lowering.program import Program
+from armpy_numba_acc.lowering.region import lower_region
+from armpy_numba_acc.runtime.instance import Code, Instance
+
+_WARM_RUNS = 2
+_LEAST_ROUNDS = 7
+_MOST_ROUNDS = 2000
+_TOLERANCE = 1e-3
+"""Of floats, relative to the largest: ways may add up in another order."""
+
+_log = logging.getLogger("armpy.NumbaAcc")
+
+
+class Candidate:
+    """A program of some layers, ready to be timed.
+
+    Parameters
+    ----------
+    view : SubgraphView
+    isa : Isa
+    num_threads : int
+    measured : mapping of str to Option
+        What the lowerings choose where the model of the cost is not asked.
+    is_part : bool
+        Whether the layers are only some of a region, which is worth several threads even if they
+        are not.
+
+    Attributes
+    ----------
+    outputs : list of ndarray
+        Of the last run; inputs are always the same.
+    """
+
+    def __init__(
+        self,
+        view: SubgraphView,
+        isa: Isa,
+        num_threads: int,
+        measured: Mapping[str, Option],
+        *,
+        is_part: bool = False,
+    ) -> None:
+        program = lower_region(view, isa, num_threads, Choices(isa, measured))
+        code = Code(program, isa)
+        if is_part and code.num_threads < program.num_threads and code.is_parallel.any():
+            code.num_threads = program.num_threads
+            code.pool.hold(code)
+        self._instance = Instance(code, is_profiled=True)
+        self._is_counted = ~_crosses_edge(program)
+        self._inputs = [_input(value.info) for value in view.inputs]
+        self.outputs = [_empty(value.info) for value in view.outputs]
+
+    def run(self) -> float:
+        """Microseconds of one run, without what an edge of the region costs that is none."""
+        self._instance.run([*self._inputs, *self.outputs])
+        times_ns = self._instance.times_ns
+        assert times_ns is not None
+        return float(np.diff(times_ns)[self._is_counted].sum()) / 1000
+
+    def agrees_with(self, other: Candidate) -> bool:
+        """Whether the last outputs of both are the same, but for the rounding of floats."""
+        return all(map(_agree, self.outputs, other.outputs))
+
+
+def take_turns(candidates: Sequence[Candidate], seconds: float) -> list[float]:
+    """Median time of each, in microseconds.
+
+    Notes
+    -----
+    All run once in each round, in an order that changes, so that whatever else the machine does
+    falls on all of them alike.
+    """
+    times: list[list[float]] = [[] for _ in candidates]
+    order = list(range(len(candidates)))
+    shuffle = random.Random(0).shuffle
+    for candidate in candidates:
+        for _ in range(_WARM_RUNS):
+            candidate.run()
+    end = time.monotonic() + seconds
+    while len(times[0]) < _LEAST_ROUNDS or (
+        time.monotonic() < end and len(times[0]) < _MOST_ROUNDS
+    ):
+        shuffle(order)
+        for number in order:
+            times[number].append(candidates[number].run())
+    return [statistics.median(each) for each in times]
+
+
+def _crosses_edge(program: Program) -> npt.NDArray[np.bool_]:
+    """Which commands only bring a tensor of the caller's into the form that kernels take."""
+    starts = program.argument_starts
+    return np.array(
+        [
+            program.kernels[kernel].name in ("flip", "copy")
+            and bool((program.argument_bases[starts[n] : starts[n + 1]] >= Space.TENSORS).any())
+            for n, kernel in enumerate(program.command_kernels)
+        ],
+        bool,
+    )
+
+
+def _input(info: TensorInfo) -> Array:
+    """Any elements: floats around 0, all bytes, zeros where they may be indices."""
+    array = _empty(info)
+    generator = np.random.default_rng(0)
+    if array.dtype.kind == "f":
+        array[...] = generator.normal(size=array.shape)
+    elif array.dtype.itemsize == 1 and array.dtype.kind != "b":
+        array[...] = generator.integers(0, 100, array.shape)
+    return array
+
+
+def _empty(info: TensorInfo) -> Array:
+    """Memory for a tensor."""
+    return np.zeros(info.known_shape, info.data_type.dtype)
+
+
+def _agree(one: Array, other: Array) -> bool:
+    """Whether two outputs are the same."""
+    if one.dtype.kind != "f" or not one.size:
+        return np.array_equal(one, other)
+    with np.errstate(invalid="ignore"):
+        largest = max(float(np.nanmax(np.abs(other))), 1e-30)
+    return np.allclose(one, other, rtol=0, atol=_TOLERANCE * largest, equal_nan=True)

@@ -1,0 +1,107 @@
+"""Code that is loaded without LLVM computes what LLVM's own loader makes of it."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from armpy_numba_acc.codegen.build import build_kernel
+from armpy_numba_acc.codegen.isa import host_isas, make_isa
+from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.runtime import elf, loader
+
+FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+
+pytestmark = pytest.mark.skipif(not elf.can_load(), reason="only x86-64 Linux is loaded here")
+
+
+@pytest.fixture(scope="module")
+def objects() -> dict[str, bytes]:
+    isa = host_isas()[0]
+    return {
+        kernel.symbol: build_kernel(kernel, isa)
+        for kernel in (Kernel("copy"), Kernel("reduce", ("sum", "f32", "columns")))
+    }
+
+
+def copied(address: int) -> list[int]:
+    """What the kernel that copies makes of some bytes."""
+    source = np.arange(1000, dtype=np.uint8)
+    target = np.zeros(1000, np.uint8)
+    arguments = np.array([source.ctypes.data, target.ctypes.data, 1000], np.int64)
+    FUNCTION(address)(arguments.ctypes.data, 0, 1)
+    return target.tolist()
+
+
+Load = Callable[[dict[str, bytes]], dict[str, int]]
+
+
+@pytest.mark.parametrize("load", [loader.load_objects, loader._loaded_by_llvm])
+def test_code_runs_wherever_it_was_loaded(objects: dict[str, bytes], load: Load) -> None:
+    addresses = load(objects)
+    assert copied(addresses["copy"]) == np.arange(1000, dtype=np.uint8).tolist()
+
+
+def test_code_is_loaded_without_llvm(
+    objects: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(loader, "_loaded_by_llvm")
+    assert loader.load_objects(objects).keys() == objects.keys()
+
+
+def test_memory_that_is_run_cannot_be_written(objects: dict[str, bytes]) -> None:
+    addresses, memory = elf.load(objects)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    with open("/proc/self/maps", encoding="ascii") as maps:
+        rights = [
+            line.split()[1]
+            for line in maps
+            if int(line.split("-")[0], 16) <= start < int(line.split("-")[1].split()[0], 16)
+        ]
+    assert rights == ["r-xp"]
+    assert all(start <= address < start + len(memory) for address in addresses.values())
+
+
+@pytest.mark.parametrize(
+    ("place", "byte"),
+    [(0, 0), (4, 1), (5, 2), (16, 3), (18, 183)],
+    ids=["magic", "32 bits", "big-endian", "library", "aarch64"],
+)
+def test_other_files_are_refused(objects: dict[str, bytes], place: int, byte: int) -> None:
+    data = bytearray(objects["copy"])
+    data[place] = byte
+    with pytest.raises(elf.UnsupportedError):
+        elf.load({"copy": bytes(data)})
+
+
+def test_a_function_that_is_not_there_is_refused(objects: dict[str, bytes]) -> None:
+    with pytest.raises(elf.UnsupportedError, match="does not define 'other'"):
+        elf.load({"other": objects["copy"]})
+
+
+def test_a_function_that_no_library_has_is_refused(objects: dict[str, bytes]) -> None:
+    renamed = {n: code.replace(b"memset\0", b"memsex\0") for n, code in objects.items()}
+    if renamed == objects:
+        pytest.skip("these kernels call no library")
+    with pytest.raises(elf.UnsupportedError, match="memsex"):
+        elf.load(renamed)
+
+
+def test_what_is_refused_is_left_to_llvm(
+    objects: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: object) -> None:
+        raise elf.UnsupportedError("no")
+
+    monkeypatch.setattr(elf, "load", refuse)
+    assert copied(loader.load_objects(objects)["copy"])[:4] == [0, 1, 2, 3]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the object is of another kind elsewhere")
+def test_code_for_another_processor_is_refused() -> None:
+    isa = make_isa("portable", "aarch64-unknown-linux-gnu", "generic", frozenset())
+    with pytest.raises(elf.UnsupportedError, match="no object for x86-64"):
+        elf.load({"copy": build_kernel(Kernel("copy"), isa)})

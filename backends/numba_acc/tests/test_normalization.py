@@ -1,0 +1,42 @@
+"""Normalisations: as CpuRef on every instruction set."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from armpy import ops
+from armpy.tensor import TensorInfo
+from armpy.testing.tolerance import Tolerance
+from armpy.types import DataLayout, DataType
+from backends.numba_acc.tests.one_layer import check_layer
+
+F16, F32 = DataType.FLOAT16, DataType.FLOAT32
+
+
+@pytest.mark.parametrize("axes", [(-1,), (0,), (1,), (1, 2)], ids=str)
+@pytest.mark.parametrize("radius", [0, 2, 9])
+def test_neighbours_of_any_axis_count(axes: tuple[int, ...], radius: int) -> None:
+    info = TensorInfo((2, 5, 7, 19), F32)
+    operation = ops.Normalization(radius=radius, axes=axes, alpha=0.3, beta=0.5, k=2.0)
+    check_layer(operation, [info], info)
+
+
+@pytest.mark.parametrize("beta", [1.0, 0.75, 0.0, -0.5])
+def test_sums_are_taken_to_any_power(beta: float) -> None:
+    info = TensorInfo((3, 40), F32)
+    check_layer(ops.Normalization(radius=5, beta=beta, k=0.5), [info], info)
+
+
+def test_neighbours_of_float16() -> None:
+    info = TensorInfo((3, 4, 40), F16)
+    given = [np.random.default_rng(1).normal(size=info.known_shape).astype(np.float16)]
+    check_layer(ops.Normalization(axes=(1,)), [info], info, Tolerance(2.0**-11, 2.0**-10), given)
+
+
+@pytest.mark.parametrize("layout", [DataLayout.NHWC, DataLayout.NCHW], ids=lambda v: v.name)
+@pytest.mark.parametrize("shape", [(2, 5, 7, 19), (1, 1, 2, 67), (3, 17, 9, 1)], ids=str)
+def test_images_are_brought_to_one_mean(layout: DataLayout, shape: tuple[int, ...]) -> None:
+    info = TensorInfo(shape, F32)
+    operation = ops.InstanceNormalization(gamma=1.5, beta=-0.3, eps=1e-4, data_layout=layout)
+    check_layer(operation, [info], info)

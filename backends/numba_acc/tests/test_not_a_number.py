@@ -1,0 +1,65 @@
+"""What is no number stays so behind an activation, as in CpuRef, on every instruction set."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from armpy_numba_acc.codegen.isa import Isa
+
+from armpy import DataType, Network, TensorInfo, ops
+from armpy.ops.operation import Array
+from backends.numba_acc.tests.support import ISA_NAMES, ISAS, run_compiled, run_reference
+
+RELU6 = ops.FusedActivation.RELU6
+SAME = ops.Padding.SAME
+LAYERS: dict[str, tuple[ops.Operation, tuple[int, ...], tuple[int, ...]]] = {
+    "pointwise": (ops.Convolution2d(activation=RELU6), (1, 6, 5, 19), (24, 1, 1, 19)),
+    "strided": (
+        ops.Convolution2d(stride=(2, 2), padding=SAME, activation=RELU6),
+        (1, 6, 7, 5),
+        (17, 3, 3, 5),
+    ),
+    "depthwise": (
+        ops.DepthwiseConvolution2d(padding=SAME, activation=RELU6),
+        (1, 6, 5, 19),
+        (1, 3, 3, 19),
+    ),
+    "vector": (ops.FullyConnected(activation=RELU6), (1, 40), (33, 40)),
+    "matrix": (ops.FullyConnected(activation=RELU6), (5, 40), (33, 40)),
+}
+FEWER_PRODUCTS = ops.Convolution2d(padding=SAME, activation=RELU6)
+
+
+def network_of(
+    operation: ops.Operation, image: tuple[int, ...], weights: tuple[int, ...]
+) -> tuple[Network, dict[str, Array]]:
+    """A network of one layer, and an input with one element that is no number."""
+    random = np.random.default_rng(5)
+    network = Network()
+    x = network.input("x", TensorInfo(image, DataType.FLOAT32))
+    values = network.constant(random.normal(size=weights).astype(np.float32))
+    network.output("y", network.add(operation, x, values))
+    elements: Array = random.normal(size=image).astype(np.float32)
+    elements[(0, *(size // 2 for size in image[1:]))] = np.nan
+    return network, {"x": elements}
+
+
+@pytest.mark.parametrize("isa", ISAS, ids=ISA_NAMES)
+@pytest.mark.parametrize("name", LAYERS)
+def test_what_is_no_number_stays_so(name: str, isa: Isa) -> None:
+    network, inputs = network_of(*LAYERS[name])
+    expected = run_reference(network, inputs)["y"]
+    assert np.isnan(expected).any()
+    np.testing.assert_allclose(
+        run_compiled(network, inputs, isa)["y"], expected, rtol=1e-5, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("isa", ISAS, ids=ISA_NAMES)
+def test_with_fewer_products_neighbours_may_become_no_number_too(isa: Isa) -> None:
+    network, inputs = network_of(FEWER_PRODUCTS, (1, 12, 12, 16), (32, 3, 3, 16))
+    expected = run_reference(network, inputs)["y"]
+    found = run_compiled(network, inputs, isa)["y"]
+    assert np.isnan(found[np.isnan(expected)]).all()
+    far = np.ix_([0], [0, 1, 10, 11], [0, 1, 10, 11], range(32))
+    np.testing.assert_allclose(found[far], expected[far], rtol=1e-4, atol=1e-4)

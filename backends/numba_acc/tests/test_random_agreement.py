@@ -1,0 +1,57 @@
+"""Random layers, small networks and NNAPI models against CpuRef, on every instruction set.
+
+``ARMPY_NUM_INSTANCES`` says how many of each for each instruction set (5,000 before a release),
+``ARMPY_FUZZ_START`` at which number to begin. A failure names the number of the network, which
+always gives the same one.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.options import ISA_VARIABLE
+
+from armpy.testing.random_graphs import run_random_graphs
+from armpy.testing.tolerance import Tolerance
+from backends.numba_acc.tests import support
+from backends.numba_acc.tests.random_networks import random_network
+from backends.numba_acc.tests.support import ISA_NAMES, ISAS, check_against_reference
+
+COUNT = int(os.environ.get("ARMPY_NUM_INSTANCES", "4"))
+START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
+SEVERAL = Tolerance(8.0)
+"""A step that one layer is off by may be several of the next layer's output."""
+
+MODELS_AT_A_TIME = 400
+"""About six of ten have a layer that NumbaAcc takes."""
+
+
+@pytest.mark.parametrize("isa", ISAS, ids=ISA_NAMES)
+def test_random_networks_agree(isa: Isa) -> None:
+    failures = []
+    start = START + COUNT * ISAS.index(isa)  # each gets others
+    for seed in range(start, start + COUNT):
+        network, inputs = random_network(seed)
+        graph = network.build()
+        is_quantized = graph.outputs[0].info.data_type.is_quantized
+        tolerance = SEVERAL if is_quantized and len(graph.layers) > 1 else None
+        try:
+            check_against_reference(network, inputs, isa, tolerance=tolerance)
+        except AssertionError as error:
+            failures.append(f"{seed}: {error}")
+        support._GUARDED.clear()  # a process can have so many mappings only
+    assert failures == []
+
+
+@pytest.mark.parametrize("name", ISA_NAMES)
+def test_random_models_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ISA_VARIABLE, name)
+    seed, num_judged = START + 2 * COUNT * ISA_NAMES.index(name), 0
+    while num_judged < COUNT:
+        count = min(MODELS_AT_A_TIME, 2 * (COUNT - num_judged))
+        result = run_random_graphs("NumbaAcc", count, seed=seed)
+        assert [f"{problem.case}: {problem.text}" for problem in result.problems] == []
+        num_judged += result.counts["passed"]
+        seed += count

@@ -1,0 +1,158 @@
+"""Many callers of several networks for a long time: same results, and no memory that grows.
+
+``ARMPY_SOAK_SECONDS`` says how long; 600 is the run in full. ``-s`` shows the memory.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from armpy import Network, Runtime
+from armpy.graph import Value
+from armpy.ops import Convolution2d, DepthwiseConvolution2d, FullyConnected, Padding
+from armpy.ops.operation import Array
+from armpy.tensor import Quantization, TensorInfo
+from armpy.types import DataType
+from backends.numba_acc.tests.networks import convolutions, image, runtime_of, small
+from backends.numba_acc.tests.support import run_apart
+
+SECONDS = float(os.environ.get("ARMPY_SOAK_SECONDS", "30"))
+NUM_CALLERS = 8
+NUM_INPUTS = 4
+MOST_GROWTH_BYTES = 8 << 20
+"""From a tenth of the time on, when every caller has been everywhere: what allocators keep."""
+
+PAGES = Path("/proc/self/statm")
+
+
+@dataclass
+class Case:
+    """A network in a runtime, with inputs and what must come out."""
+
+    runtime: Runtime
+    network: int
+    inputs: list[dict[str, Array]]
+    outputs: list[dict[str, Array]] = field(default_factory=list)
+
+    def check(self, number: int) -> None:
+        given, expected = self.inputs[number], self.outputs[number]
+        for name, array in self.runtime.enqueue_workload(self.network, given).items():
+            np.testing.assert_array_equal(array, expected[name])
+
+
+def quantized_convolutions() -> Network:
+    """A stride, a depthwise layer and a matrix product on bytes; worth several threads."""
+    chance = np.random.default_rng(0)
+    net = Network()
+
+    def info(shape: tuple[int, ...], scale: float) -> TensorInfo:
+        return TensorInfo(shape, DataType.QASYMM_S8, Quantization.per_tensor(scale, 3))
+
+    def weights(shape: tuple[int, ...]) -> Value:
+        return net.constant(
+            chance.integers(-127, 128, shape).astype(np.int8),
+            data_type=DataType.QSYMM_S8,
+            quantization=Quantization.per_tensor(0.01, 0),
+        )
+
+    value = net.input("x", info((1, 64, 64, 16), 0.05))
+    value = net.add(
+        Convolution2d(stride=(2, 2), padding=Padding.SAME),
+        value,
+        weights((64, 3, 3, 16)),
+        output=info((1, 32, 32, 64), 0.3),
+    )
+    value = net.add(
+        DepthwiseConvolution2d(padding=Padding.SAME),
+        value,
+        weights((1, 3, 3, 64)),
+        output=info((1, 32, 32, 64), 0.4),
+    )
+    value = net.add(FullyConnected(), value, weights((10, 64)), output=info((32 * 32, 10), 0.5))
+    net.output("y", value)
+    return net
+
+
+def cases() -> list[Case]:
+    """Every network with one thread and with two; all share the workers."""
+    bytes_ = np.random.default_rng(1).integers(-128, 128, (NUM_INPUTS, 1, 64, 64, 16))
+    kinds = [
+        (convolutions(), [image(seed=seed) for seed in range(NUM_INPUTS)]),
+        (convolutions(17, 33, 2), [image(17, 33, seed) for seed in range(NUM_INPUTS)]),
+        (quantized_convolutions(), [{"x": each.astype(np.int8)} for each in bytes_]),
+        (small(), [{"x": np.full((1, 8), seed, np.float32)} for seed in range(NUM_INPUTS)]),
+    ]
+    found = []
+    for num_threads in (1, 2):
+        runtime = runtime_of(num_threads)
+        found += [Case(runtime, runtime.load_network(net), given) for net, given in kinds]
+    for case in found:
+        run = case.runtime.enqueue_workload
+        case.outputs = [dict(run(case.network, given)) for given in case.inputs]
+    for one, two in zip(found[:4], found[4:], strict=True):
+        for first, second in zip(one.outputs, two.outputs, strict=True):
+            np.testing.assert_array_equal(first["y"], second["y"])
+    return found
+
+
+def resident_bytes() -> int:
+    """Memory of the process that is in use."""
+    gc.collect()
+    return int(PAGES.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def soak(seconds: float) -> None:
+    """Let callers run networks, and check results and memory."""
+    found = cases()
+    errors: list[BaseException] = []
+    counts = [0] * NUM_CALLERS
+    begin = time.monotonic()
+
+    def call(caller: int) -> None:
+        chance = random.Random(caller)
+        try:
+            while time.monotonic() < begin + seconds and not errors:
+                chance.choice(found).check(chance.randrange(NUM_INPUTS))
+                counts[caller] += 1
+        except BaseException as error:  # noqa: BLE001  # told below, in the main thread
+            errors.append(error)
+
+    callers = [threading.Thread(target=call, args=(number,)) for number in range(NUM_CALLERS)]
+    for caller in callers:
+        caller.start()
+    memory = []
+    if PAGES.exists():
+        for part in (0.1, 0.5, 0.98):
+            time.sleep(max(begin + part * seconds - time.monotonic(), 0))
+            memory.append(resident_bytes())
+    for caller in callers:
+        caller.join()
+    shown = ", ".join(f"{size / 2**20:.1f}" for size in memory)
+    print(f"{sum(counts)} runs in {seconds:g} s; MiB near the start, the middle, the end: {shown}")
+    assert errors == []
+    assert min(counts) > 0
+    for case in found:
+        case.runtime.unload_network(case.network)
+    names = [thread.name for thread in threading.enumerate()]
+    assert not [name for name in names if name.startswith("NumbaAcc")]
+    if memory:
+        assert memory[-1] - memory[0] < MOST_GROWTH_BYTES, shown
+
+
+@pytest.mark.slow
+def test_results_stay_the_same_and_memory_does_not_grow() -> None:
+    # In a process of its own, whose memory is not that of all tests before it.
+    done = run_apart(
+        f"from backends.numba_acc.tests.test_soak import soak; soak({SECONDS})", SECONDS + 120
+    )
+    print(done.stdout)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,178 @@
+"""Products of one vector with constant weights, against CpuRef."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.lowering.region import lower_region
+
+from armpy import DataType, Network, Quantization, TensorInfo, ops
+from armpy.graph import SubgraphView, Value
+from armpy.ops.operation import Array
+from backends.numba_acc.tests.support import (
+    ISA_NAMES,
+    ISAS,
+    check_against_reference,
+    random_array,
+    run_compiled,
+    run_in_turn,
+    run_reference,
+)
+
+FLOAT32, QASYMM_U8, QASYMM_S8 = DataType.FLOAT32, DataType.QASYMM_U8, DataType.QASYMM_S8
+KINDS = (FLOAT32, QASYMM_U8, QASYMM_S8)
+SIZES = ((1, 1), (1, 37), (3, 130), (10, 560), (16, 1), (17, 3), (67, 41), (128, 64), (300, 10))
+"""Columns and depth: few of each, and more of them than are computed side by side."""
+
+
+def _isa(name: str) -> Isa:
+    return ISAS[ISA_NAMES.index(name)]
+
+
+def _input(network: Network, name: str, shape: tuple[int, ...], kind: DataType) -> Value:
+    quantization = None if kind is FLOAT32 else Quantization.per_tensor(0.02, 5)
+    return network.input(name, TensorInfo(shape, kind, quantization=quantization))
+
+
+def _weights(
+    network: Network, shape: tuple[int, ...], kind: DataType, is_per_axis: bool
+) -> tuple[Value, Value]:
+    """Weights and bias; those of uint8 have a zero point with which they do not fit int8."""
+    random = np.random.default_rng(shape)
+    if kind is FLOAT32:
+        return (
+            network.constant(random.normal(size=shape).astype(np.float32)),
+            network.constant(random.normal(size=shape[0]).astype(np.float32)),
+        )
+    bias = network.constant(random.integers(-9000, 9000, shape[0]).astype(np.int32))
+    if kind is QASYMM_U8:
+        stored = random.integers(0, 256, shape).astype(np.uint8)
+        zero = Quantization.per_tensor(0.01, 100)
+        return network.constant(stored, data_type=kind, quantization=zero), bias
+    stored = random.integers(-127, 128, shape).astype(np.int8)
+    scales = random.uniform(0.005, 0.02, shape[0]).tolist() if is_per_axis else [0.01]
+    quantization = (
+        Quantization.per_axis(scales, 0) if is_per_axis else Quantization.per_tensor(0.01, 0)
+    )
+    return network.constant(stored, data_type=DataType.QSYMM_S8, quantization=quantization), bias
+
+
+def _output(kind: DataType) -> TensorInfo | None:
+    if kind is FLOAT32:
+        return None
+    return TensorInfo(None, kind, quantization=Quantization.per_tensor(0.11, 7))
+
+
+def _networks_layers(kind: DataType) -> tuple[Network, dict[str, Array]]:
+    """A network of all sizes, each followed by one that reads what is kept inside."""
+    network, given = Network(), {}
+    for number, (columns, depth) in enumerate(SIZES):
+        name = f"x{number}"
+        x = _input(network, name, (1, depth), kind)
+        given[name] = random_array(x.info, number)
+        relu = ops.FusedActivation.RELU if number % 2 else ops.FusedActivation.NONE
+        weights = _weights(network, (columns, depth), kind, is_per_axis=number % 2 == 0)
+        y = network.add(ops.FullyConnected(activation=relu), x, *weights, output=_output(kind))
+        network.output(f"y{number}", y)
+        weights = _weights(network, (19, columns), kind, is_per_axis=number % 2 == 1)
+        z = network.add(ops.FullyConnected(), y, *weights, output=_output(kind))
+        network.output(f"z{number}", z)
+    return network, given
+
+
+@pytest.mark.parametrize("isa", ISA_NAMES)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_vector_is_multiplied_with_every_column(kind: DataType, isa: str) -> None:
+    network, given = _networks_layers(kind)
+    check_against_reference(network, given, _isa(isa))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_threads_share_the_columns(kind: DataType) -> None:
+    network, given = _networks_layers(kind)
+    graph = network.build()
+    view = SubgraphView.of(graph, graph.layers)
+    expected = run_reference(network, given)
+    names = dict(zip(graph.outputs, graph.output_names, strict=True))
+    for num_threads in (2, 5):
+        program = lower_region(view, ISAS[0], num_threads)
+        made = [np.zeros(v.info.known_shape, v.info.data_type.dtype) for v in view.outputs]
+        inputs = [given[value.name] for value in view.inputs]
+        run_in_turn(program, ISAS[0], [*inputs, *made], num_threads)
+        for value, array in zip(view.outputs, made, strict=True):
+            want = expected[names[value]]
+            most = 1e-5 * float(np.abs(want).max()) if kind is FLOAT32 else 1
+            np.testing.assert_allclose(array.astype(np.float64), want, rtol=0, atol=most)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_window_as_large_as_the_image_is_one_vector(kind: DataType) -> None:
+    network = Network()
+    x = _input(network, "x", (1, 3, 2, 21), kind)
+    weights = _weights(network, (35, 3, 2, 21), kind, is_per_axis=True)
+    y = network.add(ops.Convolution2d(stride=(2, 1)), x, *weights, output=_output(kind))
+    weights = _weights(network, (140, 1, 1, 35), kind, is_per_axis=True)
+    network.output("y", network.add(ops.Convolution2d(), y, *weights, output=_output(kind)))
+    given = {"x": random_array(x.info)}
+    expected = run_reference(network, given)
+    for isa in (ISAS[0], ISAS[-1]):
+        check_against_reference(network, given, isa, expected)
+    graph = network.build()
+    program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[0])
+    names = {kernel.name for kernel in program.kernels} - {"copy", "flip"}
+    assert all(name.startswith("vector_") for name in names), names
+
+
+def test_a_window_that_begins_outside_of_the_image_is_no_vector() -> None:
+    network = Network()
+    x = _input(network, "x", (1, 2, 2, 5), FLOAT32)
+    weights = _weights(network, (7, 2, 2, 5), FLOAT32, is_per_axis=False)
+    operation = ops.Convolution2d(stride=(2, 2), padding=((1, 0), (1, 0)))
+    network.output("y", network.add(operation, x, *weights))
+    check_against_reference(network, {"x": random_array(x.info)}, ISAS[0])
+
+
+@pytest.mark.parametrize("isa", ISA_NAMES)
+@pytest.mark.parametrize("columns", [3, 200])
+def test_what_is_added_to_a_vector_is_fused(columns: int, isa: str) -> None:
+    network = Network()
+    x = _input(network, "x", (1, 67), FLOAT32)
+    other = _input(network, "other", (1, columns), FLOAT32)
+    weights = _weights(network, (columns, 67), FLOAT32, is_per_axis=False)
+    y = network.add(ops.FullyConnected(), x, *weights)
+    addition = ops.ElementwiseBinary(ops.BinaryOperation.ADD, activation=ops.FusedActivation.RELU6)
+    network.output("y", network.add(addition, y, other))
+    given = {"x": random_array(x.info), "other": random_array(other.info, 1)}
+    check_against_reference(network, given, _isa(isa))
+
+
+@pytest.mark.parametrize("isa", ISA_NAMES)
+def test_nothing_behind_a_vector_is_multiplied(isa: str) -> None:
+    """NaN behind the elements would become NaN times the zeros behind the weights."""
+    network = Network()
+    x = _input(network, "x", (1, 40), FLOAT32)
+    first, second = network.add_layer(ops.Splitter(axis=1, sizes=(19, 21)), [x]).outputs
+    for name, part, size in (("first", first, 19), ("second", second, 21)):
+        weights = _weights(network, (2, size), FLOAT32, is_per_axis=False)
+        network.output(name, network.add(ops.FullyConnected(), part, *weights))
+    given = random_array(x.info)
+    given[0, 19:] = np.nan
+    check_against_reference(network, {"x": given}, _isa(isa))
+
+
+@pytest.mark.parametrize(("scale", "isas"), [(4, ISAS), (2, ISAS[:1])])
+def test_ties_are_rounded_away_from_zero(scale: int, isas: tuple[Isa, ...]) -> None:
+    """As TFLite rounds in fully connected layers, once; CpuRef is not asked."""
+    network = Network()
+    one = Quantization.per_tensor(1.0, 0)
+    x = network.input("x", TensorInfo((1, 1), QASYMM_S8, quantization=one))
+    stored = np.arange(-127, 128, dtype=np.int8).reshape(255, 1)
+    weights = network.constant(stored, data_type=DataType.QSYMM_S8, quantization=one)
+    output = TensorInfo(None, QASYMM_S8, quantization=Quantization.per_tensor(scale, 0))
+    network.output("y", network.add(ops.FullyConnected(), x, weights, output=output))
+    steps = stored[:, 0].astype(np.float64) / scale
+    expected = np.copysign(np.floor(np.abs(steps) + 0.5), steps).astype(np.int8)
+    for isa in isas:
+        made = run_compiled(network, {"x": np.ones((1, 1), np.int8)}, isa)["y"]
+        np.testing.assert_array_equal(made[0], expected)

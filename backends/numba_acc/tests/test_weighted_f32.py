@@ -1,0 +1,151 @@
+"""Convolutions and matrix products of float32 agree with CpuRef on every instruction set."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from armpy_numba_acc.codegen.isa import Isa, make_isa
+from armpy_numba_acc.lowering.choices import Choices
+from armpy_numba_acc.lowering.region import lower_region
+from armpy_numba_acc.lowering.tiles import tile_of_f32
+from armpy_numba_acc.packing.winograd import pack_winograd_f32
+
+from armpy import DataType, Network, TensorInfo, ops
+from armpy.graph import SubgraphView
+from armpy.ops.operation import Array
+from backends.numba_acc.tests.support import (
+    ISAS,
+    check_against_reference,
+    random_array,
+    run_in_turn,
+    run_reference,
+)
+
+FLOAT32 = DataType.FLOAT32
+SAME, VALID = ops.Padding.SAME, ops.Padding.VALID
+NONE, RELU, RELU6 = (getattr(ops.FusedActivation, name) for name in ("NONE", "RELU", "RELU6"))
+
+
+class Case(NamedTuple):
+    """A convolution; weights are small where they are to be."""
+
+    image: tuple[int, int, int, int]
+    filters: int
+    kernel: tuple[int, int] = (3, 3)
+    stride: tuple[int, int] = (1, 1)
+    padding: ops.Padding = SAME
+    activation: ops.FusedActivation = NONE
+    has_residual: bool = False
+    scale: float = 1.0
+
+
+POINTWISE = {
+    "few filters": Case((1, 5, 7, 9), 3, (1, 1)),
+    "filters that fill half a register more": Case((1, 9, 9, 11), 24, (1, 1), activation=RELU6),
+    "filters that fill two and a half": Case((2, 7, 5, 6), 40, (1, 1), has_residual=True),
+    "a filter more than registers hold": Case((1, 7, 7, 5), 65, (1, 1), activation=RELU),
+    "one pixel": Case((1, 1, 1, 35), 33, (1, 1)),
+    "three channels and a stride": Case((1, 11, 9, 3), 8, stride=(2, 2), activation=RELU6),
+    "windows that go on in the next row": Case((2, 5, 3, 7), 17, (2, 3), has_residual=True),
+}
+
+FEWER_PRODUCTS = {
+    "whole tiles": Case((1, 8, 8, 16), 64),
+    "tiles beyond the image": Case((2, 9, 7, 32), 48, activation=RELU, has_residual=True),
+    "no padding": Case((1, 13, 11, 64), 32, padding=VALID, has_residual=True),
+    "a clamp that cuts large sums": Case((1, 9, 12, 64), 32, activation=RELU6),
+    "many channels": Case((1, 10, 16, 128), 64, scale=0.05),
+}
+
+
+def network_of(case: Case) -> tuple[Network, dict[str, Array]]:
+    """A network with the layer, and inputs for it."""
+    random = np.random.default_rng(3)
+    network = Network()
+    x = network.input("x", TensorInfo(case.image, FLOAT32))
+    shape = (case.filters, *case.kernel, case.image[3])
+    weights = network.constant((case.scale * random.normal(size=shape)).astype(np.float32))
+    bias = network.constant(random.normal(size=case.filters).astype(np.float32))
+    operation = ops.Convolution2d(
+        stride=case.stride, padding=case.padding, activation=case.activation
+    )
+    y = network.add(operation, x, weights, bias)
+    inputs = {"x": random_array(x.info)}
+    if case.has_residual:
+        other = network.input("r", y.info)
+        inputs["r"] = random_array(y.info, 1)
+        y = network.add(ops.ElementwiseBinary(ops.BinaryOperation.ADD), y, other)
+    network.output("y", y)
+    return network, inputs
+
+
+def isas_for(name: str) -> list[Isa]:
+    """The best instruction set and one of the others: making kernels takes long."""
+    others = ISAS[1:]
+    number = (*POINTWISE, *FEWER_PRODUCTS).index(name)
+    return [ISAS[0], *others[number % max(1, len(others)) :][:1]]
+
+
+def kernels_of(network: Network, isa: Isa) -> set[str]:
+    """Families of kernels that a network is computed by."""
+    graph = network.build()
+    program = lower_region(SubgraphView.of(graph, graph.layers), isa)
+    return {kernel.name for kernel in program.kernels}
+
+
+@pytest.mark.parametrize("name", POINTWISE)
+def test_convolutions_of_all_sizes(name: str) -> None:
+    network, inputs = network_of(POINTWISE[name])
+    expected = run_reference(network, inputs)
+    for isa in isas_for(name):
+        assert "winograd_f32" not in kernels_of(network, isa)
+        check_against_reference(network, inputs, isa, expected)
+
+
+@pytest.mark.parametrize("name", FEWER_PRODUCTS)
+def test_convolutions_with_fewer_multiplications(name: str) -> None:
+    network, inputs = network_of(FEWER_PRODUCTS[name])
+    expected = run_reference(network, inputs)
+    for isa in isas_for(name):
+        assert "winograd_f32" in kernels_of(network, isa)
+        check_against_reference(network, inputs, isa, expected)
+
+
+@pytest.mark.parametrize("num_threads", [2, 5])
+def test_threads_share_the_tiles(num_threads: int) -> None:
+    network, inputs = network_of(FEWER_PRODUCTS["tiles beyond the image"])
+    graph = network.build()
+    program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[0], num_threads)
+    output = np.full(graph.output_infos[0].known_shape, np.nan, np.float32)
+    run_in_turn(program, ISAS[0], [inputs["x"], inputs["r"], output], num_threads)
+    expected = run_reference(network, inputs)["y"]
+    np.testing.assert_allclose(output, expected, rtol=1e-6, atol=1e-5 * np.abs(expected).max())
+
+
+def test_layers_that_would_gain_nothing_are_multiplied_one_by_one() -> None:
+    for case in (
+        Case((1, 8, 8, 16), 16, stride=(2, 2)),
+        Case((1, 8, 8, 16), 16, (5, 5)),
+        Case((1, 8, 8, 8), 16),
+        Case((1, 1, 1, 16), 16),
+        Case((1, 4, 4, 256), 256),
+    ):
+        assert "winograd_f32" not in kernels_of(network_of(case)[0], ISAS[0])
+
+
+def test_weights_are_transformed_exactly_where_they_can_be() -> None:
+    weights = np.zeros((1, 3, 3, 1), np.float32)
+    weights[0, :, :, 0] = [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
+    packed = pack_winograd_f32(weights, (1, 1), 1).reshape(4, 4)
+    # By hand: w0 over -1, half of (w0 + w1 + w2), half of (w0 - w1 + w2), w2, in both directions.
+    expected = [[1, -3, -1, -3], [-6, 11.25, 3.75, 9], [-2, 3.75, 1.25, 3], [-7, 12, 4, 9]]
+    np.testing.assert_array_equal(packed, expected)
+
+
+def test_half_registers_are_used_where_the_processor_splits_them() -> None:
+    features = frozenset(("sse4.2", "avx", "avx2", "fma", "f16c", "bmi", "bmi2", "popcnt"))
+    for cpu, halves in (("znver4", 3), ("sapphirerapids", 0)):
+        isa = make_isa("avx512", "x86_64-pc-linux-gnu", cpu, features)
+        assert tile_of_f32(Choices(isa), 3136, 24, 144)[2] == halves

@@ -1,0 +1,95 @@
+"""Elements of 16 bits: the same as CpuRef's, or off by one, on every instruction set."""
+
+import numpy as np
+import pytest
+
+from armpy import ops
+from armpy.ops import BinaryOperation
+from armpy.tensor import TensorInfo
+from armpy.testing.tolerance import EXACT
+from armpy.types import DataType
+from backends.numba_acc.tests.one_layer import check_layer, quantized
+
+F32, I32 = DataType.FLOAT32, DataType.SIGNED32
+S8, U8 = DataType.QASYMM_S8, DataType.QASYMM_U8
+S16, U16 = DataType.QSYMM_S16, DataType.QASYMM_U16
+
+ZERO_POINTS = {S8: -3, U8: 130, S16: 0, U16: 30000, I32: 0}
+EVERY_WORD = np.arange(1 << 16, dtype=np.uint16)
+
+
+@pytest.mark.parametrize("data_type", [S16, U16], ids=lambda t: t.name)
+@pytest.mark.parametrize("scale", [1.0, 0.0123])
+def test_floats_are_quantized_to_words(data_type: DataType, scale: float) -> None:
+    values = np.concatenate(
+        [
+            (np.arange(-33000, 33000, 7) + 0.5) * scale,
+            [np.nan, np.inf, -np.inf, 1e30, -1e30, 0.49999997 * scale],
+        ]
+    ).astype(np.float32)
+    target = quantized(values.shape, data_type, scale, ZERO_POINTS[data_type])
+    check_layer(ops.Quantize(), [TensorInfo(values.shape, F32)], target, EXACT, [values])
+
+
+@pytest.mark.parametrize("source", [S16, U16], ids=lambda t: t.name)
+@pytest.mark.parametrize("target", [S8, U8, S16, U16, I32], ids=lambda t: t.name)
+@pytest.mark.parametrize("ratio", [1.0, 0.5, 2.0, 1 / 257.3, 0.71, 3.3e-9, 90000.0])
+def test_words_are_requantized_in_fixed_point(
+    source: DataType, target: DataType, ratio: float
+) -> None:
+    infos = [
+        quantized(EVERY_WORD.shape, kind, scale, ZERO_POINTS[kind])
+        for kind, scale in ((source, 0.01), (target, 0.01 / ratio))
+    ]
+    check_layer(ops.Quantize(), infos[:1], infos[1], EXACT, [EVERY_WORD.view(source.dtype)])
+
+
+@pytest.mark.parametrize("source", [S8, U8], ids=lambda t: t.name)
+@pytest.mark.parametrize("target", [S16, U16, I32], ids=lambda t: t.name)
+@pytest.mark.parametrize("ratio", [1.0, 255.5, 0.37])
+def test_bytes_are_requantized_to_words(source: DataType, target: DataType, ratio: float) -> None:
+    stored = np.arange(256, dtype=np.uint8).view(source.dtype)
+    infos = [
+        quantized(stored.shape, kind, scale, ZERO_POINTS[kind])
+        for kind, scale in ((source, 0.01), (target, 0.01 / ratio))
+    ]
+    check_layer(ops.Quantize(), infos[:1], infos[1], EXACT, [stored])
+
+
+@pytest.mark.parametrize("source", [S16, U16], ids=lambda t: t.name)
+def test_words_are_dequantized(source: DataType) -> None:
+    info = quantized(EVERY_WORD.shape, source, 0.0013, ZERO_POINTS[source])
+    output = TensorInfo(EVERY_WORD.shape, F32)
+    check_layer(ops.Dequantize(), [info], output, EXACT, [EVERY_WORD.view(source.dtype)])
+
+
+@pytest.mark.parametrize("shape", [(1, 2), (3, 5, 12), (7, 1000), (5, 1)], ids=str)
+@pytest.mark.parametrize(("scale", "beta"), [(10 / 65535, 1.0), (0.0004, 0.7)])
+def test_softmax_of_words_is_exact(shape: tuple[int, ...], scale: float, beta: float) -> None:
+    source, target = quantized(shape, S16, scale, 0), quantized(shape, S16, 2.0**-15, 0)
+    check_layer(ops.Softmax(beta=beta), [source], target, EXACT)
+
+
+@pytest.mark.parametrize("source", [S8, U8], ids=lambda t: t.name)
+@pytest.mark.parametrize("shape", [(1, 2), (3, 5, 12), (9, 64)], ids=str)
+def test_softmax_of_bytes_has_words(source: DataType, shape: tuple[int, ...]) -> None:
+    info = quantized(shape, source, 0.07, ZERO_POINTS[source])
+    check_layer(ops.Softmax(), [info], quantized(shape, S16, 2.0**-16, -32768))
+
+
+BINARY = [kind for kind in BinaryOperation if not kind.name.startswith(("FLOOR", "POWER", "DIV"))]
+
+
+@pytest.mark.parametrize("kind", BINARY, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("activation", [ops.FusedActivation.NONE, ops.FusedActivation.RELU])
+@pytest.mark.parametrize("scales", [(0.01, 0.02, 0.015), (0.25, 0.25, 0.25)], ids=str)
+def test_functions_of_two_words(
+    kind: BinaryOperation, activation: ops.FusedActivation, scales: tuple[float, float, float]
+) -> None:
+    operation = ops.ElementwiseBinary(kind, activation=activation)
+    if kind in (BinaryOperation.MUL, BinaryOperation.SQUARED_DIFFERENCE):
+        scales = (scales[0], scales[1], scales[2] * 100)
+    infos = [quantized((3, 5, 67), S16, scale, 0) for scale in scales]
+    check_layer(operation, infos[:2], infos[2])
+    broadcast = [infos[0], quantized((67,), S16, scales[1], 0)]
+    check_layer(operation, broadcast, infos[2])

@@ -1,0 +1,106 @@
+"""``armpy tune``, on backends that have something to measure, or nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from armpy.cli.__main__ import main
+from armpy.plugins.modules import forget_module
+from tests.support.dynamic_modules import module_source, private_modules, write_module
+
+for library in ("click", "rich", "PIL"):
+    pytest.importorskip(library)
+
+DIGITS = str(Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite")
+
+TUNER = """
+    from armpy.backend import TunedChoice, TuningResult, requested_tuning
+
+    LONG = "many;names;that;a;converter;has;joined;as/it/does"
+
+
+    def optimize(self, view):
+        request = requested_tuning()
+        if request is not None:
+            assert 0 < request.remaining_s <= 7
+            choices = [
+                TunedChoice("first", "tile", "1x2", "3x4", 30.0, 20.0),
+                TunedChoice(LONG, "tile", "1x2"),
+            ]
+            request.add(TuningResult("Tuner", "a part", 100.0, AFTER, choices, PROBLEM))
+        return super(Backend, self).optimize_subgraph(view)
+
+
+    Backend.optimize_subgraph = optimize
+"""
+
+Tune = Callable[..., int]
+
+
+@pytest.fixture
+def tune(tmp_path: Path) -> Iterator[Tune]:
+    """Runs the command with the backend, which says that there is a problem."""
+
+    def run(*options: str, problem: str = "", after: float = 80) -> int:
+        source = module_source("Tuner", extra=f"    PROBLEM, AFTER = {problem!r}, {after}\n{TUNER}")
+        write_module(tmp_path, "acme_tuner_backend", source)
+        where = ["--dynamic-backends-path", str(tmp_path), "--backends", "Tuner"]
+        return main(["tune", DIGITS, *where, "--seconds", "7", *options])
+
+    yield run
+    for module in private_modules():
+        forget_module(module)
+
+
+def test_what_was_found_is_shown(tune: Tune, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tune() == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line]
+    assert lines[0] == "Tuner: a part"
+    assert lines[2].split() == ["first", "tile", "1x2", "3x4", "30", "20", "1.50"]
+    assert "not tried: no time left" in lines[3]
+    assert lines[3].startswith("…;that;a;converter;has;joined;as/it/does ")
+    assert lines[4] == "all together: 100 us before, 80 us now (1.25 times as fast)"
+
+
+def test_what_was_found_is_given_as_json(tune: Tune, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tune("--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["model"] == DIGITS
+    (result,) = document["results"]
+    assert (result["backend_id"], result["before_us"], result["after_us"]) == ("Tuner", 100, 80)
+    assert result["choices"][0] == {
+        "layer": "first",
+        "what": "tile",
+        "modelled": "1x2",
+        "measured": "3x4",
+        "modelled_us": 30,
+        "measured_us": 20,
+    }
+
+
+def test_what_is_not_faster_in_the_end_is_no_failure(
+    tune: Tune, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tune(after=100) == 0
+    assert "all together: 100 us; nothing that is faster was found" in capsys.readouterr().out
+
+
+def test_a_problem_is_told_and_fails(tune: Tune, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tune(problem="the disk is full") == 1
+    assert "problem: the disk is full" in capsys.readouterr().out
+
+
+def test_backends_that_have_nothing_to_measure_do_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["tune", DIGITS, "--backends", "CpuRef"]) == 0
+    assert "no backend that runs the model has anything to measure" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "x"])
+def test_other_times_are_usage_errors(seconds: str) -> None:
+    assert main(["tune", DIGITS, "--seconds", seconds]) == 2
