@@ -9,7 +9,7 @@ resampling the rounds.
 Usage::
 
     python -m benchmarks.compare_peers MODEL... [--threads 1,2] [--seconds S] [--json FILE]
-        [--csv FILE] [--svg FILE]
+        [--relaxed] [--csv FILE] [--svg FILE]
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -37,13 +38,15 @@ BURST_S = 2e-4
 """Calls that are shorter than this are timed several at a time."""
 
 
-def measure(path: Path, num_threads: int, seconds: float) -> Figures:
+def measure(path: Path, num_threads: int, seconds: float, *, is_relaxed: bool = False) -> Figures:
     """Time every engine on one model, in this process."""
     from benchmarks.peers import (  # noqa: PLC0415  # threads are limited first
         ENGINES,
         Prepared,
         UnavailableError,
+        armpy_numba,
         example_inputs,
+        kind_of_model,
         limit_threads,
     )
 
@@ -52,7 +55,10 @@ def measure(path: Path, num_threads: int, seconds: float) -> Figures:
     inputs = example_inputs(path)
     prepared: dict[str, Prepared] = {}
     missing: dict[str, str] = {}
-    for name, prepare in ENGINES.items():
+    engines = dict(ENGINES)
+    if is_relaxed:
+        engines["armpy"] = partial(armpy_numba, is_relaxed=True)
+    for name, prepare in engines.items():
         try:
             engine = prepare(path, inputs, num_threads)
             engine.run()
@@ -68,7 +74,9 @@ def measure(path: Path, num_threads: int, seconds: float) -> Figures:
     medians = {name: statistics.median(each) for name, each in times.items()}
     figures: Figures = {
         "model": path.name,
+        "kind": kind_of_model(path),
         "threads": num_threads,
+        "relaxed": is_relaxed,
         "median_us": {name: 1e6 * median for name, median in medians.items()},
         "missing": missing,
         "rounds": len(times["armpy"]),
@@ -122,10 +130,13 @@ def interval(theirs: Sequence[float], ours: Sequence[float]) -> tuple[float, flo
     return ratios[4], ratios[-5]
 
 
-def measure_apart(path: Path, num_threads: int, seconds: float) -> Figures:
+def measure_apart(
+    path: Path, num_threads: int, seconds: float, *, is_relaxed: bool = False
+) -> Figures:
     """`measure` in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.compare_peers", "--one", str(path)]
     command += ["--threads", str(num_threads), "--seconds", str(seconds)]
+    command += ["--relaxed"] * is_relaxed
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         return {"model": path.name, "threads": num_threads, "error": done.stderr[-2000:]}
@@ -160,28 +171,29 @@ def print_table(results: Sequence[Figures]) -> None:
     for line in lines:
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=False)))
     for threads in sorted({figures["threads"] for figures in results}):
-        for kind, is_float in (("float32", True), ("quantised", False)):
+        for kind in ("float32", "quantised"):
             ratios = [
                 figures["ratio"]
                 for figures in results
-                if figures["threads"] == threads
+                if (figures["threads"], figures.get("kind")) == (threads, kind)
                 and "ratio" in figures
-                and ("float" in figures["model"] or "fp32" in figures["model"]) == is_float
             ]
             if ratios:
-                print(f"{kind}, {threads} threads: geometric mean {geometric_mean(ratios):.2f}")
+                least = min(ratios)
+                text = f"geometric mean {geometric_mean(ratios):.2f}, least {least:.2f}"
+                print(f"{kind}, {threads} threads: {text} of {len(ratios)}")
 
 
 def write_csv(path: Path, results: Sequence[Figures]) -> None:
     """Write the table as CSV."""
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["model", "threads", *COLUMNS, "best_peer", "ratio", "low", "high"])
+        writer.writerow(["model", "kind", "threads", *COLUMNS, "best_peer", "ratio", "low", "high"])
         for figures in results:
             medians = figures.get("median_us", {})
             low, high = figures.get("interval", ("", ""))
             writer.writerow(
-                [figures["model"], figures["threads"]]
+                [figures["model"], figures.get("kind", ""), figures["threads"]]
                 + [medians.get(name, "") for name in COLUMNS]
                 + [figures.get("best_peer", ""), figures.get("ratio", ""), low, high]
             )
@@ -222,17 +234,20 @@ def main() -> None:
     parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--threads", default="1")
     parser.add_argument("--seconds", type=float, default=3.0, help="for each model")
+    parser.add_argument("--relaxed", action="store_true", help="float32 of armpy, not of peers")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--csv", type=Path)
     parser.add_argument("--svg", type=Path)
     arguments = parser.parse_args()
     if arguments.one:
-        print(json.dumps(measure(arguments.one, int(arguments.threads), arguments.seconds)))
+        threads, seconds = int(arguments.threads), arguments.seconds
+        print(json.dumps(measure(arguments.one, threads, seconds, is_relaxed=arguments.relaxed)))
         return
     results = []
     for threads in map(int, arguments.threads.split(",")):
         for path in arguments.models:
-            results.append(measure_apart(path.resolve(), threads, arguments.seconds))
+            seconds, is_relaxed = arguments.seconds, arguments.relaxed
+            results.append(measure_apart(path.resolve(), threads, seconds, is_relaxed=is_relaxed))
             print("  ".join(row(results[-1])), flush=True)
     print()
     print_table(results)

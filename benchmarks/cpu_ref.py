@@ -1,4 +1,4 @@
-"""Measures CpuRef: time per run, load time, peak memory, overhead, import time.
+"""Measures CpuRef: time per run, load time, peak memory, import time.
 
 Every figure comes from processes of their own, on one thread, each the median over
 several rounds. Where LiteRT is installed (extra ``bench``) its time per run is taken in
@@ -7,7 +7,9 @@ the same round, interleaved, and the ratio is given.
 Usage::
 
     python -m benchmarks.cpu_ref MODEL.tflite [...] [--json FILE] [--rounds N]
-    python -m benchmarks.cpu_ref --overhead
+    python -m benchmarks.cpu_ref
+
+What a call costs beyond the work of its layers is measured by `benchmarks.overhead`.
 """
 
 from __future__ import annotations
@@ -82,43 +84,6 @@ while len(times) < 3 or time.perf_counter() < deadline:
 print(json.dumps({"run_ms": 1e3 * sorted(times)[len(times) // 2]}))
 """
 
-_OVERHEAD = """
-import json, time
-import numpy as np
-import armpy
-from armpy import DataType, Network, TensorInfo, ops
-from armpy.backend import HostTensorHandle, WorkloadInfo
-from armpy_reference import ReferenceBackend
-net = Network()
-x = net.input("x", TensorInfo((8,), DataType.FLOAT32))
-net.output("y", net.add(ops.Reshape((2, 4)), x))
-model = armpy.Model(net)
-array = np.ones(8, np.float32)
-target = {"y": np.empty((2, 4), np.float32)}
-layer = model.graph.layers[0]
-info = WorkloadInfo(layer.name, layer.input_infos, layer.output_infos, (None,))
-workload = ReferenceBackend().create_workload_factory(None).create_workload(layer.operation, info)
-ins = [HostTensorHandle(layer.input_infos[0], array)]
-outs = [HostTensorHandle(layer.output_infos[0], target["y"])]
-
-def measure(call):
-    best = []
-    for _ in range(9):
-        begin = time.perf_counter()
-        for _ in range(5000):
-            call()
-        best.append((time.perf_counter() - begin) / 5000 * 1e6)
-    return sorted(best)[len(best) // 2]
-
-kernel = measure(lambda: workload.execute(ins, outs))
-print(json.dumps({
-    "kernel_us": kernel,
-    "overhead_run_us": measure(lambda: model.run({"x": array})) - kernel,
-    "overhead_run_into_us": measure(lambda: model.run({"x": array}, target)) - kernel,
-    "overhead_call_us": measure(lambda: model(array)) - kernel,
-}))
-"""
-
 _IMPORT = """
 import json, sys, time
 import numpy
@@ -183,11 +148,9 @@ def main() -> None:
     parser.add_argument("--shape", default="[]", help="input shape as JSON, for open dimensions")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--overhead", action="store_true")
     arguments = parser.parse_args()
     results: dict[str, dict[str, float]] = {}
-    if arguments.overhead or not arguments.models:
-        results["overhead"] = median_of([run_python(_OVERHEAD) for _ in range(arguments.rounds)])
+    if not arguments.models:
         results["import beyond NumPy"] = median_of([run_python(_IMPORT) for _ in range(9)])
     litert = bool(arguments.models) and has_litert()
     for path in arguments.models:

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.mending import mended
+
 Array = npt.NDArray[Any]  # Any: whatever the model takes
 
 
@@ -59,13 +61,30 @@ def example_inputs(path: Path) -> list[Array]:
     return inputs
 
 
-def armpy_numba(path: Path, inputs: Sequence[Array], num_threads: int) -> Prepared:
+def tensor_kind(graph: Any) -> str:  # Any: armpy is imported as late as can be
+    """``float32`` if most layers of a network write floats, else ``quantised``."""
+    outputs = [value.info.data_type for layer in graph.layers for value in layer.outputs]
+    num_quantised = sum(data_type.is_quantized for data_type in outputs)
+    return "quantised" if 2 * num_quantised > len(outputs) else "float32"
+
+
+def kind_of_model(path: Path) -> str:
+    """`tensor_kind` of a model file."""
+    import armpy  # noqa: PLC0415
+
+    reference = armpy.Runtime(armpy.RuntimeOptions(backends=["CpuRef"]))
+    return tensor_kind(armpy.load(path, runtime=reference).graph)
+
+
+def armpy_numba(
+    path: Path, inputs: Sequence[Array], num_threads: int, *, is_relaxed: bool = False
+) -> Prepared:
     """Armpy with NumbaAcc, through `Model.run` with preallocated outputs."""
     import armpy  # noqa: PLC0415
 
     options = armpy.RuntimeOptions(
         backends=["NumbaAcc", "CpuRef"],
-        backend_options={"NumbaAcc": {"num_threads": num_threads}},
+        backend_options={"NumbaAcc": {"num_threads": num_threads, "fast_math_enabled": is_relaxed}},
     )
     model = armpy.load(path, runtime=armpy.Runtime(options))
     feeds = {info.name: array for info, array in zip(model.inputs, inputs, strict=True)}
@@ -79,7 +98,7 @@ def litert(path: Path, inputs: Sequence[Array], num_threads: int) -> Prepared:
         from ai_edge_litert.interpreter import Interpreter  # noqa: PLC0415
     except ImportError as error:
         raise UnavailableError(f"LiteRT is not installed: {error}") from error
-    interpreter = Interpreter(model_path=str(path), num_threads=num_threads)
+    interpreter = Interpreter(model_path=str(mended(path)), num_threads=num_threads)
     details = interpreter.get_input_details()
     for detail, array in zip(details, inputs, strict=True):
         if tuple(detail["shape"]) != array.shape:
@@ -101,7 +120,7 @@ def openvino(path: Path, inputs: Sequence[Array], num_threads: int) -> Prepared:
         raise UnavailableError(f"OpenVINO is not installed: {error}") from error
     core = ov.Core()
     try:
-        model = core.read_model(path)
+        model = core.read_model(mended(path))
         shapes = {port: list(array.shape) for port, array in zip(model.inputs, inputs, strict=True)}
         model.reshape(shapes)
         compiled = core.compile_model(
@@ -109,10 +128,12 @@ def openvino(path: Path, inputs: Sequence[Array], num_threads: int) -> Prepared:
             "CPU",
             {
                 "INFERENCE_NUM_THREADS": num_threads,
+                "NUM_STREAMS": 1,
                 "PERFORMANCE_HINT": "LATENCY",
-                "INFERENCE_PRECISION_HINT": "f32",
+                "INFERENCE_PRECISION_HINT": "f32",  # else it computes in bfloat16 where it can
             },
         )
+        _check_settings(compiled, num_threads)
         request = compiled.create_infer_request()
         for port, array in zip(compiled.inputs, inputs, strict=True):
             request.set_tensor(port, ov.Tensor(array, shared_memory=True))
@@ -123,6 +144,15 @@ def openvino(path: Path, inputs: Sequence[Array], num_threads: int) -> Prepared:
     return Prepared(
         request.infer, lambda: [np.array(request.get_output_tensor(i).data) for i in range(count)]
     )
+
+
+def _check_settings(compiled: Any, num_threads: int) -> None:  # Any: it has no types
+    """Refuse to measure OpenVINO with other settings than it was asked for."""
+    expected = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": str(num_threads)}
+    for name, want in expected.items():
+        found = str(compiled.get_property(name)).replace("<Type: 'float32'>", "f32")
+        if found != want:
+            raise UnavailableError(f"OpenVINO runs with {name} {found} instead of {want}")
 
 
 def onnx_runtime(path: Path, inputs: Sequence[Array], num_threads: int) -> Prepared:
@@ -144,6 +174,8 @@ def onnx_runtime(path: Path, inputs: Sequence[Array], num_threads: int) -> Prepa
 
     reference = armpy.Runtime(armpy.RuntimeOptions(backends=["CpuRef"]))
     model = armpy.load(path, runtime=reference)
+    if tensor_kind(model.graph) != "float32":
+        raise UnavailableError("quantised networks are not exported to ONNX")
     shapes = [array.shape for array in inputs]
     graph = specialize(model.graph, shapes, evaluator=Evaluator(ReferenceBackend()))
     try:
@@ -153,6 +185,8 @@ def onnx_runtime(path: Path, inputs: Sequence[Array], num_threads: int) -> Prepa
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = num_threads
     options.inter_op_num_threads = 1
+    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
     try:
         session = onnxruntime.InferenceSession(
             exported, sess_options=options, providers=["CPUExecutionProvider"]

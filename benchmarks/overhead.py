@@ -1,0 +1,133 @@
+"""Measures what a call costs beyond the work of its backend.
+
+For each backend the same arrays go through every layer of a call, in turns, on one thread; each
+figure is the least of many rounds, as everything else that a machine does only adds to it. The
+work itself is what the backend does at the innermost place that can be called alone: a workload's
+``execute``, and for NumbaAcc the native function within.
+
+Usage::
+
+    python -m benchmarks.overhead [MODEL.tflite] [--backends NumbaAcc,CpuRef] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import armpy
+from armpy import DataType, Network, TensorInfo, ops
+from armpy.ops.operation import Array
+from armpy.runtime.static_plan import StaticPlan
+from armpy.runtime.working_memory import WorkingMemory
+
+ROUNDS = 60
+ROUND_S = 0.002
+
+Call = Callable[[], object]
+
+
+def small_network() -> Network:
+    """One layer of no work."""
+    net = Network()
+    x = net.input("x", TensorInfo((8,), DataType.FLOAT32))
+    net.output("y", net.add(ops.Reshape((2, 4)), x))
+    return net
+
+
+def load(path: Path | None, backend: str) -> armpy.Model:
+    """A model on one backend and one thread."""
+    if path is not None:
+        return armpy.load(path, backends=[backend, "CpuRef"], num_threads=1)
+    options = armpy.RuntimeOptions(backends=[backend, "CpuRef"], num_threads=1)
+    return armpy.Model(small_network(), armpy.Runtime(options), closes_runtime=True)
+
+
+def calls_of(model: armpy.Model) -> dict[str, Call]:
+    """What there is to measure, from the innermost to the outermost; the work itself first."""
+    specs = model.inputs
+    inputs = {s.name: np.zeros([d or 1 for d in s.shape or ()], s.data_type.dtype) for s in specs}
+    outputs = model.run(inputs)
+    sources, results = list(inputs.values()), list(outputs.values())
+    network = model.runtime.get_network(model.network_id)
+    plan = network.plan(tuple(array.shape for array in sources))
+    calls: dict[str, Call] = {}
+    if isinstance(plan, StaticPlan):
+        memory = plan.new_memory()
+        memory.bind(sources, results)
+        calls |= _native_call(memory, [*sources, *results])
+        calls["workloads"] = lambda: _run_steps(memory)
+        calls["plan.run"] = lambda: plan.run(sources, results)
+    calls["LoadedNetwork.run"] = lambda: network.run(sources, results)
+    calls["model.run(inputs, outputs)"] = lambda: model.run(inputs, outputs)
+    calls["model.run(inputs)"] = lambda: model.run(inputs)
+    calls["model(*arrays)"] = lambda: model(*sources)
+    return calls
+
+
+def _run_steps(memory: WorkingMemory) -> None:
+    """Call every workload."""
+    for execute, inputs, outputs in memory.steps:
+        execute(inputs, outputs)
+
+
+def _native_call(memory: WorkingMemory, tensors: list[Array]) -> dict[str, Call]:
+    """The native function of a network that NumbaAcc has made one program of."""
+    workload = getattr(memory.steps[0][0], "__self__", None)
+    if type(workload).__name__ != "ProgramWorkload" or len(memory.steps) > 1:
+        return {}
+    instance = workload._idle[0]  # type: ignore[union-attr]  # its class is known
+    return {"native call": lambda: instance._function(*tensors)}
+
+
+def measure(calls: dict[str, Call]) -> dict[str, float]:
+    """Microseconds of each call, without those of the loop around it."""
+    calls = {"": lambda: None, **calls}
+    numbers = {name: _number_of_turns(call) for name, call in calls.items()}
+    least = dict.fromkeys(calls, float("inf"))
+    for _ in range(ROUNDS):
+        for name, call in calls.items():
+            least[name] = min(least[name], _duration_us(call, numbers[name]))
+    loop_us = least.pop("")
+    return {name: us - loop_us for name, us in least.items()}
+
+
+def _number_of_turns(call: Call) -> int:
+    """How often to call something in a round."""
+    call()
+    return max(1, round(ROUND_S * 1e6 / max(_duration_us(call, 3), 0.1)))
+
+
+def _duration_us(call: Call, turns: int) -> float:
+    """Microseconds of one of some calls."""
+    begin_ns = time.perf_counter_ns()
+    for _ in range(turns):
+        call()
+    return (time.perf_counter_ns() - begin_ns) / 1000 / turns
+
+
+def main() -> None:
+    """Measure what the command line asks for and print a table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("model", nargs="?", type=Path, metavar="MODEL")
+    parser.add_argument("--backends", default="NumbaAcc,CpuRef")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    found: dict[str, dict[str, float]] = {}
+    for backend in arguments.backends.split(","):
+        with load(arguments.model, backend) as model:
+            figures = found[backend] = measure(calls_of(model))
+        work_us = next(iter(figures.values()))
+        for name, us in figures.items():
+            print(f"{backend:12} {name:28} {us:9.3f} us {us - work_us:+9.3f} us")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=2))
+
+
+if __name__ == "__main__":
+    main()
