@@ -34,6 +34,7 @@ ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "backends" / "dynamic_examples" / "onnx_runtime"
 LEAST_ROUNDS = 30
 MOST_ROUNDS = 20_000
+SETTLE_S = 0.03
 BURST_S = 2e-4
 """Calls that are shorter than this are timed several at a time."""
 
@@ -70,7 +71,8 @@ def measure(path: Path, num_threads: int, seconds: float, *, is_relaxed: bool = 
             missing[name] = f"{type(error).__name__}: {str(error)[:200]}"
         else:
             prepared[name] = engine
-    times = take_turns({name: engine.run for name, engine in prepared.items()}, seconds)
+    runs = {name: engine.run for name, engine in prepared.items()}
+    times = take_turns(runs, seconds, SETTLE_S if num_threads > 1 else 0.0)
     medians = {name: statistics.median(each) for name, each in times.items()}
     figures: Figures = {
         "model": path.name,
@@ -90,8 +92,17 @@ def measure(path: Path, num_threads: int, seconds: float, *, is_relaxed: bool = 
     return figures
 
 
-def take_turns(runs: Mapping[str, Callable[[], object]], seconds: float) -> dict[str, list[float]]:
-    """Time of one call of each engine per round, in seconds."""
+def take_turns(
+    runs: Mapping[str, Callable[[], object]], seconds: float, settle_s: float = 0.0
+) -> dict[str, list[float]]:
+    """Time of one call of each engine per round, in seconds.
+
+    Notes
+    -----
+    With `settle_s` nothing is done for so long ahead of each engine's turn, and then it runs for
+    so long without being timed: threads that another engine lets spin are asleep by then, and
+    its own are awake and where they are to be.
+    """
     bursts: dict[str, int] = {}
     for name, run in runs.items():
         for _ in range(5):
@@ -109,11 +120,21 @@ def take_turns(runs: Mapping[str, Callable[[], object]], seconds: float) -> dict
         shuffle(order)
         for name in order:
             run, count = runs[name], bursts[name]
+            if settle_s:
+                settle(run, settle_s)
             begin = time.perf_counter()
             for _ in range(count):
                 run()
             times[name].append((time.perf_counter() - begin) / count)
     return times
+
+
+def settle(run: Callable[[], object], seconds: float) -> None:
+    """Let threads of others go to sleep, and those of an engine wake up."""
+    time.sleep(seconds)
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        run()
 
 
 def interval(theirs: Sequence[float], ours: Sequence[float]) -> tuple[float, float]:
