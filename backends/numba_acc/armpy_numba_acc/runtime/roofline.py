@@ -21,6 +21,9 @@ from armpy_numba_acc.runtime.alignment import address_of, aligned
 from armpy_numba_acc.runtime.threads import FUNCTION
 from armpy_numba_acc.store.objects import kernel_addresses
 
+_BYTE_PRODUCTS = ("u8", "dynamic")
+"""In the names of kernels that multiply bytes."""
+
 _SMALLEST_BYTES = 1 << 16
 _LARGEST_BYTES = 1 << 26
 _REPEATS = 10_000
@@ -35,7 +38,7 @@ def roofline_us(info: CommandInfo, isa: Isa, num_threads: int) -> float:
     What this machine can do is measured when it is first asked for: multiplications and
     additions in registers, and copies of as many bytes as the command touches.
     """
-    kind = "u8" if "u8" in info.kernel else "f32"
+    kind = "u8" if any(part in info.kernel for part in _BYTE_PRODUCTS) else "f32"
     arithmetic_us = info.num_operations / (_operations_per_us(kind, isa) * num_threads)
     share_bytes = info.num_bytes / num_threads
     return max(arithmetic_us, share_bytes / _bytes_per_us(_rounded(share_bytes)))
