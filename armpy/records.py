@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 from reprlib import recursive_repr
@@ -41,12 +42,13 @@ def _dataclass(
     repr: bool = True,
     slots: bool = False,
 ) -> Callable[[_Kind], _Kind]:
-    """As `dataclasses.dataclass` with these parameters; every field is in ``__init__``."""
+    """As `dataclasses.dataclass` with these parameters; ``__init__`` takes every field in order."""
 
     def decorate(kind: _Kind) -> _Kind:
         own, params = _described(kind)
         params.eq, params.frozen, params.repr = eq, frozen, repr
-        fields = _inherited(kind) | own
+        fields = _inherited(kind, frozen=frozen) | own
+        _check_order(fields)
         init = _Init(fields, frozen=frozen)
         methods: dict[str, object] = {"__init__": init, "__match_args__": tuple(fields)}
         methods["__replace__"] = dataclasses.replace
@@ -82,13 +84,27 @@ def _described(kind: _Kind) -> tuple[dict[str, dataclasses.Field[Any]], Any]:
     return {field.name: field for field in dataclasses.fields(made)}, made.__dataclass_params__
 
 
-def _inherited(kind: _Kind) -> dict[str, dataclasses.Field[Any]]:
-    """The fields of a class's bases."""
+def _inherited(kind: _Kind, *, frozen: bool) -> dict[str, dataclasses.Field[Any]]:
+    """The fields of a class's bases, which are frozen all or none."""
     fields: dict[str, dataclasses.Field[Any]] = {}
     for base in kind.__mro__[:0:-1]:
         if "__dataclass_fields__" in base.__dict__:
+            if base.__dict__["__dataclass_params__"].frozen != frozen:
+                raise TypeError(f"of {kind.__name__} and {base.__name__} one is frozen only")
             fields |= {field.name: field for field in dataclasses.fields(base)}
     return fields
+
+
+def _check_order(fields: _Fields) -> None:
+    """Check what the standard decorator checks when it writes ``__init__``."""
+    missing, default = dataclasses.MISSING, ""
+    for name, field in fields.items():
+        if not field.init or field.kw_only:
+            raise TypeError(f"the field {name!r} has to be an argument in order")
+        if not (field.default is missing and field.default_factory is missing):
+            default = name
+        elif default:
+            raise TypeError(f"field {name!r} has no default, but {default!r} before it has one")
 
 
 def _defines(kind: _Kind, name: str) -> bool:
@@ -139,24 +155,30 @@ class _Init:
 
 def _init_of(kind: _Kind, fields: _Fields, *, frozen: bool) -> Any:  # Any: a function
     """The ``__init__`` of a class, written for its fields."""
-    scope: dict[str, Any] = {"set_field": object.__setattr__, "factory": _FACTORY}
-    parameters, lines = ["self"], ["pass"]
+    # Names that no field has.
+    scope: dict[str, Any] = {"__set": object.__setattr__, "__factory": _FACTORY}
+    item = "__self" if "self" in fields else "self"
+    parameters, lines = [item], ["pass"]
     for name, field in fields.items():
         value = name
         parameters.append(name)
         if field.default_factory is not dataclasses.MISSING:
-            scope[f"make_{name}"] = field.default_factory
-            parameters[-1] += "=factory"
-            value = f"make_{name}() if {name} is factory else {name}"
+            scope[f"__make_{name}"] = field.default_factory
+            parameters[-1] += "=__factory"
+            value = f"__make_{name}() if {name} is __factory else {name}"
         elif field.default is not dataclasses.MISSING:
-            scope[f"default_{name}"] = field.default
-            parameters[-1] += f"=default_{name}"
-        lines.append(f"set_field(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+            scope[f"__default_{name}"] = field.default
+            parameters[-1] += f"=__default_{name}"
+        lines.append(f"__set({item}, {name!r}, {value})" if frozen else f"{item}.{name} = {value}")
     if hasattr(kind, "__post_init__"):
-        lines.append("self.__post_init__()")
-    text = f"def __init__({', '.join(parameters)}):\n " + "\n ".join(lines)
-    exec(text, scope)  # of the file there are only the names of fields in it
-    made = scope["__init__"]
+        lines.append(f"{item}.__post_init__()")
+    text = f"def make({', '.join(scope)}):\n def __init__({', '.join(parameters)}):\n  "
+    text += "\n  ".join(lines) + "\n return __init__"
+    # In the module's scope, where those who ask for the types of parameters look for them.
+    made_here: dict[str, Any] = {}
+    home = getattr(sys.modules.get(kind.__module__), "__dict__", {})
+    exec(text, home, made_here)  # of the file there are only the names of fields in it
+    made = made_here["make"](**scope)
     made.__qualname__ = f"{kind.__qualname__}.__init__"
     made.__module__ = kind.__module__
     made.__annotations__ = {name: f.type for name, f in fields.items()} | {"return": None}
@@ -188,9 +210,11 @@ def _comparison(fields: _Fields, *, frozen: bool) -> dict[str, object]:
     return {"__eq__": are_equal, "__hash__": number if frozen else None}
 
 
-def _values_of(names: list[str]) -> Callable[[object], Any]:  # Any: a tuple, or a single value
-    """What reads some fields of an object."""
-    return attrgetter(*names) if names else lambda _: ()
+def _values_of(names: list[str]) -> Callable[[object], Any]:  # Any: a tuple of anything
+    """What reads some fields of an object, always as a tuple, which looks for identity first."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda item: tuple(getattr(item, name) for name in names)
 
 
 def _refuse_change(self: object, name: str, value: object = None) -> None:

@@ -8,6 +8,7 @@ import inspect
 import pickle
 import sys
 import threading
+import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -165,7 +166,7 @@ def test_methods_that_a_class_has_stay() -> None:
         def __eq__(self, other: object) -> bool:
             return True
 
-    assert (repr(Own(1)), Own(1), hash(Own(1))) == ("own", Own(2), hash((Own(1).first,)[0]))
+    assert (repr(Own(1)), Own(1), hash(Own(1))) == ("own", Own(2), hash((1,)))
 
 
 def test_identity_can_be_what_counts() -> None:
@@ -204,6 +205,88 @@ def test_defaults_that_objects_would_share_are_refused() -> None:
         @dataclass
         class Shared:
             first: list[int] = []  # noqa: RUF012 - that is the point
+
+
+DECORATORS = pytest.mark.parametrize("decorate", [dataclass, dataclasses.dataclass])
+
+
+@DECORATORS
+@pytest.mark.parametrize("frozen", [False, True])
+def test_fields_may_have_any_name(decorate: Callable[..., Any], frozen: bool) -> None:
+    class Fields:
+        self: int
+        set_field: int = 1
+        factory: list[int] = dataclasses.field(default_factory=list)
+        make_factory: int = 2
+        default_set_field: int = 3
+
+    kind = decorate(frozen=frozen)(Fields)
+    assert dataclasses.astuple(kind(0)) == (0, 1, [], 2, 3)
+    assert dataclasses.astuple(kind(5, 6, [7], 8, 9)) == (5, 6, [7], 8, 9)
+    assert kind(0, factory=5).factory == 5
+
+
+@DECORATORS
+def test_a_field_without_default_comes_before_those_with_one(decorate: Callable[..., Any]) -> None:
+    class Own:
+        first: int = 1
+        second: int
+
+    class Inherited(Quick):
+        fifth: int
+
+    for kind in (Own, Inherited):
+        with pytest.raises(TypeError, match="default"):
+            decorate(frozen=True)(kind)
+
+
+@DECORATORS
+def test_frozen_and_other_classes_do_not_mix(decorate: Callable[..., Any]) -> None:
+    class Thawed(Quick):
+        fifth: int = 5
+
+    class Frozen(Loose):
+        fourth: int = 5
+
+    with pytest.raises(TypeError, match="frozen"):
+        decorate(Thawed)
+    with pytest.raises(TypeError, match="frozen"):
+        decorate(frozen=True)(Frozen)
+
+
+def test_fields_that_cannot_be_given_in_order_are_refused() -> None:
+    class Made:
+        first: int = dataclasses.field(init=False, default=1)
+
+    class Named:
+        first: int = dataclasses.field(kw_only=True)
+
+    for kind in (Made, Named):
+        with pytest.raises(TypeError, match="the field 'first' has to be an argument in order"):
+            dataclass(kind)
+
+
+@BOTH
+def test_types_of_arguments_can_be_asked_for(kind: type[Quick]) -> None:
+    hints = typing.get_type_hints(kind.__init__)
+    assert hints["second"] == tuple[int, ...]
+    assert hints["return"] is type(None)
+
+
+def test_a_single_field_is_compared_like_several() -> None:
+    @dataclass(frozen=True)
+    class One:
+        first: object
+
+    @dataclass(frozen=True)
+    class Two:
+        first: object
+        second: int = 0
+
+    nan = float("nan")
+    assert One(nan) == One(nan)
+    assert Two(nan) == Two(nan)
+    assert hash(One(3)) == hash((3,))
 
 
 def test_first_objects_may_be_made_side_by_side() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from armpy.errors import InvalidArgumentError
 from armpy.records import dataclass
 from armpy.types import BackendId
 
@@ -71,9 +73,18 @@ class TuningRequest:
     Attributes
     ----------
     results : list of TuningResult
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the time is not a number.
     """
 
     def __init__(self, seconds: float) -> None:
+        if math.isnan(seconds):
+            raise InvalidArgumentError(
+                "the time to measure is not a number", expected="seconds", actual=str(seconds)
+            )
         self.results: list[TuningResult] = []
         self._end_s = time.monotonic() + seconds
 

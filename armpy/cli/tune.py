@@ -68,7 +68,7 @@ def print_tuning(results: Sequence[TuningResult]) -> None:
             printer.table(columns, map(_row, result.choices))
         if result.problem:
             printer.line(f"problem: {result.problem}")
-        elif result.after_us >= result.before_us:
+        elif not 0 < result.after_us < result.before_us:
             printer.line(
                 f"all together: {result.before_us:.4g} us; nothing that is faster was found"
             )

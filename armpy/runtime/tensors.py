@@ -176,6 +176,7 @@ def may_overlap(first: Array, second: Array) -> bool:
     """Whether two arrays may share memory; two that own theirs do not unless they are one."""
     if first is second:
         return first.size > 0
-    if first.base is None and second.base is None:
+    # An array without a base may still be made of an address that others have.
+    if first.flags.owndata and second.flags.owndata:
         return False
     return bool(np.may_share_memory(first, second))

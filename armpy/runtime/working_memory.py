@@ -200,9 +200,10 @@ class WorkingMemory:
                     return None
                 if array.dtype is not dtype and array.dtype != dtype:
                     return None
-                if not array.flags.carray:
+                flags = array.flags
+                if not flags.carray:
                     return None
-                is_owner = array.base is None
+                is_owner = flags.owndata
                 for source in self._inputs:
                     other = source.array
                     is_apart = is_owner and other.base is None and array is not other

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from armpy.backend import TuningRequest, TuningResult, request_tuning, requested_tuning
+from armpy.errors import InvalidArgumentError
 
 
 def test_nothing_is_to_be_measured_as_a_rule() -> None:
@@ -51,3 +52,9 @@ def test_results_are_collected() -> None:
         assert asked is not None
         asked.add(result)
     assert request.results == [result]
+
+
+def test_the_time_is_a_number() -> None:
+    with pytest.raises(InvalidArgumentError, match="not a number"), request_tuning(float("nan")):
+        pass
+    assert requested_tuning() is None

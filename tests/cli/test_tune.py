@@ -101,6 +101,13 @@ def test_backends_that_have_nothing_to_measure_do_nothing(
     assert "no backend that runs the model has anything to measure" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("seconds", ["0", "-1", "x"])
+def test_an_unlikely_time_is_no_division_by_zero(
+    tune: Tune, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tune(after=0) == 0
+    assert "nothing that is faster was found" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "x", "nan"])
 def test_other_times_are_usage_errors(seconds: str) -> None:
     assert main(["tune", DIGITS, "--seconds", seconds]) == 2

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,7 +26,7 @@ from armpy.errors import ArmpyError, ParserError
 from armpy.frontends.tflite import parse_tflite
 from armpy.runtime import Model, Runtime, RuntimeOptions
 from tests.support.mutations import mutated
-from tests.support.odd_models import odd_model
+from tests.support.odd_models import odd_model, odd_option
 from tests.support.shared import SHARED
 from tests.support.tflite_cases import CASES
 from tests.support.tflite_control_flow import (
@@ -117,6 +119,15 @@ def _failures(make: Callable[[int], bytes], part: int) -> dict[int, str]:
     numbers = range(START + part, START + COUNT // KINDS, PARTS)
     outcomes = {number: _try_one(make(number)) for number in numbers}
     return {number: outcome for number, outcome in outcomes.items() if outcome}
+
+
+def test_every_option_can_be_made_odd() -> None:
+    rng = random.Random(0)
+    for case in CASES:
+        options = case.options or {}
+        for name, value in options.items():
+            odd = {**options, name: odd_option(name, value, rng)}
+            assert replace(case, options=odd).model().to_bytes()
 
 
 @pytest.mark.parametrize("part", range(PARTS))

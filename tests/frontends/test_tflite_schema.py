@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import struct
 from typing import Any
 
 import flatbuffers
@@ -10,6 +11,7 @@ import pytest
 import tflite
 from flatbuffers import number_types
 
+from armpy.errors import ParserError
 from armpy.frontends.tflite.operators import CONVERTERS, FAMILIES
 from armpy.frontends.tflite.reader import Ledger, Table, enumerators
 from armpy.frontends.tflite.schema import ENUMERATIONS, TABLES
@@ -95,3 +97,32 @@ def test_a_familys_operators_are_those_of_its_module(family: str) -> None:
 def test_no_operator_is_in_two_families() -> None:
     assert len(CONVERTERS) == sum(len(names.split()) for names in FAMILIES.values())
     assert set(CONVERTERS) <= set(enumerators("BuiltinOperator").values())
+
+
+@pytest.mark.parametrize("start", [62, 63, 1016], ids=["its end", "half a number", "outside"])
+def test_a_list_of_fields_outside_the_file_is_damage(start: int) -> None:
+    content = bytearray(64)
+    struct.pack_into("<i", content, 16, 16 - start)
+    struct.pack_into("<H", content, 62, 8)
+    table = Table(memoryview(content), 16, "Model", Ledger(64), "")
+    with pytest.raises(ParserError, match="damaged: Version lies outside it"):
+        table.integer("Version")
+
+
+@pytest.mark.parametrize(("length", "is_whole"), [(4, True), (5, False), (2**32 - 1, False)])
+def test_a_text_that_goes_on_behind_the_file_is_damage(length: int, is_whole: bool) -> None:
+    content = struct.pack("<4HiII4s", 8, 8, 0, 4, 8, 4, length, b"name")
+    table = Table(memoryview(content), 8, "OperatorCode", Ledger(len(content)), "")
+    if is_whole:
+        assert table.text("CustomCode") == "name"
+        return
+    with pytest.raises(ParserError, match="damaged: CustomCode lies outside it"):
+        table.text("CustomCode")
+
+
+def test_a_kind_of_options_outside_the_file_is_damage() -> None:
+    fields = struct.pack("<7H", 14, 8, 0, 0, 0, 60000, 4)
+    content = fields + struct.pack("<2xiI", 16, 4) + bytes(16)
+    table = Table(memoryview(content), 16, "Operator", Ledger(len(content)), "")
+    with pytest.raises(ParserError, match="damaged: BuiltinOptions lies outside it"):
+        table.union("BuiltinOptions", "AddOptions")

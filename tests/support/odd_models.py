@@ -14,7 +14,15 @@ from tests.support.tflite_writer import OptionValue
 _DIMS = (0, 1, 1, 2, 2, 3, 4, 7, 1000, 2**31 - 1)
 _NUMBERS = (0, 1, -1, 2, 3, -3, 7, 31, 33, 127, 255, 65536, 2**31 - 1, -(2**31))
 _REALS = (0.0, 1.0, -1.0, 1e-30, 1e30, math.inf, math.nan)
-_ENUMERATIONS = ("fused_activation_function", "mode", "out_type", "output_type", "padding")
+_ENUMERATIONS = (
+    "fused_activation_function",
+    "kernel_type",
+    "mode",
+    "out_type",
+    "output_type",
+    "padding",
+    "type",
+)
 _SCALES = (None, 0.5, 0.25, 2.0**-12, 2.0**-15, 1e-38, 1e38)
 _MOST_BYTES = 4096
 _ITEM_BYTES = {
@@ -45,7 +53,7 @@ def _odd_case(case: Case, rng: random.Random) -> Case:
     change = rng.randrange(6)
     if change == 0 and case.options:
         name = rng.choice(list(case.options))
-        value = _odd_option(name, case.options[name], rng)
+        value = odd_option(name, case.options[name], rng)
         return replace(case, options={**case.options, name: value})
     if change == 1:
         outputs = [_odd_spec(spec, rng, may_hold_data=False) for spec in case.outputs]
@@ -60,7 +68,7 @@ def _odd_case(case: Case, rng: random.Random) -> Case:
     return replace(case, inputs=inputs)
 
 
-def _odd_option(name: str, value: OptionValue, rng: random.Random) -> OptionValue:
+def odd_option(name: str, value: OptionValue, rng: random.Random) -> OptionValue:
     """Another value of an option's kind."""
     if isinstance(value, bool):
         return not value

@@ -30,6 +30,7 @@ _DAMAGE = (struct.error, IndexError, ValueError)
 """What reading raises where an offset leads nowhere."""
 
 _OFFSET = struct.Struct("<I")
+_SLOT = struct.Struct("<H")
 _BACK_OFFSET = struct.Struct("<i")
 _NUMBERS = {code: struct.Struct(f"<{code}") for code in "bBiIqQf?"}
 _ELEMENTS: dict[str, np.dtype[Any]] = {  # Any: element types differ
@@ -160,6 +161,8 @@ class Table:
         """A string; empty if the file leaves it out. Bytes that are no UTF-8 are replaced."""
         start, length = self._vector(field)
         raw = self._data[start : start + length]
+        if len(raw) < length:
+            raise self._damaged(field)
         self._ledger.charge(len(raw))
         if len(raw) > MAX_TEXT_BYTES:
             raise self.error(
@@ -233,7 +236,10 @@ class Table:
         """
         number, place = self._fields[field][0], self._place(field)
         stored_at = self._place_of(field, number - 1)
-        stored = self._data[stored_at] if 0 < stored_at < len(self._data) else 0
+        try:
+            stored = self._data[stored_at] if stored_at else 0
+        except _DAMAGE as error:
+            raise self._damaged(field) from error
         if not stored or not place:
             return Table(_NO_FIELDS, _OFFSET_BYTES, name, self._ledger, self.where)
         names = enumerators(field)
@@ -310,7 +316,7 @@ class Table:
         start = self._position - _BACK_OFFSET.unpack_from(data, self._position)[0]
         if start < 0:
             raise IndexError(start)
-        size = int.from_bytes(data[start : start + 2], "little")
+        (size,) = _SLOT.unpack_from(data, start)
         known = min(size // 2 - 2, self._num_slots)
         return _SLOTS[known].unpack_from(data, start + 4) if known > 0 else ()
 
