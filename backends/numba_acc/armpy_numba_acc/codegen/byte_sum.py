@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from llvmlite import ir
-from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from armpy_numba_acc.codegen import vectors
 from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.codegen.linked import call_of
 from armpy_numba_acc.codegen.vectors import I8, I32, I64
 
 _NAME = "armpy_byte_sum"
@@ -21,13 +21,7 @@ _TYPE = ir.FunctionType(I64, (I64, I64))
 @intrinsic
 def call_byte_sum(typingctx, address, count):
     """Sum of `count` unsigned bytes; whoever calls it links `define_byte_sum`."""
-    signature = types.int64(types.int64, types.int64)
-
-    def generate(context, builder, signature, args):
-        function = cgutils.get_or_insert_function(builder.module, _TYPE, _NAME)
-        return builder.call(function, args)
-
-    return signature, generate
+    return call_of(_NAME, _TYPE)
 
 
 def define_byte_sum(module: ir.Module, isa: Isa) -> None:

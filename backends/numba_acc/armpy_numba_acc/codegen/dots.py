@@ -23,6 +23,25 @@ def dot_products(isa: Isa):
     return ByteProducts(isa) if isa.dot else WordProducts(isa)
 
 
+def step_of_dots(dots, vectors):
+    """What adds four lines of weights times four elements of every row: see `walk`."""
+
+    def step(builder, pointers, at_line, totals):
+        lines = [dots.weights(builder, at_line, j) for j in range(vectors)]
+        result = []
+        for row, pointer in enumerate(pointers):
+            word = splat(builder, load(builder, pointer, I32, align=1), dots.isa.lanes)
+            elements = dots.elements(builder, word)
+            some = totals[row * vectors : (row + 1) * vectors]
+            result += [
+                dots.add(builder, total, elements, line)
+                for total, line in zip(some, lines, strict=True)
+            ]
+        return result
+
+    return step
+
+
 class ByteProducts:
     """Products by one instruction: unsigned times signed, or signed times signed.
 

@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from armpy_numba_acc.codegen.bfloat16 import add_products
 from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.codegen.linked import call_of
 from armpy_numba_acc.codegen.span import load_elements, store_elements
 from armpy_numba_acc.codegen.vectors import (
     F32,
@@ -24,7 +23,7 @@ from armpy_numba_acc.codegen.vectors import (
     splat,
     vector,
 )
-from armpy_numba_acc.codegen.walk import rows_in_line, rows_of_table, walk
+from armpy_numba_acc.codegen.walk import rows_in_line, rows_of_tile, walk
 
 _NAME = "armpy_tile_bf16"
 _TYPE = ir.FunctionType(ir.VoidType(), (I64,) * 14)
@@ -70,14 +69,7 @@ def call_tile_bf16(
     low, high : int
         Bits of the bounds as float32.
     """
-    signature = types.void(*(types.int64,) * 14)
-
-    def generate(context, builder, signature, args):
-        function = cgutils.get_or_insert_function(builder.module, _TYPE, _NAME)
-        builder.call(function, args)
-        return context.get_dummy_value()
-
-    return signature, generate
+    return call_of(_NAME, _TYPE)
 
 
 def tile_definition_bf16(
@@ -123,10 +115,7 @@ def tile_definition_bf16(
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     inputs, input_pitch, taps, num_taps, steps, weights = function.args[:6]
     output, pitch, residual, residual_pitch, count, columns, low, high = function.args[6:]
-    if has_table:
-        pointers = rows_of_table(builder, inputs, rows)
-    else:
-        pointers = rows_in_line(builder, inputs, input_pitch, count, rows)
+    pointers = rows_of_tile(builder, inputs, input_pitch, count, rows, has_table)
     bias = [load(builder, weights, vector(F32, lanes), I64(j)) for j in range(vectors)]
     totals = walk(
         builder,

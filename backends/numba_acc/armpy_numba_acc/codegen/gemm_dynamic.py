@@ -10,7 +10,7 @@ from functools import cache
 from numba import types
 from numba.extending import intrinsic
 
-from armpy_numba_acc.codegen.dots import dot_products
+from armpy_numba_acc.codegen.dots import dot_products, step_of_dots
 from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.codegen.vectors import (
     F32,
@@ -57,18 +57,6 @@ def gemm_tile_dynamic(isa: Isa, rows: int, vectors: int):
     line = lanes * vectors * 4
     dots = dot_products(isa)
 
-    def step(builder, pointers, at_line, totals):
-        """Four lines of weights times four elements of every row."""
-        lines = [dots.weights(builder, at_line, j) for j in range(vectors)]
-        result = []
-        for row in range(rows):
-            word = splat(builder, load(builder, pointers[row], I32, align=1), lanes)
-            elements = dots.elements(builder, word)
-            for j in range(vectors):
-                total = totals[row * vectors + j]
-                result.append(dots.add(builder, total, elements, lines[j]))
-        return result
-
     @intrinsic
     def tile(
         typingctx, inputs, taps, num_taps, steps, weights, outputs, ranges, columns, low, high
@@ -86,7 +74,7 @@ def gemm_tile_dynamic(isa: Isa, rows: int, vectors: int):
                 builder.add(weights, I64(3 * line)),
                 I64(vectors * dots.bytes_per_vector),
                 _first(builder, weights, ranges, rows, vectors, lanes),
-                step,
+                step_of_dots(dots, vectors),
             )
             reals = _scaled(builder, totals, weights, ranges, vectors, lanes)
             _finish(builder, reals, outputs, columns, (low, high), vectors, lanes)

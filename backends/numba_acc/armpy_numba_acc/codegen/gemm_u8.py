@@ -6,18 +6,17 @@
 from __future__ import annotations
 
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from armpy_numba_acc.codegen.byte_sum import define_byte_sum
-from armpy_numba_acc.codegen.dots import dot_products
+from armpy_numba_acc.codegen.dots import dot_products, step_of_dots
 from armpy_numba_acc.codegen.exact_scaling import ExactScaling
 from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.codegen.linked import call_of
 from armpy_numba_acc.codegen.requantize import BytePacker, ByteStore, part_of
 from armpy_numba_acc.codegen.residual import ResidualSum
 from armpy_numba_acc.codegen.vectors import F32, I32, I64, load, splat, store, vector
-from armpy_numba_acc.codegen.walk import rows_in_line, rows_of_table, walk
+from armpy_numba_acc.codegen.walk import rows_in_line, rows_of_tile, walk
 
 _NAME = "armpy_tile_u8"
 _TYPE = ir.FunctionType(ir.VoidType(), (I64,) * 16)
@@ -70,14 +69,7 @@ def call_tile_u8(
         Bytes from the output to elements that are added, and the address of how: see
         `armpy_numba_acc.codegen.residual`.
     """
-    signature = types.void(*(types.int64,) * 16)
-
-    def generate(context, builder, signature, args):
-        function = cgutils.get_or_insert_function(builder.module, _TYPE, _NAME)
-        builder.call(function, args)
-        return context.get_dummy_value()
-
-    return signature, generate
+    return call_of(_NAME, _TYPE)
 
 
 def tile_definition_u8(
@@ -119,10 +111,7 @@ def tile_definition_u8(
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     inputs, input_pitch, corrections, taps, num_taps, steps, weights = function.args[:7]
     output, pitch, count, columns = function.args[7:11]
-    if has_table:
-        pointers = rows_of_table(builder, inputs, rows)
-    else:
-        pointers = rows_in_line(builder, inputs, input_pitch, count, rows)
+    pointers = rows_of_tile(builder, inputs, input_pitch, count, rows, has_table)
     bias = [load(builder, weights, vector(I32, isa.lanes), I64(j)) for j in range(vectors)]
     totals = bias * rows
     if has_corrections:
@@ -139,7 +128,7 @@ def tile_definition_u8(
         builder.add(weights, I64(5 * vectors * isa.vector_bytes)),
         I64(vectors * dots.bytes_per_vector),
         totals,
-        _step(dots, vectors),
+        step_of_dots(dots, vectors),
     )
     places = rows_in_line(builder, output, pitch, count, rows)
     finish = _Finish(isa, builder, vectors, weights, *function.args[11:], **flags)
@@ -147,25 +136,6 @@ def tile_definition_u8(
     builder.ret_void()
     define_byte_sum(module, isa)
     return str(module)
-
-
-def _step(dots, vectors):
-    """What adds four lines of weights times four elements of every row."""
-
-    def step(builder, pointers, at_line, totals):
-        lines = [dots.weights(builder, at_line, j) for j in range(vectors)]
-        result = []
-        for row, pointer in enumerate(pointers):
-            word = splat(builder, load(builder, pointer, I32, align=1), dots.isa.lanes)
-            elements = dots.elements(builder, word)
-            some = totals[row * vectors : (row + 1) * vectors]
-            result += [
-                dots.add(builder, total, elements, line)
-                for total, line in zip(some, lines, strict=True)
-            ]
-        return result
-
-    return step
 
 
 class _Finish:

@@ -29,6 +29,21 @@ def share_items(count, thread, num_threads):
 
 
 @njit(inline="always")
+def share_tiles(num_tiles, num_panels, thread, num_threads):
+    """First and last (not included) of a thread's tiles, and of its panels of weights.
+
+    Notes
+    -----
+    Threads share the tiles, or if there are fewer of them than threads, the panels.
+    """
+    if num_tiles < num_threads:
+        first, last = share_items(num_panels, thread, num_threads)
+        return 0, num_tiles, first, last
+    first, last = share_items(num_tiles, thread, num_threads)
+    return first, last, 0, num_panels
+
+
+@njit(inline="always")
 def share_vectors(count, panel, thread, num_threads):
     """The same for vectors of which whole panels stay together."""
     if num_threads == 1:

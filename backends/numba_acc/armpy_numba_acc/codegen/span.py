@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from llvmlite import ir
-from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
@@ -17,6 +16,7 @@ from armpy_numba_acc.codegen.bfloat16 import narrowed, widened
 from armpy_numba_acc.codegen.expressions import expression_named, for_bfloat16
 from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.codegen.lanes import Lanes
+from armpy_numba_acc.codegen.linked import call_of
 
 _I8, _I16, _I32, _I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
 _F32 = ir.FloatType()
@@ -137,14 +137,7 @@ def for_whole_vectors(isa: Isa, builder, lanes: int, count, compute):
 @intrinsic
 def call_span(typingctx, first, second, third, output, count, parameters):
     """Call the function that `span_definition` writes; whoever calls it links that."""
-    signature = types.void(*(types.int64,) * 6)
-
-    def generate(context, builder, signature, args):
-        function = cgutils.get_or_insert_function(builder.module, SPAN_TYPE, SPAN_NAME)
-        builder.call(function, args)
-        return context.get_dummy_value()
-
-    return signature, generate
+    return call_of(SPAN_NAME, SPAN_TYPE)
 
 
 def _width_of(kind: str) -> int:

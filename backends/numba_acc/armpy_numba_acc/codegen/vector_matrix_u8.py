@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 from llvmlite import ir
-from numba import types
+from numba import njit, types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 from armpy.records import dataclass
 from armpy_numba_acc.codegen.exact_scaling import ExactScaling
 from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.codegen.pointers import load_i64
 from armpy_numba_acc.codegen.requantize import BytePacker, ByteStore, part_of
 from armpy_numba_acc.codegen.vector_matrix import (
     TOGETHER,
@@ -23,6 +25,57 @@ from armpy_numba_acc.codegen.vector_matrix import (
 from armpy_numba_acc.codegen.vectors import F32, I8, I32, I64, load, splat, store, vector
 from armpy_numba_acc.codegen.walk import rows_in_line
 from armpy_numba_acc.packing.vector_matrix import AT_ONCE
+
+KERNEL_ARGUMENTS = (
+    "input",
+    "output",
+    "weights",
+    "scales",
+    "nudges",
+    "exact",
+    "factor_step",
+    "flip",
+    "depth",
+    "steps",
+    "columns",
+    "correction",
+    "zero_point",
+    "low",
+    "high",
+    "out_flip",
+)
+"""Those that kernels begin with. For `factor_step` and `out_flip` see `_Output`, for `flip`
+`armpy_numba_acc.codegen.vector_matrix.ByteProducts`. The sum of the input's `depth` elements times
+`correction` is added to all sums."""
+
+_OUTPUT = types.UniTuple(types.int64, 10)
+
+
+@njit(inline="always")
+def output_of(args, first, count):
+    """What `_Output` wants to know of columns, as a tuple.
+
+    Parameters
+    ----------
+    args : int
+        Address of a kernel's arguments.
+    first, count : int
+        Number of the first column, and how many are wanted.
+    """
+    factor_step = load_i64(args, 6)
+    skipped = 4 * first * factor_step
+    return (
+        load_i64(args, 3) + skipped,
+        load_i64(args, 4) + skipped,
+        load_i64(args, 5) + 2 * skipped,
+        factor_step,
+        load_i64(args, 1) + first,
+        count,
+        load_i64(args, 12),
+        load_i64(args, 13),
+        load_i64(args, 14),
+        load_i64(args, 15),
+    )
 
 
 @dataclass(frozen=True)
@@ -57,36 +110,18 @@ def column_vectors_u8(isa: Isa, vectors: int, traits: Traits):
     Returns
     -------
     callable
-        ``compute(source, flip, steps, weights, correction, scales, nudges, exact, factor_step,
-        target, count, zero_point, low, high, out_flip)`` for code that Numba compiles. See
-        `armpy_numba_acc.codegen.vector_matrix.ByteProducts` for `flip`; `steps` is the number
-        of groups; `weights` the address of each vector's bias and then the lines. For the
-        others see `_Output`.
+        ``compute(source, flip, steps, weights, correction, output)`` for code that Numba
+        compiles. See `armpy_numba_acc.codegen.vector_matrix.ByteProducts` for `flip`; `steps` is
+        the number of groups; `weights` the address of each vector's bias and then the lines;
+        `output` comes from `output_of`.
     """
 
     @intrinsic
-    def compute(
-        typingctx,
-        source,
-        flip,
-        steps,
-        weights,
-        correction,
-        scales,
-        nudges,
-        exact,
-        factor_step,
-        target,
-        count,
-        zero_point,
-        low,
-        high,
-        out_flip,
-    ):
-        signature = types.void(*(types.int64,) * 15)
+    def compute(typingctx, source, flip, steps, weights, correction, output):
+        signature = types.void(*(types.int64,) * 5, _OUTPUT)
 
         def generate(context, builder, signature, args):
-            source, flip, steps, weights, correction = args[:5]
+            source, flip, steps, weights, correction, output = args
             products = ByteProducts(isa, builder, flip)
             first = [load(builder, weights, products.kind, I64(j)) for j in range(vectors)]
             first = _corrected(builder, first, correction, traits)
@@ -95,7 +130,7 @@ def column_vectors_u8(isa: Isa, vectors: int, traits: Traits):
                 totals = panel_sums(builder, products, first, source, steps, lines)
             else:
                 totals = [vector_sums(builder, products, first[0], source, steps, lines)]
-            _Output(isa, traits, *args[5:]).write(builder, totals)
+            _Output(isa, traits, *cgutils.unpack_tuple(builder, output)).write(builder, totals)
             return context.get_dummy_value()
 
         return signature, generate
@@ -135,34 +170,19 @@ def finish_u8(isa: Isa, traits: Traits):
     Returns
     -------
     callable
-        ``finish(sums, bias, correction, scales, ...)``; see `column_vectors_u8`.
+        ``finish(sums, bias, correction, output)``; see `column_vectors_u8`.
     """
 
     @intrinsic
-    def finish(
-        typingctx,
-        sums,
-        bias,
-        correction,
-        scales,
-        nudges,
-        exact,
-        factor_step,
-        target,
-        count,
-        zero_point,
-        low,
-        high,
-        out_flip,
-    ):
-        signature = types.void(*(types.int64,) * 13)
+    def finish(typingctx, sums, bias, correction, output):
+        signature = types.void(*(types.int64,) * 3, _OUTPUT)
 
         def generate(context, builder, signature, args):
-            sums, bias, correction = args[:3]
+            sums, bias, correction, output = args
             kind = vector(I32, isa.lanes)
             total = builder.add(load(builder, sums, kind), load(builder, bias, kind))
             totals = _corrected(builder, [total], correction, traits)
-            _Output(isa, traits, *args[3:]).write(builder, totals)
+            _Output(isa, traits, *cgutils.unpack_tuple(builder, output)).write(builder, totals)
             return context.get_dummy_value()
 
         return signature, generate

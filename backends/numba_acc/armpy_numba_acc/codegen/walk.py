@@ -110,6 +110,13 @@ def rows_in_line(builder, first, pitch, count, rows):
     return result
 
 
+def rows_of_tile(builder, inputs, pitch, count, rows, has_table: bool):
+    """Addresses of rows that are in memory at `inputs`, or else in line from there."""
+    if has_table:
+        return rows_of_table(builder, inputs, rows)
+    return rows_in_line(builder, inputs, pitch, count, rows)
+
+
 def repeat(builder, count, values, step):
     """Loop at least once with values in registers; what they are in the end.
 

@@ -18,11 +18,11 @@ from __future__ import annotations
 from functools import cache
 
 from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils
+from numba import njit
 from numba.extending import intrinsic
 
 from armpy.records import dataclass
+from armpy_numba_acc.codegen.linked import call_of
 from armpy_numba_acc.codegen.pointers import load_i64, store_i64
 from armpy_numba_acc.codegen.sharing import share_items
 from armpy_numba_acc.codegen.vectors import I64, load
@@ -127,12 +127,7 @@ def _make_size(name):
 
     @intrinsic
     def size(typingctx, args):
-        def generate(context, builder, signature, values):
-            name_ = f"armpy_window_{name}"
-            function = cgutils.get_or_insert_function(builder.module, _SIZE_TYPE, name_)
-            return builder.call(function, values)
-
-        return types.int64(types.int64), generate
+        return call_of(f"armpy_window_{name}", _SIZE_TYPE)
 
     return size
 
@@ -145,13 +140,7 @@ _tile_slots = _make_size("slots")
 @intrinsic
 def _compute(typingctx, args, number, at, table, outputs, factors):
     """Compute a block with the function that `block_definition` has written."""
-
-    def generate(context, builder, signature, values):
-        function = cgutils.get_or_insert_function(builder.module, _BLOCK_TYPE, _BLOCK)
-        builder.call(function, values)
-        return context.get_dummy_value()
-
-    return types.void(*(types.int64,) * 6), generate
+    return call_of(_BLOCK, _BLOCK_TYPE)
 
 
 @njit(inline="always")

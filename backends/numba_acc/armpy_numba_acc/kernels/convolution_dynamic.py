@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from armpy_numba_acc.codegen.gemm_dynamic import gemm_tile_dynamic
 from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.codegen.pixels import MOST_ROWS, moved_on, position_of
 from armpy_numba_acc.codegen.pointers import bits_to_f32, load_i64, stack_memory, store_i64
-from armpy_numba_acc.codegen.sharing import share_items
+from armpy_numba_acc.codegen.sharing import share_tiles
 
 ARGUMENTS = (
     "input",
@@ -34,9 +35,6 @@ ARGUMENTS = (
 """Addresses, then numbers, in the order of the kernel's arguments; pitches in bytes. `ranges`
 has 8 bytes for so many pixels each, as `armpy_numba_acc.kernels.quantize_rows` writes them."""
 
-MOST_ROWS = 32
-"""Of a tile."""
-
 _table = stack_memory(3 * MOST_ROWS * 8)
 """Room for the addresses of a tile's rows of input and output, and of their ranges."""
 
@@ -47,8 +45,7 @@ def make(isa: Isa, rows: int, vectors: int):
     Notes
     -----
     Each pixel of the output takes `steps` groups of four elements at each tap's offset behind the
-    address of its pixel of the input. Threads share the tiles, or the panels of weights where
-    there are too few.
+    address of its pixel of the input. For threads see `share_tiles`.
     """
     tile = gemm_tile_dynamic(isa, rows, vectors)
     width = isa.lanes * vectors
@@ -67,19 +64,13 @@ def make(isa: Isa, rows: int, vectors: int):
         outputs, places = inputs + 8 * MOST_ROWS, inputs + 16 * MOST_ROWS
         num_tiles = (num_pixels + rows - 1) // rows
         num_panels = (columns + width - 1) // width
-        first_tile, last_tile = 0, num_tiles
-        begin, end = 0, num_panels
-        if num_tiles >= num_threads:
-            first_tile, last_tile = share_items(num_tiles, thread, num_threads)
-        else:
-            begin, end = share_items(num_panels, thread, num_threads)
+        shares = share_tiles(num_tiles, num_panels, thread, num_threads)
+        first_tile, last_tile, begin, end = shares
         for first_panel in range(begin, end, panels_at_once):
             last_panel = min(first_panel + panels_at_once, end)
             for number in range(first_tile, last_tile):
                 pixel = number * rows
-                image = pixel // (out_height * out_width)
-                y = pixel // out_width - image * out_height
-                x = pixel - (image * out_height + y) * out_width
+                x, y, image = position_of(pixel, out_height, out_width)
                 for row in range(rows):
                     address = input_ + image * image_pitch + y * row_pitch + x * pixel_pitch
                     store_i64(inputs, row, address)
@@ -87,13 +78,7 @@ def make(isa: Isa, rows: int, vectors: int):
                     store_i64(places, row, ranges + pixel // pixels_per_range * 8)
                     if pixel + 1 < num_pixels:  # rows behind the last one repeat it
                         pixel += 1
-                        x += 1
-                        if x == out_width:
-                            x = 0
-                            y += 1
-                            if y == out_height:
-                                y = 0
-                                image += 1
+                        x, y, image = moved_on(x, y, image, 1, out_height, out_width)
                 for panel in range(first_panel, last_panel):
                     tile(
                         inputs,

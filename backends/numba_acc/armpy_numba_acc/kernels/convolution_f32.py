@@ -9,8 +9,9 @@ from numba import njit
 
 from armpy_numba_acc.codegen.gemm_f32 import gemm_tile_f32
 from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.codegen.pixels import moved_on, position_of
 from armpy_numba_acc.codegen.pointers import bits_to_f32, load_i64, store_i64
-from armpy_numba_acc.codegen.sharing import share_items
+from armpy_numba_acc.codegen.sharing import share_tiles
 
 ARGUMENTS = (
     "input",
@@ -54,9 +55,7 @@ def _addressing(rows: int):
         out_pitch, residual_pitch = load_i64(args, 15), load_i64(args, 16)
         outputs, residuals = inputs + 256, inputs + 512
         pixel = number * rows
-        image = pixel // (out_height * out_width)
-        y = pixel // out_width - image * out_height
-        x = pixel - (image * out_height + y) * out_width
+        x, y, image = position_of(pixel, out_height, out_width)
         if x + rows <= out_width:
             first = input_ + image * image_pitch + y * row_pitch + x * pixel_pitch
             for row in range(rows):
@@ -71,13 +70,7 @@ def _addressing(rows: int):
                 store_i64(residuals, row, residual + pixel * residual_pitch)
                 if pixel + 1 < num_pixels:  # rows behind the last one repeat it
                     pixel += 1
-                    x += 1
-                    if x == out_width:
-                        x = 0
-                        y += 1
-                        if y == out_height:
-                            y = 0
-                            image += 1
+                    x, y, image = moved_on(x, y, image, 1, out_height, out_width)
 
     return find_rows
 
@@ -95,8 +88,7 @@ def make(isa: Isa, rows: int, vectors: int, num_halves: int = 0):
     Notes
     -----
     Each pixel of the output takes `depth` elements at each tap's offset behind the address of
-    its pixel of the input. `residual` may be 0. Threads share the tiles, or the panels of
-    weights where there are too few.
+    its pixel of the input. `residual` may be 0. For threads see `share_tiles`.
     """
     widths = (isa.lanes,) * vectors + (isa.lanes // 2,) * num_halves
     tile = gemm_tile_f32(isa, rows, widths)
@@ -114,12 +106,8 @@ def make(isa: Isa, rows: int, vectors: int, num_halves: int = 0):
         residuals = inputs + 512 if load_i64(args, 2) != 0 else 0
         num_tiles = (load_i64(args, 9) + rows - 1) // rows
         num_panels = (columns + width - 1) // width
-        first_tile, last_tile = 0, num_tiles
-        begin, end = 0, num_panels
-        if num_tiles >= num_threads:
-            first_tile, last_tile = share_items(num_tiles, thread, num_threads)
-        else:
-            begin, end = share_items(num_panels, thread, num_threads)
+        shares = share_tiles(num_tiles, num_panels, thread, num_threads)
+        first_tile, last_tile, begin, end = shares
         for first_panel in range(begin, end, panels_at_once):
             last_panel = min(first_panel + panels_at_once, end)
             for number in range(first_tile, last_tile):

@@ -11,29 +11,15 @@ from armpy_numba_acc.codegen.dots import dot_products
 from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.codegen.pointers import load_i64
 from armpy_numba_acc.codegen.sharing import share_vectors
-from armpy_numba_acc.codegen.vector_matrix_u8 import Traits, column_vectors_u8
+from armpy_numba_acc.codegen.vector_matrix_u8 import (
+    KERNEL_ARGUMENTS,
+    Traits,
+    column_vectors_u8,
+    output_of,
+)
 from armpy_numba_acc.packing.vector_matrix import PANEL
 
-ARGUMENTS = (
-    "input",
-    "output",
-    "weights",
-    "scales",
-    "nudges",
-    "exact",
-    "factor_step",
-    "flip",
-    "depth",
-    "steps",
-    "columns",
-    "correction",
-    "zero_point",
-    "low",
-    "high",
-    "out_flip",
-)
-"""For `factor_step`, `flip` and `out_flip` see `armpy_numba_acc.codegen.vector_matrix_u8`. The sum
-of the input's `depth` elements times `correction` is added to all sums."""
+ARGUMENTS = KERNEL_ARGUMENTS
 
 
 def make(isa: Isa, has_correction: int, has_nudges: int, has_large_scales: int) -> Function:
@@ -49,12 +35,8 @@ def make(isa: Isa, has_correction: int, has_nudges: int, has_large_scales: int) 
     step_bytes = dot_products(isa).bytes_per_vector
 
     def vector_matrix_u8(args, thread, num_threads):
-        source, target, weights = load_i64(args, 0), load_i64(args, 1), load_i64(args, 2)
-        scales, nudges, exact = load_i64(args, 3), load_i64(args, 4), load_i64(args, 5)
-        factor_step, flip, steps = load_i64(args, 6), load_i64(args, 7), load_i64(args, 9)
-        columns, correction = load_i64(args, 10), load_i64(args, 11)
-        zero_point, low, high = load_i64(args, 12), load_i64(args, 13), load_i64(args, 14)
-        out_flip = load_i64(args, 15)
+        source, weights, flip = load_i64(args, 0), load_i64(args, 2), load_i64(args, 7)
+        steps, columns, correction = load_i64(args, 9), load_i64(args, 10), load_i64(args, 11)
         if has_correction:
             correction *= call_byte_sum(source, load_i64(args, 8))
         number, last = share_vectors((columns + lanes - 1) // lanes, PANEL, thread, num_threads)
@@ -62,45 +44,12 @@ def make(isa: Isa, has_correction: int, has_nudges: int, has_large_scales: int) 
         line_bytes = vector_bytes + steps * step_bytes
         while number < last:
             at = weights + number * line_bytes
-            skipped = number * vector_bytes * factor_step
-            place = target + number * lanes
+            output = output_of(args, number * lanes, columns - number * lanes)
             if number + PANEL <= whole:
-                panel(
-                    source,
-                    flip,
-                    steps,
-                    at,
-                    correction,
-                    scales + skipped,
-                    nudges + skipped,
-                    exact + 2 * skipped,
-                    factor_step,
-                    place,
-                    0,
-                    zero_point,
-                    low,
-                    high,
-                    out_flip,
-                )
+                panel(source, flip, steps, at, correction, output)
                 number += PANEL
             else:
-                single(
-                    source,
-                    flip,
-                    steps,
-                    at,
-                    correction,
-                    scales + skipped,
-                    nudges + skipped,
-                    exact + 2 * skipped,
-                    factor_step,
-                    place,
-                    columns - number * lanes,
-                    zero_point,
-                    low,
-                    high,
-                    out_flip,
-                )
+                single(source, flip, steps, at, correction, output)
                 number += 1
 
     return (

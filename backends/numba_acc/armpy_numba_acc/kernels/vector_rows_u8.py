@@ -11,30 +11,19 @@ from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.codegen.pointers import load_i64, stack_memory
 from armpy_numba_acc.codegen.sharing import share_items
 from armpy_numba_acc.codegen.vector_matrix import TOGETHER
-from armpy_numba_acc.codegen.vector_matrix_u8 import Traits, finish_u8, row_sums_u8
-
-ARGUMENTS = (
-    "input",
-    "output",
-    "weights",
-    "scales",
-    "nudges",
-    "exact",
-    "factor_step",
-    "flip",
-    "depth",
-    "steps",
-    "columns",
-    "correction",
-    "zero_point",
-    "low",
-    "high",
-    "out_flip",
-    "bias",
-    "pitch",
+from armpy_numba_acc.codegen.vector_matrix_u8 import (
+    KERNEL_ARGUMENTS,
+    Traits,
+    finish_u8,
+    output_of,
+    row_sums_u8,
 )
-"""As of `armpy_numba_acc.kernels.vector_matrix_u8`; then the address of the bias, and bytes from
-one output's weights to the next one's."""
+
+ARGUMENTS = (*KERNEL_ARGUMENTS, "bias", "pitch")
+"""Behind the common ones the address of the bias, and bytes from one output's weights to the next
+one's."""
+
+_FIRST = len(KERNEL_ARGUMENTS)
 
 
 def make(isa: Isa, has_correction: int, has_nudges: int, has_large_scales: int) -> Function:
@@ -50,10 +39,9 @@ def make(isa: Isa, has_correction: int, has_nudges: int, has_large_scales: int) 
     sums_of_vector = stack_memory(isa.vector_bytes)
 
     def vector_rows_u8(args, thread, num_threads):
-        source, target, weights = load_i64(args, 0), load_i64(args, 1), load_i64(args, 2)
-        factor_step, flip, steps = load_i64(args, 6), load_i64(args, 7), load_i64(args, 9)
-        columns, correction = load_i64(args, 10), load_i64(args, 11)
-        bias, pitch = load_i64(args, 16), load_i64(args, 17)
+        source, weights, flip = load_i64(args, 0), load_i64(args, 2), load_i64(args, 7)
+        steps, columns, correction = load_i64(args, 9), load_i64(args, 10), load_i64(args, 11)
+        bias, pitch = load_i64(args, _FIRST), load_i64(args, _FIRST + 1)
         if has_correction:
             correction *= call_byte_sum(source, load_i64(args, 8))
         sums = sums_of_vector()
@@ -64,21 +52,7 @@ def make(isa: Isa, has_correction: int, has_nudges: int, has_large_scales: int) 
             for row in range(first, last, TOGETHER):
                 at = weights + row * pitch
                 rows(source, flip, steps, at, pitch, last - row, sums + 4 * (row - first))
-            skipped = 4 * first * factor_step
-            finish(
-                sums,
-                bias + 4 * first,
-                correction,
-                load_i64(args, 3) + skipped,
-                load_i64(args, 4) + skipped,
-                load_i64(args, 5) + 2 * skipped,
-                factor_step,
-                target + first,
-                last - first,
-                load_i64(args, 12),
-                load_i64(args, 13),
-                load_i64(args, 14),
-                load_i64(args, 15),
-            )
+            output = output_of(args, first, last - first)
+            finish(sums, bias + 4 * first, correction, output)
 
     return Linked(vector_rows_u8, byte_sum_definition(isa)) if has_correction else vector_rows_u8
