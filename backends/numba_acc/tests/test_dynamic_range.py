@@ -108,3 +108,12 @@ def test_images_of_one_number(value: float, is_asymmetric: bool) -> None:
 def test_halves_between_integers_go_away_from_zero(is_asymmetric: bool) -> None:
     image = (np.arange(-508, 509, dtype=np.float32) / 4).reshape(1, 1, -1, 1)
     check_dynamic(ops.Convolution2d(), image, (6, 1, 1, 1), 0, is_asymmetric)
+
+
+@pytest.mark.parametrize("is_asymmetric", [False, True])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_rows_with_nan_are_nan(is_asymmetric: bool, sign: int) -> None:
+    image = random_image(3, 67)
+    image[1, 7] = np.copysign(np.nan, sign)
+    operation = ops.FullyConnected(asymmetric_quantize_inputs=is_asymmetric)
+    check_dynamic(operation, image, (23, 67), 0, False, has_bias=False)

@@ -146,3 +146,15 @@ def test_layers_behind_each_other_are_not_transposed_in_between() -> None:
     expected = run_reference(network, feeds)
     for isa in isas_for(ops.Convolution2d()):
         check_against_reference(network, feeds, isa, expected)
+
+
+def test_constants_alone_may_be_all_that_is_converted() -> None:
+    network = Network()
+    given, weights = halves(2, 8).astype(np.float32), halves(2, 8)
+    real = network.add(
+        ops.Dequantize(), network.constant(weights), output=TensorInfo(weights.shape, F32)
+    )
+    value = network.input("x", TensorInfo(given.shape, F32))
+    network.output("y", network.add(ops.ElementwiseBinary(BinaryOperation.ADD), value, real))
+    isa = isas_for(ops.Dequantize())[0]
+    check_against_reference(network, {"x": given}, isa, {"y": given + weights})

@@ -114,7 +114,13 @@ def make(isa: Isa, written: str, is_asymmetric: int):
         for row in range(first_row, last_row):
             here = source + 4 * row * length
             low, high = _extremes(here, length)
+            span = high - low
+            is_number = span == span  # noqa: PLR0124
+            if not is_number:
+                low, high = _ZERO, _ZERO
             scale, inverse, zero = parameters_of(low, high)
+            if not is_number:
+                scale = span  # makes NaN of all that the row is multiplied with
             if begin == 0:
                 store_f32(ranges, 2 * row, scale)
                 store_i32(ranges, 2 * row + 1, int32(base - 128 - int64(zero)))

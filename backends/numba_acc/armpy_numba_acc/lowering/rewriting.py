@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field, replace
 from itertools import count
+from operator import is_
 
 import numpy as np
 
@@ -106,7 +107,8 @@ def rewritten(view: SubgraphView) -> SubgraphView:
     rewriter = _Rewriter()
     for layer in view.layers:
         rewriter.add(layer)
-    if len(rewriter.layers) == len(view.layers):
+    # A layer that reads converted constants only may take another one's place alone.
+    if len(rewriter.layers) == len(view.layers) and all(map(is_, rewriter.layers, view.layers)):
         return view
     return replace(view, layers=_needed(rewriter.layers, view.outputs))
 
