@@ -20,7 +20,7 @@ from armpy.types import DataType
 from backends.numba_acc.tests.support import ISAS, random_array, run_reference
 
 SHAPE = (3, 4)
-STEP = 1 if "ARMPY_NUM_INSTANCES" in os.environ else 5
+STEP = 1 if "ARMPY_NUM_NETWORKS" in os.environ else 5
 """Each way takes half a second to compile; some are tried unless all are asked for."""
 
 

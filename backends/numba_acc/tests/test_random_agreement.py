@@ -1,6 +1,6 @@
 """Random layers, small networks and NNAPI models against CpuRef, on every instruction set.
 
-``ARMPY_NUM_INSTANCES`` says how many of each for each instruction set (5,000 before a release),
+``ARMPY_NUM_NETWORKS`` says how many of each for each instruction set (5,000 before a release),
 ``ARMPY_FUZZ_START`` at which number to begin. A failure names the number of the network, which
 always gives the same one.
 """
@@ -19,7 +19,7 @@ from backends.numba_acc.tests import support
 from backends.numba_acc.tests.random_networks import random_network
 from backends.numba_acc.tests.support import ISA_NAMES, ISAS, check_against_reference
 
-COUNT = int(os.environ.get("ARMPY_NUM_INSTANCES", "4"))
+COUNT = int(os.environ.get("ARMPY_NUM_NETWORKS", "4"))
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
 SEVERAL = Tolerance(8.0)
 """A step that one layer is off by may be several of the next layer's output."""
