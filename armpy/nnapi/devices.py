@@ -196,10 +196,9 @@ class DeviceManager:
         self._application = application
         self._allow_list_path = extensions_allow_list
         self._lock = threading.RLock()
-        self._runtimes: dict[tuple[frozenset[BackendId], bool], Runtime] = {}
+        self._runtimes: dict[tuple[frozenset[BackendId] | None, bool], Runtime] = {}
         self._registry = self._options.registry
         self._devices: tuple[Device, ...] | None = None
-        self._defaults: dict[bool, Runtime] = {}
         self._extensions: TypeManager | None = None
         self._is_closed = False
 
@@ -324,16 +323,14 @@ class DeviceManager:
                 faster = self._with_fast_math(self.devices if devices is None else devices)
                 is_relaxed = bool(faster)
                 options = replace(options, backend_options={**options.backend_options, **faster})
-            if devices is None:
-                if is_relaxed not in self._defaults:
-                    self._defaults[is_relaxed] = Runtime(options)
-                return self._defaults[is_relaxed]
-            chosen = frozenset(device.backend_id for device in devices)
+            chosen = None if devices is None else frozenset(d.backend_id for d in devices)
             key = chosen, is_relaxed
             if key not in self._runtimes:
-                # Of several that can run an operation, the one that armpy prefers does.
-                ids = [d.backend_id for d in self.devices if d.backend_id in chosen]
-                self._runtimes[key] = Runtime(replace(options, backends=ids))
+                if chosen is not None:
+                    # Of several that can run an operation, the one that armpy prefers does.
+                    ids = [d.backend_id for d in self.devices if d.backend_id in chosen]
+                    options = replace(options, backends=ids)
+                self._runtimes[key] = Runtime(options)
             return self._runtimes[key]
 
     def _with_fast_math(self, devices: Sequence[Device]) -> dict[BackendId, Mapping[str, object]]:
@@ -361,7 +358,7 @@ class DeviceManager:
         """
         with self._lock:
             self._is_closed = True
-            runtimes = [*self._runtimes.values(), *self._defaults.values()]
+            runtimes = [*self._runtimes.values()]
             self._runtimes.clear()
             errors = []
             for runtime in runtimes:
