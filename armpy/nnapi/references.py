@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 
 from armpy.nnapi.codes import is_extension
@@ -9,11 +10,18 @@ from armpy.nnapi.model_description import ModelDescription, Subgraph
 
 
 class References:
-    """Collects finished models, each once, with those that they refer to themselves."""
+    """Collects finished models with those that they refer to themselves, equal ones once.
+
+    Notes
+    -----
+    Graphs are equal if they say the same of the same buffers. A graph's MODEL operands mean
+    other graphs in another description, so it is told from others only by what they mean here.
+    Buffers are known by their ids, which no others can get, as the graphs keep the buffers.
+    """
 
     def __init__(self) -> None:
         self._graphs: list[Subgraph] = []
-        self._numbers: dict[int, int] = {}
+        self._numbers: dict[Hashable, int] = {}
 
     @property
     def graphs(self) -> tuple[Subgraph, ...]:
@@ -21,19 +29,22 @@ class References:
         return tuple(self._graphs)
 
     def add(self, description: ModelDescription) -> int:
-        """Add a model; returns the index of its main graph."""
-        numbers = [self._add(graph) for graph in description.referenced]
-        for graph, number in zip(description.referenced, numbers, strict=True):
-            self._graphs[number] = _renumbered(graph, numbers)
-        main = self._add(description.main)
-        self._graphs[main] = _renumbered(description.main, numbers)
-        return main
+        """Add a finished model; returns the index of its main graph."""
+        numbers: dict[int, int] = {}
+
+        def number_of(index: int) -> int:
+            if index not in numbers:
+                numbers[index] = self._add(_renumbered(description.referenced[index], number_of))
+            return numbers[index]
+
+        return self._add(_renumbered(description.main, number_of))
 
     def _add(self, graph: Subgraph) -> int:
-        """The index of a graph, which is added if it is not there."""
-        number = self._numbers.get(id(graph))
+        """The index of a graph with this collection's numbers, which is added if it is new."""
+        key = _key(graph)
+        number = self._numbers.get(key)
         if number is None:
-            number = self._numbers[id(graph)] = len(self._graphs)
+            number = self._numbers[key] = len(self._graphs)
             self._graphs.append(graph)
         return number
 
@@ -44,16 +55,20 @@ class References:
         return {code for code in codes if is_extension(code)}
 
 
-def _renumbered(graph: Subgraph, numbers: list[int]) -> Subgraph:
+def _key(graph: Subgraph) -> Hashable:
+    """What graphs have in common that are equal."""
+    operands = tuple((replace(operand, data=None), id(operand.data)) for operand in graph.operands)
+    return operands, graph.operations, graph.inputs, graph.outputs
+
+
+def _renumbered(graph: Subgraph, number_of: Callable[[int], int]) -> Subgraph:
     """A graph whose MODEL operands have other numbers."""
-    if all(operand.subgraph is None for operand in graph.operands):
-        return graph
     return replace(
         graph,
         operands=tuple(
             operand
             if operand.subgraph is None
-            else replace(operand, subgraph=numbers[operand.subgraph])
+            else replace(operand, subgraph=number_of(operand.subgraph))
             for operand in graph.operands
         ),
     )
