@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from armpy.frontends.tflite import parse_tflite, signatures
-from tests.support.shared import shared_file, shared_files
+from tests.support.shared import FAMILIES, shared_file, shared_files
 
-MODELS = shared_files("models", "*/*.tflite")
+MODELS = [path for family in FAMILIES for path in shared_files("models", f"{family}/*.tflite")]
 
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)

@@ -9,6 +9,9 @@ import pytest
 SHARED = Path(__file__).parents[2].parent / "shared"
 """Models, golden outputs and images; see its README."""
 
+FAMILIES = ("coral", "keras", "micro", "mlperf_tiny")
+"""Folders of models of which all can be converted; others also hold what armpy does not have."""
+
 
 def shared_file(*parts: str) -> Path:
     """A file of the shared test data; skips the test, saying so, where it is absent."""
