@@ -95,13 +95,17 @@ _HALF_OVERFLOW = 65520.0
 """The smallest float32 that no float16 is next to."""
 
 _SMALLEST_NORMAL_HALF = 2.0**-14
+_SMALLEST_HALF = 2.0**-24
 
 
 def half_to_float(bits: Lanes) -> Lanes:
     """float32 of float16, whose bits come as int32."""
     magnitude = bits & 0x7FFF
-    # Float16's exponent in float32's place is too small by 112; so is that of what is subnormal.
-    finite = (magnitude << 13).as_float() * 2.0**112
+    # Float16's exponent in float32's place is too small by 112.
+    normal = ((magnitude << 13) + (112 << 23)).as_float()
+    # Programs flush float32's subnormals: float16's must not be looked at as such.
+    subnormal = magnitude.to_float() * _SMALLEST_HALF
+    finite = choose(magnitude < 0x400, subnormal, normal)
     special = ((magnitude << 13) | 0x7F800000).as_float()
     sign = ((bits & 0x8000) << 16).as_float()
     return choose(magnitude >= _HALF_INFINITY, special, finite).with_sign_of(sign)
@@ -186,8 +190,8 @@ def exp(x: Lanes) -> Lanes:
 
 
 def exp_within(x: Lanes) -> Lanes:
-    """Exponentials of numbers that are moved into -87 to 87."""
-    r, bits = _split_exponent(clamp(x, -87.0, 87.0))
+    """Exponentials of numbers that are moved into -88 to 87; 0 for -88, whose scale is 0."""
+    r, bits = _split_exponent(clamp(x, -88.0, 87.0))
     scale = _power_of_two(bits)
     return _exp_tail(r).times_plus(scale, scale)
 

@@ -15,6 +15,7 @@ from armpy_numba_acc.codegen.pointers import (
     store_i64,
     yield_thread,
 )
+from armpy_numba_acc.codegen.subnormals import flushing, restoring
 from armpy_numba_acc.codegen.teamwork import (
     BUSY,
     COMMAND_WORDS,
@@ -37,9 +38,10 @@ def make(isa: Isa):
     Notes
     -----
     Its arguments are those of `armpy_numba_acc.codegen.teamwork`; with more than one thread there
-    are ``num_threads - 1`` workers. If another execution has them, it runs alone.
+    are ``num_threads - 1`` workers. If another execution has them, it runs alone. The thread's
+    floating-point modes are the caller's again whenever it returns.
     """
-    relax = relaxing(isa)
+    relax, flush, restore = relaxing(isa), flushing(isa), restoring(isa)
 
     @njit(inline="always")
     def pause(spins):
@@ -74,7 +76,7 @@ def make(isa: Isa):
             atomic_store(sync + word, 0)
         for worker in range(num_threads - 1):
             atomic_store(tickets + worker * LINE_BYTES, args)
-        expected, finished = 0, 0
+        expected, finished, modes = 0, 0, flush()
         if times != 0:
             store_i64(times, 0, clock_ns())
         while finished < num_commands and atomic_load(cancel) == 0:
@@ -97,6 +99,7 @@ def make(isa: Isa):
             for worker in range(num_threads - 1):
                 dismiss(args, tickets + worker * LINE_BYTES)
             atomic_store(tickets + BUSY, 0)
+        restore(modes)
         store_i64(args, 6, finished)
 
     return executor

@@ -15,6 +15,7 @@ from armpy_numba_acc.codegen.pointers import (
     load_i64,
     yield_thread,
 )
+from armpy_numba_acc.codegen.subnormals import flushing, restoring
 from armpy_numba_acc.codegen.teamwork import (
     ASLEEP,
     DONE,
@@ -44,7 +45,7 @@ def make(isa: Isa, patience: int):
     -----
     In place of arguments it takes the address of its ticket.
     """
-    relax = relaxing(isa)
+    relax, flush, restore = relaxing(isa), flushing(isa), restoring(isa)
 
     @njit(inline="always")
     def take_part(args):
@@ -69,11 +70,12 @@ def make(isa: Isa, patience: int):
                 atomic_add(sync + DONE, 1)
 
     def worker(ticket, thread, num_threads):
-        spins = 0
+        spins, modes = 0, flush()
         while spins < patience:
             call = atomic_load(ticket)
             if call == NO_CALL:
                 if atomic_load(ticket + STOP) != 0:
+                    restore(modes)
                     return
                 spins += 1
                 relax()
@@ -81,6 +83,7 @@ def make(isa: Isa, patience: int):
                 take_part(call)
                 atomic_store(ticket, NO_CALL)
                 spins = 0
+        restore(modes)
         atomic_store(ticket + ASLEEP, 1)
 
     return worker

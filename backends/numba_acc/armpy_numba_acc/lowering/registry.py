@@ -87,6 +87,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 }
 """Modules of this package, and the operations that each has in its ``LOWERINGS``."""
 
+_SMALLEST_SCALE = 2.0**-126
+
 _FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names}
 
 
@@ -111,10 +113,20 @@ def support(operation: Operation, inputs: OperandInfos, outputs: Sequence[Tensor
             return Support.no(ReasonCode.SHAPE, f"the shape of {info} is not known")
         if 0 in info.known_shape:
             return Support.no(ReasonCode.SHAPE, f"{info} has no elements")
+        if _has_subnormal_scale(info):
+            text = f"{info} has a scale below 2**-126, which programs take for zero"
+            return Support.no(ReasonCode.QUANTIZATION, text)
     reason = lowering.check(operation, inputs, outputs)
     if reason and not _is_rewritten(operation, inputs, outputs):
         return Support.no(ReasonCode.OTHER, reason)
     return Support.yes()
+
+
+def _has_subnormal_scale(info: TensorInfo) -> bool:
+    """Whether a quantised tensor's scale is lost where `codegen.subnormals` has been."""
+    if info.quantization is None or not info.data_type.is_quantized:
+        return False
+    return any(0 < scale < _SMALLEST_SCALE for scale in info.quantization.scales)
 
 
 def refusal_of(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
