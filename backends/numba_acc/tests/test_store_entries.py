@@ -255,7 +255,7 @@ def aged(entries: Entries, key: str, age_s: int) -> None:
 
 
 def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
-    entries = Entries(tmp_path, 3500)
+    entries = Entries(tmp_path, 3600)
     for key, age_s in (("1", 30), ("2", 20), ("3", 10)):
         entries.write("a", key, [bytes(1000)], "")
         aged(entries, key, age_s)
@@ -263,6 +263,35 @@ def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
     entries.write("a", "4", [bytes(1000)], "")
     kept = [entry.name for entry in entries.list_entries()]
     assert kept == ["a-4.entry", "a-1.entry", "a-3.entry"]
+
+
+def test_writing_does_not_list_what_is_there_every_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loops that grow write an entry per turn, and there may be tens of thousands."""
+    entries, listed = Entries(tmp_path, LIMIT), []
+    scan = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda folder: listed.append(folder) or scan(folder))
+    for number in range(200):
+        entries.write("a", str(number), [bytes(1000)], "")
+    # At the first write and per 1/32 of the limit, which 29 files of 1152 bytes exceed; entries
+    # and unfinished files.
+    assert len(listed) == 2 * (1 + 199 // 29)
+
+
+def test_a_full_folder_is_not_listed_every_time_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries, listed = Entries(tmp_path, LIMIT), []
+    for number in range(LIMIT // 1000):
+        entries.write("a", str(number), [bytes(1000)], "")
+    scan = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda folder: listed.append(folder) or scan(folder))
+    for number in range(200):
+        entries.write("b", str(number), [bytes(1000)], "")
+        assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= LIMIT * 33 // 32
+    assert len(listed) < 30
+    assert entries.read("b", "199") is not None
 
 
 def test_what_is_larger_than_the_limit_is_not_kept(tmp_path: Path) -> None:
@@ -273,12 +302,12 @@ def test_what_is_larger_than_the_limit_is_not_kept(tmp_path: Path) -> None:
 
 
 def test_what_dead_writers_left_goes_after_an_hour(entries: Entries) -> None:
-    entries.write("a", "1", [b"one"], "")
+    Path(entries.location).mkdir()
     young, old = (Path(entries.location, name) for name in ("young.tmp", "old.tmp"))
     for path in (young, old):
         path.write_text("x")
     os.utime(old, (1, 1))
-    entries.write("a", "2", [b"two"], "")
+    entries.write("a", "1", [b"one"], "")
     assert (young.exists(), old.exists()) == (True, False)
 
 

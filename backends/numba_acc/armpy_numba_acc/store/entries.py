@@ -34,6 +34,8 @@ _SUFFIX = ".entry"
 _UNFINISHED = ".tmp"
 _STALE_S = 3600.0
 """Age of unfinished files whose writer must have died."""
+_SLACK = 32
+"""So small a part of the limit may be written before the folder is listed again."""
 
 _log = logging.getLogger("armpy.NumbaAcc")
 
@@ -68,11 +70,17 @@ class Entries(IBackendCache):
     read is believed only if the file belongs to the user, nobody else can write to it, its
     checksum is right, and it says of itself that it is the entry that was asked for. Keys
     name everything that the contents depend on, so an entry is never out of date.
+
+    To list the folder takes as long as there are files. It is done when the first entry is
+    written, and then once per thirty-second of the limit, so that what a write costs does not
+    grow with what is there. Processes that write side by side may exceed the limit by that much
+    each, until one of them looks.
     """
 
     def __init__(self, folder: Path, limit_bytes: int) -> None:
         self._folder = folder
         self._limit_bytes = limit_bytes
+        self._unlisted_bytes = 0
 
     @property
     def name(self) -> str:
@@ -124,8 +132,9 @@ class Entries(IBackendCache):
         """
         try:
             header = _Header(kind, key, description[:_LONGEST_DESCRIPTION], ())
-            self._write(self._path(kind, key), header, parts)
-            self._make_room()
+            self._unlisted_bytes -= self._write(self._path(kind, key), header, parts)
+            if self._unlisted_bytes < 0:
+                self._unlisted_bytes = self._make_room()
         except OSError as error:
             _log.info("nothing is kept in %s: %s", self._folder, error)
 
@@ -148,12 +157,13 @@ class Entries(IBackendCache):
         """Where an entry is."""
         return self._folder / f"{kind}-{key}{_SUFFIX}"
 
-    def _write(self, path: Path, header: _Header, parts: Sequence[Part]) -> None:
-        """Write a file and put it in its place."""
+    def _write(self, path: Path, header: _Header, parts: Sequence[Part]) -> int:
+        """Write a file and put it in its place; how many bytes it has, 0 if it is too large."""
         arrays = [np.frombuffer(part, np.uint8) for part in parts]
         pieces = _pieces(header, arrays)
-        if sum(map(len, pieces)) > self._limit_bytes:
-            return
+        size = sum(map(len, pieces))
+        if size > self._limit_bytes:
+            return 0
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         import tempfile  # noqa: PLC0415 - not needed to read
 
@@ -167,21 +177,31 @@ class Entries(IBackendCache):
             with contextlib.suppress(OSError):
                 os.unlink(unfinished)
             raise
+        return size
 
-    def _make_room(self) -> None:
-        """Drop what was used longest ago, until the limit is kept."""
-        files = list(self._files())
-        excess = sum(info.st_size for _, info in files) - self._limit_bytes
-        for path, info in reversed(files):
-            if excess <= 0:
-                break
-            excess -= info.st_size
-            with contextlib.suppress(OSError):
-                path.unlink(missing_ok=True)
+    def _make_room(self) -> int:
+        """Drop what was used longest ago, if the limit is exceeded; how much may now be added.
+
+        Notes
+        -----
+        What has to be dropped makes room for a while, too: a full folder would be listed at
+        every write otherwise.
+        """
+        files = self._files()
+        slack = self._limit_bytes // _SLACK
+        room = self._limit_bytes - sum(info.st_size for _, info in files)
+        if room < 0:
+            for path, info in reversed(files):
+                if room >= slack:
+                    break
+                room += info.st_size
+                with contextlib.suppress(OSError):
+                    path.unlink(missing_ok=True)
         for path, info in self._files(_UNFINISHED):
             if time.time() - info.st_mtime > _STALE_S:
                 with contextlib.suppress(OSError):
                     path.unlink(missing_ok=True)
+        return min(max(room, 0), slack)
 
     def _files(self, suffix: str = _SUFFIX) -> list[tuple[Path, os.stat_result]]:
         """Files in the folder, the last used first."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+from functools import lru_cache
+from pathlib import Path
 
 from armpy.backend import cache_directory
 from armpy.errors import InvalidArgumentError
@@ -44,10 +46,16 @@ def disk_entries() -> Entries | None:
     if switch == "off":
         return None
     try:
-        return Entries(cache_directory() / FOLDER, limit_bytes)
+        return _entries_in(cache_directory() / FOLDER, limit_bytes)
     except RuntimeError as error:
         _log.info("nothing is kept on disk: %s", error)
         return None
+
+
+@lru_cache(maxsize=8)
+def _entries_in(folder: Path, limit_bytes: int) -> Entries:
+    """The entries of a folder, which remember how much was written since they listed it."""
+    return Entries(folder, limit_bytes)
 
 
 def _limit_bytes() -> int:
