@@ -215,13 +215,13 @@ class Execution:
         self._is_timed = bool(measure)
 
     def set_loop_timeout(self, duration_ns: int) -> None:
-        """Say how long each WHILE may take.
+        """Say how long each WHILE may take, and each IF.
 
         Parameters
         ----------
         duration_ns : int
-            0 stops after the first true condition; at most `MAXIMUM_LOOP_TIMEOUT_NS`, which also
-            stands for all longer ones.
+            Of an outermost one, with all that it runs. 0 stops after the first true condition; at
+            most `MAXIMUM_LOOP_TIMEOUT_NS`, which also stands for all longer ones.
 
         Raises
         ------

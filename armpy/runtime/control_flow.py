@@ -1,4 +1,11 @@
-"""Executes control flow: layers that run whole networks."""
+"""Executes control flow: layers that run whole networks.
+
+Notes
+-----
+Layers can lie in each other so that a small file has its innermost graph run any number of times,
+with loops and without. Therefore an outermost layer and all that it runs share one budget of
+time: loops look at it after a true condition, choices before they run a graph.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +14,22 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from armpy.backend import DynamicTensorHandle, ITensorHandle, IWorkload, WorkloadInfo
+from armpy.backend.control_flow import (
+    begin_control_flow,
+    current_timeout_s,
+    end_control_flow,
+    for_one_turn,
+)
 from armpy.errors import ArmpyError, ExecutionTimeoutError
 from armpy.graph import Graph, graphs_of
 from armpy.ops import If, While
 from armpy.ops.operation import Array, located, require
-from armpy.runtime.limits import current_loop_timeout
 from armpy.tensor import TensorInfo
 
 Shapes = tuple[tuple[int, ...], ...]
+
+_NUM_USUAL_TURNS = 2
+"""Loops whose shapes settle have done so after the first turn."""
 
 
 class Plan(Protocol):
@@ -86,9 +101,18 @@ class IfWorkload(IWorkload):
     operation : If
     info : WorkloadInfo
     subnetworks : Subnetworks
+    timeout_s : float, optional
+        How long it may take if it is outermost and the execution does not say.
     """
 
-    def __init__(self, operation: If, info: WorkloadInfo, subnetworks: Subnetworks) -> None:
+    def __init__(
+        self,
+        operation: If,
+        info: WorkloadInfo,
+        subnetworks: Subnetworks,
+        timeout_s: float | None,
+    ) -> None:
+        self._timeout_s = timeout_s
         self._then, self._else = (
             NestedGraph(name, graph, subnetworks, info.inputs[1:])
             for name, graph in graphs_of(operation)
@@ -97,7 +121,25 @@ class IfWorkload(IWorkload):
     def execute(
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
     ) -> None:
-        """Run the graph that the condition chooses, into the outputs where that is possible."""
+        """Run the graph that the condition chooses, into the outputs where that is possible.
+
+        Raises
+        ------
+        ExecutionTimeoutError
+            If it lies in other control flow whose time is up.
+        """
+        end_s, token = begin_control_flow(self._timeout_s)
+        try:
+            if token is None and time.perf_counter() >= end_s:
+                raise _timed_out(current_timeout_s(self._timeout_s), "more choices to make")
+            self._choose(inputs, outputs)
+        finally:
+            end_control_flow(token)
+
+    def _choose(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> None:
+        """Run the graph that the condition chooses."""
         condition, *arrays = [handle.map() for handle in inputs if handle is not None]
         graph = self._then if _is_true(condition) else self._else
         try:
@@ -119,7 +161,7 @@ class WhileWorkload(IWorkload):
     info : WorkloadInfo
     subnetworks : Subnetworks
     timeout_s : float, optional
-        How long it may take if the execution does not say.
+        How long it may take if it is outermost and the execution does not say.
     """
 
     def __init__(
@@ -146,9 +188,16 @@ class WhileWorkload(IWorkload):
             If the condition is still true then.
         """
         values = [handle.map() for handle in inputs if handle is not None]
-        num_carried, num_turns = len(outputs), 0
-        limit_s = current_loop_timeout(self._timeout_s)
-        end_s = float("inf") if limit_s is None else time.perf_counter() + limit_s
+        end_s, token = begin_control_flow(self._timeout_s)
+        try:
+            carried = self._last_values(values, len(outputs), end_s)
+        finally:
+            end_control_flow(token)
+        _hand_over(carried, outputs)
+
+    def _last_values(self, values: list[Array], num_carried: int, end_s: float) -> Sequence[Array]:
+        """What the carried values are when the condition is false."""
+        num_turns = 0
         # In the steady state no shape changes any more. Then the plans stay the same, and
         # arrays of the turn before last are written to again.
         is_steady = is_late = False
@@ -160,7 +209,7 @@ class WhileWorkload(IWorkload):
             while True:
                 graph = self._condition
                 if not is_steady:
-                    test = graph.plan(values)
+                    test = _plan(graph, values, num_turns)
                 flags = test.run(values, flags)
                 if not _is_true(flags[0]):
                     break
@@ -169,7 +218,7 @@ class WhileWorkload(IWorkload):
                     break
                 graph = self._body
                 if not is_steady:
-                    turn = graph.plan(values)
+                    turn = _plan(graph, values, num_turns)
                     is_steady = _keeps_shapes(turn, values)
                 made = turn.run(values, spare)
                 spare, mine = (mine, made) if is_steady else (None, made)
@@ -179,8 +228,16 @@ class WhileWorkload(IWorkload):
         except ArmpyError as error:
             raise graph.named(error) from error.__cause__
         if is_late:
-            raise _timed_out(limit_s or 0, num_turns)
-        _hand_over(values[:num_carried], outputs)
+            raise _timed_out(current_timeout_s(self._timeout_s), f"{num_turns} turns and no end")
+        return values[:num_carried]
+
+
+def _plan(graph: NestedGraph, values: Sequence[Array], num_turns: int) -> Plan:
+    """The plan for a turn; what shapes come behind the first turns' will hardly come again."""
+    if num_turns < _NUM_USUAL_TURNS:
+        return graph.plan(values)
+    with for_one_turn():
+        return graph.plan(values)
 
 
 def _is_true(condition: Array) -> bool:
@@ -214,11 +271,11 @@ def _hand_over(arrays: Sequence[Array], outputs: Sequence[ITensorHandle]) -> Non
         handle.copy_in_from(array)
 
 
-def _timed_out(limit_s: float, num_turns: int) -> ExecutionTimeoutError:
-    """The error for a loop that takes too long."""
+def _timed_out(limit_s: float | None, actual: str) -> ExecutionTimeoutError:
+    """The error for control flow that takes too long."""
     return ExecutionTimeoutError(
-        "the loop takes too long",
-        expected=f"its end within {limit_s:g} s (loop_timeout_s)",
-        actual=f"{num_turns} turns and no end",
-        fix="Raise loop_timeout_s, or set it to None for no limit, if the condition ends the loop",
+        "control flow takes too long",
+        expected=f"its end within {limit_s or 0:g} s (loop_timeout_s)",
+        actual=actual,
+        fix="Raise loop_timeout_s, or set it to None for no limit, if it ends at all",
     )

@@ -90,7 +90,7 @@ class HostWorkloadFactory(IWorkloadFactory):
     subnetworks : Subnetworks
         The networks that control flow runs.
     loop_timeout_s : float, optional
-        How long a loop may take if the execution does not say; None for no limit.
+        How long an outermost layer may take if the execution does not say; None for no limit.
     """
 
     def __init__(self, subnetworks: Subnetworks, loop_timeout_s: float | None) -> None:
@@ -106,7 +106,7 @@ class HostWorkloadFactory(IWorkloadFactory):
             If it is another operation.
         """
         if isinstance(operation, If):
-            return IfWorkload(operation, info, self._subnetworks)
+            return IfWorkload(operation, info, self._subnetworks, self._loop_timeout_s)
         if isinstance(operation, While):
             return WhileWorkload(operation, info, self._subnetworks, self._loop_timeout_s)
         raise UnimplementedError("the core itself runs control flow only", where=operation.name)

@@ -1,17 +1,13 @@
-"""Limits of one execution, which reach the loops in it however deep they lie."""
+"""Limits of one execution, which reach the control flow in it however deep it lies."""
 
 from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextlib import AbstractContextManager
 
+from armpy.backend.control_flow import execution_timeout
 from armpy.errors import InvalidArgumentError
-
-DEFAULT_LOOP_TIMEOUT_S = 2.0
-"""How long a loop may take unless the caller says more; NNAPI's default."""
 
 
 class Unset(enum.Enum):
@@ -22,33 +18,20 @@ class Unset(enum.Enum):
 
 UNSET = Unset.UNSET
 
-_loop_timeout: ContextVar[tuple[float | None] | None] = ContextVar("loop_timeout", default=None)
 
-
-@contextmanager
-def loop_timeout(timeout_s: float | None) -> Iterator[None]:
-    """Let every loop that begins in this context take so long; None for no limit.
+def loop_timeout(timeout_s: float | None) -> AbstractContextManager[None]:
+    """Let outermost control flow that begins in this context take so long; None for no limit.
 
     Raises
     ------
     InvalidArgumentError
         If it is not a time.
     """
-    token = _loop_timeout.set((check_loop_timeout(timeout_s),))
-    try:
-        yield
-    finally:
-        _loop_timeout.reset(token)
-
-
-def current_loop_timeout(default_s: float | None) -> float | None:
-    """How long a loop that begins now may take."""
-    chosen = _loop_timeout.get()
-    return default_s if chosen is None else chosen[0]
+    return execution_timeout(check_loop_timeout(timeout_s))
 
 
 def check_loop_timeout(timeout_s: float | None) -> float | None:
-    """Check a time-out of loops.
+    """Check a time-out of control flow.
 
     Raises
     ------

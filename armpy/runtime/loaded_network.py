@@ -195,7 +195,8 @@ class LoadedNetwork:
         outputs : sequence of (ndarray or None), optional
             Arrays to write to; new ones where None. They overlap no input.
         loop_timeout_s : float, optional
-            How long a loop may take; None for no limit. Left out, the settings say it.
+            How long an outermost If or While may take, with all that it runs; None for no
+            limit. Left out, the settings say it.
 
         Returns
         -------
@@ -205,7 +206,7 @@ class LoadedNetwork:
         Raises
         ------
         ExecutionTimeoutError
-            If a loop takes longer.
+            If one takes longer.
         """
         plan = self.plan(tuple(array.shape for array in inputs))
         started = time.perf_counter() if self.profiler is not None else 0.0

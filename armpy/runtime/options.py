@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 from armpy.backend import ICustomAllocator, IMemoryOptimizerStrategy
+from armpy.backend.control_flow import DEFAULT_LOOP_TIMEOUT_S
 from armpy.errors import InvalidArgumentError
 from armpy.optimizer import OptimizerOptions
 from armpy.plugins import BackendRegistry, PluginOptions
 from armpy.records import dataclass
-from armpy.runtime.limits import DEFAULT_LOOP_TIMEOUT_S, check_loop_timeout
+from armpy.runtime.limits import check_loop_timeout
 from armpy.runtime.settings import DEFAULT_MEMORY_LIMIT_BYTES, DEFAULT_PLAN_CACHE_SIZE
 from armpy.types import BackendId
 
@@ -60,7 +61,8 @@ class RuntimeOptions:
     memory_strategies : mapping of str to (str or IMemoryOptimizerStrategy)
         How working memory of these backends is packed.
     loop_timeout_s : float, optional
-        How long each loop of a network may take; None for no limit.
+        How long control flow may take, in seconds; None for no limit. Each If or While that lies
+        in no other one has that long for itself and all that it runs, however deep.
     profiling : bool
         Measure every execution and step; see `Runtime.get_profiler`.
     registry : BackendRegistry, optional

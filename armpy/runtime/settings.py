@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 
 from armpy.backend import ICustomAllocator
+from armpy.backend.control_flow import DEFAULT_LOOP_TIMEOUT_S
 from armpy.optimizer import OptimizerOptions
 from armpy.profiling import Profiler
 from armpy.records import dataclass
-from armpy.runtime.limits import DEFAULT_LOOP_TIMEOUT_S
 from armpy.types import BackendId
 
 DEFAULT_PLAN_CACHE_SIZE = 8
@@ -37,7 +37,8 @@ class NetworkSettings:
     after_run : callable, optional
         Called when an execution has come to its end.
     loop_timeout_s : float, optional
-        How long a loop may take if an execution does not say; None for no limit.
+        How long an outermost If or While, with all that it runs, may take if an execution does
+        not say; None for no limit.
     """
 
     optimizer: OptimizerOptions

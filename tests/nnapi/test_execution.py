@@ -544,6 +544,43 @@ def test_a_loop_that_takes_too_long_says_which_call_gives_it_more() -> None:
         execution.compute()
 
 
+def choices_in_choices(num_levels: int) -> Model:
+    """IFs in each other: each runs the next level twice, and the innermost negates."""
+    inner = Model()
+    condition, a, b = add_operands(inner, BOOL_1, BOOL_1, BOOL_1)
+    inner.add_operation(OperationCode.LOGICAL_NOT, [a], [b])
+    inner.identify_inputs_and_outputs([condition, a], [b])
+    inner.finish()
+    for _ in range(num_levels):
+        model = Model()
+        condition, a, b, c = add_operands(model, *[BOOL_1] * 4)
+        branch = model.add_operand(OperandType(C.MODEL))
+        model.set_operand_value_from_model(branch, inner)
+        for source, target in ((a, b), (b, c)):
+            inputs = [condition, branch, branch, condition, source]
+            model.add_operation(OperationCode.IF, inputs, [target])
+        model.identify_inputs_and_outputs([condition, a], [c])
+        model.finish()
+        inner = model
+    return inner
+
+
+@pytest.mark.parametrize("num_levels", [2, 31])
+def test_choices_in_choices_that_take_too_long_miss_their_deadline(num_levels: int) -> None:
+    execution = Execution(compiled(choices_in_choices(num_levels)))
+    for index in (0, 1):
+        execution.set_input(index, np.array([True]))
+    output = bytearray(1)
+    execution.set_output(0, output)
+    execution.set_loop_timeout(50_000_000)
+    if num_levels == 2:
+        execution.compute()
+        assert output == b"\1"
+    else:
+        with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "IF_.*control flow takes too long"):
+            execution.compute()
+
+
 @pytest.mark.parametrize(
     ("call", "problem"),
     [

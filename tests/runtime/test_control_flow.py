@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import logging
 import threading
+import time
 import tracemalloc
 import weakref
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +22,7 @@ from armpy.backend import (
     Support,
     WorkloadInfo,
 )
+from armpy.backend.control_flow import is_for_one_turn
 from armpy.errors import (
     ArmpyError,
     BackendError,
@@ -32,6 +36,7 @@ from armpy.graph.nesting import MAX_NESTING
 from armpy.network import Network
 from armpy.ops import Comparison, ElementwiseBinary, ExpandDims, If, While
 from armpy.ops.operation import Array, OperandInfos, Operation
+from armpy.optimizer import OptimizedNetwork, optimize_graph
 from armpy.runtime import LoadedNetwork, Model, RuntimeOptions
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -43,6 +48,7 @@ from tests.support.control_flow import (
     chosen,
     counter,
     counting,
+    doubling,
     graph_of,
     growing,
     loop,
@@ -337,6 +343,37 @@ class TestTimeouts:
         with pytest.raises(ExecutionTimeoutError, match=r"within 0 s"):
             loaded(model).run([NO, ints(0)], loop_timeout_s=0)
 
+    def test_choices_in_choices_end_in_time(self) -> None:
+        """31 levels, each of which runs the next one twice, would take for ever."""
+        np.testing.assert_array_equal(Model(doubling(5), runtime_of())(YES, ints(0)), [32])
+        model = Model(doubling(31), runtime_of(loop_timeout_s=0.1))
+        started = time.monotonic()
+        with pytest.raises(
+            ExecutionTimeoutError,
+            match=r"^If '(one|other)' / .*within 0.1 s .*; got more choices to make",
+        ):
+            model(YES, ints(0))
+        assert time.monotonic() - started < 10
+
+    def test_a_single_choice_needs_no_time(self) -> None:
+        model = Model(chosen(loop(0), loop(0), i32(1)), runtime_of(loop_timeout_s=0))
+        np.testing.assert_array_equal(model(YES, ints(5)), [5])
+
+    def test_loops_one_behind_the_other_have_the_whole_time_each(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """So that NNAPI's time-out is that of every loop."""
+        seconds = itertools.count()
+        graph = graph_of(
+            [i32(1)], lambda net, i: net.add(counter(12), net.add(counter(6), i, name="first"))
+        )
+        model = Model(graph, runtime_of(loop_timeout_s=8))
+        monkeypatch.setattr(time, "perf_counter", lambda: float(next(seconds)))
+        np.testing.assert_array_equal(model(ints(0)), [12])
+        assert next(seconds) > 12  # so often was it asked, once a turn
+        with pytest.raises(ExecutionTimeoutError, match=r"^While 'first': .*got 7 turns"):
+            model(ints(-2))
+
     @pytest.mark.parametrize("timeout", [-1, float("nan"), "2", True])
     def test_what_is_no_time_is_refused(self, timeout: object) -> None:
         with pytest.raises(InvalidArgumentError, match=r"loop_timeout_s: .*0 or more, or None"):
@@ -372,6 +409,21 @@ class TestMemory:
         model(ints(0), floats(0))
         inner = loaded(model)._inner_networks("", set())
         assert [len(network._plans) for _, network in inner] == [3, 3]
+
+    def test_backends_know_what_is_planned_for_a_single_turn(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Behind the first two turns, whose shapes come again in the next execution."""
+        told: list[bool] = []
+
+        def optimize(*arguments: Any) -> OptimizedNetwork:  # Any: they are handed on
+            told.append(is_for_one_turn())
+            return optimize_graph(*arguments)
+
+        monkeypatch.setattr("armpy.runtime.loaded_network.optimize_graph", optimize)
+        Model(growing(5), runtime_of())(ints(0), floats(0))
+        # The loop itself, then conditions and bodies of turns 0 to 5; the last has no body.
+        assert sorted(told) == [False] * (1 + 2 * 2) + [True] * (3 * 2 + 1)
 
     def test_a_closed_network_lets_inner_networks_go(self) -> None:
         model = Model(loop(3), runtime_of())

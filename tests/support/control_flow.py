@@ -70,6 +70,19 @@ def chosen(then_graph: Graph, else_graph: Graph, *infos: TensorInfo) -> Graph:
     )
 
 
+def doubling(num_levels: int) -> Graph:
+    """Choices in each other: each runs the next level twice, and the innermost adds 1."""
+    inner = graph_of([BOOL, i32(1)], lambda net, _, i: net.add(ADD, i, net.constant(ints(1))))
+    for _ in range(num_levels):
+        choice = If(inner, inner)
+
+        def twice(net: Network, c: Value, i: Value, choice: If = choice) -> Value:
+            return net.add(choice, c, c, net.add(choice, c, c, i, name="one"), name="other")
+
+        inner = graph_of([BOOL, i32(1)], twice)
+    return inner
+
+
 def growing(limit: int, info: TensorInfo | None = None) -> Graph:
     """A loop that appends its counter to a vector of float32, one element a turn."""
     vector = info or f32(None)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -265,13 +266,25 @@ def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
     assert kept == ["a-4.entry", "a-1.entry", "a-3.entry"]
 
 
+def listings(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What is listed from now on."""
+    found: list[object] = []
+    scan = os.scandir
+
+    def counted(folder: Path) -> Iterator[os.DirEntry[str]]:
+        found.append(folder)
+        return scan(folder)
+
+    monkeypatch.setattr(os, "scandir", counted)
+    return found
+
+
 def test_writing_does_not_list_what_is_there_every_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Loops that grow write an entry per turn, and there may be tens of thousands."""
-    entries, listed = Entries(tmp_path, LIMIT), []
-    scan = os.scandir
-    monkeypatch.setattr(os, "scandir", lambda folder: listed.append(folder) or scan(folder))
+    entries = Entries(tmp_path, LIMIT)
+    listed = listings(monkeypatch)
     for number in range(200):
         entries.write("a", str(number), [bytes(1000)], "")
     # At the first write and per 1/32 of the limit, which 29 files of 1152 bytes exceed; entries
@@ -282,11 +295,10 @@ def test_writing_does_not_list_what_is_there_every_time(
 def test_a_full_folder_is_not_listed_every_time_either(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    entries, listed = Entries(tmp_path, LIMIT), []
+    entries = Entries(tmp_path, LIMIT)
     for number in range(LIMIT // 1000):
         entries.write("a", str(number), [bytes(1000)], "")
-    scan = os.scandir
-    monkeypatch.setattr(os, "scandir", lambda folder: listed.append(folder) or scan(folder))
+    listed = listings(monkeypatch)
     for number in range(200):
         entries.write("b", str(number), [bytes(1000)], "")
         assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= LIMIT * 33 // 32

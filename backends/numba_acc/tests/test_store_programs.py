@@ -22,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armpy import Network, watch_progress
+from armpy.backend.control_flow import for_one_turn
 from armpy.graph import SubgraphView
 from armpy.ops import Convolution2d, FullyConnected
 from armpy.tensor import TensorInfo
@@ -186,6 +187,15 @@ def test_kernels_that_are_done_stay_when_compiling_is_interrupted(
             object_codes(KERNELS, ISA)
     object_codes(KERNELS, ISA)
     assert compiled == KERNELS
+
+
+@pytest.mark.usefixtures("compiled")
+def test_programs_for_a_single_turn_are_not_kept(folder: Path) -> None:
+    with for_one_turn():
+        compiled_program(region(), ISA)
+    assert not list(folder.glob("program*"))
+    compiled_program(region(), ISA)
+    assert len(list(folder.glob("program*"))) == 1
 
 
 DAMAGES = ("flip", "cut", "empty", "swap", "remove", "grow", "exchange")

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from armpy.backend.control_flow import is_for_one_turn
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy_numba_acc.codegen.isa import Isa
@@ -29,8 +30,13 @@ _log = logging.getLogger("armpy.NumbaAcc")
 
 
 def compiled_program(view: SubgraphView, isa: Isa, num_threads: int = 1) -> Program:
-    """The program of a region; parameters as for `lower_region`."""
-    entries = disk_entries()
+    """The program of a region; parameters as for `lower_region`.
+
+    Notes
+    -----
+    One for a single turn of a loop that grows is made sooner than it is written, or read.
+    """
+    entries = None if is_for_one_turn() else disk_entries()
     key = program_key(view, isa, num_threads) if entries is not None else ""
     if entries is None or not key:
         return _lowered(view, isa, num_threads)

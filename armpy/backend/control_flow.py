@@ -1,0 +1,125 @@
+"""What backends are told about control flow: how long it may take, and what is soon forgotten."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar, Token
+
+DEFAULT_LOOP_TIMEOUT_S = 2.0
+"""How long control flow may take unless the caller says more; NNAPI's default for loops."""
+
+_network_timeout_s: ContextVar[float | None] = ContextVar(
+    "network_timeout_s", default=DEFAULT_LOOP_TIMEOUT_S
+)
+_execution_timeout_s: ContextVar[tuple[float | None] | None] = ContextVar(
+    "execution_timeout_s", default=None
+)
+_end_s: ContextVar[float | None] = ContextVar("end_s", default=None)
+_is_for_one_turn: ContextVar[bool] = ContextVar("is_for_one_turn", default=False)
+
+is_for_one_turn = _is_for_one_turn.get
+
+
+def loop_timeout_s() -> float | None:
+    """How long control flow of the network that is being prepared may take.
+
+    Returns
+    -------
+    float or None
+        Seconds, as `RuntimeOptions.loop_timeout_s` says; None for no limit.
+
+    Notes
+    -----
+    To be asked when a workload is made, by backends that execute `If` or `While` themselves. What
+    is left in an execution is told by `control_flow_time_left_s`.
+    """
+    return _network_timeout_s.get()
+
+
+def control_flow_time_left_s(timeout_s: float | None) -> float:
+    """How long control flow that begins now may take.
+
+    Parameters
+    ----------
+    timeout_s : float, optional
+        What `loop_timeout_s` said when the workload was made.
+
+    Returns
+    -------
+    float
+        Seconds; infinite if there is no limit, 0 or less if the time is up.
+
+    Notes
+    -----
+    To be asked while a workload is executed. An execution may have a time-out of its own, and
+    inside other control flow that one's time counts: an outermost `If` or `While` and all that
+    it runs share one budget. A loop whose condition is still true when the time is up raises
+    `armpy.errors.ExecutionTimeoutError`.
+    """
+    end_s = _end_s.get()
+    if end_s is not None:
+        return end_s - time.perf_counter()
+    limit_s = current_timeout_s(timeout_s)
+    return float("inf") if limit_s is None else limit_s
+
+
+def current_timeout_s(default_s: float | None) -> float | None:
+    """How long outermost control flow that begins now may take; None for no limit."""
+    chosen = _execution_timeout_s.get()
+    return default_s if chosen is None else chosen[0]
+
+
+def begin_control_flow(timeout_s: float | None) -> tuple[float, Token[float | None] | None]:
+    """Begin to execute a layer of control flow.
+
+    Returns
+    -------
+    float
+        When it has to be done, by `time.perf_counter`.
+    Token or None
+        For `end_control_flow`; None inside other control flow.
+    """
+    end_s = _end_s.get()
+    if end_s is not None:
+        return end_s, None
+    limit_s = current_timeout_s(timeout_s)
+    end_s = float("inf") if limit_s is None else time.perf_counter() + limit_s
+    return end_s, _end_s.set(end_s)
+
+
+def end_control_flow(token: Token[float | None] | None) -> None:
+    """End what `begin_control_flow` has begun."""
+    if token is not None:
+        _end_s.reset(token)
+
+
+@contextmanager
+def execution_timeout(timeout_s: float | None) -> Iterator[None]:
+    """Let control flow that begins in this context take so long; None for no limit."""
+    token = _execution_timeout_s.set((timeout_s,))
+    try:
+        yield
+    finally:
+        _execution_timeout_s.reset(token)
+
+
+@contextmanager
+def network_timeout(timeout_s: float | None) -> Iterator[None]:
+    """Let workloads that are made in this context be told a time-out."""
+    token = _network_timeout_s.set(timeout_s)
+    try:
+        yield
+    finally:
+        _network_timeout_s.reset(token)
+
+
+@contextmanager
+def for_one_turn() -> Iterator[None]:
+    """Let backends know that what they are offered in this context is soon forgotten."""
+    token = _is_for_one_turn.set(True)
+    try:
+        yield
+    finally:
+        _is_for_one_turn.reset(token)
