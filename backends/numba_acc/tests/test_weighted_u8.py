@@ -198,14 +198,3 @@ def _reason(net: Network) -> str:
 def test_sums_that_may_overflow_are_refused() -> None:
     net, _ = fully_connected(Case((1, 70000), 1), 70000)
     assert "sums of 70000 products" in _reason(net)
-
-
-def test_16_bit_activations_are_refused() -> None:
-    net = Network()
-    kind = TensorInfo((1, 8), DataType.QSYMM_S16, Quantization.per_tensor(0.1))
-    weights = net.constant(
-        np.ones((2, 8), np.int8), data_type=SYMM, quantization=Quantization.per_tensor(0.1)
-    )
-    output = TensorInfo(None, DataType.QSYMM_S16, Quantization.per_tensor(0.1))
-    net.output("y", net.add(FullyConnected(), net.input("x", kind), weights, output=output))
-    assert "QSYMM_S16" in _reason(net)

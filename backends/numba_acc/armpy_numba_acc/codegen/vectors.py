@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba.core import cgutils
 
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
-F32 = ir.FloatType()
+F32, F64 = ir.FloatType(), ir.DoubleType()
 
 
 def intrinsic(builder, name, result, *arguments):
@@ -25,8 +25,8 @@ def vector(element, lanes):
 
 def suffix(kind):
     """How LLVM's intrinsics name a vector type."""
-    letter = "f" if isinstance(kind.element, ir.FloatType) else "i"
-    width = 32 if letter == "f" else kind.element.width
+    letter = "f" if kind.element in (F32, F64) else "i"
+    width = 8 * _align(kind) if letter == "f" else kind.element.width
     return f"v{kind.count}{letter}{width}"
 
 
@@ -64,6 +64,8 @@ def prefetch(builder, address):
 def _align(kind):
     """Bytes that every element is aligned to."""
     element = kind.element if isinstance(kind, ir.VectorType) else kind
+    if isinstance(element, ir.DoubleType):
+        return 8
     return 4 if isinstance(element, ir.FloatType) else element.width // 8
 
 

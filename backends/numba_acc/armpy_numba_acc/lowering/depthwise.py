@@ -11,6 +11,7 @@ from armpy.ops import DepthwiseConvolution2d
 from armpy.ops.operation import Array
 from armpy.types import DataType
 from armpy_numba_acc.lowering.depthwise_f32 import lower_f32
+from armpy_numba_acc.lowering.depthwise_i16 import lower_i16
 from armpy_numba_acc.lowering.depthwise_u8 import lower_u8
 from armpy_numba_acc.lowering.dynamic_range import is_dynamic, rounded_input, with_real_weights
 from armpy_numba_acc.lowering.emitter import Emitter
@@ -20,6 +21,7 @@ from armpy_numba_acc.lowering.patches import constant_of, input_of, patches_of_i
 from armpy_numba_acc.lowering.quantized import zero_point_of
 from armpy_numba_acc.lowering.registry import Lowering
 from armpy_numba_acc.lowering.weighted import check_weighted
+from armpy_numba_acc.lowering.weighted_i16 import WIDE
 from armpy_numba_acc.lowering.weighted_u8 import emit_product_u8, with_room
 from armpy_numba_acc.lowering.windows import Windows
 
@@ -39,12 +41,13 @@ def lower(emit: Emitter, layer: Layer) -> None:
     )
     channels, out_channels = windows.shape[3], out_shape[3]
     is_float = value.info.data_type is DataType.FLOAT32
+    is_wide = value.info.data_type is WIDE
     if is_dynamic(layer.input_infos):
         source, layer = rounded_input(emit, layer), with_real_weights(layer)
     elif is_float and channels in (1, out_channels):
         lower_f32(emit, layer, emit.source_as_kept(value), windows, emit.kind_of(value))
         return
-    elif channels == 1 and not is_float:
+    elif channels == 1 and not is_float and not is_wide:
         _lower_products(emit, layer)
         return
     else:
@@ -52,6 +55,9 @@ def lower(emit: Emitter, layer: Layer) -> None:
     if 1 < channels < out_channels:
         source = _repeated(emit, layer, source, out_channels // channels)
         windows = replace(windows, shape=(*windows.shape[:3], out_channels))
+    if is_wide:
+        lower_i16(emit, layer, source)
+        return
     (lower_f32 if is_float else lower_u8)(emit, layer, source, windows)
 
 

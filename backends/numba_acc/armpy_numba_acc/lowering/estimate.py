@@ -33,7 +33,7 @@ def estimated_us(info: CommandInfo, isa: Isa) -> float:
     rate = _OPERATIONS_PER_US_AND_LANE * isa.lanes
     if info.kernel.startswith("convolution_u8") and isa.dot:
         rate *= 4
-    elif info.kernel.startswith("convolution_bf16"):
+    elif info.kernel.startswith(("convolution_bf16", "convolution_i16")):
         rate *= 2
     elif info.kernel.startswith("depthwise"):
         rate /= 2

@@ -86,7 +86,12 @@ def patches_of_vectors(
 
 
 def patches_of_images(
-    emit: Emitter, layer: Layer, element_bytes: int, fill: int, source: Buffer | None = None
+    emit: Emitter,
+    layer: Layer,
+    element_bytes: int,
+    fill: int,
+    source: Buffer | None = None,
+    channels: int = 0,
 ) -> Patches:
     """What a convolution multiplies, of an image with borders if there is padding.
 
@@ -98,12 +103,15 @@ def patches_of_images(
         Byte of a padding element.
     source : Buffer, optional
         The layer's input, if it is not to be read as the graph has it.
+    channels : int
+        Its channels, if they are others than the graph's.
     """
     operation = layer.operation
     assert isinstance(operation, Convolution2d | DepthwiseConvolution2d)
     value, weights = input_of(layer, 0), input_of(layer, 1)
     kernel = weights.info.known_shape[1:3]
     n, h, w, c = value.info.known_shape
+    c = channels or c
     pixel = c * element_bytes
     source = source or emit.source(value)
     (top, bottom), (left, right) = (

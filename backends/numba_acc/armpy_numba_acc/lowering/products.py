@@ -1,4 +1,4 @@
-"""Adds products of patches with a part of a layer's constant weights, of either type."""
+"""Adds products of patches with a part of a layer's constant weights, of any type."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from armpy_numba_acc.lowering.quantized import zero_point_of
 from armpy_numba_acc.lowering.relaxing import are_many
 from armpy_numba_acc.lowering.weighted_bf16 import PackedBf16, Rows, emit_product_bf16
 from armpy_numba_acc.lowering.weighted_f32 import PackedF32, bounds_of, emit_product_f32
+from armpy_numba_acc.lowering.weighted_i16 import WIDE, emit_weighted_i16
+from armpy_numba_acc.lowering.weighted_i16 import with_room as with_room_i16
 from armpy_numba_acc.lowering.weighted_u8 import emit_product_u8, with_room
 
 WHOLE = slice(None)
@@ -40,8 +42,10 @@ def _are_relaxed(emit: Emitter, layer: Layer) -> bool:
 
 def readable(emit: Emitter, layer: Layer, patches: Patches) -> Patches:
     """Patches that the kernel may read with all that it reads behind them."""
-    is_float = input_of(layer, 0).info.data_type is DataType.FLOAT32
-    return patches if is_float else with_room(emit, layer, patches)
+    data_type = input_of(layer, 0).info.data_type
+    if data_type is DataType.FLOAT32:
+        return patches
+    return (with_room_i16 if data_type is WIDE else with_room)(emit, layer, patches)
 
 
 def emit_product(
@@ -67,7 +71,11 @@ def emit_product(
     chosen : slice
         Which of the layer's filters the weights are.
     """
-    if input_of(layer, 0).info.data_type is not DataType.FLOAT32:
+    data_type = input_of(layer, 0).info.data_type
+    if data_type is WIDE:
+        emit_weighted_i16(emit, layer, patches, weights, target, pitch, chosen)
+        return
+    if data_type is not DataType.FLOAT32:
         emit_product_u8(emit, layer, patches, weights, target, pitch, chosen)
         return
     bias = constant_of(layer, 2)

@@ -83,7 +83,51 @@ def _with_tables(sizes: Sequence[tuple[int, int]], lines: int) -> list[Tile]:
     ]
 
 
-def _cycles(isa: Isa, tile: Tile, lines: int, width: int, columns: int, steps: int) -> float:
+def tile_of_i16(choices: Choices, lines: int, width: int, columns: int, steps: int) -> Tile:
+    """The tile that computes a product of 16-bit elements fastest.
+
+    Parameters
+    ----------
+    choices, lines, width, columns
+        As for `tile_of_u8`.
+    steps : int
+        Pairs of products that are added up for each element.
+
+    Notes
+    -----
+    Accumulators are as many as for bytes; what follows the steps takes 64 bits, and longer.
+    """
+    isa = choices.isa
+    return choices.choose(
+        "convolution_i16 tile",
+        (lines, width, columns, steps),
+        _with_tables(_TILES_U8[isa.name], lines),
+        lambda tile: _cycles(isa, tile, lines, width, columns, steps, 10.0),
+        _with_tables(_MORE_TILES_U8[isa.name], lines),
+    )
+
+
+def rows_of_channels(isa: Isa, width: int) -> int:
+    """How many pixels of a depthwise layer of 16-bit elements are computed at once.
+
+    Parameters
+    ----------
+    width : int
+        Pixels of a row of the output.
+    """
+    sizes = (8, 7, 6, 5, 4, 3, 2, 1) if isa.num_registers > 16 else (6, 5, 4, 3, 2, 1)
+    return min(sizes, key=lambda rows: -(-width // rows) * (rows + 2))
+
+
+def _cycles(
+    isa: Isa,
+    tile: Tile,
+    lines: int,
+    width: int,
+    columns: int,
+    steps: int,
+    finish_of_vector: float = 1.5,
+) -> float:
     """About how long a product takes with a tile.
 
     Notes
@@ -96,7 +140,7 @@ def _cycles(isa: Isa, tile: Tile, lines: int, width: int, columns: int, steps: i
     rows, vectors = tile.rows, tile.vectors
     panels = -(-columns // (vectors * isa.lanes))
     step = max(rows * vectors, rows + vectors, 2 * vectors)
-    finish = 8 + 1.5 * rows * vectors + rows * (2 if vectors == 1 else 0.8)
+    finish = 8 + finish_of_vector * rows * vectors + rows * (2 if vectors == 1 else 0.8)
     if tile.has_table:
         return -(-lines * width // rows) * (panels * (steps * step + finish + rows) + 3 * rows)
     return lines * -(-width // rows) * panels * (steps * step + finish)

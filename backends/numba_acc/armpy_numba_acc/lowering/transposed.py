@@ -26,11 +26,12 @@ from armpy_numba_acc.lowering.products import (
 )
 from armpy_numba_acc.lowering.quantized import QUANTIZED_TYPES
 from armpy_numba_acc.lowering.registry import Lowering
+from armpy_numba_acc.lowering.weighted_i16 import WIDE, check_i16
 from armpy_numba_acc.lowering.weighted_u8 import check_u8
 
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """float32 or 8 bits throughout, constant weights, NHWC."""
+    """float32, 8 or 16 bits throughout, constant weights, NHWC."""
     assert isinstance(operation, TransposeConvolution2d)
     source = inputs[0]
     assert source is not None
@@ -39,6 +40,8 @@ def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorIn
             return f"the {name} are not constant"
     if operation.data_layout is not DataLayout.NHWC:
         return "the layout NCHW is not supported"
+    if source.data_type is WIDE:
+        return check_i16(inputs[:3], outputs)
     if source.data_type in QUANTIZED_TYPES:
         return check_u8(inputs[:3], outputs)
     for info in (*inputs[:3], *outputs):

@@ -24,6 +24,7 @@ from armpy_numba_acc.lowering.registry import Lowering
 from armpy_numba_acc.lowering.vector_matrix import lower_vector, multiplies_vector
 from armpy_numba_acc.lowering.weighted_bf16 import lower_bf16
 from armpy_numba_acc.lowering.weighted_f32 import lower_f32
+from armpy_numba_acc.lowering.weighted_i16 import WIDE, check_i16, lower_i16
 from armpy_numba_acc.lowering.weighted_u8 import check_u8, lower_u8
 
 _OF_IMAGES = (Convolution2d, DepthwiseConvolution2d)
@@ -32,7 +33,7 @@ _OF_IMAGES = (Convolution2d, DepthwiseConvolution2d)
 def check_weighted(
     operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
 ) -> str:
-    """float32 or 8 bits, or float32 with int8 weights; NHWC."""
+    """float32 or 8 bits, or float32 or 16 bits with int8 weights; NHWC."""
     source, weights = inputs[0], inputs[1]
     assert source is not None
     assert weights is not None
@@ -40,6 +41,8 @@ def check_weighted(
         return "the layout NCHW is not supported"
     if has_computed_weights(inputs):
         return check_computed(operation, inputs)
+    if source.data_type is WIDE:
+        return check_i16(inputs, outputs)
     if source.data_type in QUANTIZED_TYPES:
         return check_u8(inputs, outputs, 3 if isinstance(operation, DepthwiseConvolution2d) else 0)
     if is_dynamic(inputs):
@@ -62,6 +65,9 @@ def lower_weighted(emit: Emitter, layer: Layer) -> None:
         return
     if is_convolution and source.known_shape[3] != weights.known_shape[3]:
         lower_grouped(emit, layer)
+        return
+    if source.data_type is WIDE:
+        lower_i16(emit, layer)
         return
     if is_dynamic(layer.input_infos):
         lower_dynamic(emit, layer)

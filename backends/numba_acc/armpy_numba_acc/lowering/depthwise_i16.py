@@ -1,0 +1,71 @@
+"""Lowers depthwise convolutions of 16-bit tensors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from armpy.graph import Layer
+from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.memory import Buffer
+from armpy_numba_acc.lowering.patches import constant_of, input_of, patches_of_images
+from armpy_numba_acc.lowering.tiles import Tile, rows_of_channels
+from armpy_numba_acc.lowering.weighted_i16 import (
+    Finish,
+    PackedI16,
+    emit_tiles_i16,
+    emit_weighted_i16,
+    with_room,
+)
+from armpy_numba_acc.lowering.windows import readable_behind
+from armpy_numba_acc.packing.weights_i16 import Pieces, pack_channels
+
+
+def lower_i16(emit: Emitter, layer: Layer, source: Buffer) -> None:
+    """Add the command.
+
+    Parameters
+    ----------
+    source : Buffer
+        The input; with each channel as often as it is multiplied by a filter, unless there is one.
+    """
+    weights, info = constant_of(layer, 1), input_of(layer, 0).info
+    assert weights is not None
+    filters = weights.shape[3]
+    by_filter = np.ascontiguousarray(weights.reshape(-1, filters).T)
+    target = emit.target(layer.outputs[0])
+    if info.known_shape[3] == 1:  # a convolution that sees all channels
+        patches = patches_of_images(emit, layer, 2, 0)
+        values = by_filter.reshape(filters, len(patches.taps), patches.depth)
+        emit_weighted_i16(emit, layer, with_room(emit, layer, patches), values, target, filters)
+        return
+    size_bytes = info.size_bytes // info.known_shape[3] * filters
+    source = readable_behind(emit, source, size_bytes, layer.name)
+    patches = patches_of_images(emit, layer, 2, 0, source, channels=filters)
+    taps = patches.taps
+    if len(taps) < by_filter.shape[1]:  # whole rows of elements, which channels are not
+        width = weights.shape[2]
+        taps = tuple(tap + x * filters * 2 for tap in taps for x in range(width))
+    patches = replace(patches, taps=taps, depth=1)
+    pieces = Pieces.of(by_filter[:, :, None])
+    finish = Finish.of(layer, slice(None))
+    tile = Tile(rows_of_channels(emit.isa, patches.layout[2]), 1, has_table=False)
+    width = emit.isa.lanes
+    heads, panels = finish.rescaling.heads(width), pack_channels(by_filter, width)
+    packed = PackedI16(
+        emit.constant(panels), emit.constant(heads), heads[0].nbytes, filters, pieces.at_once, tile
+    )
+    emit_tiles_i16(
+        emit,
+        patches,
+        packed,
+        finish,
+        (target, filters),
+        layer.name,
+        steps=1,
+        panel_bytes=panels[0].nbytes,
+        at_once=len(panels),
+        num_operations=2 * patches.num_pixels * by_filter.size,
+        input_step=width * 2,
+    )

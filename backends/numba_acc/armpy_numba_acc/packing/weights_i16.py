@@ -1,0 +1,216 @@
+"""Weights of 16-bit layers as kernels want them, and what sums are multiplied by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.records import dataclass
+from armpy_numba_acc.packing.fixed_point import multiplier_of
+
+Array = npt.NDArray[Any]  # Any: integers of any type
+Int64Array = npt.NDArray[np.int64]
+
+LARGEST_SUM = (1 << 16) - 1
+"""Of weights' magnitudes: times 2**15, the largest element's, it is below 2**31."""
+
+_DEEPEST = 510
+"""Products of elements and weights whose sum always fits: 510 * 2**7 is below 2**16."""
+
+_NUM_LINES = 5
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Rescaling:
+    """How a layer's sums become elements.
+
+    Parameters
+    ----------
+    rounding : {"plain", "signed", "real"}
+        See `armpy_numba_acc.codegen.rescaling.Rescaling`.
+    lines : ndarray, int64, shape (5, channels)
+        Factor, addend, shift, half and step; or factor and addend as the bits of float64.
+    """
+
+    rounding: str
+    lines: Int64Array
+
+    @classmethod
+    def once(cls, real: npt.NDArray[np.float64], bias: Int64Array) -> Rescaling:
+        """With a multiplier of 16 bits, halves up: as for accumulators of 64 bits.
+
+        Parameters
+        ----------
+        real : ndarray, float64, shape (channels,)
+            What sums are multiplied by; below 2**14.
+        bias : ndarray, int64, shape (channels,)
+        """
+        multipliers, shifts = _multipliers(real)
+        reduced = np.where(multipliers < 0x7FFF0000, (multipliers + (1 << 15)) >> 16, 0x7FFF)
+        right = 15 - shifts
+        addend = bias * reduced + np.left_shift(1, right - 1)
+        zeros = np.zeros_like(right)
+        return cls("plain", np.stack([reduced, addend, right, zeros, zeros]))
+
+    @classmethod
+    def twice(
+        cls, real: npt.NDArray[np.float64], bias: Int64Array, has_negatives: bool
+    ) -> Rescaling:
+        """With one of 32 bits: halves up, then halves away from zero.
+
+        Parameters
+        ----------
+        has_negatives : bool
+            Whether results below the zero point matter.
+
+        Notes
+        -----
+        With p for the product, ``a = (p + 2**30) >> 31`` is divided by ``2**r``, halves away from
+        zero: ``(a + 2**(r-1) - [a < 0]) >> r``. Both are one shift, by ``31 + r``, of
+        ``p + 2**30 + (2**(r-1) - [a < 0]) * 2**31``, and a is negative where ``p + 2**30`` is.
+        """
+        multipliers, shifts = _multipliers(real)
+        left, right = np.maximum(shifts, 0), np.maximum(-shifts, 0)
+        factor = multipliers << left
+        addend = bias * factor + (1 << 30)
+        half = np.where(right > 0, np.left_shift(1, right + 30), 0)
+        step = np.where(right > 0, 1 << 31, 0)
+        if has_negatives and step.any():
+            return cls("signed", np.stack([factor, addend, right + 31, half, step]))
+        zeros = np.zeros_like(right)
+        return cls("plain", np.stack([factor, addend + half, right + 31, zeros, zeros]))
+
+    @classmethod
+    def in_floats(cls, real: npt.NDArray[np.float64], bias: Int64Array) -> Rescaling:
+        """With the number itself, halves away from zero."""
+        lines = np.zeros((_NUM_LINES, len(real)), np.int64)
+        lines[0] = real.view(np.int64)
+        lines[1] = bias.astype(np.float64).view(np.int64)
+        return cls("real", lines)
+
+    @property
+    def has_long_factors(self) -> bool:
+        """Whether some do not fit 32 bits."""
+        return self.rounding != "real" and bool((self.lines[0] >= 1 << 31).any())
+
+    def heads(self, width: int) -> Int64Array:
+        """The lines of each panel, shape (panels, 5, width)."""
+        channels = self.lines.shape[1]
+        panels = -(-channels // width)
+        padded = np.zeros((_NUM_LINES, panels * width), np.int64)
+        padded[:, :channels] = self.lines
+        return np.ascontiguousarray(padded.reshape(_NUM_LINES, panels, width).swapaxes(0, 1))
+
+
+def _multipliers(real: npt.NDArray[np.float64]) -> tuple[Int64Array, Int64Array]:
+    """Multipliers of 31 bits, and shifts to the left."""
+    pairs = np.array([multiplier_of(float(number)) for number in real], np.int64)
+    multipliers, shifts = pairs.reshape(-1, 2).T
+    return multipliers, shifts
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Pieces:
+    """Weights tap by tap, and how many taps' products fit 32 bits together.
+
+    Parameters
+    ----------
+    values : ndarray, integers, shape (columns, taps, depth)
+    starts : ndarray, int64, shape (taps,)
+        Element of the given taps at which each of these begins, counted from the first one's
+        pixel; see `offsets`.
+    at_once : int
+        Taps that are added up in 32 bits.
+    """
+
+    values: Array
+    starts: Int64Array
+    at_once: int
+
+    @classmethod
+    def of(cls, values: Array) -> Pieces:
+        """Leave taps whole where their products fit, or else cut them up.
+
+        Parameters
+        ----------
+        values : ndarray, integers of 8 bits, shape (columns, taps, depth)
+
+        Notes
+        -----
+        Pieces of a tap are of one length; the last one begins earlier than it ends the one
+        before, and has zeros where they overlap.
+        """
+        columns, taps, depth = values.shape
+        magnitudes = np.abs(values.astype(np.int64))
+        if magnitudes.sum(axis=(1, 2)).max() <= LARGEST_SUM:
+            return cls(values, np.zeros(taps, np.int64), taps)
+        starts = [0]
+        if depth > _DEEPEST:
+            even = depth + depth % 2
+            length = -(-even // -(-even // _DEEPEST))
+            length += length % 2
+            starts = [min(start, even - length) for start in range(0, even, length)]
+            padded = np.zeros((columns, taps, even), values.dtype)
+            padded[..., :depth] = values
+            parts = np.stack([padded[..., s : s + length] for s in starts], axis=2)
+            parts[:, :, -1, : len(starts) * length - even] = 0
+            values = parts.reshape(columns, -1, length)
+        sums = np.abs(values.astype(np.int64)).sum(axis=2)
+        return cls(values, np.tile(np.array(starts, np.int64), taps), _together(sums))
+
+    def offsets(self, taps: tuple[int, ...], element_bytes: int) -> Int64Array:
+        """Where the taps begin that stand for those given, in bytes."""
+        each = np.repeat(np.array(taps, np.int64), len(self.starts) // len(taps))
+        return each + element_bytes * self.starts
+
+
+def _together(sums: Int64Array) -> int:
+    """Taps in succession whose weights' magnitudes, (columns, taps), add up to little enough."""
+    taps: int = sums.shape[1]
+    for pieces in range(2, taps):
+        size = -(-taps // pieces)
+        if np.add.reduceat(sums, range(0, taps, size), axis=1).max() <= LARGEST_SUM:
+            return size
+    return 1
+
+
+def pack_pairs(values: Array, width: int) -> npt.NDArray[np.int16]:
+    """Weights in the order in which pairs of elements are multiplied.
+
+    Parameters
+    ----------
+    values : ndarray, integers of at most 16 bits, shape (columns, taps, depth)
+    width : int
+        Columns of a panel; the last one is filled up with zeros.
+
+    Returns
+    -------
+    ndarray, int16, shape (panels, taps * pairs, width, 2)
+        Where the depth is odd the last element of each tap has a zero beside it.
+    """
+    columns, taps, depth = values.shape
+    panels, pairs = -(-columns // width), -(-depth // 2)
+    padded = np.zeros((panels * width, taps, pairs * 2), np.int16)
+    padded[:columns, :, :depth] = values
+    lines = padded.reshape(panels, width, taps * pairs, 2).swapaxes(1, 2)
+    return np.ascontiguousarray(lines)
+
+
+def pack_channels(values: Array, width: int) -> npt.NDArray[np.int32]:
+    """Weights of channels that stay apart.
+
+    Parameters
+    ----------
+    values : ndarray, integers of at most 16 bits, shape (channels, taps)
+
+    Returns
+    -------
+    ndarray, int32, shape (panels, taps, width)
+    """
+    channels, taps = values.shape
+    panels = -(-channels // width)
+    padded = np.zeros((panels * width, taps), np.int32)
+    padded[:channels] = values
+    return np.ascontiguousarray(padded.reshape(panels, width, taps).swapaxes(1, 2))
