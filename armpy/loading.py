@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from armpy.errors import (
@@ -11,8 +13,10 @@ from armpy.errors import (
     BackendUnavailableError,
     ParserError,
 )
+from armpy.network import Network
 from armpy.runtime import Model, Runtime, RuntimeOptions
 from armpy.runtime.settings import DEFAULT_MEMORY_LIMIT_BYTES
+from armpy.runtime.signatures import Signatures
 from armpy.types import REFERENCE_BACKEND_ID
 
 if TYPE_CHECKING:
@@ -47,7 +51,7 @@ def load(
         Whether real numbers given for a quantised input are quantised.
     signature : str, optional
         Load this signature, with its names for inputs and outputs, instead of the main
-        subgraph.
+        subgraph. `Model.signature` opens the others, which share their variables with it.
     memory_limit_bytes : int
         Refuse a model whose tensors are larger together, or whose execution needs more.
     runtime : Runtime, optional
@@ -69,9 +73,7 @@ def load(
     >>> model = armpy.load("model.tflite")                          # doctest: +SKIP
     >>> outputs = model(image)                                      # doctest: +SKIP
     """
-    from armpy.frontends.tflite import parse_tflite
-
-    network = parse_tflite(source, signature=signature, memory_limit_bytes=memory_limit_bytes)
+    network = _parse(source, signature, memory_limit_bytes)
     is_own = runtime is None
     if runtime is None:
         options = RuntimeOptions(
@@ -81,8 +83,55 @@ def load(
             memory_limit_bytes=memory_limit_bytes,
         )
         runtime = Runtime(options)
+    others = Signatures(
+        partial(_signature_names, source),
+        partial(_open_signature, source, memory_limit_bytes),
+        signature,
+    )
+    with _named_errors(runtime, network):
+        return Model(
+            network,
+            runtime,
+            closes_runtime=is_own,
+            quantize_inputs=quantize_inputs,
+            signatures=others,
+        )
+
+
+def _parse(source: ModelSource, signature: str | None, memory_limit_bytes: int) -> Network:
+    """The network of a file."""
+    from armpy.frontends.tflite import parse_tflite
+
+    return parse_tflite(source, signature=signature, memory_limit_bytes=memory_limit_bytes)
+
+
+def _signature_names(source: ModelSource) -> tuple[str, ...]:
+    """Names of a file's signatures."""
+    from armpy.frontends.tflite import signatures
+
+    return tuple(signatures(source))
+
+
+def _open_signature(
+    source: ModelSource, memory_limit_bytes: int, name: str, signatures: Signatures, first: Model
+) -> Model:
+    """The model for another signature of a file."""
+    network = _parse(source, name, memory_limit_bytes)
+    with _named_errors(first.runtime, network):
+        return Model(
+            network,
+            first.runtime,
+            quantize_inputs=first.quantize_inputs,
+            shares_state_with=first,
+            signatures=signatures,
+        )
+
+
+@contextmanager
+def _named_errors(runtime: Runtime, network: Network) -> Iterator[None]:
+    """What goes wrong while a file's network is prepared is the file's fault, or a backend's."""
     try:
-        return Model(network, runtime, closes_runtime=is_own, quantize_inputs=quantize_inputs)
+        yield
     except (BackendCapabilityError, BackendUnavailableError):
         raise
     except ArmpyError as error:

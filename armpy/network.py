@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -121,7 +121,14 @@ class Network:
         label = name or f"constant_{self._num_values}"
         return self._new_value(info, label, array)
 
-    def variable(self, name: str, info: TensorInfo, initial: Array | None = None) -> Value:
+    def variable(
+        self,
+        name: str,
+        info: TensorInfo,
+        initial: Array | None = None,
+        *,
+        key: Hashable | None = None,
+    ) -> Value:
         """Add a tensor that keeps its elements between executions; see `assign`.
 
         Parameters
@@ -130,6 +137,8 @@ class Network:
             Fully shaped.
         initial : ndarray, optional
             Elements before the first execution; each the zero point if left out.
+        key : hashable, optional
+            What tells it from a model's other variables; see `armpy.graph.Variable`.
 
         Raises
         ------
@@ -152,8 +161,13 @@ class Network:
                 actual=f"{initial.dtype}{format_shape(initial.shape)}",
             )
         value = self._new_value(info, name)
-        self._variables[value] = Variable(value, value, initial)
+        self._variables[value] = Variable(value, value, initial, key)
         return value
+
+    def variable_like(self, variable: Variable) -> Value:
+        """Add what is the same variable in another graph; see `variable`."""
+        value = variable.value
+        return self.variable(value.name, value.info, variable.initial, key=variable.key)
 
     def assign(self, variable: Value, value: Value) -> None:
         """Say what a variable holds when the next execution begins.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from functools import cached_property
 
 from armpy.ops.operation import Array, Operation
@@ -93,11 +93,15 @@ class Variable:
         Written by a layer (or `value` itself): what the next execution will read.
     initial : ndarray
         Elements before the first execution.
+    key : hashable, optional
+        What tells it from others of a model that has several networks: those that share state
+        mean one variable by equal keys. Without one it is no other network's.
     """
 
     value: Value
     next_value: Value
     initial: Array
+    key: Hashable | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable, Iterable
 
 from armpy.errors import GraphValidationError
 from armpy.graph.graph import Graph, Value
@@ -15,8 +16,8 @@ def verify_graph(graph: Graph) -> None:
     ------
     GraphValidationError
         If a value is read before it is written (so also where there is a cycle), written
-        twice, or unknown; if ids or output names repeat; if a constant's elements do not
-        have the shape and dtype of its info.
+        twice, or unknown; if ids, names or variables' keys repeat; if a constant's elements do
+        not have the shape and dtype of its info.
     """
     if len(graph.output_names) != len(graph.outputs):
         raise GraphValidationError(
@@ -55,11 +56,13 @@ def verify_graph(graph: Graph) -> None:
     _verify_unique([layer.id for layer in graph.layers], "layer ids")
     _verify_unique([value.name for value in graph.inputs], "input names")
     _verify_unique(graph.output_names, "output names")
+    keys = [variable.key for variable in graph.variables if variable.key is not None]
+    _verify_unique(keys, "keys of variables")
     for value in graph.values():
         _verify_constant(value)
 
 
-def _verify_unique(items: list[int] | list[str] | tuple[str, ...], what: str) -> None:
+def _verify_unique(items: Iterable[Hashable], what: str) -> None:
     """Check that nothing occurs twice."""
     repeated = sorted(str(item) for item, count in Counter(items).items() if count > 1)
     if repeated:

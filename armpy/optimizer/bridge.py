@@ -99,8 +99,7 @@ class _Bridger:
         for value, shape in zip(graph.inputs, graph.default_shapes, strict=True):
             self._put(value, HOST, net.input(value.name, value.info, default_shape=shape))
         for variable in graph.variables:
-            value = variable.value
-            self._put(value, HOST, net.variable(value.name, value.info, variable.initial))
+            self._put(variable.value, HOST, net.variable_like(variable))
         for layer in graph.layers:
             place = self._ids[layer.id]
             made = net.add_layer(

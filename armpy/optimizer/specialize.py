@@ -75,8 +75,7 @@ class _Specializer:
             if data is not None:
                 self._known[value] = self._constant(data, info, value.name)
         for variable in graph.variables:
-            value = variable.value
-            self._known[value] = net.variable(value.name, value.info, variable.initial)
+            self._known[variable.value] = net.variable_like(variable)
         for layer in graph.layers:
             if layer in self._live:
                 try:

@@ -179,8 +179,7 @@ class _Substituter:
         for value, shape in zip(graph.inputs, graph.default_shapes, strict=True):
             self._known[value] = net.input(value.name, value.info, default_shape=shape)
         for variable in graph.variables:
-            value = variable.value
-            self._known[value] = net.variable(value.name, value.info, variable.initial)
+            self._known[variable.value] = net.variable_like(variable)
         for unit in self._ordered_units():
             if isinstance(unit, Layer):
                 self._add(unit, self._known, unit.id)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +33,7 @@ from armpy.runtime.dynamic_plan import DynamicPlan
 from armpy.runtime.family import NetworkFamily
 from armpy.runtime.limits import UNSET, Unset, loop_timeout
 from armpy.runtime.settings import NetworkSettings
-from armpy.runtime.state import State
+from armpy.runtime.state import SharedState
 from armpy.runtime.static_plan import StaticPlan
 from armpy.runtime.steps import PreparationError, PreparationFailure
 from armpy.runtime.stepwise_plan import StepwisePlan, is_shaped, split_at_unknown
@@ -62,11 +61,15 @@ class LoadedNetwork:
     settings : NetworkSettings
     family : NetworkFamily, optional
         That of the network whose control flow runs this one.
+    shared_state : SharedState, optional
+        That of other networks of the model, whose variables it shares.
 
     Raises
     ------
     GraphValidationError
         If the graph, or one that its control flow runs, is not well formed.
+    InvalidArgumentError
+        If a variable is another in a network that it is shared with.
     MemoryLimitError
         If more memory is needed for the default shapes than is allowed.
 
@@ -75,7 +78,8 @@ class LoadedNetwork:
     A fully shaped graph runs as a `StaticPlan`. One whose shapes depend on values runs as
     a `StepwisePlan`. Graphs that control flow runs are loaded networks themselves, which are
     prepared with the layer if its shapes are known, else when they first run. Executions run
-    side by side, except those of networks with variables, which come one after the other.
+    side by side, except those of networks with variables, which come one after the other, also
+    where several networks share them.
     """
 
     def __init__(
@@ -85,6 +89,7 @@ class LoadedNetwork:
         evaluator: Evaluator | None,
         settings: NetworkSettings,
         family: NetworkFamily | None = None,
+        shared_state: SharedState | None = None,
     ) -> None:
         is_inner = family is not None
         if not is_inner:
@@ -98,9 +103,9 @@ class LoadedNetwork:
         self._plans: OrderedDict[PlanKey, Plan] = OrderedDict()
         self._family = family or NetworkFamily(backends, evaluator, settings, _load_inner)
         self._lock = self._family.lock
-        self._run_lock = threading.Lock()
         self._excluded = self._family.excluded(self.graph)
-        self._state = State(self.graph.variables)
+        self.shared_state = shared_state or SharedState()
+        self._state = self.shared_state.open(self.graph.variables)
         self._latest: tuple[PlanKey, Plan] | None = None
         self._is_closed = False
         if not is_inner:  # an inner one is told for which shapes
@@ -250,8 +255,11 @@ class LoadedNetwork:
         if latest is None or self.profiler is not None:
             return None
         if self.graph.variables:
-            with self._run_lock:
-                results = latest[1].call(inputs, outputs, self._state)
+            shared, state = self.shared_state, self._state
+            with shared.lock:
+                if shared.latest is not state:
+                    shared.hand_over(state)
+                results = latest[1].call(inputs, outputs, state)
         else:
             results = latest[1].call(inputs, outputs)
         if results is not None and self._settings.after_run is not None:
@@ -285,13 +293,15 @@ class LoadedNetwork:
         """Execute, one after the other if there are variables."""
         if not self.graph.variables:
             return plan.run(inputs, outputs)
-        with self._run_lock:
+        with self.shared_state.lock:
             return self._run_with_state(plan, inputs, outputs)
 
     def _run_with_state(
         self, plan: Plan, inputs: Sequence[Array], outputs: Sequence[Array | None] | None
     ) -> list[Array]:
         """Execute with the variables as further sources and results."""
+        if self.shared_state.latest is not self._state:
+            self.shared_state.hand_over(self._state)
         num_outputs = len(self.graph.outputs)
         given = [*([None] * num_outputs if outputs is None else outputs), *self._state.spare]
         results = plan.run([*inputs, *self._state.arrays], given)
@@ -313,9 +323,9 @@ class LoadedNetwork:
         return arrays
 
     def reset_state(self) -> None:
-        """Give every variable its initial elements again."""
-        with self._run_lock:
-            self._state.reset()
+        """Give every variable its initial elements again, for all networks that share them."""
+        with self.shared_state.lock:
+            self.shared_state.reset()
 
     def _find_plan(self, key: PlanKey) -> Plan:
         """The plan for some input shapes, made if need be."""

@@ -12,6 +12,7 @@ from armpy.optimizer import Placement
 from armpy.records import dataclass
 from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.runtime.runtime import Runtime, run_by_name
+from armpy.runtime.signatures import Signatures
 from armpy.tensor import Quantization, Shape, TensorInfo
 from armpy.types import DataType
 
@@ -62,6 +63,10 @@ class Model:
     quantize_inputs : bool
         Whether real numbers given for a quantised input are quantised. Otherwise they are
         an error, because they are most often a mistake.
+    shares_state_with : Model, optional
+        A model on the same runtime whose variables it shares: those of the same keys.
+    signatures : Signatures, optional
+        Ways to call the model's file.
 
     Examples
     --------
@@ -77,18 +82,31 @@ class Model:
         *,
         closes_runtime: bool = False,
         quantize_inputs: bool = False,
+        shares_state_with: Model | None = None,
+        signatures: Signatures | None = None,
     ) -> None:
         self._closes_runtime = closes_runtime or runtime is None
         self.runtime = Runtime() if runtime is None else runtime
         self.quantize_inputs = quantize_inputs
+        self._signatures = signatures or Signatures()
+        self.network_id: int
         try:
-            self.network_id = self.runtime.load_network(network)
+            other = self._id_of(shares_state_with)
+            self.network_id = self.runtime.load_network(network, shares_state_with=other)
         except BaseException:
             if self._closes_runtime:
                 self.runtime.close()
             raise
         self._open: LoadedNetwork | None = self.runtime.get_network(self.network_id)
         self._input_names = tuple(value.name for value in self._open.graph.inputs)
+
+    def _id_of(self, other: Model | None) -> int | None:
+        """The id of another model's network on the same runtime."""
+        if other is not None and other.runtime is not self.runtime:
+            raise InvalidArgumentError(
+                "models on two runtimes cannot share variables", fix="Give both one runtime"
+            )
+        return None if other is None else other.network_id
 
     @property
     def _loaded(self) -> LoadedNetwork:
@@ -216,14 +234,62 @@ class Model:
             chosen.append(tuple(shape))
         self._loaded.prepare(chosen)
 
+    @property
+    def signatures(self) -> tuple[str, ...]:
+        """Names of the ways to call the model's file, for `signature`.
+
+        Raises
+        ------
+        ParserError
+            If the file's signatures cannot be read.
+        """
+        return self._signatures.names
+
+    def signature(self, name: str) -> Model:
+        """The model for a signature of the same file; all of them share their variables.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        Model
+            Opened once, on the same runtime, and closed with the model that `armpy.load` gave.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such signature, or the model was closed.
+        ParserError
+            As from `armpy.load`.
+
+        Examples
+        --------
+        >>> model = armpy.load("model.tflite")                      # doctest: +SKIP
+        >>> loss = model.signature("train")(images, labels)         # doctest: +SKIP
+        >>> scores = model.signature("infer")(image)                # doctest: +SKIP
+        """
+        self._loaded  # noqa: B018 - raises once the model is closed
+        return self._signatures.get(name, self)
+
     def reset_state(self) -> None:
-        """Give every variable (LSTM and SVDF state) its initial elements again."""
+        """Give every variable (LSTM and SVDF state) its initial elements again.
+
+        Those that other signatures share are reset for these as well.
+        """
         self._loaded.reset_state()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it has been closed."""
+        return self._open is None
 
     def close(self) -> None:
         """Unload the network and its memory; the model cannot be used any more."""
         if self._open is None:
             return
+        self._signatures.close(self)
         if self._closes_runtime:
             self._open = None
             self.runtime.close()

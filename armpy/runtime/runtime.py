@@ -144,8 +144,16 @@ class Runtime:
         ]
         return DeviceSpec(ids, tuple(candidates))
 
-    def load_network(self, network: Network | Graph) -> int:
+    def load_network(
+        self, network: Network | Graph, *, shares_state_with: int | None = None
+    ) -> int:
         """Prepare a network for execution.
+
+        Parameters
+        ----------
+        network : Network or Graph
+        shares_state_with : int, optional
+            Id of a loaded network whose variables it shares: those of the same keys.
 
         Returns
         -------
@@ -156,6 +164,9 @@ class Runtime:
         ------
         BackendCapabilityError
             If no backend takes a layer.
+        InvalidArgumentError
+            If the runtime is closed; if there is no network to share with, or a variable is
+            another there.
         MemoryLimitError
             If an execution would need more memory than the options allow.
         """
@@ -169,6 +180,9 @@ class Runtime:
                 actual=type(graph).__name__,
                 fix="Load files with armpy.load",
             )
+        shared = None
+        if shares_state_with is not None:
+            shared = self.get_network(shares_state_with).shared_state
         with self._lock:
             network_id = self._next_id
             self._next_id += 1
@@ -178,6 +192,7 @@ class Runtime:
             self._setup.backends,
             self._evaluator,
             self._network_settings(network_id),
+            shared_state=shared,
         )
         self._notify("after_load_network", network_id)
         with self._lock:

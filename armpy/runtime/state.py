@@ -1,15 +1,76 @@
-"""What the variables of a loaded network hold."""
+"""What the variables of loaded networks hold."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Hashable, Mapping, Sequence
 
+from armpy.errors import InvalidArgumentError
 from armpy.graph import Variable
 from armpy.ops.operation import Array
+from armpy.tensor import TensorInfo
+
+
+class SharedState:
+    """The variables that networks of one model have in common.
+
+    Attributes
+    ----------
+    lock : Lock
+        Held while one of the networks runs.
+    latest : State or None
+        That of the network which ran last: it knows what the variables hold.
+
+    Notes
+    -----
+    Arrays go from one network to the next only where another one runs than before, so that a
+    network that runs alone does not pay for it.
+    """
+
+    __slots__ = ("_arrays", "_infos", "latest", "lock")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.latest: State | None = None
+        self._infos: dict[Hashable, TensorInfo] = {}
+        self._arrays: dict[Hashable, Array] = {}
+
+    def open(self, variables: Sequence[Variable]) -> State:
+        """The state of one more network.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If a variable has another shape, type or quantisation than in another network.
+        """
+        infos = {_key(variable): variable.value.info for variable in variables}
+        for key, info in infos.items():
+            known = self._infos.get(key, info)
+            if known != info:
+                raise InvalidArgumentError(
+                    "two networks share a variable of different shapes or types",
+                    where=f"variable {key}",
+                    expected=str(known),
+                    actual=str(info),
+                )
+        self._infos.update(infos)
+        return State(variables)
+
+    def hand_over(self, state: State) -> None:
+        """Let a network's variables hold what they were left with, for it to run."""
+        if self.latest is not None:
+            self.latest.give(self._arrays)
+        state.take(self._arrays)
+        self.latest = state
+
+    def reset(self) -> None:
+        """Let all variables hold their initial elements."""
+        self._arrays.clear()
+        self.latest = None
 
 
 class State:
-    """The arrays of some variables, and arrays for what they will hold next.
+    """The arrays of a network's variables, and arrays for what they will hold next.
 
     Parameters
     ----------
@@ -27,17 +88,21 @@ class State:
     Two sets of arrays take turns, as allocating them anew takes long next to small networks.
     """
 
-    __slots__ = ("_is_own", "_variables", "arrays", "spare")
+    __slots__ = ("_initials", "_is_own", "arrays", "spare")
 
     def __init__(self, variables: Sequence[Variable]) -> None:
-        self._variables = tuple(variables)
-        self.spare: list[Array | None] = [None] * len(self._variables)
-        self.reset()
+        self._initials = {_key(variable): variable.initial for variable in variables}
+        self.spare: list[Array | None] = [None] * len(self._initials)
+        self.take({})
 
-    def reset(self) -> None:
-        """Let variables hold their initial elements."""
-        self.arrays = [variable.initial for variable in self._variables]
+    def take(self, arrays: Mapping[Hashable, Array]) -> None:
+        """Let variables hold what others left; their initial elements where there is nothing."""
+        self.arrays = [arrays.get(key, initial) for key, initial in self._initials.items()]
         self._is_own = False
+
+    def give(self, arrays: dict[Hashable, Array]) -> None:
+        """Add what the variables hold."""
+        arrays.update(zip(self._initials, self.arrays, strict=True))
 
     def advance(self, arrays: list[Array], *, is_own: bool) -> None:
         """Let variables hold other arrays.
@@ -51,3 +116,8 @@ class State:
         is_free = is_own and self._is_own
         self.spare = [*self.arrays] if is_free else [None] * len(arrays)
         self.arrays, self._is_own = arrays, is_own
+
+
+def _key(variable: Variable) -> Hashable:
+    """What tells a variable from others; one without a key is no other network's."""
+    return variable if variable.key is None else variable.key

@@ -7,6 +7,7 @@ import pytest
 
 from armpy.errors import GraphValidationError
 from armpy.graph import Graph, Layer, Value, Variable, verify_graph
+from armpy.network import Network
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from tests.support.networks import RELU, chain, diamond, f32, floats
@@ -129,3 +130,11 @@ def test_a_constant_whose_elements_do_not_fit_is_found(info: TensorInfo, text: s
     graph = Graph((x,), layer.outputs, ("y",), (layer,))
     with pytest.raises(GraphValidationError, match="constant 'w' do not fit.*" + text):
         verify_graph(graph)
+
+
+def test_two_variables_of_one_key_are_refused() -> None:
+    net = Network()
+    states = [net.variable(name, f32(1), key=("k", 1)) for name in "ab"]
+    net.output("y", net.add(RELU, states[0]))
+    with pytest.raises(GraphValidationError, match=r"keys of variables repeat: \('k', 1\)"):
+        verify_graph(net.build())

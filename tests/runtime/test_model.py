@@ -232,6 +232,41 @@ def test_models_of_one_network_have_states_of_their_own() -> None:
     np.testing.assert_array_equal(second(floats(1, 1)), [1, 1])
 
 
+def keyed(shape: tuple[int, ...], key: str | None) -> Network:
+    """Hands out a variable of a key."""
+    net = Network()
+    net.output("y", net.variable("state", f32(*shape), key=key))
+    return net
+
+
+def test_networks_share_the_variables_of_one_key() -> None:
+    runtime = runtime_of()
+    adding = Network()
+    state = adding.variable("total", f32(2), key="k")
+    total = adding.add(ADD, adding.input("x", f32(2)), state)
+    adding.assign(state, total)
+    adding.output("total", total)
+    first = Model(adding, runtime)
+    reader, alone = (Model(keyed((2,), k), runtime, shares_state_with=first) for k in ("k", None))
+    apart = Model(keyed((2,), "k"), runtime)
+    first(floats(1, 2))
+    np.testing.assert_array_equal(reader(), [1, 2])
+    np.testing.assert_array_equal([alone(), apart()], [[0, 0], [0, 0]])
+
+
+def test_models_on_two_runtimes_share_no_variables() -> None:
+    first = Model(keyed((2,), "k"), runtime_of())
+    with pytest.raises(InvalidArgumentError, match="on two runtimes cannot share variables"):
+        Model(keyed((2,), "k"), runtime_of(), shares_state_with=first)
+
+
+def test_a_shared_variable_is_of_one_shape() -> None:
+    runtime = runtime_of()
+    first = Model(keyed((2,), "k"), runtime)
+    with pytest.raises(InvalidArgumentError, match=r"variable k.*\(2,\).*; got .*\(3,\)"):
+        Model(keyed((3,), "k"), runtime, shares_state_with=first)
+
+
 def test_later_executions_leave_results_alone_though_arrays_of_the_state_take_turns() -> None:
     model = Model(counter(), runtime_of())
     results = [model(floats(1, 2)) for _ in range(4)]

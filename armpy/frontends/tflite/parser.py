@@ -159,6 +159,7 @@ class _SubgraphParser:
         self._signature = signature
         self._shapes = shapes
         self._memory_limit_bytes = model.memory_limit_bytes
+        self._index = index
         self._subgraph = model.subgraphs[index]
         self._operators = model.subgraphs.operators(index)
         self._tensors = model.subgraphs.tensors(index)
@@ -320,7 +321,8 @@ class _SubgraphParser:
                 actual=str(self._variable_bytes),
             )
         info = TensorInfo(tensor.known_shape, tensor.data_type, tensor.quantization)
-        variable = self._network.variable(tensor.name or f"variable_{index}", info)
+        name, key = tensor.name or f"variable_{index}", ("tensor", self._index, index)
+        variable = self._network.variable(name, info, key=key)
         self._variables[index] = variable
         return variable
 

@@ -347,6 +347,9 @@ class Tables:
             )
         return self._parent.item(self._field, self._start + _OFFSET_BYTES * index, where)
 
+    def __len__(self) -> int:
+        return self._length
+
     def __iter__(self) -> Iterator[Table]:
         return (self[index] for index in range(self._length))
 

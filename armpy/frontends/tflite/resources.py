@@ -9,6 +9,7 @@ from armpy.frontends.tflite.reader import Table
 from armpy.frontends.tflite.subgraphs import Operator, Subgraphs
 from armpy.graph import Value
 from armpy.network import Network
+from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 
@@ -35,6 +36,7 @@ class Resources:
     subgraphs: Subgraphs
     limit_bytes: int
     _handles: dict[int, Key] = field(default_factory=dict)
+    _initials: dict[Key, tuple[TensorInfo, Array]] = field(default_factory=dict)
     _variables: dict[Key, Value] = field(default_factory=dict)
     _current: dict[Key, Value] = field(default_factory=dict)
     _size_bytes: int = 0
@@ -52,19 +54,52 @@ class Resources:
             If nothing has given it elements.
         """
         key = _key_of(table, handle, self._handles)
-        if key not in self._current:
+        value = self._current.get(key) or self._variable(key)
+        if value is None:
             raise table.error(f"the variable '{key[1]}' is read before it is assigned")
-        return self._current[key]
+        return value
 
     def assign(self, table: Table, handle: int, value: Value) -> None:
         """Let a variable hold a value from now on, and when the next execution begins."""
         key = _key_of(table, handle, self._handles)
-        if key in self._variables:
-            self.network.assign(self._variables[key], value)
+        variable = self._variable(key)
+        if variable is not None:
+            self.network.assign(variable, value)
         self._current[key] = value
 
+    def _variable(self, key: Key) -> Value | None:
+        """A variable as an execution finds it; None if nothing ever gives it elements before.
+
+        Notes
+        -----
+        What another signature initialises may be used as well, as all signatures of a model
+        share its variables.
+        """
+        if key not in self._variables:
+            if key not in self._initials:
+                self._initialize_elsewhere(key)
+            if key not in self._initials:
+                return None
+            info, data = self._initials[key]
+            made = self.network.variable(key[1], info, data, key=("resource", *key))
+            self._variables[key] = made
+        return self._variables[key]
+
+    def _initialize_elsewhere(self, wanted: Key) -> None:
+        """Initialise a variable as the first subgraph does that any signature calls once."""
+        for index in self.subgraphs.initial():
+            handles: dict[int, Key] = {}
+            for operator in self.subgraphs.operators(index):
+                if operator.name == "VAR_HANDLE":
+                    _add_handle(operator.table, handles)
+                elif operator.name == "ASSIGN_VARIABLE":
+                    handle, _ = two_inputs(operator.table)
+                    if handles.get(handle) == wanted:
+                        self._initialize_one(index, operator, handles)
+                        return
+
     def initialize(self, index: int) -> None:
-        """Make the variables that a subgraph assigns constants to, when it is called once.
+        """Take in the variables that a subgraph assigns constants to, when it is called once.
 
         Raises
         ------
@@ -85,7 +120,7 @@ class Resources:
                 )
 
     def _initialize_one(self, index: int, operator: Operator, handles: dict[int, Key]) -> None:
-        """Make a variable with its initial elements."""
+        """Take in a variable with its initial elements."""
         table = operator.table
         handle, source = two_inputs(table)
         key = _key_of(table, handle, handles)
@@ -103,10 +138,9 @@ class Resources:
                 actual=str(self._size_bytes),
             )
         info = TensorInfo(tensor.known_shape, tensor.data_type, tensor.quantization)
-        if key in self._variables:
+        if key in self._initials:
             raise table.error(f"the variable '{key[1]}' is initialised twice")
-        variable = self.network.variable(key[1], info, data)
-        self._variables[key] = self._current[key] = variable
+        self._initials[key] = info, data
 
 
 def two_inputs(table: Table) -> tuple[int, int]:

@@ -153,6 +153,13 @@ class Subgraphs:
         """Indexes of the subgraphs that a subgraph's operators run."""
         return (i for operator in self.operators(index) for i in operator.subgraphs)
 
+    def initial(self) -> Iterator[int]:
+        """Indexes of the subgraphs that others call once, in the file's order."""
+        for index in range(len(self._tables)):
+            for operator in self.operators(index):
+                if operator.name == "CALL_ONCE":
+                    yield from operator.subgraphs
+
     def charge(self, index: int) -> None:
         """Count that a subgraph is built; it may have to be for several sets of shapes.
 

@@ -1,0 +1,232 @@
+"""The signatures of one model: how the others are opened, and the variables that they share."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armpy
+from armpy import Model, Runtime
+from armpy.errors import InvalidArgumentError, ParserError
+from armpy.network import Network
+from armpy.ops.operation import Array
+from armpy.runtime import RuntimeOptions
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from tests.support.networks import floats
+from tests.support.tflite_writer import Subgraph, Tensor, TfliteModel
+
+
+def read(graph: Subgraph, name: str) -> Tensor:
+    """What a variable holds at this point."""
+    handle = graph.tensor(f"{name}_handle", (), "RESOURCE")
+    value = graph.tensor(f"{name}_value", (2,))
+    graph.operator("VAR_HANDLE", [], [handle], {"shared_name": name})
+    graph.operator("READ_VARIABLE", [handle], [value], {})
+    return value
+
+
+def assign(graph: Subgraph, name: str, value: Tensor) -> None:
+    """Let a variable hold something else."""
+    handle = graph.tensor(f"{name}_target", (), "RESOURCE")
+    graph.operator("VAR_HANDLE", [], [handle], {"shared_name": name})
+    graph.operator("ASSIGN_VARIABLE", [handle, value], [], {})
+
+
+def counters(*, calls_once: bool = True, other_shape: bool = False) -> TfliteModel:
+    """Signatures that look at two variables, add to the first, and let the second be the first."""
+    model = TfliteModel()
+    show, add, keep = (model.subgraph(name) for name in ("show", "add", "keep"))
+    setup = model.subgraph("setup")
+    for name, initial in (("total", (1, 2)), ("kept", (5, 6))):
+        assign(setup, name, setup.tensor(f"{name}_initial", (2,), data=floats(*initial)))
+    for graph in (show, add, keep) if calls_once else (show,):
+        graph.operator("CALL_ONCE", [], [], {"init_subgraph_index": setup.index})
+    total, kept = read(show, "total"), read(show, "kept")
+    show.outputs(total, kept)
+    model.signature("show", {}, {"total": total, "kept": kept})
+    x, new = add.tensor("x", (2,)), add.tensor("new", (2,))
+    add.operator("ADD", [read(add, "total"), x], [new], {})
+    assign(add, "total", new)
+    add.inputs(x)
+    add.outputs(new)
+    model.signature("add", {"x": x}, {"new": new})
+    held = read(keep, "total")
+    assign(keep, "kept", held)
+    keep.outputs(held)
+    model.signature("keep", {}, {"held": held})
+    return model
+
+
+def added(model: Model, *numbers: float) -> list[float]:
+    """What the first variable holds after an addition."""
+    total = model.signature("add").run({"x": floats(*numbers)})["new"]
+    return [float(number) for number in total]
+
+
+def shown(model: Model) -> dict[str, list[float]]:
+    """What the variables hold."""
+    return {name: array.tolist() for name, array in model.signature("show").run({}).items()}
+
+
+@pytest.mark.parametrize("backend", ["CpuRef", "NumbaAcc"])
+def test_signatures_share_variables(backend: str) -> None:
+    with armpy.load(counters().to_bytes(), backends=[backend, "CpuRef"]) as model:
+        assert shown(model) == {"total": [1, 2], "kept": [5, 6]}
+        for turn in range(1, 6):
+            assert added(model, 10, 20) == [1 + 10 * turn, 2 + 20 * turn]
+        assert shown(model) == {"total": [51, 102], "kept": [5, 6]}
+        model.signature("keep")()
+        model.signature("add")(floats(1, 1))
+        assert shown(model) == {"total": [52, 103], "kept": [51, 102]}
+
+
+def test_resetting_the_state_of_one_resets_that_of_all() -> None:
+    with armpy.load(counters().to_bytes(), backends=["CpuRef"], signature="add") as model:
+        model(floats(1, 1))
+        model.signature("keep")()
+        model.signature("show").reset_state()
+        assert shown(model) == {"total": [1, 2], "kept": [5, 6]}
+        assert added(model, 1, 1) == [2, 3]
+
+
+def test_results_are_left_alone_when_signatures_take_turns() -> None:
+    with armpy.load(counters().to_bytes(), backends=["CpuRef"]) as model:
+        add, show, keep = (model.signature(name) for name in ("add", "show", "keep"))
+        results: list[Array] = []
+        for _ in range(4):
+            results += add.run({"x": floats(1, 1)}).values()
+            results += [*show(), *keep.run({}).values(), *show()]
+        totals = [result[0] for result in results]
+        expected = [[n, n, (n - 1 if n > 2 else 5), n, n, n] for n in (2, 3, 4, 5)]
+        assert totals == [number for row in expected for number in row]
+
+
+def test_a_signature_is_opened_once_and_knows_the_others() -> None:
+    with armpy.load(counters().to_bytes(), backends=["CpuRef"], signature="add") as model:
+        assert model.signatures == ("show", "add", "keep")
+        show = model.signature("show")
+        assert show is model.signature("show")
+        assert show.signature("add") is model
+        assert show.signatures == model.signatures
+        assert [spec.name for spec in show.outputs] == ["total", "kept"]
+
+
+def test_closing_a_model_closes_those_of_its_other_signatures() -> None:
+    runtime = Runtime(RuntimeOptions(backends=["CpuRef"]))
+    model = armpy.load(counters().to_bytes(), runtime=runtime)
+    show = model.signature("show")
+    show.close()
+    assert model.signature("show") is not show  # opened again, with the variables as they are
+    again, ids = model.signature("show"), [model.network_id, model.signature("show").network_id]
+    model.close()
+    for network_id in ids:
+        with pytest.raises(
+            InvalidArgumentError, match=f"no network is loaded under .* {network_id}"
+        ):
+            runtime.get_network(network_id)
+    with pytest.raises(InvalidArgumentError, match="the model is closed"):
+        again()
+    with pytest.raises(InvalidArgumentError, match="the model is closed"):
+        model.signature("show")
+
+
+def test_a_variable_keeps_its_elements_when_a_signature_is_closed() -> None:
+    with armpy.load(counters().to_bytes(), backends=["CpuRef"]) as model:
+        with model.signature("add") as add:
+            add(floats(1, 1))
+        assert shown(model)["total"] == [2, 3]
+
+
+def test_an_unknown_signature_is_an_error_that_lists_the_known_ones() -> None:
+    with armpy.load(counters().to_bytes(), backends=["CpuRef"]) as model:
+        expected = r"no signature 'train'. Expected 'show', 'add', 'keep'"
+        with pytest.raises(InvalidArgumentError, match=expected):
+            model.signature("train")
+
+
+def test_a_model_that_is_no_file_has_no_signatures() -> None:
+    network = Network()
+    network.output("y", network.input("x", TensorInfo((2,), DataType.FLOAT32)))
+    with Model(network) as model:
+        assert model.signatures == ()
+        with pytest.raises(InvalidArgumentError, match=r"no signature 'x'. Expected none"):
+            model.signature("x")
+
+
+def test_loading_a_file_twice_gives_two_sets_of_variables() -> None:
+    data = counters().to_bytes()
+    with (
+        armpy.load(data, backends=["CpuRef"], signature="add") as one,
+        armpy.load(data, backends=["CpuRef"], signature="show") as other,
+    ):
+        one(floats(1, 1))
+        assert other()[0].tolist() == [1, 2]
+
+
+def test_a_variable_that_another_signature_initialises_can_be_used() -> None:
+    with armpy.load(counters(calls_once=False).to_bytes(), backends=["CpuRef"]) as model:
+        assert added(model, 1, 1) == [2, 3]
+        model.signature("keep")()
+        assert shown(model) == {"total": [2, 3], "kept": [2, 3]}
+
+
+def test_signatures_of_one_subgraph_share_its_variable_tensors() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    x, total = graph.tensor("x", (1, 2)), graph.tensor("y", (1, 2))
+    state = graph.tensor("state", (1, 2), variable=True)
+    weights = graph.tensor("w", (2, 2), data=np.eye(2, dtype=np.float32))
+    recurrent = graph.tensor("r", (2, 2), data=np.eye(2, dtype=np.float32))
+    bias = graph.tensor("b", (2,), data=floats(0, 0))
+    graph.operator("RNN", [x, weights, recurrent, bias, state], [total], {})
+    graph.inputs(x)
+    graph.outputs(total)
+    for name in ("one", "other"):
+        model.signature(name, {"x": x}, {"y": total})
+    with armpy.load(model.to_bytes(), backends=["CpuRef"]) as loaded:
+        turns = [loaded, loaded.signature("one"), loaded.signature("other"), loaded]
+        sums = [list(turn.run({"x": floats(1, 2).reshape(1, 2)}).values()) for turn in turns]
+        np.testing.assert_array_equal(sums, [[[[n, 2 * n]]] for n in (1, 2, 3, 4)])
+
+
+def test_threads_see_every_addition_of_each_other() -> None:
+    with armpy.load(counters().to_bytes(), backends=["CpuRef"]) as model:
+        names = ["add", "show", "add", "keep"]
+        opened = [model.signature(name) for name in names]
+
+        def work(number: int) -> None:
+            for _ in range(50):
+                opened[number](*([floats(1, 1)] if names[number] == "add" else []))
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(len(names))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert shown(model)["total"] == [101, 102]
+
+
+def test_a_signature_that_cannot_be_prepared_leaves_the_model_as_it_is() -> None:
+    data = counters()
+    graph = data.subgraph("broken")
+    x = graph.tensor("x", (2,))
+    graph.operator("RESHAPE", [x, graph.tensor("s", (1,), data=np.array([3], np.int32))], [x], {})
+    graph.inputs(x)
+    graph.outputs(x)
+    data.signature("broken", {"x": x}, {"y": x})
+    with armpy.load(data.to_bytes(), backends=["CpuRef"]) as model:
+        with pytest.raises(ParserError, match=r"broken|RESHAPE"):
+            model.signature("broken")
+        assert shown(model)["total"] == [1, 2]
+
+
+def test_the_file_may_be_given_by_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "counters.tflite"
+    path.write_bytes(counters().to_bytes())
+    with armpy.load(path, backends=["CpuRef"]) as model:
+        model.signature("add")(floats(1, 1))
+        assert shown(model)["total"] == [2, 3]
