@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from armpy_numba_acc.codegen.isa import Isa, host_isas
+from armpy_numba_acc.lowering.memory import Space
 from armpy_numba_acc.lowering.program import Program
 from armpy_numba_acc.lowering.region import lower_region
 from armpy_numba_acc.lowering.registry import support
@@ -60,13 +61,15 @@ def run_in_turn(program: Program, isa: Isa, tensors: Sequence[Array], num_thread
     arena = np.full(program.arena_bytes + 64, 0x55, np.uint8)
     memory = [arena[-arena.ctypes.data % 64 :], program.constants, *tensors]
     arguments = program.argument_values.copy()
-    for base, array in enumerate(memory):
+    failure = np.zeros(2, np.int64)
+    for base, array in ((Space.FAILURE, failure), *enumerate(memory)):
         arguments[program.argument_bases == base] += array.ctypes.data
     starts = arguments.ctypes.data + 8 * program.argument_starts.astype(np.int64)
     for kernel, start in zip(program.command_kernels, starts, strict=False):
         function = _KERNEL(addresses[program.kernels[kernel]])
         for thread in reversed(range(num_threads)):
             function(int(start), thread, num_threads)
+    assert not failure.any()
 
 
 def run_reference(network: Network, inputs: Mapping[str, Array]) -> dict[str, Array]:

@@ -282,7 +282,7 @@ def test_there_is_room_for_every_worker_that_an_option_can_ask_for() -> None:
 
 def test_python_and_kernels_agree_on_the_layout_of_what_they_share() -> None:
     # The runtime does without these modules, which need Numba.
-    assert instance._SYNC_BYTES == teamwork.SYNC_BYTES
+    assert (instance._FAILURE, instance._SYNC_BYTES) == (teamwork.FAILURE, teamwork.SYNC_BYTES)
     words = ("num_commands", "cancel", "finished")
     assert [teamwork.ARGUMENTS.index(name) for name in words] == [
         call_layout.NUM_COMMANDS,

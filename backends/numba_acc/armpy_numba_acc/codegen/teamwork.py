@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from numba import njit
 
-from armpy_numba_acc.codegen.pointers import atomic_load, call_kernel, load_i64
+from armpy_numba_acc.codegen.pointers import atomic_load, call_kernel, load_i64, store_i64
+from armpy_numba_acc.codegen.waiting import compare_and_swap
 
 ARGUMENTS = ("commands", "num_commands", "sync", "cancel", "times", "tickets", "finished")
 """What one execution is: addresses of its commands, of `SYNC_BYTES` bytes, of an integer that
@@ -31,9 +32,11 @@ A long command is run in pieces, between which threads look whether they are to 
 LINE_BYTES = 64
 """What different threads write lies so far apart."""
 
-PUBLISHED, DONE, JOINED, SYNC_BYTES = 0, LINE_BYTES, 2 * LINE_BYTES, 3 * LINE_BYTES
+PUBLISHED, DONE, JOINED, FAILURE = 0, LINE_BYTES, 2 * LINE_BYTES, 3 * LINE_BYTES
 """In the memory that threads share: command and number of threads, as `published` puts them
-together; shares that workers have done; workers that have joined."""
+together; shares that workers have done; workers that have joined; what `fail` says."""
+
+SYNC_BYTES = 4 * LINE_BYTES
 
 MOST_THREADS = 1 << 10
 """Limit for `published`; there are less."""
@@ -58,6 +61,18 @@ place of its own, because executions write tickets at any time."""
 
 SPINS = 1 << 12
 """How often a thread looks before it lets others have the processor."""
+
+
+@njit(inline="always")
+def fail(failure, size, index):
+    """Say that an index does not lie in an axis; its command is the last one that is run.
+
+    Notes
+    -----
+    Two words: 0, or the axis' size plus 1; and the index that was found first.
+    """
+    if compare_and_swap(failure, 0, size + 1) == 0:
+        store_i64(failure, 1, index)
 
 
 @njit(inline="always")

@@ -21,6 +21,7 @@ from armpy_numba_acc.codegen.teamwork import (
     COMMAND_WORDS,
     DONE,
     END,
+    FAILURE,
     JOINED,
     LINE_BYTES,
     NO_CALL,
@@ -72,7 +73,7 @@ def make(isa: Isa):
         tickets = load_i64(args, 5)
         if num_threads > 1 and compare_and_swap(tickets + BUSY, 0, args) != 0:
             num_threads = 1
-        for word in (PUBLISHED, DONE, JOINED):
+        for word in (PUBLISHED, DONE, JOINED, FAILURE):
             atomic_store(sync + word, 0)
         for worker in range(num_threads - 1):
             atomic_store(tickets + worker * LINE_BYTES, args)
@@ -89,7 +90,7 @@ def make(isa: Isa):
             run_share(commands, finished, 0, team, cancel)
             if team > 1:
                 wait(sync + DONE, expected)
-            if atomic_load(cancel) != 0:
+            if atomic_load(cancel) != 0 or atomic_load(sync + FAILURE) != 0:
                 break
             finished += 1
             if times != 0:

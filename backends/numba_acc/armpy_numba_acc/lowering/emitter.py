@@ -198,6 +198,10 @@ class Emitter:
         self._constants.append((buffer, array))
         return buffer
 
+    def failure(self) -> Buffer:
+        """Where a kernel says that an index is out of range."""
+        return Buffer(Space.FAILURE, 0)
+
     # Commands
 
     def command(
@@ -207,6 +211,7 @@ class Emitter:
         label: str,
         *,
         num_operations: int = 0,
+        num_bytes: int | None = None,
         num_pieces: int = 1,
     ) -> None:
         """Add a call of a kernel.
@@ -217,6 +222,8 @@ class Emitter:
             In the kernel's order; a float is handed over as the bits of a float32.
         label : str
             What it computes, for people.
+        num_bytes : int, optional
+            That it reads and writes; all of its buffers if left out.
         num_pieces : int
             How many pieces each thread's share is run in: the kernel is told so many times as
             many threads. Executions can be stopped in between.
@@ -226,7 +233,8 @@ class Emitter:
         for buffer in touched:
             if buffer is not None:
                 buffer.touch(number)
-        num_bytes = sum(buffer.size_bytes for buffer in touched if buffer is not None)
+        if num_bytes is None:
+            num_bytes = sum(buffer.size_bytes for buffer in touched if buffer is not None)
         info = CommandInfo(label, kernel.symbol, num_bytes, num_operations, num_pieces)
         self._commands.append(_Command(kernel, tuple(arguments), info))
 

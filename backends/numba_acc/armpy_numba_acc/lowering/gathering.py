@@ -1,4 +1,4 @@
-"""Lowers operations that gather slices by constant indices."""
+"""Lowers operations that gather slices by indices."""
 
 from __future__ import annotations
 
@@ -8,54 +8,112 @@ from math import prod
 import numpy as np
 
 from armpy.errors import InvalidArgumentError
-from armpy.graph import Layer
+from armpy.graph import Layer, Value
 from armpy.ops import Gather, GatherNd
 from armpy.ops.operation import Array, OperandInfos, Operation
+from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.elementwise import given
 from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.registry import Lowering
 
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """Constant indices: compiled code cannot say that one is out of range."""
-    indices = inputs[1]
-    return "" if indices is not None and indices.is_constant else "the indices are not constant"
+    """Everything that the operations take."""
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Lookup:
+    """What is looked up where.
+
+    Parameters
+    ----------
+    batches : int
+        Each has places of its own.
+    outers : int
+        Slices of a batch in which the same places are looked up.
+    count : int
+        Places of a batch.
+    run : int
+        Bytes that are copied at once.
+    pitch : int
+        Bytes from a slice to the next.
+    axes : tuple of (int, int)
+        Size of each axis that an index counts along, and bytes from one of its elements to the
+        next.
+    """
+
+    batches: int
+    outers: int
+    count: int
+    run: int
+    pitch: int
+    axes: tuple[tuple[int, int], ...]
 
 
 def lower_gather(emit: Emitter, layer: Layer) -> None:
     """Slices along one axis."""
     operation = layer.operation
     assert isinstance(operation, Gather)
-    value, indices = layer.inputs[0], _indices(layer)
-    assert value is not None
-    shape = value.info.known_shape
-    axis, batch = operation.resolved_axes(len(shape), indices.ndim)
+    value, indices = given(layer)
+    shape, places = value.info.known_shape, indices.info.known_shape
+    axis, batch = operation.resolved_axes(len(shape), len(places))
     run = prod(shape[axis + 1 :]) * value.info.data_type.size_bytes
-    _check_range(indices, shape[axis], layer)
-    batches, outers = prod(shape[:batch]), prod(shape[batch:axis])
-    _emit(emit, layer, indices * run, (batches, outers, run, shape[axis] * run))
+    lookup = _Lookup(
+        batches=prod(shape[:batch]),
+        outers=prod(shape[batch:axis]),
+        count=prod(places[batch:]),
+        run=run,
+        pitch=shape[axis] * run,
+        axes=((shape[axis], run),),
+    )
+    _emit(emit, layer, lookup, indices)
 
 
 def lower_gather_nd(emit: Emitter, layer: Layer) -> None:
     """Slices by coordinates along the outer axes."""
-    value, indices = layer.inputs[0], _indices(layer)
-    assert value is not None
-    shape, depth = value.info.known_shape, indices.shape[-1]
-    size = value.info.data_type.size_bytes
-    offsets = np.zeros(indices.shape[:-1], np.int64)
-    for axis in range(depth):
-        _check_range(indices[..., axis], shape[axis], layer)
-        offsets += indices[..., axis] * (prod(shape[axis + 1 :]) * size)
-    _emit(emit, layer, offsets, (1, 1, prod(shape[depth:]) * size, 0))
+    value, indices = given(layer)
+    shape, places = value.info.known_shape, indices.info.known_shape
+    size, depth = value.info.data_type.size_bytes, places[-1]
+    lookup = _Lookup(
+        batches=1,
+        outers=1,
+        count=prod(places[:-1]),
+        run=prod(shape[depth:]) * size,
+        pitch=0,
+        axes=tuple((shape[axis], prod(shape[axis + 1 :]) * size) for axis in range(depth)),
+    )
+    _emit(emit, layer, lookup, indices)
 
 
-def _indices(layer: Layer) -> Array:
-    """The indices as int64."""
-    value = layer.inputs[1]
-    assert value is not None
-    assert value.data is not None
-    return value.data.astype(np.int64)
+def _emit(emit: Emitter, layer: Layer, lookup: _Lookup, indices: Value) -> None:
+    """Add the command: constant indices are checked, and turned into offsets, now."""
+    value, output = given(layer)[0], layer.outputs[0]
+    numbers = lookup.batches, lookup.outers, lookup.count, lookup.run, lookup.pitch
+    places = emit.source(value), emit.target(output)
+    num_bytes = 2 * output.info.size_bytes + indices.info.size_bytes
+    if indices.data is not None:
+        kernel = Kernel("gather_runs")
+        offsets = emit.constant(_offsets(indices.data.astype(np.int64), lookup, layer))
+        emit.command(kernel, (*places, offsets, *numbers), layer.name, num_bytes=num_bytes)
+        return
+    kernel = Kernel("gather_checked", (indices.info.data_type.size_bytes,))
+    axes = emit.constant(np.array(lookup.axes, np.int64))
+    told = emit.source(indices), axes, len(lookup.axes)
+    arguments = (*places, *told, *numbers, emit.failure())
+    emit.command(kernel, arguments, layer.name, num_bytes=num_bytes)
+
+
+def _offsets(indices: Array, lookup: _Lookup, layer: Layer) -> Array:
+    """Bytes from the beginning of a slice to each place."""
+    coordinates = indices.reshape(lookup.batches * lookup.count, len(lookup.axes))
+    offsets = np.zeros(len(coordinates), np.int64)
+    for along, (size, pitch) in zip(coordinates.T, lookup.axes, strict=True):
+        _check_range(along, size, layer)
+        offsets += along * pitch
+    return offsets
 
 
 def _check_range(indices: Array, size: int, layer: Layer) -> None:
@@ -74,24 +132,6 @@ def _check_range(indices: Array, size: int, layer: Layer) -> None:
             expected=f"0 to {size - 1}",
             actual=str(wrong.flat[0]),
         )
-
-
-def _emit(emit: Emitter, layer: Layer, offsets: Array, numbers: tuple[int, int, int, int]) -> None:
-    """Add the command."""
-    batches, outers, run, pitch = numbers
-    value = layer.inputs[0]
-    assert value is not None
-    arguments = (
-        emit.source(value),
-        emit.target(layer.outputs[0]),
-        emit.constant(offsets),
-        batches,
-        outers,
-        offsets.size // batches,
-        run,
-        pitch,
-    )
-    emit.command(Kernel("gather_runs"), arguments, layer.name)
 
 
 LOWERINGS = {Gather: Lowering(check, lower_gather), GatherNd: Lowering(check, lower_gather_nd)}

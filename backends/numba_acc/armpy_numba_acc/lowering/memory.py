@@ -12,8 +12,9 @@ ALIGNMENT_BYTES = 64
 
 
 class Space(enum.IntEnum):
-    """What a buffer is a part of; INPUT and OUTPUT are followed by those of the program."""
+    """What a buffer is a part of; TENSORS is followed by those of the program."""
 
+    FAILURE = -2
     NUMBER = -1
     ARENA = 0
     CONSTANTS = 1

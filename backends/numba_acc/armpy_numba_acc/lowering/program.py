@@ -48,8 +48,8 @@ class Program:
     argument_values : ndarray, int64, shape (arguments,)
         Numbers, or offsets into what `argument_bases` names.
     argument_bases : ndarray, int16, shape (arguments,)
-        -1 for a number, 0 for the arena, 1 for the constants, and from 2 on the program's
-        tensors: inputs, then outputs.
+        -2 for where kernels say that they have failed, -1 for a number, 0 for the arena, 1 for the
+        constants, and from 2 on the program's tensors: inputs, then outputs.
     constants : ndarray, uint8
         Packed weights and tables.
     arena_bytes : int

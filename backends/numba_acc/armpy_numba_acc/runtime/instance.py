@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from armpy.errors import BackendError, ExecutionTimeoutError
+from armpy.errors import BackendError, ExecutionTimeoutError, InvalidArgumentError
 from armpy.ops.operation import Array
 from armpy_numba_acc.codegen import call_layout as layout
 from armpy_numba_acc.codegen.isa import Isa
@@ -37,8 +37,9 @@ EXECUTOR = Kernel("executor")
 PYTHON_CALL = Kernel("python_call", (HEADER_BYTES,))
 """What Python calls; it calls the executor."""
 
-_SYNC_BYTES = 192
-"""`armpy_numba_acc.codegen.teamwork` says what is in it."""
+_SYNC_BYTES = 256
+_FAILURE = 192
+"""`armpy_numba_acc.codegen.teamwork` says what is in it, and where it says what has failed."""
 
 _LONG_US = 20.0
 """Programs that take longer let other Python threads run meanwhile. To have their turn back after
@@ -116,8 +117,10 @@ class Instance:
         bases = program.argument_bases
         self._arguments[bases == Space.ARENA] += address_of(self._arena)
         self._arguments[bases == Space.CONSTANTS] += address_of(code.constants)
-        self._commands = self._make_commands()
         self._sync = aligned(_SYNC_BYTES)
+        self._failure = self._sync[_FAILURE:].view(np.int64)
+        self._arguments[bases == Space.FAILURE] += address_of(self._failure)
+        self._commands = self._make_commands()
         self._never = Cancellation()
         self.times_ns: npt.NDArray[np.int64] | None = None
         if is_profiled:
@@ -185,6 +188,8 @@ class Instance:
 
         Raises
         ------
+        InvalidArgumentError
+            If an index is out of range; what the outputs hold is not known then.
         ExecutionTimeoutError
             If it was stopped.
         """
@@ -205,7 +210,20 @@ class Instance:
                 expected=str(self._call[layout.NUM_TENSORS]),
                 actual=str(len(tensors)),
             )
+        if self._failure[0]:
+            raise self._error(left)
         return left
+
+    def _error(self, left: int) -> InvalidArgumentError:
+        """What the command says that has failed: the first one of those that are left."""
+        size, index = int(self._failure[0]) - 1, int(self._failure[1])
+        info = self._code.program.infos[-left]
+        return InvalidArgumentError(
+            "an index is out of range",
+            where=f"NumbaAcc / '{info.label}'",
+            expected=f"0 to {size - 1}",
+            actual=str(index),
+        )
 
     def _run_until(self, cancellation: Cancellation, tensors: Sequence[Array]) -> None:
         """Run the program unless it is stopped."""
