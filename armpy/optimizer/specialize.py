@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, Layer, Value
+from armpy.graph.counting import single_integer
 from armpy.network import Network
-from armpy.ops import Composite
+from armpy.ops import Composite, While
 from armpy.ops.operation import Array, Operation, as_attribute, located
 from armpy.optimizer.evaluate import Evaluator, folding_allowance, is_small
+from armpy.optimizer.loops import with_fixed_shapes
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 
@@ -45,15 +48,23 @@ def specialize(
     LayerValidationError
         If the shapes do not go together.
     """
-    return _Specializer(graph, evaluator).run(shapes, values)
+    return _Specializer(graph, evaluator, {}).run(shapes, values)
+
+
+_LoopKey: TypeAlias = tuple[While, tuple[TensorInfo | None, ...], tuple[int | None, ...]]
+"""A loop, what it is handed, and the integers among that."""
 
 
 class _Specializer:
     """One forward walk over a graph that builds the next one."""
 
-    def __init__(self, graph: Graph, evaluator: Evaluator | None) -> None:
+    def __init__(
+        self, graph: Graph, evaluator: Evaluator | None, loops: dict[_LoopKey, While]
+    ) -> None:
         self._graph = graph
         self._evaluator = evaluator
+        # Each loop is looked at once, however often it lies in others.
+        self._loops = loops
         self._allowed_bytes = folding_allowance(graph)
         self._net = Network()
         self._known: dict[Value, Value] = {}
@@ -112,6 +123,8 @@ class _Specializer:
     ) -> Sequence[Value]:
         """The outputs of an operation that stands for `layer`, or for a part of it if named."""
         operation, inputs = absorb_constants(operation, inputs)
+        if isinstance(operation, While):
+            operation = self._shaped_loop(operation, inputs)
         infos = [None if value is None else value.info for value in inputs]
         outputs = operation.infer(infos, declared)
         names = [name] * len(outputs) if name else [value.name for value in layer.outputs]
@@ -140,6 +153,20 @@ class _Specializer:
             layer_id=layer_id,
             origins=(layer.name,) if name else layer.origins,
         ).outputs
+
+    def _shaped_loop(self, loop: While, inputs: Sequence[Value | None]) -> While:
+        """A loop with the shapes that it has in every turn."""
+        infos = tuple(None if value is None else value.info for value in inputs)
+        key = (loop, infos, tuple(map(single_integer, inputs)))
+        if key not in self._loops:
+            self._loops[key] = with_fixed_shapes(
+                loop,
+                inputs,
+                lambda graph, shapes: _Specializer(graph, self._evaluator, self._loops).run(
+                    shapes, ()
+                ),
+            )
+        return self._loops[key]
 
     def _new_id(self) -> int:
         """An id for a layer that the graph did not have."""

@@ -54,6 +54,11 @@ class DynamicPlan:
         """Which layer runs where and why."""
         return self.network.placement
 
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """Everything that runs."""
+        return self.network.graph.layers
+
     def run(self, sources: Sequence[Array]) -> list[Array]:
         """Execute every layer once; parameters and result as for `StaticPlan.run`."""
         graph = self.network.graph

@@ -61,7 +61,10 @@ class NetworkFamily:
         self.settings = settings
         self.lock = threading.RLock()
         self._load = load
-        self._networks: dict[Graph, LoadedNetwork] = {}
+        # Plans hold the graphs that they run, and there are as many as the caller's shapes.
+        self._networks: weakref.WeakKeyDictionary[Graph, LoadedNetwork] = (
+            weakref.WeakKeyDictionary()
+        )
         self._waiting: deque[tuple[Graph, Shapes]] = deque()
         self._is_preparing = False
         # A proxy, as the family holds the session.

@@ -175,7 +175,7 @@ class LoadedNetwork:
     def _inner_networks(self, where: str, seen: set[Graph]) -> list[tuple[str, LoadedNetwork]]:
         """The loaded networks that control flow runs, each once, with where they belong."""
         found: list[tuple[str, LoadedNetwork]] = []
-        for layer in self.graph.layers:
+        for layer in self._latest[1].layers if self._latest is not None else ():
             for name, graph in graphs_of(layer.operation):
                 inner = self._family.find(graph)
                 if inner is not None and graph not in seen:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
-from armpy.graph import Value
+from armpy.graph import Layer, Value
 from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork, Placement
 from armpy.profiling import Profiler
@@ -63,6 +63,11 @@ class StaticPlan:
     def placement(self) -> Placement:
         """Which layer runs where and why."""
         return self.network.placement
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """Everything that runs."""
+        return self.network.graph.layers
 
     def run(
         self, sources: Sequence[Array], results: Sequence[Array | None] | None = None

@@ -199,7 +199,7 @@ class StepwisePlan:
         self._rest_planner = rest_planner
         # Keys of the rest's plans begin with this, so that no other plan's are taken for them.
         self._identity = object()
-        self._rest_placement: Placement | None = None
+        self._rest: StaticPlan | StepwisePlan | None = None
         self.result_infos = tuple(value.info for value in split.results)
         """Info of each result; dimensions that depend on values are not known."""
 
@@ -214,8 +214,14 @@ class StepwisePlan:
         report = self._head.placement
         if self._dynamic is not None:
             report = report.followed_by(self._dynamic.placement)
-        rest = self._rest_placement
-        return report if rest is None else report.followed_by(rest)
+        rest = self._rest
+        return report if rest is None else report.followed_by(rest.placement)
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """Everything that runs, as far as it has run."""
+        parts = (self._head, self._dynamic, self._rest)
+        return tuple(layer for part in parts if part is not None for layer in part.layers)
 
     def run(
         self, sources: Sequence[Array], results: Sequence[Array | None] | None = None
@@ -248,7 +254,7 @@ class StepwisePlan:
         key = (self._identity, tuple(shapes), *map(self._key_part, values))
         plan = self._rest_planner(key, rest.graph, shapes, values)
         results = plan.run(arrays)
-        self._rest_placement = plan.placement
+        self._rest = plan
         return results
 
     def _key_part(self, array: Array | None) -> object:

@@ -1,0 +1,184 @@
+"""Gives the graphs of loops the shapes that they have in every turn.
+
+Notes
+-----
+Lists that TensorFlow's converters write as tensors, one element a turn, are cut in two and joined
+again around the element: ``concat(list[:i], element, list[i + 1:])``. Where ``i`` is a counter that
+stays within the list, an element is exchanged, and no shape depends on ``i``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+
+from armpy.errors import ArmpyError
+from armpy.graph import Graph, Layer, Value, graphs_of
+from armpy.graph.counting import Counted, added_constant, counted
+from armpy.ops import (
+    Comparison,
+    ComparisonOperation,
+    Concat,
+    Reshape,
+    Select,
+    Slice,
+    While,
+)
+from armpy.ops.operation import Array
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+
+Specialize: TypeAlias = Callable[[Graph, Sequence[tuple[int, ...]]], Graph]
+"""Binds the shapes of a graph's inputs."""
+
+
+def with_fixed_shapes(loop: While, inputs: Sequence[Value | None], specialize: Specialize) -> While:
+    """A loop whose graphs know all shapes; the same if shapes change from turn to turn.
+
+    Parameters
+    ----------
+    inputs : sequence of Value
+        The layer's, of known shapes.
+
+    Notes
+    -----
+    What is wrong with a graph is told when it has to run.
+    """
+    given = [value for value in inputs if value is not None]
+    infos = tuple(value.info for value in given)
+    if not all(info.is_fully_shaped for info in infos) or _is_fixed(loop, infos):
+        return loop
+    shapes = [info.known_shape for info in infos]
+    try:
+        condition, body = (specialize(graph, shapes) for _, graph in graphs_of(loop))
+        fixed = While(condition, body)
+        if not _is_fixed(fixed, infos):
+            turns = counted(fixed, inputs)
+            if turns is None:
+                return loop
+            fixed = While(condition, specialize(_with_exchanges(body, turns), shapes))
+    except ArmpyError:
+        return loop
+    return fixed if _is_fixed(fixed, infos) else loop
+
+
+def _is_fixed(loop: While, infos: Sequence[TensorInfo]) -> bool:
+    """Whether the graphs are shaped, and a turn gives the shapes that it takes."""
+    graphs = (loop.condition_graph, loop.body_graph)
+    if not all(isinstance(graph, Graph) and graph.is_fully_shaped for graph in graphs):
+        return False
+    taken = [info.shape for info in infos]
+    return all([info.shape for info in graph.input_infos] == taken for graph in graphs) and all(
+        after.shape == before
+        for before, after in zip(taken, loop.body_graph.output_infos, strict=False)
+    )
+
+
+def _with_exchanges(body: Graph, turns: Counted) -> Graph:
+    """A body that exchanges elements of lists instead of joining what is around them."""
+    layers: list[Layer] = []
+    new_value = max((value.id for value in body.values()), default=0) + 1
+    new_layer = max((layer.id for layer in body.layers), default=0) + 1
+    for layer in body.layers:
+        found = _exchange(body, layer, turns)
+        if found is None:
+            layers.append(layer)
+            continue
+        whole, element, index = found
+        length, rank = whole.info.known_shape[0], len(whole.info.known_shape)
+        numbers: Array = np.arange(length, dtype=index.info.data_type.dtype)
+        numbers = numbers.reshape(length, *(1,) * (rank - 1))
+        positions = Value(
+            new_value,
+            TensorInfo(numbers.shape, index.info.data_type),
+            f"{layer.name}/positions",
+            numbers,
+        )
+        here = Value(
+            new_value + 1, TensorInfo(numbers.shape, DataType.BOOLEAN), f"{layer.name}/here"
+        )
+        compare = Comparison(ComparisonOperation.EQUAL)
+        layers.append(
+            Layer(new_layer, f"{layer.name}/position", compare, (positions, index), (here,))
+        )
+        layers.append(replace(layer, operation=Select(), inputs=(here, element, whole)))
+        new_value, new_layer = new_value + 2, new_layer + 1
+    return replace(body, layers=tuple(layers))
+
+
+def _exchange(body: Graph, layer: Layer, turns: Counted) -> tuple[Value, Value, Value] | None:
+    """The list, the element and the counter, if a layer is ``concat(l[:i], e, l[i + 1:])``."""
+    if layer.operation != Concat(0) or len(layer.inputs) != 3:
+        return None
+    values = layer.inputs
+    front, back = _maker(body, values[0]), _maker(body, values[2])
+    if front is None or back is None or values[1] is None:
+        return None
+    if not isinstance(front.operation, Slice) or not isinstance(back.operation, Slice):
+        return None
+    whole = front.inputs[0]
+    if whole is None or back.inputs[0] is not whole or whole not in body.inputs:
+        return None
+    index = _before(body, front)
+    if index is None or not _begins_behind(body, back, index):
+        return None
+    number = body.inputs.index(index)
+    shape = whole.info.known_shape
+    fits = (
+        number in turns.counters
+        and turns.counters[number].start >= 0
+        and turns.largest(number) < shape[0]
+        and values[1].info.shape == (1, *shape[1:])
+        and {values[1].info.quantization, layer.outputs[0].info.quantization}
+        == {whole.info.quantization}
+    )
+    return (whole, values[1], index) if fits else None
+
+
+def _before(body: Graph, layer: Layer) -> Value | None:
+    """The input ``i`` of a body if a layer takes ``[:i]`` of a tensor along its first axis."""
+    operation = layer.operation
+    assert isinstance(operation, Slice)
+    if operation.begin is None or any(operation.begin) or len(layer.inputs) < 3:
+        return None
+    found = _first_of(body, layer.inputs[2], -1)
+    return found if found in body.inputs else None
+
+
+def _begins_behind(body: Graph, layer: Layer, index: Value) -> bool:
+    """Whether a layer takes ``[index + 1:]`` of a tensor along its first axis."""
+    operation = layer.operation
+    assert isinstance(operation, Slice)
+    if operation.size is None or any(size != -1 for size in operation.size):
+        return False
+    found = _first_of(body, layer.inputs[1], 0)
+    return found is not None and added_constant(body, found) == (index, 1)
+
+
+def _first_of(body: Graph, value: Value | None, others: int) -> Value | None:
+    """The scalar ``i`` of which a tensor ``(i, others, others, ...)`` is made."""
+    layer = _maker(body, value)
+    if layer is None or layer.operation != Concat(0):
+        if layer is not None and isinstance(layer.operation, Reshape):
+            return _flattened(layer)
+        return None
+    first, *rest = layer.inputs
+    if any(v is None or v.data is None or (v.data != others).any() for v in rest):
+        return None
+    made = _maker(body, first)
+    return _flattened(made) if made is not None else None
+
+
+def _flattened(layer: Layer) -> Value | None:
+    """The input of one element that a layer makes a vector of."""
+    value = layer.inputs[0]
+    is_one = value is not None and value.info.is_fully_shaped and value.info.num_elements == 1
+    return value if isinstance(layer.operation, Reshape) and is_one else None
+
+
+def _maker(body: Graph, value: Value | None) -> Layer | None:
+    """The layer that writes a value."""
+    return None if value is None else body.producers.get(value)
