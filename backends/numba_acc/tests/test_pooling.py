@@ -61,3 +61,13 @@ def test_bytes(name: str, data_type: DataType, algorithm: ops.PoolingAlgorithm) 
     operation = ops.Pooling2d(algorithm, size, stride, padding, activation)
     scale = Quantization.per_tensor(0.05, 13)
     check_everywhere(operation, TensorInfo(shape, data_type, quantization=scale))
+
+
+@pytest.mark.parametrize("algorithm", [MAX, AVERAGE])
+@pytest.mark.parametrize("name", CASES)
+def test_words(name: str, algorithm: ops.PoolingAlgorithm) -> None:
+    shape, size, stride, padding = CASES[name]
+    activation = ops.FusedActivation.RELU6 if size == (3, 3) else ops.FusedActivation.NONE
+    operation = ops.Pooling2d(algorithm, size, stride, padding, activation)
+    scale = Quantization.per_tensor(0.0005, 0)
+    check_everywhere(operation, TensorInfo(shape, DataType.QSYMM_S16, quantization=scale))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.lowering.registry import support
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.ops.operation import Operation
+from armpy.testing.tolerance import EXACT
 from backends.numba_acc.tests.support import ISA_NAMES, ISAS, check_against_reference, random_array
 
 SAME, VALID = ops.Padding.SAME, ops.Padding.VALID
@@ -116,3 +118,73 @@ def test_matrices_are_multiplied_pair_by_pair(
         y = network.constant(given.pop("y")) if is_constant else network.input("y", info)
         network.output("z", network.add(ops.BatchMatMul(transpose_x, transpose_y), x, y))
         check_against_reference(network, given, _isa(isa))
+
+
+BYTES = [
+    (DataType.QASYMM_S8, DataType.QASYMM_S8, (5, -7)),
+    (DataType.QASYMM_S8, DataType.QSYMM_S8, (-128, 0)),
+    (DataType.QASYMM_S8, DataType.QASYMM_S8, (127, -128)),
+    (DataType.QASYMM_U8, DataType.QASYMM_U8, (130, 255)),
+]
+"""Types and zero points of both operands."""
+
+SIZES = [
+    ((2, 3), (2, 3), 5, 7, 40),
+    ((4,), (1,), 6, 33, 64),
+    ((2, 1), (3,), 1, 4, 3),
+    ((), (), 9, 130, 17),
+]
+"""Batches of both operands, rows, depth, columns."""
+
+
+@pytest.mark.parametrize("isa", ISA_NAMES)
+@pytest.mark.parametrize("is_constant", [False, True])
+@pytest.mark.parametrize("types", BYTES, ids=str)
+@pytest.mark.parametrize(
+    ("transpose_x", "transpose_y"), [(False, False), (True, True), (False, True)]
+)
+def test_matrices_of_bytes_are_multiplied_exactly(
+    transpose_x: bool,
+    transpose_y: bool,
+    types: tuple[DataType, DataType, tuple[int, int]],
+    is_constant: bool,
+    isa: str,
+) -> None:
+    x_type, y_type, zero_points = types
+    for (x_batches, y_batches, rows, depth, columns), ratio in zip(
+        SIZES, (0.002, 0.0005, 0.03, 1.5), strict=True
+    ):
+        x_shape = (depth, rows) if transpose_x else (rows, depth)
+        y_shape = (columns, depth) if transpose_y else (depth, columns)
+        infos = [
+            TensorInfo(shape, kind, Quantization.per_tensor(0.05, zero_point))
+            for shape, kind, zero_point in zip(
+                ((*x_batches, *x_shape), (*y_batches, *y_shape)),
+                (x_type, y_type),
+                zero_points,
+                strict=True,
+            )
+        ]
+        network = Network()
+        x, given = network.input("x", infos[0]), {"x": random_array(infos[0], 1)}
+        stored = random_array(infos[1], 2)
+        if is_constant:
+            quantization = infos[1].quantization
+            y = network.constant(stored, data_type=y_type, quantization=quantization)
+        else:
+            y, given["y"] = network.input("y", infos[1]), stored
+        output = TensorInfo(None, x_type, Quantization.per_tensor(0.05**2 / ratio, 3))
+        operation = ops.BatchMatMul(transpose_x, transpose_y)
+        network.output("z", network.add(operation, x, y, output=output))
+        check_against_reference(network, given, _isa(isa), tolerance=EXACT)
+
+
+def test_matrices_of_bytes_that_are_too_deep_are_refused() -> None:
+    quantization = Quantization.per_tensor(0.1, 0)
+    x, y, z = (
+        TensorInfo(shape, DataType.QASYMM_S8, quantization)
+        for shape in ((1, 40000), (40000, 2), (1, 2))
+    )
+    answer = support(ops.BatchMatMul(), [x, y], [z])
+    assert not answer
+    assert "sums of 40000 products" in str(answer)

@@ -154,6 +154,7 @@ _STORED: dict[str, Expression] = {
     "largest_byte": Expression(lambda a, b: a.call("umax", a, b), 2),
     "smallest_byte": Expression(lambda a, b: a.call("umin", a, b), 2),
     "is_not_zero": Expression(lambda x: x.differs(0), 1),
+    "centre": Expression(lambda x, zero: x - zero.to_integer(), 1, 1),
 }
 
 

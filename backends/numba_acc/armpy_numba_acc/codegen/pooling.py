@@ -1,4 +1,4 @@
-"""The micro-kernels of pooling, float32 and 8-bit."""
+"""The micro-kernels of pooling: float32, 8-bit and 16-bit."""
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 # llvmlite has no types.
@@ -10,6 +10,7 @@ from llvmlite import ir
 from armpy_numba_acc.codegen.bytes import interleave, pack_bytes, pack_words, store_bytes
 from armpy_numba_acc.codegen.vectors import (
     F32,
+    F64,
     I8,
     I16,
     I32,
@@ -172,6 +173,71 @@ def mean_block_u8(width: int, columns: int, has_words: bool) -> str:
         copysign = intrinsic(builder, f"llvm.copysign.{suffix(reals)}", reals, reals, reals)
         away = builder.call(copysign, (ir.Constant(reals, [0.5] * lanes), value))
         return builder.fptosi(builder.fadd(value, away), sums)
+
+    return block_definition(1, columns, 0, body)
+
+
+def max_block_i16(lanes: int, columns: int) -> str:
+    """Write the function that finds the largest elements of windows; see `pooling_block_f32`.
+
+    Notes
+    -----
+    Arguments: height and width of a window, bounds.
+    """
+    kind = vector(I16, lanes)
+
+    def body(builder, block):
+        def add(builder, address, totals):
+            """Take in one element of a window."""
+            value = load(builder, builder.add(address, block.at), kind)
+            return [extreme(builder, "smax", totals[0], value)]
+
+        lowest, highest = (
+            splat(builder, builder.trunc(block.argument(builder, k), I16), lanes) for k in (2, 3)
+        )
+        totals = _over_taps(builder, block, columns, [lowest] * columns, add)
+        for pixel, total in enumerate(totals):
+            value = extreme(builder, "smin", total, highest)
+            store(builder, value, block.place(builder, pixel))
+
+    return block_definition(1, columns, 0, body)
+
+
+def mean_block_i16(lanes: int, columns: int) -> str:
+    """Write the function that computes means of windows; see `pooling_block_f32`.
+
+    Notes
+    -----
+    Arguments as for `max_block_i16`. For each pixel it has been prepared how many elements its
+    window has, as int32. Rounds halves away from zero: float64 holds quotients of less than
+    2**31 by less than 2**15 so exactly that none reaches the next integer.
+    """
+    narrow, sums, reals = vector(I16, lanes), vector(I32, lanes), vector(F64, lanes)
+
+    def body(builder, block):
+        def add(builder, address, totals):
+            """Take in one element of a window."""
+            value = load(builder, builder.add(address, block.at), narrow)
+            return [builder.add(totals[0], builder.sext(value, sums))]
+
+        totals = _over_taps(builder, block, columns, [ir.Constant(sums, None)] * columns, add)
+        low, high = (
+            splat(builder, builder.trunc(block.argument(builder, k), I32), lanes) for k in (2, 3)
+        )
+        for pixel, total in enumerate(totals):
+            value = extreme(builder, "smax", mean(builder, total, block.factors, pixel), low)
+            value = builder.trunc(extreme(builder, "smin", value, high), narrow)
+            store(builder, value, block.place(builder, pixel))
+
+    def mean(builder, total, factors, pixel):
+        """A window's sum divided by how many elements it has."""
+        count = load(builder, factors, I32, I64(2 * pixel))
+        half = builder.sitofp(splat(builder, builder.lshr(count, I32(1)), lanes), reals)
+        divisor = builder.sitofp(splat(builder, count, lanes), reals)
+        copysign = intrinsic(builder, f"llvm.copysign.{suffix(reals)}", reals, reals, reals)
+        value = builder.sitofp(total, reals)
+        value = builder.fadd(value, builder.call(copysign, (half, value)))
+        return builder.fptosi(builder.fdiv(value, divisor), sums)
 
     return block_definition(1, columns, 0, body)
 

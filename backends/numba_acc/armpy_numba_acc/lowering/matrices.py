@@ -14,11 +14,13 @@ from armpy.ops import BatchMatMul
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
+from armpy_numba_acc.lowering.broadcasting import KINDS, emit_on_buffers
 from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.filling import emit_fill
 from armpy_numba_acc.lowering.memory import Address, Buffer
 from armpy_numba_acc.lowering.moves import Side, emit_move
 from armpy_numba_acc.lowering.patches import Patches, input_of
+from armpy_numba_acc.lowering.quantized import QUANTIZED_TYPES, scale_of, zero_point_of
 from armpy_numba_acc.lowering.registry import Lowering
 from armpy_numba_acc.lowering.relaxing import are_many
 from armpy_numba_acc.lowering.tiles import tile_of_f32, width_of
@@ -29,17 +31,58 @@ from armpy_numba_acc.lowering.weighted_bf16 import (
     tile_of_patches,
 )
 from armpy_numba_acc.lowering.weighted_f32 import PackedF32, emit_product_f32
+from armpy_numba_acc.lowering.weighted_i16 import (
+    LARGEST_FACTOR,
+    Finish,
+    PackedI16,
+    emit_product_i16,
+)
+from armpy_numba_acc.lowering.weighted_i16 import tile_of_patches as tile_of_words
+from armpy_numba_acc.packing.weights_i16 import Rescaling, pack_pairs
 
-Packed: TypeAlias = PackedF32 | PackedBf16
+Packed: TypeAlias = PackedF32 | PackedBf16 | PackedI16
 """A matrix as a kernel wants it."""
 
 _UNBOUNDED = (-np.inf, np.inf)
 
 
+_MOST_PRODUCTS = (1 << 31) // (255 * 255)
+"""Of bytes less their zero points, whose sum fits int32."""
+
+
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """float32."""
+    """float32, or 8 bits in, and out."""
+    assert isinstance(operation, BatchMatMul)
     data_type = outputs[0].data_type
-    return "" if data_type is DataType.FLOAT32 else f"{data_type.name} is not supported"
+    if data_type is DataType.FLOAT32:
+        return ""
+    if data_type not in QUANTIZED_TYPES:
+        return f"{data_type.name} is not supported"
+    x, y = inputs
+    assert x is not None
+    assert y is not None
+    if any(info.has_per_axis_quantization for info in (x, y, outputs[0])):
+        return "scales that run along an axis are not supported"
+    depth = x.known_shape[-2 if operation.transpose_x else -1]
+    if depth > _MOST_PRODUCTS:
+        return f"sums of {depth} products may not fit 32 bits"
+    if not _real_factor(x, y, outputs[0]) < LARGEST_FACTOR:
+        return f"scales that make sums {LARGEST_FACTOR:.0f} times as large are not supported"
+    return ""
+
+
+def _real_factor(x: TensorInfo, y: TensorInfo, output: TensorInfo) -> float:
+    """What sums are multiplied by; TFLite multiplies the two scales in float32."""
+    return float(scale_of(x) * scale_of(y)) / float(scale_of(output))
+
+
+def _maker_of(emit: Emitter, layer: Layer, depth: int) -> _Floats:
+    """What makes a layer's products."""
+    output = layer.outputs[0].info
+    if output.data_type is not DataType.FLOAT32:
+        return _Words(emit, layer)
+    is_relaxed = emit.isa.is_relaxed and depth > 1 and are_many(layer)
+    return (_Halves if is_relaxed else _Floats)(emit, layer.name)
 
 
 def lower(emit: Emitter, layer: Layer) -> None:
@@ -49,8 +92,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
     output = layer.outputs[0]
     *batches, rows, columns = output.info.known_shape
     depth = x.info.known_shape[-2 if operation.transpose_x else -1]
-    is_relaxed = emit.isa.is_relaxed and depth > 1 and are_many(layer)
-    factors = (_Halves if is_relaxed else _Floats)(emit, layer.name)
+    factors = _maker_of(emit, layer, depth)
     source, xs = _rows_of(factors, x, operation.transpose_x)
     num_ys = prod(y.info.known_shape[:-2])
     pairs_of_x = prod(batches)
@@ -60,16 +102,19 @@ def lower(emit: Emitter, layer: Layer) -> None:
     panels, ys = _panels_of(factors, y, operation.transpose_y, patches)
     target = emit.target(output)
     x_of, y_of = (np.broadcast_to(numbers, batches).ravel() for numbers in (xs, ys))
+    size_out = output.info.data_type.size_bytes
     for at in range(pairs_of_x):
         size = rows * depth * factors.size
         part = replace(patches, source=source.part(int(x_of[at]) * size, size))
-        factors.multiply(part, panels[int(y_of[at])], target.at(at * rows * columns * 4))
+        factors.multiply(part, panels[int(y_of[at])], target.at(at * rows * columns * size_out))
 
 
 class _Floats:
     """Products of float32."""
 
     size = 4
+    head_lines = 1
+    """Lines in front of a panel's, for the bias."""
 
     def __init__(self, emit: Emitter, label: str) -> None:
         self.emit = emit
@@ -78,6 +123,11 @@ class _Floats:
     def source(self, value: Value) -> Buffer:
         """Where an operand is."""
         return self.emit.source(value)
+
+    def constant(self, value: Value) -> Array:
+        """The numbers of a constant operand."""
+        assert value.data is not None
+        return value.data
 
     def packed(self, matrix: Array, patches: Patches) -> Packed:
         """A constant matrix (columns, depth)."""
@@ -128,6 +178,75 @@ class _Halves(_Floats):
         emit_product_bf16(self.emit, patches, packed, rows, _UNBOUNDED, self.label)
 
 
+class _Words(_Floats):
+    """Products of bytes less their zero points, which take 16 bits: two at a time.
+
+    Notes
+    -----
+    Results are CpuRef's: sums are exact, and rounded twice in fixed point.
+    """
+
+    size = 2
+    head_lines = 0
+
+    def __init__(self, emit: Emitter, layer: Layer) -> None:
+        super().__init__(emit, layer.name)
+        x, y, output = (v.info for v in (input_of(layer, 0), input_of(layer, 1), layer.outputs[0]))
+        self._columns = output.known_shape[-1]
+        real = np.full(self._columns, _real_factor(x, y, output))
+        rescaling = Rescaling.twice(real, np.zeros(self._columns, np.int64), has_negatives=True)
+        zero_point = zero_point_of(output)
+        self._finish = Finish(rescaling, (-zero_point, 255 - zero_point), zero_point, "u8")
+
+    def source(self, value: Value) -> Buffer:
+        """A copy of an operand with its zero point taken off."""
+        given, is_flipped = self.emit.flipped_source(value)
+        centred = self.emit.scratch(2 * value.info.num_elements)
+        zero_point = value.info.zero_point if is_flipped else zero_point_of(value.info)
+        kind = "i8" if is_flipped else KINDS[value.info.data_type]
+        emit_on_buffers(
+            self.emit,
+            "centre",
+            [given],
+            [value.info.known_shape],
+            value,
+            self.label,
+            parameters=(float(zero_point),),
+            kinds=(kind, "i16"),
+            target=centred,
+        )
+        return centred
+
+    def constant(self, value: Value) -> Array:
+        """The numbers of a constant operand."""
+        assert value.data is not None
+        return value.data.astype(np.int16) - np.int16(value.info.zero_point)
+
+    def packed(self, matrix: Array, patches: Patches) -> Packed:
+        """A constant matrix (columns, depth)."""
+        width = self.width(len(matrix), patches)
+        panels = self.emit.constant(pack_pairs(matrix[:, None], width))
+        return self.packed_at(panels.at(0), len(matrix), patches)
+
+    def width(self, columns: int, patches: Patches) -> int:
+        """Columns of a panel."""
+        return tile_of_words(self.emit, patches, columns).vectors * self.emit.isa.lanes
+
+    def packed_at(self, panels: Address, columns: int, patches: Patches) -> Packed:
+        """A matrix that lies in memory as panels."""
+        tile = tile_of_words(self.emit, patches, columns)
+        # All columns are rescaled alike.
+        width = tile.vectors * self.emit.isa.lanes
+        lines = np.repeat(self._finish.rescaling.lines[:, :1], width, axis=1)
+        return PackedI16(panels, self.emit.constant(lines), 0, columns, 1, tile)
+
+    def multiply(self, patches: Patches, packed: Packed, target: Address) -> None:
+        """Add the command."""
+        assert isinstance(packed, PackedI16)
+        columns = packed.columns
+        emit_product_i16(self.emit, patches, packed, self._finish, target, columns, self.label)
+
+
 def _stand_in(value: Value, factors: _Floats) -> Array:
     """An array that stands for an operand."""
     return np.empty(value.info.known_shape, f"V{factors.size}")
@@ -155,7 +274,8 @@ def _panels_of(
     batches = y.info.known_shape[:-2]
     numbers = np.arange(prod(batches)).reshape(batches)
     if y.data is not None:
-        data = y.data if is_transposed else y.data.swapaxes(-1, -2)
+        data = factors.constant(y)
+        data = data if is_transposed else data.swapaxes(-1, -2)
         matrices = data.reshape(-1, *data.shape[-2:])
         return [factors.packed(matrix, patches) for matrix in matrices], numbers
     whole = _stand_in(y, factors)
@@ -163,15 +283,17 @@ def _panels_of(
     emit, label, columns = factors.emit, factors.label, matrices.shape[-1]
     width = factors.width(columns, patches)
     slots = 4 // factors.size
-    lines = 1 + -(-patches.depth // slots)
+    head = factors.head_lines
+    lines = head + -(-patches.depth // slots)
     panels = np.empty((*batches, -(-columns // width), lines, width, slots), whole.dtype)
     scratch, source = emit.scratch(panels.nbytes), factors.source(y)
-    # Zeros stand for the bias, and for what is behind the last column and line.
-    emit_fill(emit, scratch, panels.nbytes, bytes(4), label)
+    if head or columns % width or patches.depth % slots:
+        # Zeros stand for the bias, and for what is behind the last column and line.
+        emit_fill(emit, scratch, panels.nbytes, bytes(4), label)
     full = columns // width
     for slot in range(slots):
         given = matrices[..., slot::slots, :]
-        places = panels[..., 1 : 1 + given.shape[-2], :, slot]
+        places = panels[..., head : head + given.shape[-2], :, slot]
         inside = given[..., : full * width].reshape(*given.shape[:-1], full, width)
         parts = [(given[..., full * width :], places[..., full:, :, : columns - full * width])]
         parts.append((inside.swapaxes(-2, -3), places[..., :full, :, :]))

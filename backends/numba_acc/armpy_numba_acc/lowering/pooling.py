@@ -42,15 +42,15 @@ _NAMES = {
 
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """float32 or 8 bits, NHWC."""
+    """float32, 8 or 16 bits, NHWC."""
     assert isinstance(operation, Pooling2d)
     source = inputs[0]
     assert source is not None
     if operation.data_layout is not DataLayout.NHWC:
         return "the layout NCHW is not supported"
-    if source.data_type not in (DataType.FLOAT32, *QUANTIZED_TYPES):
+    if source.data_type not in (DataType.FLOAT32, *QUANTIZED_TYPES, DataType.QSYMM_S16):
         return f"{source.data_type.name} is not supported"
-    if source.data_type in QUANTIZED_TYPES:
+    if source.data_type.is_quantized:
         if outputs[0].quantization is None:
             return "a quantisation is missing"
         if operation.pool_size[0] * operation.pool_size[1] > _MOST_ELEMENTS:
@@ -63,8 +63,8 @@ def lower(emit: Emitter, layer: Layer) -> None:
 
     Notes
     -----
-    Means are float32 sums times the reciprocal of the number of elements; 8-bit sums are exact
-    and rounded half away from zero. The largest element passes over NaN.
+    Means are float32 sums times the reciprocal of the number of elements; sums of integers are
+    exact, and means of them rounded half away from zero. The largest element passes over NaN.
     """
     operation = layer.operation
     assert isinstance(operation, Pooling2d)
@@ -79,6 +79,10 @@ def lower(emit: Emitter, layer: Layer) -> None:
     name, bounds = _NAMES[operation.algorithm], operation.activation.bounds
     if value.info.data_type is DataType.FLOAT32:
         emit_pooling_f32(emit, value, output, windows, name, bounds, layer.name)
+        return
+    if value.info.data_type is DataType.QSYMM_S16:
+        limits = stored_bounds(bounds, output.info)
+        emit_pooling_i16(emit, value, output, windows, name, limits, layer.name)
         return
     # Stored integers are averaged: of signed bytes their own, not those with the top bit flipped.
     zero = 128 if value.info.data_type is DataType.QASYMM_S8 else 0
@@ -119,6 +123,35 @@ def emit_pooling_f32(
             *windows.kernel,
             -np.inf if low is None else float(low),
             np.inf if high is None else float(high),
+        ),
+        label,
+        num_operations=output.info.num_elements * len(windows.taps()),
+    )
+
+
+def emit_pooling_i16(
+    emit: Emitter,
+    value: Value,
+    output: Value,
+    windows: Windows,
+    algorithm: str,
+    bounds: tuple[int, int],
+    label: str,
+) -> None:
+    """Add the command that pools a 16-bit tensor."""
+    channels = windows.shape[3]
+    lanes = next(size for size in (16, 8, 4, 1) if size <= min(emit.isa.lanes, channels))
+    columns = 1 if windows.out_shape[2] == 1 else 4
+    tiling = Tiling(1, columns, lanes, windows.slots_by_tap(columns))
+    padding = np.full(channels, bounds[0] if algorithm == "max" else 0, np.int16).view(np.uint16)
+    emit.command(
+        Kernel("pooling_i16", (lanes, columns, algorithm)),
+        (
+            *window_arguments(
+                emit, emit.source(value), emit.target(output), windows, tiling, padding
+            ),
+            *windows.kernel,
+            *bounds,
         ),
         label,
         num_operations=output.info.num_elements * len(windows.taps()),

@@ -40,7 +40,7 @@ WIDE = DataType.QSYMM_S16
 _CACHED_BYTES = 256 << 10
 """Weights that are used for all pixels before the next ones."""
 
-_LARGEST_FACTOR = 2.0**14
+LARGEST_FACTOR = 2.0**14
 """Of sums; larger ones leave no bits to round."""
 
 _WEIGHTS = (DataType.QASYMM_S8, DataType.QSYMM_S8)
@@ -61,8 +61,8 @@ def check_i16(inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
         return "a quantisation is missing"
     if source.zero_point or weights.zero_point or output.zero_point:
         return f"zero points are not supported with {WIDE.name} input"
-    if not (_real_factors(source, weights, output) < _LARGEST_FACTOR).all():
-        return f"scales that make sums {_LARGEST_FACTOR:.0f} times as large are not supported"
+    if not (_real_factors(source, weights, output) < LARGEST_FACTOR).all():
+        return f"scales that make sums {LARGEST_FACTOR:.0f} times as large are not supported"
     return ""
 
 

@@ -1,0 +1,40 @@
+"""Pooling of 16-bit elements."""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
+# What Numba compiles has no types for mypy: everything is an integer or an address.
+
+from __future__ import annotations
+
+from numba import njit
+
+from armpy_numba_acc.codegen import windows
+from armpy_numba_acc.codegen.compiler import Linked
+from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.codegen.pointers import load_i64, store_i32
+from armpy_numba_acc.codegen.pooling import max_block_i16, mean_block_i16
+
+ARGUMENTS = (*windows.ARGUMENTS, "kernel_h", "kernel_w", "low", "high")
+"""Slots come tap by tap; the first two are the size of a window."""
+
+_FIRST = len(windows.ARGUMENTS)
+
+
+@njit(inline="always")
+def _prepare(args, factors, y, x):
+    """Write how many elements each window has within the image."""
+    height = windows.count_inside(y, load_i64(args, _FIRST), load_i64(args, 8))
+    for j in range(windows.tile_columns(args)):
+        start = x + j * load_i64(args, 13)
+        width = windows.count_inside(start, load_i64(args, _FIRST + 1), load_i64(args, 9))
+        store_i32(factors, 2 * j, max(height * width, 1))
+
+
+def make(isa: Isa, lanes: int, columns: int, algorithm: str) -> Linked:
+    """Make the kernel; see `mean_block_i16` and `max_block_i16`.
+
+    Parameters
+    ----------
+    algorithm : {"average", "max"}
+    """
+    block = (max_block_i16 if algorithm == "max" else mean_block_i16)(lanes, columns)
+    return Linked(windows.window_kernel(_prepare), block)
