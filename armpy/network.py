@@ -54,6 +54,7 @@ class Network:
         self._num_values = 0
         self._num_layers = 0
         self._inputs: list[Value] = []
+        self._input_names: set[str] = set()
         self._default_shapes: list[tuple[int, ...] | None] = []
         self._outputs: dict[str, Value] = {}
         self._layers: list[Layer] = []
@@ -76,11 +77,12 @@ class Network:
             If the name is taken or the default shape does not fit.
         """
         _check_type(info, TensorInfo, f"input '{name}'")
-        if any(value.name == name for value in self._inputs):
+        if name in self._input_names:
             raise InvalidArgumentError(f"there is an input '{name}' already", where=self.name)
         if default_shape is not None:
             check_shape_fits(name, info.shape, default_shape)
         value = self._new_value(info, name)
+        self._input_names.add(name)
         self._inputs.append(value)
         self._default_shapes.append(default_shape)
         return value

@@ -154,6 +154,11 @@ class Graph:
         """The layer that writes each value; inputs, constants and state are missing."""
         return {value: layer for layer in self.layers for value in layer.outputs}
 
+    @cached_property
+    def positions(self) -> Mapping[Layer, int]:
+        """Where each layer stands among `layers`."""
+        return {layer: index for index, layer in enumerate(self.layers)}
+
     @property
     def input_infos(self) -> tuple[TensorInfo, ...]:
         """Info of each input."""
@@ -163,6 +168,11 @@ class Graph:
     def output_infos(self) -> tuple[TensorInfo, ...]:
         """Info of each output."""
         return tuple(value.info for value in self.outputs)
+
+    @cached_property
+    def result_set(self) -> frozenset[Value]:
+        """The values of `results`, to ask whether one is among them."""
+        return frozenset(self.results)
 
     @property
     def results(self) -> tuple[Value, ...]:

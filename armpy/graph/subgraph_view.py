@@ -32,13 +32,15 @@ class SubgraphView:
 
     @classmethod
     def of(cls, graph: Graph, layers: Iterable[Layer]) -> SubgraphView:
-        """The view of some layers of `graph`; each is counted once."""
-        chosen, results = set(layers), set(graph.results)
-        ordered = tuple(layer for layer in graph.layers if layer in chosen)
+        """The view of some layers of `graph`; each is counted once, others are left out."""
+        positions = graph.positions
+        # A graph may have as many views as layers, so none may look at the whole of it.
+        ordered = tuple(sorted(positions.keys() & set(layers), key=positions.__getitem__))
+        chosen = frozenset(ordered)
 
         def is_read_outside(value: Value) -> bool:
             readers = graph.consumers.get(value, ())
-            return value in results or any(reader not in chosen for reader in readers)
+            return value in graph.result_set or any(reader not in chosen for reader in readers)
 
         return cls._of_layers(ordered, is_read_outside)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import operator
-from bisect import insort
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import combinations
+from heapq import heappop, heappush
+from itertools import count
 
 from armpy.backend import (
     ALIGNMENT_BYTES,
@@ -17,6 +18,7 @@ from armpy.backend import (
     PackingType,
 )
 from armpy.errors import InvalidArgumentError, MemoryValidationError
+from armpy.lifetimes import neighbours, place_in_order
 from armpy.plugins.boundary import ask_backend, read_backend
 
 
@@ -40,28 +42,52 @@ class GreedyBySize(IMemoryOptimizerStrategy):
         return PackingType.MULTI_AXIS
 
     def optimize(self, blocks: Sequence[MemBlock]) -> list[MemBin]:
-        """Offsets are multiples of `ALIGNMENT_BYTES`."""
-        placed: list[MemBlock] = []
-        total = 0
-        for block in sorted(blocks, key=lambda b: (-b.size_bytes, b.start, b.index)):
-            size = _aligned(block.size_bytes)
-            offset = _smallest_gap(placed, block, size)
-            insort(placed, replace(block, offset=offset), key=lambda b: b.offset)
-            total = max(total, offset + size)
-        return [MemBin(tuple(placed), total)] if placed else []
+        """Offsets are multiples of `ALIGNMENT_BYTES`.
+
+        Notes
+        -----
+        Where too many blocks live together to look at all pairs (see `neighbours`), they are
+        placed in order of time, each into the smallest gap that fits.
+        """
+        if not blocks:
+            return []
+        sizes = [_aligned(block.size_bytes) for block in blocks]
+        lifetimes = [(block.start, block.end) for block in blocks]
+        near = neighbours(lifetimes)
+        if near is None:
+            offsets = place_in_order(lifetimes, sizes)
+        else:
+            order = sorted(
+                range(len(blocks)),
+                key=lambda n: (-blocks[n].size_bytes, blocks[n].start, blocks[n].index),
+            )
+            offsets = _by_size(order, near, sizes)
+        placed = [replace(b, offset=offset) for b, offset in zip(blocks, offsets, strict=True)]
+        placed.sort(key=lambda b: b.offset)
+        total = max(offset + size for offset, size in zip(offsets, sizes, strict=True))
+        return [MemBin(tuple(placed), total)]
 
 
-def _smallest_gap(placed: Sequence[MemBlock], block: MemBlock, size: int) -> int:
-    """Offset of the smallest gap among blocks that live at the same time."""
+def _by_size(
+    order: Iterable[int], near: Sequence[Sequence[int]], sizes: Sequence[int]
+) -> list[int]:
+    """Offsets of blocks that are placed in an order, each into the smallest gap that fits."""
+    offsets = [-1] * len(sizes)
+    for number in order:
+        placed = sorted((offsets[n], sizes[n]) for n in near[number] if offsets[n] >= 0)
+        offsets[number] = _smallest_gap(placed, sizes[number])
+    return offsets
+
+
+def _smallest_gap(placed: Iterable[tuple[int, int]], size: int) -> int:
+    """Offset of the smallest gap among blocks, given as offset and size in order."""
     best, best_room = None, None
     end_so_far = 0
-    for other in placed:
-        if other.end < block.start or block.end < other.start:
-            continue
-        room = other.offset - end_so_far
+    for offset, other in placed:
+        room = offset - end_so_far
         if room >= size and (best_room is None or room < best_room):
             best, best_room = end_so_far, room
-        end_so_far = max(end_so_far, other.offset + _aligned(other.size_bytes))
+        end_so_far = max(end_so_far, offset + other)
     return end_so_far if best is None else best
 
 
@@ -108,20 +134,26 @@ class SingleAxisPriorityList(IMemoryOptimizerStrategy):
 
     def optimize(self, blocks: Sequence[MemBlock]) -> list[MemBin]:
         """A bin is as large as its largest block."""
-        bins: list[list[MemBlock]] = []
-        for block in sorted(blocks, key=lambda b: -b.size_bytes):
-            for members in bins:
-                if not any(_lives_with(block, other) for other in members):
-                    members.append(block)
-                    break
-            else:
-                bins.append([block])
-        return [MemBin(tuple(members), members[0].size_bytes) for members in bins]
+        lifetimes = [(block.start, block.end) for block in blocks]
+        order = sorted(range(len(blocks)), key=lambda n: -blocks[n].size_bytes)
+        near = neighbours(lifetimes)
+        if near is None:  # bins by the order of time, then
+            chosen = place_in_order(lifetimes, [1] * len(blocks))
+        else:
+            chosen = _first_bins(order, near)
+        bins: dict[int, list[MemBlock]] = {}
+        for number in order:
+            bins.setdefault(chosen[number], []).append(blocks[number])
+        return [MemBin(tuple(members), members[0].size_bytes) for members in bins.values()]
 
 
-def _lives_with(a: MemBlock, b: MemBlock) -> bool:
-    """Whether two blocks must be there at the same time."""
-    return a.start <= b.end and b.start <= a.end
+def _first_bins(order: Iterable[int], near: Sequence[Sequence[int]]) -> list[int]:
+    """Number of the first bin for each block in which nothing is that lives with it."""
+    chosen = [-1] * len(near)
+    for number in order:
+        taken = {chosen[other] for other in near[number]}
+        chosen[number] = next(bin_ for bin_ in count() if bin_ not in taken)
+    return chosen
 
 
 class StrategyValidator(IMemoryOptimizerStrategy):
@@ -176,8 +208,7 @@ class StrategyValidator(IMemoryOptimizerStrategy):
                 self._check(same, "a block has been changed")
                 fits = 0 <= block.offset <= bin_.size_bytes - block.size_bytes
                 self._check(fits, "a block does not fit into its bin")
-            for a, b in combinations(bin_.blocks, 2):
-                self._check(not self._collide(a, b), "blocks of a bin overlap")
+            self._check(not self._has_collision(bin_.blocks), "blocks of a bin overlap")
         return bins
 
     def _ask(self, blocks: Sequence[MemBlock]) -> list[MemBin]:
@@ -191,13 +222,28 @@ class StrategyValidator(IMemoryOptimizerStrategy):
 
         return list(ask_backend(self._where, tuple, optimize))
 
-    def _collide(self, a: MemBlock, b: MemBlock) -> bool:
-        """Whether two blocks of a bin are in each other's way."""
-        if not _lives_with(a, b):
-            return False
-        if self.packing_type is PackingType.SINGLE_AXIS:
-            return True
-        return a.offset < b.offset + b.size_bytes and b.offset < a.offset + a.size_bytes
+    def _has_collision(self, blocks: Sequence[MemBlock]) -> bool:
+        """Whether blocks of a bin are in each other's way; a sweep over the steps."""
+        is_single = self.packing_type is PackingType.SINGLE_AXIS
+        living: list[tuple[int, int]] = []  # begin and end of what is used, in order
+        ends: list[tuple[int, tuple[int, int]]] = []
+        for block in sorted(blocks, key=lambda b: b.start):
+            while ends and ends[0][0] < block.start:
+                del living[bisect_left(living, heappop(ends)[1])]
+            used = block.offset, block.offset + block.size_bytes
+            index = bisect_left(living, used)
+            if is_single and living:
+                return True
+            if not is_single and not block.size_bytes:
+                continue
+            if not is_single and any(
+                used[0] < other[1] and other[0] < used[1]
+                for other in living[max(0, index - 1) : index + 1]
+            ):
+                return True
+            living.insert(index, used)
+            heappush(ends, (block.end, used))
+        return False
 
     def _check(self, condition: bool, failed: str) -> None:
         """Raise unless a condition holds."""

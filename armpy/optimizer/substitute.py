@@ -58,9 +58,9 @@ def _checked(graph: Graph, view: SubgraphView, views: OptimizationViews) -> Opti
     reasons = {part: str(views.reasons.get(part, "")) for part in lists[1]}
     views = OptimizationViews(*lists, reasons=reasons)  # whose lists the backend does not have
     _check_division(view, views)
+    _check_order(graph, view, views.substitutions)
     for substitution in views.substitutions:
         _check_substitution(graph, substitution)
-    _check_acyclic(view, views.substitutions)
     return views
 
 
@@ -81,12 +81,10 @@ def _check_division(view: SubgraphView, views: OptimizationViews) -> None:
 
 
 def _check_substitution(graph: Graph, substitution: Substitution) -> None:
-    """Check convexity, the replacement itself, and that both have the same edge."""
+    """Check the replacement itself, and that it has the same edge."""
     view, replacement = substitution.subgraph, substitution.replacement
     if not view.layers:
         raise BackendError("a substituted subgraph has no layers")
-    if not view.is_convex_in(graph):
-        raise BackendError("a path leaves the substituted subgraph and comes back into it")
     true_view = SubgraphView.of(graph, view.layers)
     if set(view.inputs) != set(true_view.inputs) or set(view.outputs) != set(true_view.outputs):
         raise BackendError(
@@ -119,8 +117,8 @@ def _kind(value: Value) -> tuple[object, ...]:
     return value.info.shape, value.info.data_type, value.info.quantization
 
 
-def _check_acyclic(view: SubgraphView, substitutions: Sequence[Substitution]) -> None:
-    """Check that the substitutions, convex one by one, do not wait for each other."""
+def _check_order(graph: Graph, view: SubgraphView, substitutions: Sequence[Substitution]) -> None:
+    """Check that substitutions are convex and do not wait for each other, all at once."""
     owner = {layer: number for number, s in enumerate(substitutions) for layer in s.subgraph.layers}
     producers = {value: layer for layer in view.layers for value in layer.outputs}
     waits: dict[object, set[object]] = {}
@@ -131,6 +129,9 @@ def _check_acyclic(view: SubgraphView, substitutions: Sequence[Substitution]) ->
     try:
         TopologicalSorter(waits).prepare()
     except CycleError as error:
+        if not all(s.subgraph.is_convex_in(graph) for s in substitutions):
+            text = "a path leaves the substituted subgraph and comes back into it"
+            raise BackendError(text) from error
         raise BackendError("the substituted subgraphs depend on each other in a cycle") from error
 
 

@@ -57,6 +57,7 @@ def find_chains(view: SubgraphView, taken: Collection[Layer] = ()) -> Mapping[La
         for value in layer.inputs:
             if value is not None:
                 readers.setdefault(value, set()).add(layer)
+    order = {layer: number for number, layer in enumerate(view.layers)}
     outside = set(view.outputs)
     makers = {
         layer.outputs[0]: layer
@@ -68,7 +69,7 @@ def find_chains(view: SubgraphView, taken: Collection[Layer] = ()) -> Mapping[La
     for layer in reversed(view.layers):
         if layer in used or not _is_real(layer):
             continue
-        chain = _chain_behind(layer, view, makers, readers)
+        chain = _chain_behind(layer, order, makers, readers)
         if len(chain.layers) > 1:
             chains[layer] = chain
             used.update(chain.layers)
@@ -91,13 +92,13 @@ def _is_real(layer: Layer) -> bool:
 
 def _chain_behind(
     last: Layer,
-    view: SubgraphView,
+    order: Mapping[Layer, int],
     makers: Mapping[Value, Layer],
     readers: Mapping[Value, set[Layer]],
 ) -> Chain:
     """The longest chain that ends with a layer."""
     members = {last}
-    chain = _written(members, last, view)
+    chain = _written(members, last, order)
     assert chain is not None
     size = last.outputs[0].info.num_elements
     refused: set[Layer] = set()
@@ -112,7 +113,7 @@ def _chain_behind(
         ]
         if not joining:
             return chain
-        longer = _written(members | {joining[0]}, last, view)
+        longer = _written(members | {joining[0]}, last, order)
         if longer is None:
             refused.add(joining[0])
         else:
@@ -120,7 +121,7 @@ def _chain_behind(
             chain = longer
 
 
-def _written(members: set[Layer], last: Layer, view: SubgraphView) -> Chain | None:
+def _written(members: set[Layer], last: Layer, order: Mapping[Layer, int]) -> Chain | None:
     """The chain of some layers; None if its expression is too long or reads too much."""
     made = {layer.outputs[0]: layer for layer in members}
     inputs: list[Value] = []
@@ -144,5 +145,5 @@ def _written(members: set[Layer], last: Layer, view: SubgraphView) -> Chain | No
     if len(words) > MAX_WORDS or not 1 <= len(inputs) <= MAX_INPUTS:
         # One layer always fits: it is lowered as it is where it has constants only.
         return None if len(members) > 1 else Chain((last,), tuple(inputs), "", ())
-    layers = tuple(layer for layer in view.layers if layer in members)
+    layers = tuple(sorted(members, key=order.__getitem__))
     return Chain(layers, tuple(inputs), ".".join(words), tuple(parameters))

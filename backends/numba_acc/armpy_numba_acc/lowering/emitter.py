@@ -87,6 +87,8 @@ class Emitter:
             value: Buffer(Space.TENSORS, value.info.size_bytes, number)
             for number, value in enumerate((*self.view.inputs, *self.view.outputs))
         }
+        self._given, self._wanted = set(self.view.inputs), set(self.view.outputs)
+        self._read = {value for layer in self.view.layers for value in layer.inputs}
 
     @property
     def isa(self) -> Isa:
@@ -143,16 +145,15 @@ class Emitter:
         -----
         It may be the caller's.
         """
-        is_given = value in self.view.inputs and value.info.data_type is DataType.QASYMM_S8
+        is_given = value in self._given and value.info.data_type is DataType.QASYMM_S8
         if is_given and value not in self._places:
             return self._tensors[value], TOP_BIT
         return self.source(value), 0
 
     def flipped_target(self, value: Value) -> tuple[Buffer, int]:
         """The same for a tensor that a layer writes."""
-        is_wanted = value in self.view.outputs and value.info.data_type is DataType.QASYMM_S8
-        is_read = any(value in layer.inputs for layer in self.view.layers)
-        if is_wanted and not is_read and value not in self._joins:
+        is_wanted = value in self._wanted and value.info.data_type is DataType.QASYMM_S8
+        if is_wanted and value not in self._read and value not in self._joins:
             self._places[value] = self._tensors[value]
             return self._tensors[value], TOP_BIT
         return self.target(value), 0
@@ -168,7 +169,7 @@ class Emitter:
         if value in self._joins:
             join = self._joins[value]
             return self.target(join.whole).part(join.offset_bytes, value.info.size_bytes)
-        if value in self.view.outputs and value.info.data_type is not DataType.QASYMM_S8:
+        if value in self._wanted and value.info.data_type is not DataType.QASYMM_S8:
             return self._tensors[value]
         return self.scratch(value.info.size_bytes // (2 if value in self.halves else 1))
 
@@ -180,7 +181,7 @@ class Emitter:
         """Say that a tensor's bytes are in a buffer; they are copied only for the caller."""
         size = value.info.size_bytes
         is_flipped = value.info.data_type is DataType.QASYMM_S8
-        if value in self.view.outputs and not is_flipped:
+        if value in self._wanted and not is_flipped:
             self.command(Kernel("copy"), (buffer, self.target(value), size), f"copy {value.name}")
         else:
             self._places[value] = buffer

@@ -32,13 +32,12 @@ def without_frames(view: SubgraphView) -> SubgraphView:
         and layer.outputs[0] not in outside
         and _is_frame(layer)
     }
-    layers: list[Layer] = []
-    for layer in view.layers:
-        joined = _joined(layer, frames)
-        if joined is not None:
-            layers.remove(frames[input_of(layer, 0)])
-        layers.append(joined or layer)
-    return view if len(layers) == len(view.layers) else replace(view, layers=tuple(layers))
+    joined = {layer: found for layer in view.layers if (found := _joined(layer, frames))}
+    if not joined:
+        return view
+    gone = {frames[input_of(layer, 0)] for layer in joined}
+    layers = (joined.get(layer, layer) for layer in view.layers if layer not in gone)
+    return replace(view, layers=tuple(layers))
 
 
 def _is_frame(layer: Layer) -> bool:

@@ -39,6 +39,7 @@ def find_joins(view: SubgraphView) -> Mapping[Value, Join]:
     quantised like the whole.
     """
     made = {value for layer in view.layers for value in layer.outputs}
+    outside = set(view.outputs)
     joins: dict[Value, Join] = {}
     for layer in view.layers:
         if not isinstance(layer.operation, Concat | Stack):
@@ -48,7 +49,7 @@ def find_joins(view: SubgraphView) -> Mapping[Value, Join]:
         if prod(whole.info.known_shape[:axis]) != 1:
             continue
         for value, offset in _parts(layer):
-            fits = value in made and value not in view.outputs and value not in joins
+            fits = value in made and value not in outside and value not in joins
             if fits and value.info.quantization == whole.info.quantization:
                 joins[value] = Join(whole, offset)
     return joins

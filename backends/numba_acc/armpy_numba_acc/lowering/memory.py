@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 
+from armpy.lifetimes import neighbours, place_in_order
 from armpy.records import dataclass
 
 ALIGNMENT_BYTES = 64
@@ -89,27 +90,39 @@ def plan_arena(buffers: Sequence[Buffer]) -> int:
     int
         Bytes that the arena needs.
 
+    Notes
+    -----
+    Where too many live together to look at all pairs, they are placed in order of time.
+
     References
     ----------
     Pisarchyk, Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020 (greedy
     by size).
     """
-    placed: list[Buffer] = []
-    total = 0
-    for buffer in sorted(buffers, key=lambda b: -b.size_bytes):
-        if buffer.first < 0:
-            continue
-        offset = 0
-        for other in sorted(placed, key=lambda b: b.offset):
-            if other.last < buffer.first or buffer.last < other.first:
-                continue
+    used = [buffer for buffer in buffers if buffer.first >= 0]
+    lifetimes = [(buffer.first, buffer.last) for buffer in used]
+    near = neighbours(lifetimes)
+    if near is None:
+        offsets = place_in_order(lifetimes, [_aligned(_reach(buffer)) for buffer in used])
+        for buffer, offset in zip(used, offsets, strict=True):
+            buffer.offset = offset
+    else:
+        _place_by_size(used, near)
+    return _aligned(max((buffer.offset + buffer.size_bytes for buffer in used), default=0))
+
+
+def _place_by_size(buffers: Sequence[Buffer], near: Sequence[Sequence[int]]) -> None:
+    """Place the largest buffers first, each before the first one that leaves room for it."""
+    is_placed = [False] * len(buffers)
+    for number in sorted(range(len(buffers)), key=lambda n: -buffers[n].size_bytes):
+        buffer, offset = buffers[number], 0
+        others = [buffers[n] for n in near[number] if is_placed[n]]
+        for other in sorted(others, key=lambda b: b.offset):
             if offset + buffer.size_bytes <= other.offset:
                 break
-            offset = max(offset, _aligned(_end(other)))
+            offset = max(offset, _aligned(other.offset + _reach(other)))
         buffer.offset = offset
-        placed.append(buffer)
-        total = max(total, offset + buffer.size_bytes)
-    return _aligned(total)
+        is_placed[number] = True
 
 
 _PAGE_BYTES = 4096
@@ -117,8 +130,8 @@ _STEP_BYTES = 320
 """By how much large buffers are moved against each other within a page."""
 
 
-def _end(buffer: Buffer) -> int:
-    """Where the next buffer may begin.
+def _reach(buffer: Buffer) -> int:
+    """How far behind a buffer's beginning the next one may begin.
 
     Notes
     -----
@@ -126,11 +139,9 @@ def _end(buffer: Buffer) -> int:
     a little behind it, what a command reads and what it writes would share few lines of the
     cache: depthwise convolutions take up to twice as long then.
     """
-    end = buffer.offset + buffer.size_bytes
     if buffer.size_bytes < 8 * _PAGE_BYTES:
-        return end
-    size = -(-buffer.size_bytes // _PAGE_BYTES) * _PAGE_BYTES
-    return buffer.offset + size + _STEP_BYTES
+        return buffer.size_bytes
+    return -(-buffer.size_bytes // _PAGE_BYTES) * _PAGE_BYTES + _STEP_BYTES
 
 
 def _aligned(offset: int) -> int:
