@@ -61,7 +61,7 @@ def ask_backend(
     """
     answer = call_backend(backend_id, method, *args, **kwargs)
     if is_a(answer, kind):
-        return answer  # type: ignore[return-value]  # just checked
+        return exact(answer)  # type: ignore[return-value]  # just checked
     kinds = kind if isinstance(kind, tuple) else (kind,)
     name = getattr(method, "__name__", method)
     raise BackendError(
@@ -154,6 +154,16 @@ def is_a(answer: object, kind: type[T] | tuple[type[T], ...]) -> bool:
     except BaseException as error:  # noqa: BLE001 - plugin boundary: it is of no type
         let_user_interrupt(error)
         return False
+
+
+def exact(answer: object) -> object:
+    """What a backend gave; of a text what it says, whatever its class makes of that.
+
+    Notes
+    -----
+    An instance of a subclass of `str` may be equal to whatever it is compared with.
+    """
+    return str.__str__(answer) if issubclass(type(answer), str) else answer
 
 
 def let_user_interrupt(error: BaseException) -> None:

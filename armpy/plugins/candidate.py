@@ -51,8 +51,10 @@ class Candidate:
         What installed it; empty for other kinds and where the metadata is damaged.
     path : str
         Canonical path of a directory's file or package.
-    directory : str
-        The directory in which that was found, as it was given.
+    directory, entry : str
+        The directory in which that was found, as it was given, and its entry, maybe a link.
+    pin : str
+        The SHA-256 that the trust file says it has; empty if it says none.
     api_version, device_type : str
         Empty until it is loaded or probed.
     status : CandidateStatus
@@ -72,6 +74,8 @@ class Candidate:
     distribution_version: str = ""
     path: str = ""
     directory: str = ""
+    entry: str = ""
+    pin: str = ""
     api_version: str = ""
     device_type: str = ""
     status: CandidateStatus = CandidateStatus.FOUND

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 
 from armpy.backend import IBackendInternal
-from armpy.plugins.boundary import describe
+from armpy.plugins.boundary import describe, exact
 from armpy.plugins.candidate import RejectionError
 from armpy.plugins.versions import why_incompatible
 from armpy.records import dataclass
@@ -49,9 +49,9 @@ def check_backend(backend_id: BackendId, backend: object) -> CheckedBackend:
             raise RejectionError(f"its {name} is a method. Expected a property")
         if inspect.isfunction(member) and not name.startswith("_"):
             _check_method(backend, name, member)
-    if backend.backend_id != backend_id:
+    if exact(backend.backend_id) != backend_id:
         raise RejectionError(f"it calls itself {describe(backend.backend_id)}")
-    version, device_type = backend.api_version, backend.device_type
+    version, device_type = exact(backend.api_version), backend.device_type
     if not isinstance(device_type, DeviceType):
         raise RejectionError(f"its device type {describe(device_type)} is not a DeviceType")
     if not isinstance(version, str):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
+import stat
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
@@ -14,10 +16,49 @@ _BOOKKEEPING = {"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"}
 """Files of a ``*.dist-info`` that installers write, each in its own way."""
 
 
+_UNPRINTABLE = frozenset("\\\n\r")
+"""Characters of names that ``sha256sum`` writes in another way, or that end a line."""
+
+
+def open_regular(path: str) -> io.BufferedReader:
+    """Open a file to read its bytes.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read, or is a pipe, a device or another thing that may never end.
+    """
+    # Without waiting: opening a pipe to which nobody writes would take for ever.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(f"{path} is not a regular file")
+    return open(descriptor, "rb")
+
+
+def read_regular(path: str) -> bytes:
+    """The contents of a file; raises OSError as `open_regular` does."""
+    with open_regular(path) as file:
+        return file.read()
+
+
 def file_digest(path: str) -> str:
-    """SHA-256 of a file's contents, in hexadecimal."""
-    with open(path, "rb") as file:
+    """SHA-256 of a file's contents, in hexadecimal; raises OSError as `open_regular` does."""
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest_line(digest: str, name: str) -> bytes:
+    """The line that ``sha256sum`` prints for a file.
+
+    Raises
+    ------
+    RejectionError
+        If the name has a line end or a backslash: two trees could have one digest.
+    """
+    if _UNPRINTABLE.intersection(name):
+        raise RejectionError(f"its file {name!r} has a line end or backslash in its name")
+    return f"{digest}  {name}\n".encode(errors="surrogateescape")
 
 
 def files_digest(files: Iterable[tuple[str, str]]) -> str:
@@ -27,10 +68,15 @@ def files_digest(files: Iterable[tuple[str, str]]) -> str:
     ----------
     files : iterable of (str, str)
         The name to print and the path to read.
+
+    Raises
+    ------
+    RejectionError
+        If a name cannot be told from several lines.
     """
     lines = hashlib.sha256()
     for name, path in files:
-        lines.update(f"{file_digest(path)}  {name}\n".encode(errors="surrogateescape"))
+        lines.update(digest_line(file_digest(path), name))
     return lines.hexdigest()
 
 

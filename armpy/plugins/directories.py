@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import re
@@ -15,6 +16,8 @@ ENVIRONMENT_VARIABLE = "ARMPY_DYNAMIC_BACKENDS_PATH"
 
 _NAME = re.compile(r"[a-zA-Z0-9]+_[a-zA-Z0-9]+_backend(\.py)?")
 _INIT = "__init__.py"
+_MOST_LINKS = 40
+"""As many as Linux follows on one path."""
 
 _log = logging.getLogger("armpy.plugins")
 
@@ -44,11 +47,14 @@ class ModuleFile:
         Canonical path of the file or the package's directory.
     directory : str
         Where it was found.
+    entry : str
+        Path of the directory's entry, which may be a link to the other.
     """
 
     name: str
     path: str
     directory: str
+    entry: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +144,7 @@ def find_modules(paths: Iterable[str]) -> Found:
                     skipped.append(_skip(entry, reason))
                 continue
             path = os.path.realpath(entry)
-            modules.setdefault(path, ModuleFile(name.removesuffix(".py"), path, directory))
+            modules.setdefault(path, ModuleFile(name.removesuffix(".py"), path, directory, entry))
     return Found(tuple(modules.values()), tuple(skipped))
 
 
@@ -181,6 +187,30 @@ def module_places(path: str) -> list[str]:
             files.update(os.path.join(folder, name) for name in names)
     homes = {os.path.dirname(os.path.realpath(place)) for place in folders | files}
     return [*sorted(folders | homes), *sorted(files)]
+
+
+def links_to(path: str) -> list[str]:
+    """The symbolic links that are followed on the way to a file or directory, in order.
+
+    Raises
+    ------
+    OSError
+        If they lead in a circle, or one cannot be read.
+    """
+    links: list[str] = []
+    place, rest = os.sep, os.path.abspath(path).split(os.sep)[::-1]
+    while rest:
+        here = os.path.normpath(os.path.join(place, rest.pop()))
+        if not os.path.islink(here):
+            place = here
+            continue
+        links.append(here)
+        if len(links) > _MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        target = os.readlink(here)
+        place = os.sep if os.path.isabs(target) else place
+        rest += target.split(os.sep)[::-1]
+    return links
 
 
 def init_file(path: str) -> str:

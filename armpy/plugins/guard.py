@@ -39,6 +39,7 @@ from armpy.plugins.boundary import (
     call_backend,
     call_method,
     describe,
+    exact,
     is_a,
     read_backend,
 )
@@ -106,7 +107,7 @@ class GuardedBackend(IBackendInternal):
                     expected=kind.__name__,
                     actual=describe(item),
                 )
-        return items
+        return tuple(map(exact, items))  # type: ignore[arg-type]  # of the kind that was checked
 
     def _read_options(self) -> tuple[BackendOption, ...]:
         """The declared options, if they can be used."""

@@ -12,6 +12,7 @@ from armpy.plugins.candidate import Candidate, CandidateKind, RejectionError
 from armpy.plugins.contract import CheckedBackend, check_backend
 from armpy.plugins.entry_points import load_entry_point
 from armpy.plugins.modules import open_module
+from armpy.plugins.snapshot import Snapshot, serve_distribution
 from armpy.records import dataclass
 from armpy.types import INVALID_BACKEND_IDS, BackendId
 
@@ -56,7 +57,9 @@ class Failure:
     missing_library: str = ""
 
 
-def open_candidate(candidate: Candidate, private_name: str) -> Opened:
+def open_candidate(
+    candidate: Candidate, private_name: str, snapshot: Snapshot | None = None
+) -> Opened:
     """Import a candidate's code; raises RejectionError or what that code raises.
 
     Parameters
@@ -65,10 +68,14 @@ def open_candidate(candidate: Candidate, private_name: str) -> Opened:
         An entry point or a directory's module.
     private_name : str
         For the latter; see `modules.private_name`.
+    snapshot : Snapshot, optional
+        What to import instead of what is there now.
     """
     if candidate.kind is CandidateKind.DIRECTORY:
-        module = open_module(candidate.path, private_name)
+        module = open_module(candidate.path, private_name, snapshot=snapshot)
         return Opened(module.backend_id, module.api_version, module.create)
+    if snapshot is not None:
+        serve_distribution(snapshot, candidate)
     loaded = load_entry_point(candidate)
     factory = loaded if callable(loaded) else lambda: loaded
     return Opened(candidate.backend_id, "", factory)

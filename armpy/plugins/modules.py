@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import importlib.util
 import itertools
 import sys
@@ -14,14 +15,14 @@ from importlib.machinery import (
     ExtensionFileLoader,
     FileFinder,
     ModuleSpec,
-    SourceFileLoader,
 )
 from types import ModuleType
 
 from armpy.backend import BACKEND_API_VERSION
-from armpy.plugins.boundary import describe
+from armpy.plugins.boundary import describe, exact
 from armpy.plugins.candidate import RejectionError
 from armpy.plugins.directories import init_file
+from armpy.plugins.snapshot import Snapshot, SnapshotFinder, SnapshotSourceLoader
 from armpy.plugins.versions import version_text, why_incompatible
 from armpy.records import dataclass
 from armpy.types import BackendId
@@ -76,7 +77,9 @@ def private_name(path: str) -> str:
     return f"{PRIVATE_PREFIX}{digest}_{next(_counter)}"
 
 
-def open_module(path: str, name: str, core: str = BACKEND_API_VERSION) -> DynamicBackend:
+def open_module(
+    path: str, name: str, core: str = BACKEND_API_VERSION, snapshot: Snapshot | None = None
+) -> DynamicBackend:
     """Import a module or package and read its three entry points.
 
     Parameters
@@ -87,6 +90,8 @@ def open_module(path: str, name: str, core: str = BACKEND_API_VERSION) -> Dynami
         From `private_name`.
     core : str
         API version that the module's has to fit.
+    snapshot : Snapshot, optional
+        What to import instead of what is there now.
 
     Raises
     ------
@@ -101,10 +106,10 @@ def open_module(path: str, name: str, core: str = BACKEND_API_VERSION) -> Dynami
     nothing of the module.
     """
     with _forgotten_on_error(name), _kept_sys_path():
-        module = _import(path, name)
+        module = _import(path, name, snapshot)
         entries = [_entry_point(module, e) for e in _ENTRY_POINTS]
         get_backend_id, get_version, factory = entries
-        backend_id = get_backend_id()
+        backend_id = exact(get_backend_id())
         if not isinstance(backend_id, str):
             raise RejectionError(f"its get_backend_id returned {describe(backend_id)}, not a str")
         version = get_version()
@@ -115,6 +120,8 @@ def open_module(path: str, name: str, core: str = BACKEND_API_VERSION) -> Dynami
 
 def forget_module(name: str) -> None:
     """Remove a private module and its submodules from ``sys.modules``."""
+    for finder in [f for f in sys.meta_path if isinstance(f, SnapshotFinder) and f.package == name]:
+        sys.meta_path.remove(finder)
     for key in [key for key in sys.modules if key == name or key.startswith(f"{name}.")]:
         module = sys.modules.pop(key)
         for location in getattr(module, "__path__", ()):
@@ -122,14 +129,6 @@ def forget_module(name: str) -> None:
 
 
 _ENTRY_POINTS = ("get_backend_id", "get_version", "backend_factory")
-
-
-class _FreshSourceLoader(SourceFileLoader):
-    """Reads a module's source each time: bytecode beside it is neither trusted nor written."""
-
-    def path_stats(self, path: str) -> dict[str, float]:
-        """Say that nothing is known about the age of the source, so that no cache is used."""
-        raise OSError(f"{path}: bytecode is not used")
 
 
 class _PartsFinder:
@@ -141,7 +140,7 @@ class _PartsFinder:
         """Look for a part in its package's directories; None for all other modules."""
         if path is None or not fullname.startswith(PRIVATE_PREFIX):
             return None
-        kinds = (ExtensionFileLoader, EXTENSION_SUFFIXES), (_FreshSourceLoader, SOURCE_SUFFIXES)
+        kinds = (ExtensionFileLoader, EXTENSION_SUFFIXES), (SnapshotSourceLoader, SOURCE_SUFFIXES)
         found = (FileFinder(location, *kinds).find_spec(fullname, target) for location in path)
         return next(filter(None, found), None)
 
@@ -149,15 +148,18 @@ class _PartsFinder:
 _PARTS_FINDER = _PartsFinder()
 
 
-def _import(path: str, name: str) -> ModuleType:
+def _import(path: str, name: str, snapshot: Snapshot | None) -> ModuleType:
     """Import a file or a package's directory under a name."""
+    if snapshot is not None:
+        sys.meta_path.insert(0, SnapshotFinder(snapshot, name))  # until the module is forgotten
+        return importlib.import_module(name)
     if _PARTS_FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _PARTS_FINDER)  # for good: parts may be imported at any time
     file = init_file(path)
     spec = importlib.util.spec_from_file_location(
         name,
         file,
-        loader=_FreshSourceLoader(name, file),
+        loader=SnapshotSourceLoader(name, file),
         submodule_search_locations=None if file == path else [path],
     )
     if spec is None or spec.loader is None:  # pragma: no cover - not with a loader that is given

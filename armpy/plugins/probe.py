@@ -108,6 +108,8 @@ def _run(
             "backend_id": candidate.backend_id,
             "name": candidate.name,
             "path": candidate.path,
+            "distribution": candidate.distribution,
+            "pin": candidate.pin,
             "examine": examine,
             "answer": str(answer),
             "dump_after_s": str(timeout_s * _DUMP_AFTER),

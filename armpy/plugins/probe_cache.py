@@ -15,10 +15,11 @@ from pathlib import Path
 
 from armpy.backend import cache_directory
 from armpy.plugins.candidate import Candidate, CandidateKind
-from armpy.plugins.digests import file_digest
+from armpy.plugins.digests import file_digest, read_regular
 from armpy.plugins.directories import module_files
 from armpy.plugins.entry_points import find_top_module
 from armpy.plugins.probe_result import ProbeResult, result_from
+from armpy.plugins.trust import why_insecure
 
 _LARGEST_HASHED_BYTES = 16 << 20
 """Of larger files only the size and the time of the last change count."""
@@ -79,7 +80,9 @@ def recall(candidate: Candidate, state: str) -> ProbeResult | None:
         return None
     path = _cache_file(candidate)
     try:
-        fields = json.loads(path.read_bytes())
+        if reason := why_insecure(str(path)):
+            raise OSError(reason)
+        fields = json.loads(read_regular(str(path)))
     except (OSError, ValueError, RecursionError) as error:
         _log.debug("no probe is remembered in %s: %s", path, error)
         return None
@@ -97,7 +100,7 @@ def remember(candidate: Candidate, state: str, result: ProbeResult) -> None:
     fields = json.dumps({"fingerprint": state, "result": result.as_fields()})
     unfinished = ""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, unfinished = tempfile.mkstemp(dir=path.parent)
         with open(handle, "w") as file:
             file.write(fields)

@@ -19,6 +19,7 @@ from armpy.plugins.loading import (
 )
 from armpy.plugins.modules import private_name
 from armpy.plugins.probe_result import ProbeOutcome, ProbeResult
+from armpy.plugins.trust import pinned_snapshot
 
 
 def main(request: Mapping[str, str]) -> None:  # pragma: no cover - runs in the child process
@@ -27,8 +28,8 @@ def main(request: Mapping[str, str]) -> None:  # pragma: no cover - runs in the 
     Parameters
     ----------
     request : mapping
-        ``kind``, ``backend_id``, ``name``, ``path`` of the candidate; ``examine``, ``answer``
-        (the file to write) and ``dump_after_s``.
+        ``kind``, ``backend_id``, ``name``, ``path``, ``distribution``, ``pin`` of the candidate;
+        ``examine``, ``answer`` (the file to write) and ``dump_after_s``.
     """
     _leave_no_core_dump()
     faulthandler.enable()
@@ -52,10 +53,13 @@ def load_and_describe(request: Mapping[str, str]) -> ProbeResult:
         kind=CandidateKind(request["kind"]),
         name=request["name"],
         path=request["path"],
+        distribution=request["distribution"],
+        pin=request["pin"],
     )
     private = private_name(candidate.path)
     try:
-        opened = open_candidate(candidate, private)
+        snapshot = pinned_snapshot(candidate) if candidate.pin else None
+        opened = open_candidate(candidate, private, snapshot)
         candidate.backend_id, candidate.api_version = opened.backend_id, opened.api_version
         check_invalid_id(opened.backend_id)
         checked = opened.create()

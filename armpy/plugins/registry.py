@@ -6,12 +6,14 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import field
 
 import pluggy
 
 from armpy.backend import IBackendInternal
 from armpy.errors import BackendUnavailableError, InvalidArgumentError
 from armpy.plugins import directories
+from armpy.plugins.aftermath import Changes, InterpreterState, undo
 from armpy.plugins.boundary import let_user_interrupt
 from armpy.plugins.candidate import Candidate, CandidateKind, CandidateStatus, RejectionError
 from armpy.plugins.contract import CheckedBackend
@@ -40,14 +42,21 @@ BackendFactory = Callable[[], IBackendInternal]
 class _Record:
     """A candidate, and how far the registry has come with it.
 
-    `opened` is there once its code is imported, `checked` once its backend is made.
+    `opened` is there once its code is imported, `checked` once its backend is made; `changes` is
+    what its code has done to the interpreter.
     """
 
     candidate: Candidate
     private_name: str = ""
     opened: Opened | None = None
+    changes: list[Changes] = field(default_factory=list)
     checked: CheckedBackend | None = None
     has_passed_probe: bool = False
+
+    def undo(self, *latest: Changes) -> None:
+        """Take back what its code has done to the interpreter, the latest first."""
+        undo([*latest, *self.changes[::-1]])
+        self.changes.clear()
 
     @property
     def is_open_question(self) -> bool:
@@ -130,6 +139,7 @@ class BackendRegistry:
                     name=module.name,
                     path=module.path,
                     directory=module.directory,
+                    entry=module.entry,
                 )
             )
         return registry
@@ -287,9 +297,10 @@ class BackendRegistry:
 
         def step() -> None:
             candidate = record.candidate
-            self._trust.check(candidate)  # the files may have changed since they were found
+            # The files may have changed since they were found.
+            snapshot = self._trust.check(candidate)
             record.private_name = private_name(candidate.path) if record.is_from_directory else ""
-            record.opened = opened = open_candidate(candidate, record.private_name)
+            record.opened = opened = open_candidate(candidate, record.private_name, snapshot)
             if candidate.backend_id not in ("", opened.backend_id):
                 raise RejectionError(
                     f"its get_backend_id returned '{opened.backend_id}', "
@@ -298,12 +309,12 @@ class BackendRegistry:
             candidate.api_version = opened.api_version
             self._claim(record, opened.backend_id)
 
-        return record.opened is not None or self._attempt(record, step)
+        return record.opened is not None or self._run(record, step)
 
     def _load(self, record: _Record) -> CheckedBackend | None:
         """Make a candidate's backend, if that is not done yet; None if it is left out."""
         if record.is_open_question and self._open(record):
-            self._attempt(record, lambda: self._create(record))
+            self._run(record, lambda: self._create(record))
         return record.checked
 
     def _create(self, record: _Record) -> None:
@@ -315,6 +326,26 @@ class BackendRegistry:
         candidate.api_version = checked.api_version
         candidate.device_type = checked.device_type.name
         candidate.status = CandidateStatus.REGISTERED
+        record.changes.clear()
+
+    def _run(self, record: _Record, step: Callable[[], None]) -> bool:
+        """Run a candidate's code, and undo what it has done if the candidate is left out."""
+
+        def contained() -> None:
+            before = InterpreterState()
+            try:
+                step()
+            except BaseException:
+                # At once: even to describe what went wrong takes sound builtins.
+                record.undo(before.changes())
+                raise
+            record.changes.append(before.changes())
+
+        self._attempt(record, contained)
+        if record.candidate.status not in (CandidateStatus.FOUND, CandidateStatus.REGISTERED):
+            record.undo()
+            self._forget(record)
+        return record.is_open_question
 
     def _attempt(self, record: _Record, step: Callable[[], None]) -> bool:
         """Do something with a candidate; false, and its reason kept, if that went wrong."""

@@ -6,15 +6,16 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 
 from armpy.errors import InvalidArgumentError
 from armpy.plugins.candidate import Candidate, CandidateKind, RejectionError
-from armpy.plugins.digests import distribution_digest, distribution_files, module_digest
-from armpy.plugins.directories import module_places
+from armpy.plugins.digests import distribution_files
+from armpy.plugins.directories import links_to, module_places
 from armpy.plugins.entry_points import find_top_module, is_own, top_module
 from armpy.plugins.options import PluginOptions
+from armpy.plugins.snapshot import Snapshot, take_snapshot
 from armpy.records import dataclass
 from armpy.types import BackendId
 
@@ -49,8 +50,13 @@ class Trust:
     distributions: Mapping[str, str] = field(default_factory=dict)
     insecure_paths: bool = False
 
-    def check(self, candidate: Candidate) -> None:
+    def check(self, candidate: Candidate) -> Snapshot | None:
         """Check all that is known before anything of a candidate runs.
+
+        Returns
+        -------
+        Snapshot or None
+            What may be imported if the candidate has a pin, None if it has none.
 
         Raises
         ------
@@ -58,13 +64,13 @@ class Trust:
             If it may not be loaded.
         """
         if candidate.kind is CandidateKind.CODE:
-            return
+            return None
         try:
             if candidate.kind is CandidateKind.DIRECTORY:
                 self._check_path(candidate)
             else:
                 self.check_id(candidate.backend_id)
-            self._check_pin(candidate)
+            return self._check_pin(candidate)
         except OSError as error:
             raise RejectionError(f"it cannot be read: {error}") from error
 
@@ -83,32 +89,48 @@ class Trust:
         """Check that other users cannot change a module."""
         if self.insecure_paths:
             return
-        if reason := why_insecure(candidate.path, candidate.directory):
+        reason = why_insecure(candidate.path, candidate.directory)
+        if reason := reason or why_links_insecure(candidate.entry or candidate.path):
             raise RejectionError(reason)
 
     def _distributions_pin(self, distribution: str) -> str | None:
         """The digest that a distribution has to have."""
         return self.distributions.get(_normalized(distribution)) if self.distributions else None
 
-    def _check_pin(self, candidate: Candidate) -> None:
-        """Check a module's or distribution's digest."""
+    def _pin(self, candidate: Candidate) -> str:
+        """The digest that a candidate has to have; empty if the trust file has none for it."""
         if candidate.kind is CandidateKind.DIRECTORY:
-            wanted = self.files.get(candidate.path)
-        else:
-            wanted = self._distributions_pin(candidate.distribution)
-        if wanted is None:
-            if self.require_pins and not is_own(candidate):
-                raise RejectionError("the trust file has no pin for it, and requires one")
-            return
-        actual = (
-            module_digest(candidate.path)
-            if candidate.kind is CandidateKind.DIRECTORY
-            else distribution_digest(candidate.distribution)
+            return self.files.get(candidate.path, "")
+        return self._distributions_pin(candidate.distribution) or ""
+
+    def _check_pin(self, candidate: Candidate) -> Snapshot | None:
+        """What a pinned module or distribution has, read once and found to be what is pinned."""
+        candidate.pin = self._pin(candidate)
+        if candidate.pin:
+            return pinned_snapshot(candidate)
+        if self.require_pins and not is_own(candidate):
+            raise RejectionError("the trust file has no pin for it, and requires one")
+        return None
+
+
+def pinned_snapshot(candidate: Candidate) -> Snapshot:
+    """Read a candidate's files once, and check that they are those of its pin.
+
+    Raises
+    ------
+    RejectionError
+        If they are others, or the module that is wanted is not among them.
+    OSError
+        If they cannot be read.
+    """
+    snapshot = take_snapshot(candidate)
+    if snapshot.digest != candidate.pin:
+        raise RejectionError(
+            f"its SHA-256 is {snapshot.digest}, but the trust file pins {candidate.pin}"
         )
-        if actual != wanted:
-            raise RejectionError(f"its SHA-256 is {actual}, but the trust file pins {wanted}")
-        if candidate.kind is CandidateKind.ENTRY_POINT:
-            _check_covered(candidate)
+    if candidate.kind is CandidateKind.ENTRY_POINT:
+        _check_covered(candidate)
+    return snapshot
 
 
 def _check_covered(candidate: Candidate) -> None:
@@ -144,7 +166,8 @@ def read_trust(options: PluginOptions) -> Trust:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise _malformed(path, f"is not TOML: {error}") from error
     real = os.path.realpath(path)
-    if not options.trust_insecure_paths and (reason := why_insecure(real)):
+    reason = "" if options.trust_insecure_paths else why_insecure(real) or why_links_insecure(path)
+    if reason:
         raise _malformed(path, f"can be changed by others: {reason}")
     return _trust(path, fields, options.trust_insecure_paths)
 
@@ -224,17 +247,62 @@ def why_insecure(path: str, directory: str = "", owners: frozenset[int] | None =
     """
     if sys.platform == "win32":  # pragma: no cover - its files have no such bits
         return ""
-    trusted = frozenset({os.geteuid(), 0}) if owners is None else owners
     around = [directory] if directory else []
-    for checked in (*around, *module_places(path)):
-        info = os.stat(checked)
-        what = "directory" if stat.S_ISDIR(info.st_mode) else "file"
-        if info.st_uid not in trusted:
-            return f"its {what} {checked} is owned by another user (id {info.st_uid})"
-        if info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    return _first_reason((*around, *module_places(path)), _trusted(owners))
+
+
+def why_links_insecure(path: str, owners: frozenset[int] | None = None) -> str:
+    """Why other users can change where a path leads to; empty if they cannot.
+
+    Parameters
+    ----------
+    path : str
+        Of a file or a package, or of a link to one, or to another link.
+    owners : frozenset of int, optional
+        As for `why_insecure`.
+
+    Notes
+    -----
+    Looks at each link on the way, those in a package too, and at the directory it is in. In a
+    directory with a sticky bit only a link's owner can put another in its place.
+    """
+    if sys.platform == "win32":  # pragma: no cover - its files have no such bits
+        return ""
+    trusted = _trusted(owners)
+    places = module_places(os.path.realpath(path))
+    for link in sorted({link for place in (path, *places) for link in links_to(place)}):
+        folder = os.path.dirname(link)
+        reason = _why_owner(os.lstat(link), f"link {link}", trusted) or _first_reason(
+            [folder], trusted, spared=stat.S_ISVTX
+        )
+        if reason:
+            return f"on the way to it, {reason}"
+    return ""
+
+
+def _trusted(owners: frozenset[int] | None) -> frozenset[int]:
+    """User ids that are trusted, by default the current user's and root's."""
+    return frozenset({os.geteuid(), 0}) if owners is None else owners
+
+
+def _first_reason(places: Iterable[str], trusted: frozenset[int], spared: int = 0) -> str:
+    """Why other users can change one of some files or directories; some modes may be spared."""
+    for place in places:
+        info = os.stat(place)
+        what = f"{'directory' if stat.S_ISDIR(info.st_mode) else 'file'} {place}"
+        if reason := _why_owner(info, what, trusted):
+            return reason
+        if info.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not info.st_mode & spared:
             who = "everybody" if info.st_mode & stat.S_IWOTH else "its group"
             return (
-                f"its {what} {checked} can be written by {who}. "
+                f"its {what} can be written by {who}. "
                 "Run chmod go-w on it, or set trust_insecure_paths"
             )
     return ""
+
+
+def _why_owner(info: os.stat_result, what: str, trusted: frozenset[int]) -> str:
+    """Why a file, directory or link is not its user's own."""
+    if info.st_uid in trusted:
+        return ""
+    return f"its {what} is owned by another user (id {info.st_uid})"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from armpy.backend import BACKEND_API_VERSION
-from armpy.plugins.boundary import describe
+from armpy.plugins.boundary import describe, exact
 
 
 def version_text(version: object) -> str:
     """A version as text, from text or a pair of integers; empty if it is neither."""
-    if isinstance(version, str):
+    if isinstance(version := exact(version), str):
         return version
     if not isinstance(version, tuple | list) or len(version) != 2:
         return ""

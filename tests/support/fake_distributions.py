@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent
+
+from armpy.plugins.snapshot import SnapshotFinder
 
 BACKEND_SOURCE = """
 from armpy.backend import IBackendInternal
@@ -48,6 +50,7 @@ class FakeSite:
         version: str = "1.0",
         metadata: str | None = None,
         record: bool = False,
+        parts: Mapping[str, str] | None = None,
     ) -> str:
         """Write one distribution; returns the name of its module.
 
@@ -63,9 +66,17 @@ class FakeSite:
             The METADATA file's text, sound by default; none is written if it is empty.
         record : bool
             Whether to write the list of files, as installers do.
+        parts : mapping of str to str, optional
+            Source by name of submodules; the module is then a package.
         """
         module = name.replace("-", "_")
-        (self.path / f"{module}.py").write_text(dedent(source))
+        sources = {f"{module}.py": source}
+        if parts is not None:
+            sources = {f"{module}/{part}.py": text for part, text in parts.items()}
+            sources[f"{module}/__init__.py"] = source
+        for file, text in sources.items():
+            (self.path / file).parent.mkdir(exist_ok=True)
+            (self.path / file).write_text(dedent(text))
         self.modules.append(module)
         info = self.path / f"{module}-{version}.dist-info"
         info.mkdir()
@@ -76,7 +87,7 @@ class FakeSite:
         lines = [f"{backend_id} = {reference}" for backend_id, reference in entry_points.items()]
         (info / "entry_points.txt").write_text("\n".join(["[armpy.backends]", *lines, ""]))
         if record:
-            names = [f"{module}.py", f"__pycache__/{module}.pyc", "../bin/tool"]
+            names = [*sources, f"__pycache__/{module}.pyc", "../bin/tool"]
             names += [f"{info.name}/{file}" for file in ("METADATA", "entry_points.txt", "RECORD")]
             (info / "RECORD").write_text("".join(f"{file},,\n" for file in names))
         return module
@@ -114,5 +125,6 @@ def fake_site(path: Path) -> Iterator[FakeSite]:
         yield site
     finally:
         sys.path.remove(str(path))
-        for module in site.modules:
-            sys.modules.pop(module, None)
+        sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, SnapshotFinder)]
+        for name in [n for n in sys.modules if n.partition(".")[0] in site.modules]:
+            del sys.modules[name]

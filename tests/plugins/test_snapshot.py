@@ -1,0 +1,355 @@
+"""What is hashed is what runs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from armpy.backend import cache_directory
+from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions, probe_candidates
+from armpy.plugins.candidate import Candidate, CandidateKind, RejectionError
+from armpy.plugins.digests import distribution_digest, file_digest, module_digest
+from armpy.plugins.directories import links_to
+from armpy.plugins.modules import forget_module
+from armpy.plugins.probe_cache import fingerprint, recall, remember
+from armpy.plugins.probe_result import ProbeOutcome, ProbeResult
+from armpy.plugins.snapshot import Snapshot, SnapshotFinder
+from armpy.plugins.trust import Trust, why_links_insecure
+from tests.support.dynamic_modules import module_source, private_modules, write_module
+from tests.support.fake_distributions import BACKEND_SOURCE, FakeSite, fake_site
+
+LATE = """
+def late():
+    from . import part
+    return part.VALUE
+"""
+"""A backend's module that imports a part when it is asked for it."""
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind() -> Iterator[None]:
+    yield
+    for name in private_modules():
+        forget_module(name)
+    assert not [f for f in sys.meta_path if isinstance(f, SnapshotFinder) and f.package]
+
+
+@pytest.fixture
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeSite]:
+    with fake_site(tmp_path_factory.mktemp("site")) as found:
+        yield found
+
+
+def pinned(folder: Path, *modules: Path) -> BackendRegistry:
+    """A registry over a directory that requires pins, with those that the modules have now."""
+    lines = [f"'{path}' = '{module_digest(str(path))}'" for path in modules]
+    trust = folder.parent / "trust.toml"
+    trust.write_text("\n".join(["require_pins = true", "[files]", *lines]))
+    return BackendRegistry.discover(PluginOptions(folder, trust_file=trust))
+
+
+def pinned_distribution(where: Path) -> BackendRegistry:
+    """A registry with a pin for the distribution npu-backend as it is now."""
+    trust = where / "trust.toml"
+    trust.write_text(f"[distributions]\nnpu-backend = '{distribution_digest('npu-backend')}'")
+    return BackendRegistry.discover(PluginOptions(trust_file=trust))
+
+
+def swapping(monkeypatch: pytest.MonkeyPatch, path: Path, source: str) -> None:
+    """Change a file at the moment at which its candidate has been checked."""
+    check = Trust.check
+
+    def check_and_swap(self: Trust, candidate: Candidate) -> Snapshot | None:
+        snapshot = check(self, candidate)
+        path.write_text(source)
+        return snapshot
+
+    monkeypatch.setattr(Trust, "check", check_and_swap)
+
+
+def test_a_file_that_is_swapped_after_it_was_hashed_does_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "plugins"
+    path = write_module(folder, "Arm_Npu_backend", module_source("Npu"))
+    registry = pinned(folder, path)
+    swapping(monkeypatch, path, "raise ValueError('swapped')")
+    assert registry.get("Npu").backend_id == "Npu"
+
+
+def test_a_part_that_is_imported_later_is_the_one_that_was_hashed(tmp_path: Path) -> None:
+    folder = tmp_path / "plugins"
+    package = write_module(
+        folder, "Arm_Npu_backend", module_source("Npu", extra=LATE), part="VALUE = 'pinned'"
+    )
+    pinned(folder, package).get("Npu")
+    (package / "part.py").write_text("VALUE = 'changed'")
+    (name,) = private_modules()
+    assert sys.modules[name].late() == "pinned"
+    assert sys.modules[f"{name}.part"].__file__ == str(package / "part.py")
+
+
+def test_a_part_that_came_later_is_not_imported(tmp_path: Path) -> None:
+    folder = tmp_path / "plugins"
+    package = write_module(
+        folder, "Arm_Npu_backend", module_source("Npu", extra=LATE), other="VALUE = 1"
+    )
+    pinned(folder, package).get("Npu")
+    (package / "part.py").write_text("VALUE = 'unpinned'")
+    (name,) = private_modules()
+    with pytest.raises(ImportError, match="cannot import name 'part'"):
+        sys.modules[name].late()
+
+
+def test_a_distributions_parts_are_those_that_were_hashed_now_and_later(
+    site: FakeSite, tmp_path: Path
+) -> None:
+    source = BACKEND_SOURCE.format(backend_id="Npu", extra="pass")
+    source += "from npu_backend import first\n" + LATE
+    parts = {"first": "VALUE = 'pinned'", "part": "VALUE = 'pinned'"}
+    reference = {"Npu": "npu_backend:Backend"}
+    module = site.install("npu-backend", reference, source=source, record=True, parts=parts)
+    registry = pinned_distribution(tmp_path)
+    for part in parts:  # a package goes before a module of its name
+        (site.path / module / part).mkdir()
+        (site.path / module / part / "__init__.py").write_text("VALUE = 'shadow'")
+    registry.get("Npu")
+    assert sys.modules[f"{module}.first"].VALUE == "pinned"
+    (site.path / module / "part.py").write_text("VALUE = 'changed'")
+    assert sys.modules[module].late() == "pinned"
+    (site.path / module / "extra.py").write_text("VALUE = 'unlisted'")
+    with pytest.raises(ModuleNotFoundError, match=r"'npu_backend\.extra' is among the files"):
+        __import__(f"{module}.extra")
+
+
+def test_a_distribution_that_was_imported_before_its_pin_was_checked_is_refused(
+    site: FakeSite, tmp_path: Path
+) -> None:
+    module = site.install_backend("Npu", record=True)
+    __import__(module)
+    registry = pinned_distribution(tmp_path)
+    assert "Npu" not in {backend.backend_id for backend in registry.available()}
+    (candidate,) = [c for c in registry.candidates if c.backend_id == "Npu"]
+    assert candidate.reason.startswith("its module 'npu_backend' was imported before its pin")
+
+
+def test_a_pinned_distribution_can_be_loaded_by_one_registry_after_the_other(
+    site: FakeSite, tmp_path: Path
+) -> None:
+    site.install_backend("Npu", record=True)
+    for _ in range(2):
+        assert pinned_distribution(tmp_path).get("Npu").backend_id == "Npu"
+    assert len([f for f in sys.meta_path if isinstance(f, SnapshotFinder)]) == 1
+
+
+def test_a_pinned_extension_module_is_a_copy_of_what_was_hashed(tmp_path: Path) -> None:
+    shared = Path(sysconfig.get_config_var("DESTSHARED") or "nowhere")
+    library = next(shared.glob("_heapq.*.so"), None)
+    if library is None:
+        pytest.skip("this Python has no extension module to copy")
+    folder = tmp_path / "plugins"
+    source = module_source("Npu", extra="def late():\n    from . import _heapq\n    return _heapq")
+    package = write_module(folder, "Arm_Npu_backend", source, part="")
+    copy = package / library.name
+    shutil.copy(library, copy)
+    pinned(folder, package).get("Npu")
+    copy.write_bytes(b"no library")
+    (name,) = private_modules()
+    loaded = sys.modules[name].late()
+    assert callable(loaded.heappop)
+    place = Path(loaded.__file__)
+    assert place.read_bytes() == library.read_bytes()
+    assert place.parent.stat().st_mode & 0o077 == 0
+
+
+def test_a_probe_loads_what_is_pinned_and_nothing_else(tmp_path: Path) -> None:
+    path = write_module(tmp_path / "plugins", "Arm_Npu_backend", module_source("Npu"))
+    candidate = Candidate("", str(path), CandidateKind.DIRECTORY, name=path.stem, path=str(path))
+    candidate.pin = module_digest(str(path))
+    (result,) = probe_candidates([candidate], timeout_s=60)
+    assert result.outcome is ProbeOutcome.OK
+    path.write_text(module_source("Npu", extra="open('ran', 'w')"))
+    (result,) = probe_candidates([candidate], timeout_s=60)
+    assert result.outcome is ProbeOutcome.REJECTED
+    assert result.reason.startswith("its SHA-256 is ")
+
+
+@pytest.mark.parametrize("name", ["a\nb.py", "a\rb.py", "a\\b.py"])
+def test_names_that_could_be_two_lines_have_no_digest(tmp_path: Path, name: str) -> None:
+    package = write_module(tmp_path, "Arm_Npu_backend", part="")
+    (package / name).touch()
+    with pytest.raises(RejectionError, match="has a line end or backslash in its name"):
+        module_digest(str(package))
+    with pytest.raises(RejectionError, match="has a line end or backslash in its name"):
+        Snapshot([(name, str(package / name))])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+def test_a_pipe_in_a_package_is_refused_at_once(tmp_path: Path) -> None:
+    folder = tmp_path / "plugins"
+    source = module_source("Npu", extra="from . import part")
+    package = write_module(folder, "Arm_Npu_backend", source, other="")
+    os.mkfifo(package / "part.py")
+    with pytest.raises(OSError, match=r"part\.py is not a regular file"):
+        module_digest(str(package))
+    trust = tmp_path / "trust.toml"
+    trust.write_text(f"[files]\n'{package}' = '{'0' * 64}'")
+    for options, status, reason in (
+        (PluginOptions(folder, trust_file=trust), "rejected", "part.py is not a regular file"),
+        (PluginOptions(folder), "failed", "cannot import name 'part'"),
+    ):
+        registry = BackendRegistry.discover(options)
+        registry.available()
+        (candidate,) = [c for c in registry.candidates if c.name == "Arm_Npu_backend"]
+        assert candidate.status is CandidateStatus(status)
+        assert reason in candidate.reason
+    assert fingerprint(candidate, {}) == ""
+
+
+def test_every_link_on_the_way_counts(tmp_path: Path) -> None:
+    folder, between, home = (tmp_path / name for name in ("plugins", "between", "home"))
+    folder.mkdir()
+    between.mkdir()
+    target = write_module(home, "target", module_source("Npu"))
+    (between / "middle.py").symlink_to(target)
+    (folder / "Arm_Npu_backend.py").symlink_to("../between/middle.py")
+    entry = str(folder / "Arm_Npu_backend.py")
+    assert links_to(entry) == [entry, str(between / "middle.py")]
+    assert BackendRegistry.discover(PluginOptions(folder)).get("Npu").backend_id == "Npu"
+    between.chmod(0o777)
+    registry = BackendRegistry.discover(PluginOptions(folder))
+    (candidate,) = [c for c in registry.candidates if c.name == "Arm_Npu_backend"]
+    assert candidate.reason.startswith(
+        f"on the way to it, its directory {between} can be written by everybody"
+    )
+    between.chmod(0o1777)  # only the link's owner can put another in its place
+    assert BackendRegistry.discover(PluginOptions(folder)).get("Npu").backend_id == "Npu"
+    stranger = frozenset({os.geteuid() + 1})
+    reason = why_links_insecure(entry, stranger)
+    assert f"its link {between / 'middle.py'} is owned by another user" in reason
+
+
+def test_links_in_a_circle_are_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(OSError, match="symbolic links"):
+        links_to(str(tmp_path / "a"))
+
+
+EQUAL_TO_ALL = """
+class Equal(str):
+    def __eq__(self, other): return True
+    def __ne__(self, other): return False
+    def __hash__(self): return hash("CpuRef")
+
+def get_backend_id(): return Equal("Npu")
+
+Backend.backend_id = Equal("Npu")
+"""
+
+
+def test_an_id_that_is_equal_to_everything_is_not_allowed_by_that(tmp_path: Path) -> None:
+    folder = tmp_path / "plugins"
+    write_module(folder, "Arm_Npu_backend", module_source("Npu", extra=EQUAL_TO_ALL))
+    trust = tmp_path / "trust.toml"
+    trust.write_text("allow = ['CpuRef']")
+    registry = BackendRegistry.discover(PluginOptions(folder, trust_file=trust))
+    assert {backend.backend_id for backend in registry.available()} == {"CpuRef"}
+    (candidate,) = [c for c in registry.candidates if c.name == "Arm_Npu_backend"]
+    assert candidate.reason == "the trust file does not allow the id 'Npu'"
+    free = BackendRegistry.discover(PluginOptions(folder)).get("Npu")
+    assert type(free.backend_id) is str or free.backend_id == "Npu"
+
+
+def remembered(path: Path) -> Candidate:
+    """A candidate whose probe is remembered as passed."""
+    candidate = Candidate("", str(path), CandidateKind.DIRECTORY, name=path.stem, path=str(path))
+    remember(candidate, "state", ProbeResult(ProbeOutcome.OK, backend_id="Npu"))
+    assert recall(candidate, "state") is not None
+    return candidate
+
+
+@pytest.mark.parametrize("mode", [0o666, 0o664])
+def test_a_remembered_probe_that_others_can_change_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int
+) -> None:
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
+    candidate = remembered(write_module(tmp_path / "plugins", "Arm_Npu_backend"))
+    (kept,) = (cache_directory() / "probes").iterdir()
+    kept.chmod(mode)
+    assert recall(candidate, "state") is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_a_remembered_probe_of_another_user_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
+    candidate = remembered(write_module(tmp_path / "plugins", "Arm_Npu_backend"))
+    (kept,) = (cache_directory() / "probes").iterdir()
+    os.chown(kept if what == "file" else kept.parent, 12345, 12345)
+    assert recall(candidate, "state") is None
+
+
+def test_a_digest_is_read_through_a_descriptor_that_is_no_device() -> None:
+    with pytest.raises(OSError, match="/dev/null is not a regular file"):
+        file_digest("/dev/null")
+
+
+DAMAGE = """
+import builtins, sys, types
+class Finder:
+    def find_spec(self, *args): return None
+sys.meta_path.insert(0, Finder())
+sys.path_hooks.append(Finder)
+sys.path.append("/nowhere")
+sys.modules["json"] = types.ModuleType("json")
+sys.modules["made_by_hand"] = types.ModuleType("made_by_hand")
+del sys.modules["tomllib"]
+builtins.len = None
+builtins.planted = 1
+del builtins.oct
+"""
+
+
+@pytest.mark.parametrize("when", ["import", "create"])
+@pytest.mark.parametrize("kind", ["directory", "distribution"])
+def test_a_backend_that_fails_leaves_no_damage(
+    tmp_path: Path, site: FakeSite, kind: str, when: str
+) -> None:
+    import builtins
+    import json
+    import tomllib
+
+    builtin_oct, builtin_len = oct, len
+    before = list(sys.meta_path), list(sys.path_hooks), list(sys.path)
+    failing = (
+        "1 / 0" if when == "import" else "def backend_factory(): 1 / 0\nBackend = backend_factory"
+    )
+    folder = tmp_path / "plugins"
+    if kind == "directory":
+        write_module(folder, "Arm_Npu_backend", module_source("Npu", extra=DAMAGE + failing))
+    else:
+        folder.mkdir()
+        site.install("npu-backend", {"Npu": "npu_backend:Backend"}, source=DAMAGE + failing)
+    try:
+        registry = BackendRegistry.discover(PluginOptions(folder))
+        found = {backend.backend_id for backend in registry.available()}
+        state = list(sys.meta_path), list(sys.path_hooks), list(sys.path)
+        names = builtins.len, builtins.oct, getattr(builtins, "planted", None)
+        modules = sys.modules.get("json"), sys.modules.get("tomllib"), "made_by_hand" in sys.modules
+    finally:
+        builtins.len, builtins.oct = builtin_len, builtin_oct
+        sys.meta_path[:], sys.path_hooks[:], sys.path[:] = before
+        sys.modules["json"], sys.modules["tomllib"] = json, tomllib
+    assert found == {"CpuRef", "NumbaAcc"}
+    assert state == before
+    assert names == (builtin_len, builtin_oct, None)
+    assert modules == (json, tomllib, False)
