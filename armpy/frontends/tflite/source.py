@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import mmap
 import os
 import stat
@@ -57,7 +58,13 @@ def open_source(source: ModelSource) -> tuple[memoryview, str]:
 
 
 def _map_file(path: Path) -> mmap.mmap | bytes:
-    """Map a regular file; opening another kind of file might never return."""
+    """Map a regular file; opening another kind of file might never return.
+
+    Notes
+    -----
+    In a sub-interpreter the file is read: one that ends with its process, with a model left open,
+    would have to wait for the interpreter's lock to unmap it, and CPython 3.11 waits for ever.
+    """
     try:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
@@ -66,11 +73,25 @@ def _map_file(path: Path) -> mmap.mmap | bytes:
         with path.open("rb") as file:
             if os.fstat(file.fileno()).st_size == 0:
                 return b""
+            if not _is_main_interpreter():
+                return file.read()
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except FileNotFoundError as error:
         raise ParserError("no such file", where=str(path)) from error
     except (OSError, ValueError) as error:  # ValueError: a NUL character in the path
         raise ParserError(f"cannot be read: {error}", where=str(path)) from error
+
+
+def _is_main_interpreter() -> bool:
+    """Whether this is the interpreter that the process has started with."""
+    for name in ("_interpreters", "_xxsubinterpreters"):  # as it is called since Python 3.13
+        try:
+            interpreters = importlib.import_module(name)
+        except ImportError:
+            continue
+        current, main = interpreters.get_current(), interpreters.get_main()
+        return bool(current == main)
+    return True  # an implementation without others
 
 
 def check_identifier(data: memoryview) -> None:

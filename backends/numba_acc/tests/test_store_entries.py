@@ -387,6 +387,12 @@ def test_the_environment_says_where_and_how_much(
     assert disk_entries() is None
 
 
+def test_a_limit_of_thousands_of_digits_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARMPY_NUMBA_CACHE_MB", "9" * 5000)
+    with pytest.raises(InvalidArgumentError, match=r"at most 12 digits; got '9{40}\.\.\.'"):
+        disk_entries()
+
+
 @pytest.mark.parametrize(
     ("name", "value"), [("ARMPY_NUMBA_CACHE", "/tmp"), ("ARMPY_NUMBA_CACHE_MB", "-1")]
 )

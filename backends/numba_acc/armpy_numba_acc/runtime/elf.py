@@ -132,7 +132,7 @@ def can_load() -> bool:
     return sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 1 << 32
 
 
-def load(objects: Mapping[str, bytes]) -> tuple[dict[str, int], mmap.mmap]:
+def load(objects: Mapping[str, bytes]) -> dict[str, int]:
     """Load object files.
 
     Parameters
@@ -143,9 +143,7 @@ def load(objects: Mapping[str, bytes]) -> tuple[dict[str, int], mmap.mmap]:
     Returns
     -------
     dict of str to int
-        Address of each function.
-    mmap
-        What they are in; it is never to be closed.
+        Address of each function. They stay until the process ends.
 
     Raises
     ------
@@ -165,7 +163,9 @@ def load(objects: Mapping[str, bytes]) -> tuple[dict[str, int], mmap.mmap]:
         _JUMP.pack_into(memory, place, _JUMP_TO_WHAT_FOLLOWS, _library_address(name))
     start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     _make_executable(start, size)
-    return {name: start + _function(item, name) for name, item in read.items()}, memory
+    # One more reference than there are: no interpreter that ends may unmap what threads still run.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
+    return {name: start + _function(item, name) for name, item in read.items()}
 
 
 def _jumps(objects: Iterable[_Object], start: int) -> dict[str, int]:

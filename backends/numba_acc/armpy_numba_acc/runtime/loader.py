@@ -15,7 +15,7 @@ _log = logging.getLogger("armpy.NumbaAcc")
 
 _LOCK = threading.Lock()
 _LOADED: list[object] = []
-"""What keeps loaded code alive: it stays until the process ends."""
+"""What keeps code alive that LLVM has loaded: it stays until the process ends."""
 
 
 def load_objects(objects: Mapping[str, bytes]) -> dict[str, int]:
@@ -34,12 +34,9 @@ def load_objects(objects: Mapping[str, bytes]) -> dict[str, int]:
     with _LOCK:
         if elf.can_load():
             try:
-                addresses, memory = elf.load(objects)
+                return elf.load(objects)
             except elf.UnsupportedError as error:
                 _log.info("LLVM has to load the kernels: %s", error)
-            else:
-                _LOADED.append(memory)
-                return addresses
         return _loaded_by_llvm(objects)
 
 

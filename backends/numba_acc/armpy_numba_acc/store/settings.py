@@ -21,6 +21,8 @@ FOLDER = "numba_acc"
 """Of armpy's cache directory."""
 
 _DEFAULT_LIMIT_MB = 2048
+_MOST_DIGITS = 12
+_LONGEST_SHOWN = 40
 
 _log = logging.getLogger("armpy.NumbaAcc")
 
@@ -39,7 +41,7 @@ def disk_entries() -> Entries | None:
             "the switch cannot have this value",
             where=SWITCH_VARIABLE,
             expected="on or off",
-            actual=repr(switch),
+            actual=_shortened(switch),
             fix="ARMPY_CACHE_DIR says where things are kept",
         )
     limit_bytes = _limit_bytes()
@@ -61,11 +63,16 @@ def _entries_in(folder: Path, limit_bytes: int) -> Entries:
 def _limit_bytes() -> int:
     """How large the store may be."""
     text = os.environ.get(LIMIT_VARIABLE, "") or str(_DEFAULT_LIMIT_MB)
-    if not (text.isascii() and text.isdigit()):
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
         raise InvalidArgumentError(
             "the limit cannot be used",
             where=LIMIT_VARIABLE,
-            expected="a number of MiB",
-            actual=repr(text),
+            expected=f"a number of MiB with at most {_MOST_DIGITS} digits",
+            actual=_shortened(text),
         )
     return int(text) << 20
+
+
+def _shortened(text: str) -> str:
+    """A variable's value in a message's bearable length."""
+    return repr(text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "...")
