@@ -330,6 +330,12 @@ _WINDOW_CASES = [
         FullyConnected(FusedActivation.RELU, keep_num_dims=True),
         {"fused_activation_function": "RELU", "keep_num_dims": True},
     ),
+    Case(
+        "FULLY_CONNECTED",
+        [X, zeros(4, 3)],
+        FullyConnected(asymmetric_quantize_inputs=True),
+        {"asymmetric_quantize_inputs": True},
+    ),
     Case("BATCH_MATMUL", [X, X], BatchMatMul(transpose_y=True), {"adj_y": True}),
 ]
 

@@ -100,6 +100,7 @@ TABLES: dict[str, dict[str, tuple[int, str, float]]] = {
         "FusedActivationFunction": (0, "b", 0),
         "WeightsFormat": (1, "b", 0),
         "KeepNumDims": (2, "?", 0),
+        "AsymmetricQuantizeInputs": (3, "?", 0),
     },
     "GatherOptions": {"Axis": (0, "i", 0), "BatchDims": (1, "i", 0)},
     "GeluOptions": {"Approximate": (0, "?", 0)},

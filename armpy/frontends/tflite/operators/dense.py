@@ -11,7 +11,11 @@ _DEFAULT_FORMAT = {0: None}
 def _fully_connected(node: Node) -> FullyConnected:
     options = node.options("FullyConnectedOptions")
     options.choice("WeightsFormat", _DEFAULT_FORMAT, "FullyConnectedOptionsWeightsFormat")
-    return FullyConnected(fused_activation(options), options.flag("KeepNumDims"))
+    return FullyConnected(
+        fused_activation(options),
+        options.flag("KeepNumDims"),
+        options.flag("AsymmetricQuantizeInputs"),
+    )
 
 
 def _batch_mat_mul(node: Node) -> BatchMatMul:
