@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
 import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[Any]  # Any: of the data type of a TensorInfo
@@ -18,13 +19,16 @@ def in_blocks(kernel: Callable[..., None], inputs: Sequence[Array], out: Array) 
     Parameters
     ----------
     kernel : callable
-        Of the inputs and the output, in this order; may be given parts of them.
+        Of the inputs and the output, in this order; may be given parts of them. What has no
+        axes gets one, as NumPy's arithmetic would make scalars of it that nobody can write to.
     inputs : sequence of ndarray
         If their shapes are not that of `out`, the kernel runs once with broadcasting.
     out : ndarray
         Written by the kernel.
     """
-    arrays = (*inputs, out)
+    arrays = [*inputs, out]
+    if not all(array.ndim for array in arrays):
+        arrays = [np.atleast_1d(array) for array in arrays]
     is_small = out.size <= _BLOCK_ELEMENTS
     if is_small or any(a.shape != out.shape or not a.flags.c_contiguous for a in arrays):
         kernel(*arrays)
