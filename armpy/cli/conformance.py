@@ -205,19 +205,20 @@ def print_conformance(result: ConformanceResult) -> None:
     from armpy.testing import Outcome
 
     printer = Printer()
-    columns = ["operation", *(f"{outcome.value}>" for outcome in Outcome)]
-    rows = [(name, *by.values()) for name, by in result.by_operation.items()]
-    printer.table(columns, rows)
-    printer.heading("By data type")
-    rows = [(name, *by.values()) for name, by in result.by_data_type.items()]
-    printer.table(["data type", *columns[1:]], rows)
-    reasons = Counter(
-        (r.operation, r.text) for r in result.results if r.outcome is Outcome.UNSUPPORTED
-    )
-    if reasons:
-        printer.heading("Unsupported")
-        rows = [(count, operation, text) for (operation, text), count in reasons.most_common()]
-        printer.table(["cases>", "operation", "reason"], rows)
+    occurring = [name for name, count in result.counts.items() if count]
+    columns = ["operation", *(f"{name}>" for name in occurring)]
+    for heading, groups in (("", result.by_operation), ("By data type", result.by_data_type)):
+        if heading:
+            printer.heading(heading)
+            columns[0] = "data type"
+        rows = [(key, *(by[name] for name in occurring)) for key, by in groups.items()]
+        printer.table(columns, rows)
+    for outcome in (Outcome.UNSUPPORTED, Outcome.ELSEWHERE):
+        reasons = Counter((r.operation, r.text) for r in result.results if r.outcome is outcome)
+        if reasons:
+            printer.heading(outcome.value.capitalize())
+            lines = [(count, operation, text) for (operation, text), count in reasons.most_common()]
+            printer.table(["cases>", "operation", "reason"], lines)
     if result.problems:
         printer.heading("Problems")
         for problem in result.problems:
@@ -226,4 +227,9 @@ def print_conformance(result: ConformanceResult) -> None:
         printer.heading("Listed as known failures, but did not fail")
         for case in result.unused_known_failures:
             printer.line(case)
+    if result.shortcomings:
+        printer.heading("Not shown")
+        for shortcoming in result.shortcomings:
+            printer.line(shortcoming)
     printer.heading(f"{result} in {result.duration_s:.1f} s")
+    printer.line(result.coverage)

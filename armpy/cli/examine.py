@@ -2,65 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import numpy as np
 
 from armpy.backend import BackendOption, IBackendInternal, OptionScope
 from armpy.backend.options import check_options
 from armpy.errors import ArmpyError
-from armpy.graph import Value
-from armpy.network import Network
 from armpy.ops import (
     Activation,
     ActivationFunction,
     BinaryOperation,
     ElementwiseBinary,
     FullyConnected,
+    Operation,
 )
-from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry
 from armpy.plugins.entry_points import find_entry_points, load_entry_point
 from armpy.plugins.guard import GuardedBackend
-from armpy.records import dataclass
-from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy.runtime import RuntimeOptions
 from armpy.tensor import TensorInfo
+from armpy.testing.case import Case, CaseInput
+from armpy.testing.judge import judge
+from armpy.testing.patterns import judge_declared
+from armpy.testing.result import CaseResult, Outcome
+from armpy.testing.subject import Subject
 from armpy.types import REFERENCE_BACKEND_ID, DataType
 
 EXAMINATION = f"{__name__}:examine_backend"
 """What a probe is to call."""
 
-_TOLERANCE = 1e-3
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """A network of one layer with a known answer.
-
-    Parameters
-    ----------
-    name : str
-        The layer's operation, for people.
-    inputs : tuple of ndarray, float32
-    expected : ndarray, float32
-    add : callable
-        Adds the layer to a network.
-    """
-
-    name: str
-    inputs: tuple[Array, ...]
-    expected: Array
-    add: Callable[[Network], None]
-
-    def build(self) -> Network:
-        """The network."""
-        net = Network(self.name)
-        self.add(net)
-        return net
+RAN, REFUSED, GIVEN_BACK, FAILED = "ran", "refused", "given back", "failed"
+"""What can come of a trial; the last one only is a problem."""
 
 
 def examine_backend(backend: IBackendInternal) -> dict[str, object]:
-    """Ask a backend all it tells about itself, and run small networks on it.
+    """Ask a backend all it tells about itself, and run small networks on it, as the kit does.
 
     Returns
     -------
@@ -74,8 +51,8 @@ def examine_backend(backend: IBackendInternal) -> dict[str, object]:
     """
     guarded = GuardedBackend(backend)
     problems = _why_unavailable(guarded)
-    trials = [] if problems else [_run_trial(backend, trial) for trial in _trials()]
-    failed = [f"{t['operation']} {t['text']}" for t in trials if t["outcome"] == "failed"]
+    trials = [] if problems else _trials(Subject(guarded.backend_id, _options(backend)))
+    failed = [f"{t['operation']} {t['text']}" for t in trials if t["outcome"] == FAILED]
     problems += failed[:1]  # the others are among the trials
     return {
         "version": guarded.version,
@@ -113,88 +90,58 @@ def _plain(value: object) -> object:
     return value if isinstance(value, bool | int | float | str) else repr(value)
 
 
-def _trials() -> list[Trial]:
-    """The networks to run, with answers worked out by hand."""
+def _trials(subject: Subject) -> list[dict[str, str]]:
+    """Run small networks, as the conformance kit does, and say what came of each."""
+    results = {name: judge(subject, case) for name, case in _layers().items()}
+    for pattern in subject.patterns:
+        results[pattern.name] = judge_declared(subject, pattern.name, pattern)
+    return [_trial(name, result) for name, result in results.items()]
+
+
+def _trial(name: str, result: CaseResult) -> dict[str, str]:
+    """What came of one network."""
+    if result.outcome.is_bad:
+        return {"operation": name, "outcome": FAILED, "text": f"failed: {result.text}"}
+    if result.outcome is Outcome.PASSED:
+        text = f"ran {result.text}".rstrip()
+        return {"operation": name, "outcome": RAN, "text": text}
+    outcome = REFUSED if result.outcome is Outcome.UNSUPPORTED else GIVEN_BACK
+    return {"operation": name, "outcome": outcome, "text": f"{outcome}: {result.text}"}
+
+
+def _layers() -> dict[str, Case]:
+    """Layers to run, with answers worked out by hand."""
+    vector = _input([5, 3])
+    weights, bias = _input([[1, 2], [-1, 1]], True), _input([10, 20], True)
+    addition = ElementwiseBinary(BinaryOperation.ADD)
     relu = Activation(ActivationFunction.RELU)
-    vector = np.array([5, 3], np.float32)
-
-    def connect(net: Network) -> None:
-        weights = net.constant(np.array([[1, 2], [-1, 1]], np.float32), name="weights")
-        bias = net.constant(np.array([10, 20], np.float32), name="bias")
-        net.output("y", net.add(FullyConnected(), _input(net, "x", (1, 2)), weights, bias))
-
-    def add(net: Network) -> None:
-        operation = ElementwiseBinary(BinaryOperation.ADD)
-        net.output("y", net.add(operation, _input(net, "a", (2,)), _input(net, "b", (2,))))
-
-    def clip(net: Network) -> None:
-        net.output("y", net.add(relu, _input(net, "x", (2,))))
-
-    return [
-        Trial("addition", (vector, np.array([10, 8], np.float32)), _floats(15, 11), add),
-        Trial("RELU", (np.array([-5, 3], np.float32),), _floats(0, 3), clip),
-        Trial("FullyConnected", (vector.reshape(1, 2),), _floats(21, 18).reshape(1, 2), connect),
-    ]
+    return {
+        "addition": _case(addition, [vector, _input([10, 8])], [15, 11]),
+        "RELU": _case(relu, [_input([-5, 3])], [0, 3]),
+        "FullyConnected": _case(FullyConnected(), [_input([[5, 3]]), weights, bias], [[21, 18]]),
+    }
 
 
-def _floats(*values: float) -> Array:
-    """A float32 vector."""
-    return np.array(values, np.float32)
+def _input(elements: object, is_constant: bool = False) -> CaseInput:
+    """A float32 tensor that a layer reads."""
+    array = np.array(elements, np.float32)
+    return CaseInput(TensorInfo(array.shape, DataType.FLOAT32), array, is_constant)
 
 
-def _input(net: Network, name: str, shape: tuple[int, ...]) -> Value:
-    """Add a float32 input."""
-    return net.input(name, TensorInfo(shape, DataType.FLOAT32))
+def _case(operation: Operation, inputs: Sequence[CaseInput], expected: object) -> Case:
+    """A layer with its answer."""
+    right = np.array(expected, np.float32)
+    info = TensorInfo(right.shape, DataType.FLOAT32)
+    return Case(operation.name, operation, tuple(inputs), (info,), (right,))
 
 
-def _run_trial(backend: IBackendInternal, trial: Trial) -> dict[str, str]:
-    """Run one network and say what came of it."""
-    outcome, text = "failed", ""
-    inputs = tuple(array.copy() for array in trial.inputs)
-    try:
-        model = Model(trial.build(), _runtime(backend))
-        outcome, text = _placed(GuardedBackend(backend), model)
-        if outcome == "ran":
-            outcome, text = _judge(trial, inputs, np.asarray(model(*inputs)))
-    except ArmpyError as error:
-        outcome, text = "failed", f"failed: {error}"
-    return {"operation": trial.name, "outcome": outcome, "text": text}
-
-
-def _runtime(backend: IBackendInternal) -> Runtime:
-    """A runtime with the backend, and CpuRef for what it refuses."""
+def _options(backend: IBackendInternal) -> RuntimeOptions:
+    """Options that find the backend, and CpuRef to compare it with."""
     registry = BackendRegistry()
     registry.register(backend.backend_id, lambda: backend)
-    ids = [backend.backend_id]
     for candidate in find_entry_points():
-        if candidate.backend_id == REFERENCE_BACKEND_ID and REFERENCE_BACKEND_ID not in ids:
+        is_reference = candidate.backend_id == REFERENCE_BACKEND_ID
+        if is_reference and backend.backend_id != REFERENCE_BACKEND_ID:
             loaded = load_entry_point(candidate)
             registry.register(REFERENCE_BACKEND_ID, loaded)  # type: ignore[arg-type]  # armpy's own
-            ids.append(REFERENCE_BACKEND_ID)
-    return Runtime(RuntimeOptions(backends=ids, registry=registry))
-
-
-def _placed(backend: GuardedBackend, model: Model) -> tuple[str, str]:
-    """Whether the layer is on the backend; if not, whether that was said beforehand."""
-    placement = model.placement
-    if placement is None or set(placement.layers_by_backend) == {backend.backend_id}:
-        return "ran", "ran"
-    refusals = [r.text for r in placement.refusals if r.backend == backend.backend_id]
-    (layer,) = model.graph.layers
-    support = backend.get_layer_support().is_layer_supported(
-        layer.operation, layer.input_infos, layer.output_infos
-    )
-    if support:
-        return "failed", f"was said to be supported and could not be prepared: {refusals[0]}"
-    return "refused", f"refused: {refusals[0]}"
-
-
-def _judge(trial: Trial, inputs: tuple[Array, ...], actual: Array) -> tuple[str, str]:
-    """Compare with the right answer, and look whether the inputs are as they were."""
-    expected = trial.expected
-    if actual.shape != expected.shape or not np.allclose(actual, expected, atol=_TOLERANCE):
-        shown = f"{expected.ravel().tolist()}; got {actual.ravel().tolist()}"
-        return "failed", f"gave wrong numbers: expected {shown}"
-    if any((a != b).any() for a, b in zip(inputs, trial.inputs, strict=True)):
-        return "failed", "changed its inputs"
-    return "ran", "ran"
+    return RuntimeOptions(registry=registry)

@@ -231,12 +231,18 @@ class _Substituter:
         }
         for layer in replacement.layers:
             self._made_from[self._next_id] = view.layers
-            self._add(layer, inner, self._next_id)
+            self._add(layer, inner, self._next_id, _origins(layer, view))
             self._next_id += 1
         for old, new in zip(view.outputs, replacement.outputs, strict=True):
             self._known[old] = self._mapped(new, inner)
 
-    def _add(self, layer: Layer, known: dict[Value, Value], layer_id: int) -> None:
+    def _add(
+        self,
+        layer: Layer,
+        known: dict[Value, Value],
+        layer_id: int,
+        origins: tuple[str, ...] | None = None,
+    ) -> None:
         """Add one layer and remember its outputs."""
         made = self._net.add_layer(
             layer.operation,
@@ -245,7 +251,7 @@ class _Substituter:
             outputs=layer.output_infos,
             output_names=[value.name for value in layer.outputs],
             layer_id=layer_id,
-            origins=layer.origins,
+            origins=layer.origins if origins is None else origins,
         )
         known.update(zip(layer.outputs, made.outputs, strict=True))
 
@@ -259,6 +265,12 @@ class _Substituter:
                 quantization=value.info.quantization,
             )
         return known[value]
+
+
+def _origins(layer: Layer, view: SubgraphView) -> tuple[str, ...]:
+    """What a replacement's layer stands for: what its backend says of the view, or all of it."""
+    replaced = tuple(layer.name for layer in view.layers)
+    return tuple(name for name in replaced if name in layer.origins) or replaced
 
 
 def backends_after(

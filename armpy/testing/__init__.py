@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from armpy.testing.case import Case, CaseInput
     from armpy.testing.conformance import all_cases, run_conformance
     from armpy.testing.diff import LayerDifference, ModelDifference, first_difference
+    from armpy.testing.pattern import Pattern
     from armpy.testing.result import CaseResult, ConformanceResult, Outcome
     from armpy.testing.tolerance import TOLERANCES, Tolerance, compare
 
@@ -26,6 +27,7 @@ __all__ = [
     "LayerDifference",
     "ModelDifference",
     "Outcome",
+    "Pattern",
     "Tolerance",
     "all_cases",
     "compare",
@@ -41,6 +43,7 @@ _HOMES = {
     "LayerDifference": "diff",
     "ModelDifference": "diff",
     "Outcome": "result",
+    "Pattern": "pattern",
     "TOLERANCES": "tolerance",
     "Tolerance": "tolerance",
     "all_cases": "conformance",

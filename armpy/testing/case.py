@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+from collections.abc import Callable, Sequence
 
 from armpy.graph import Graph, Value
 from armpy.network import Network
@@ -29,6 +30,27 @@ class CaseInput:
     is_constant: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A layer in front of a case's layer or behind it, for backends that do not run it alone.
+
+    Parameters
+    ----------
+    name : str
+        For people.
+    add : callable
+        Adds the layer to a network and returns a value of the same shape, type and
+        quantisation as the one that it reads; raises an `ArmpyError` if there is none.
+    """
+
+    name: str
+    add: Callable[[Network, Value], Value]
+
+
+LAYER = "layer"
+"""Name of the layer that a case is about."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Case:
     """A network of one layer with inputs.
@@ -43,6 +65,8 @@ class Case:
     outputs : tuple of TensorInfo
     expected : tuple of ndarray, optional
         Outputs that were worked out by hand; CpuRef says them where this is None.
+    front, behind : Neighbour, optional
+        Stand in front of the first input that is given at run time, and behind the first output.
     """
 
     id: str
@@ -50,12 +74,20 @@ class Case:
     inputs: tuple[CaseInput | None, ...]
     outputs: tuple[TensorInfo, ...]
     expected: tuple[Array, ...] | None = None
+    front: Neighbour | None = None
+    behind: Neighbour | None = None
 
     @property
     def data_type(self) -> str:
         """Name of the type that stands for the case in tables: the first input's."""
         infos = [item.info for item in self.inputs if item is not None] or list(self.outputs)
         return infos[0].data_type.name
+
+    @property
+    def neighbours(self) -> str:
+        """What stands in front of the layer and behind it, in words."""
+        places = ((self.front, "in front"), (self.behind, "behind"))
+        return " and ".join(f"{one.name} {where}" for one, where in places if one is not None)
 
     def graph(self) -> Graph:
         """The network, with constants of its own; values are named after the operands."""
@@ -76,10 +108,31 @@ class Case:
                 )
             else:
                 values.append(net.input(self._name(index), item.info))
-        layer = net.add_layer(self.operation, values, name="layer", outputs=self.outputs)
-        for number, value in enumerate(layer.outputs):
+        for number, value in enumerate(self.add_to(net, values)):
             net.output(f"output_{number}", value)
         return net.build()
+
+    def add_to(
+        self, net: Network, values: Sequence[Value | None], name: str = LAYER
+    ) -> tuple[Value, ...]:
+        """Add the layer, with its neighbours, to a network; what it gives.
+
+        Parameters
+        ----------
+        net : Network
+        values : sequence of (Value or None)
+            One per input.
+        name : str
+            Of the layer.
+        """
+        values = list(values)
+        entry = next((i for i, v in enumerate(values) if v is not None and v.data is None), None)
+        if self.front is not None and entry is not None:
+            values[entry] = self.front.add(net, values[entry])  # type: ignore[arg-type]  # not None
+        made = net.add_layer(self.operation, values, name=name, outputs=self.outputs).outputs
+        if self.behind is None:
+            return made
+        return (self.behind.add(net, made[0]), *made[1:])
 
     def feeds(self) -> dict[str, Array]:
         """Fresh copies of what is given at an execution, by name."""
@@ -96,7 +149,8 @@ class Case:
     def __str__(self) -> str:
         shown = ", ".join("-" if item is None else str(item.info) for item in self.inputs)
         results = ", ".join(map(str, self.outputs))
-        return f"{describe(self.operation)} on ({shown}) -> ({results})"
+        text = f"{describe(self.operation)} on ({shown}) -> ({results})"
+        return f"{text} with {self.neighbours}" if self.neighbours else text
 
 
 def describe(operation: Operation) -> str:

@@ -11,9 +11,11 @@ from armpy.errors import InvalidArgumentError
 from armpy.records import dataclass
 from armpy.runtime import RuntimeOptions
 from armpy.testing.cases import operation_cases
+from armpy.testing.cases.patterns import kit_patterns
 from armpy.testing.contract import CONTRACT_CASES, judge_contract
 from armpy.testing.judge import judge
 from armpy.testing.known_failures import apply_known_failures, read_known_failures
+from armpy.testing.patterns import judge_declared, judge_pattern
 from armpy.testing.result import CaseResult, ConformanceResult
 from armpy.testing.subject import Subject
 from armpy.types import BackendId
@@ -38,11 +40,28 @@ class NamedCase:
 
 
 def all_cases() -> Iterator[NamedCase]:
-    """Every case that there is: contract cases, then those of operations."""
+    """Every case that there is for any backend: of the contract, of operations, of patterns."""
     for contract_case in CONTRACT_CASES:
         yield NamedCase(contract_case.id, partial(judge_contract, case=contract_case))
     for case in operation_cases():
         yield NamedCase(case.id, partial(judge, case=case))
+    for pattern in kit_patterns():
+        name = f"pattern/{pattern.name}"
+        yield NamedCase(name, partial(judge_pattern, case=name, pattern=pattern))
+
+
+def cases_for(subject: Subject) -> Iterator[NamedCase]:
+    """Every case for one backend: those for all, and the patterns that it declares.
+
+    Raises
+    ------
+    BackendError
+        If the backend's declaration of patterns cannot be read.
+    """
+    yield from all_cases()
+    for pattern in subject.patterns:
+        name = f"declared/{pattern.name}"
+        yield NamedCase(name, partial(judge_declared, case=name, pattern=pattern))
 
 
 def run_conformance(
@@ -75,6 +94,8 @@ def run_conformance(
     ------
     BackendUnavailableError
         If the backend cannot be used.
+    BackendError
+        If its declaration of patterns cannot be read; see `Pattern`.
     InvalidArgumentError
         If no case is selected, or the file of known failures cannot be read.
 
@@ -84,14 +105,14 @@ def run_conformance(
     >>> run_conformance("CpuRef", filter="Rank/").is_passed
     True
     """
-    everything = list(all_cases())
+    subject = Subject(backend_id, runtime_options)
+    everything = list(cases_for(subject))
     chosen = [case for case in everything if filter.lower() in case.id.lower()]
     if not chosen:
         raise InvalidArgumentError("no case is selected", where="filter", actual=repr(filter))
     known = {}
     if known_failures is not None:
         known = read_known_failures(os.fspath(known_failures), {case.id for case in everything})
-    subject = Subject(backend_id, runtime_options)
     started = time.perf_counter()
     results = []
     for case in chosen:

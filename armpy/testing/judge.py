@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
 
 from armpy.backend import Support
 from armpy.errors import ArmpyError, BackendCapabilityError
-from armpy.graph import Graph
+from armpy.graph import Graph, Layer
 from armpy.ops.operation import Array
-from armpy.testing.case import Case
+from armpy.optimizer import Placement
+from armpy.records import dataclass
+from armpy.testing.case import LAYER, Case
+from armpy.testing.company import NEIGHBOURS, companies
+from armpy.testing.moves import is_move
+from armpy.testing.ran import kind_of, kinds_run, layers_run
 from armpy.testing.result import CaseResult, Outcome
-from armpy.testing.subject import Subject, refusal, run_once
-from armpy.testing.tolerance import compare
-
-_GARBAGE = (0x55, 0xAA)
-"""Bytes that outputs are full of before the first and the second execution."""
+from armpy.testing.subject import Subject, refusal
+from armpy.testing.trial import FailureError, Trial, other_feeds, run_trial
 
 ANSWERED_BY_CORE = "the core gave the answer without asking a backend"
-
-
-class _FailureError(Exception):
-    """A case that failed, and why."""
+TAKEN_OUT = "the backend took the layer out, as it does nothing"
 
 
 class _UnsupportedError(Exception):
     """A case that the backend does not take, and its reason."""
+
+
+class _GivenBackError(Exception):
+    """A layer that the backend said yes to and gave back, and its reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of a case, and the network in which its layer ran.
+
+    Parameters
+    ----------
+    result : CaseResult
+    case : Case
+        With the neighbours that the backend asked for by giving the layer back alone.
+    """
+
+    result: CaseResult
+    case: Case
 
 
 def judge(subject: Subject, case: Case) -> CaseResult:
@@ -38,128 +56,130 @@ def judge(subject: Subject, case: Case) -> CaseResult:
     Returns
     -------
     CaseResult
-        PASSED; UNSUPPORTED with the backend's own reason; FAILED if the backend said that it
-        supports the layer and does not prepare or run it, or if its answer is wrong; CRASHED
-        if it raises when it is asked, or raises something that the core does not contain.
+        PASSED if the layer ran on the backend, alone or with neighbours, and the answer is
+        right; ELSEWHERE if the answer is not the backend's; UNSUPPORTED with the backend's own
+        reason; FAILED if the backend said that it supports the layer and does not prepare or
+        run it, or if its answer is wrong; CRASHED if it raises when it is asked, or raises
+        something that the core does not contain.
     """
+    return examine(subject, case).result
+
+
+def examine(subject: Subject, case: Case) -> Verdict:
+    """`judge`, with the case as it ran."""
+    claimed: tuple[str, ...] = ()
+    ran: tuple[str, ...] = ()
+    layers: tuple[Layer, ...] = ()
+    text = ""
     try:
-        outcome, text = Outcome.PASSED, _judge(subject, case)
+        layers = _supported_layers(subject, case.graph())
+        claimed = tuple(map(kind_of, layers))
+        placement, case = _run(subject, case, is_asked=bool(layers))
+        ran = kinds_run(layers, placement, subject.backend_id)
+        outcome = Outcome.PASSED if ran else Outcome.ELSEWHERE
+        if case.neighbours:
+            text = f"with {case.neighbours}, as it was given back alone"
+        if not ran:
+            claimed, text = (), TAKEN_OUT if layers else ANSWERED_BY_CORE
     except _UnsupportedError as no:
         outcome, text = Outcome.UNSUPPORTED, str(no)
-    except _FailureError as failure:
+    except _GivenBackError as back:
+        outcome, text = Outcome.ELSEWHERE, str(back)
+    except FailureError as failure:
         outcome, text = Outcome.FAILED, _located(subject, case, failure)
+        ran = kinds_run(layers, failure.placement, subject.backend_id)
     except Exception as error:  # noqa: BLE001 - the backend's code may raise anything
         outcome = Outcome.CRASHED
         text = _located(subject, case, f"{type(error).__name__}: {error}")
-    return CaseResult(case.id, case.operation.name, case.data_type, outcome, text)
+    name = case.operation.name
+    return Verdict(CaseResult(case.id, name, case.data_type, outcome, text, claimed, ran), case)
 
 
-def _located(subject: Subject, case: Case, what: object) -> str:
+def _located(subject: Subject, case: object, what: object) -> str:
     """A message that names backend, operation, shapes and types."""
     return f"{subject.backend_id} / {case}: {what}"
 
 
-def _judge(subject: Subject, case: Case) -> str:
-    """Judge a case; what to say about it if it passed."""
-    graph = case.graph()
-    feeds = case.feeds()
+def _supported_layers(subject: Subject, graph: Graph) -> tuple[Layer, ...]:
+    """The layers that the backend is asked about, if it takes them all."""
     layers = subject.layers(graph)
     for layer in layers:
         answer = subject.raw_support(layer)
         if not isinstance(answer, Support):
-            raise _FailureError(f"is_layer_supported answered {answer!r}, not a Support")
+            raise FailureError(f"is_layer_supported answered {answer!r}, not a Support")
     no = refusal(subject.support(layer) for layer in layers)
     if no:
         raise _UnsupportedError(no)
-    answers = _run(subject, graph, feeds)
-    _check_inputs(case, graph, feeds)
-    _check_answers(case, answers, _expected(subject, case))
-    return "" if layers else ANSWERED_BY_CORE
+    return layers
 
 
-def _expected(subject: Subject, case: Case) -> tuple[Array, ...]:
-    """The right outputs: worked out by hand, or CpuRef's."""
-    if case.expected is not None:
-        return case.expected
-    return tuple(run_once(subject.reference, case.graph(), case.feeds()).values())
-
-
-def _run(subject: Subject, graph: Graph, feeds: dict[str, Array]) -> list[list[Array]]:
-    """The outputs of two executions, each into arrays full of other garbage."""
-    runtime = subject.runtime
+def _run(subject: Subject, case: Case, *, is_asked: bool) -> tuple[Placement | None, Case]:
+    """Try a case alone, then with neighbours; where its layers ran, and the case as it ran."""
     try:
-        network_id = runtime.load_network(graph)
+        return run_trial(subject.runtime, trial_of(subject, case)), case
     except BackendCapabilityError as error:
-        if subject.refuses_to_compile(graph):
-            raise _UnsupportedError("optimize_subgraph gave the layer back as failed") from error
-        raise _FailureError(f"said supported, but failed to prepare: {error}") from error
+        reason = subject.reason_to_give_back(case.graph()) if is_asked else None
+        if reason is None:
+            raise FailureError(f"said supported, but failed to prepare: {error}") from error
     except ArmpyError as error:
-        raise _FailureError(f"said supported, but failed to prepare: {error}") from error
-    answers = []
-    try:
-        infos = [value.info for value in graph.outputs]
-        for byte in _GARBAGE:
-            given = {
-                name: _garbage(byte, info.known_shape, info.data_type.dtype)
-                for name, info in zip(graph.output_names, infos, strict=True)
-                if info.is_fully_shaped
-            }
-            results = runtime.enqueue_workload(network_id, feeds, given)
-            answers.append([results[name] for name in graph.output_names])
-    except ArmpyError as error:
-        raise _FailureError(f"said supported, but failed to run: {error}") from error
-    finally:
-        runtime.unload_network(network_id)
-    return answers
-
-
-def _garbage(byte: int, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> Array:
-    """An array whose every byte is the same."""
-    size_bytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    filled = np.full(size_bytes, byte & 1 if dtype == np.bool_ else byte, np.uint8)
-    return filled.view(dtype).reshape(shape)
-
-
-def _check_answers(case: Case, answers: list[list[Array]], expected: tuple[Array, ...]) -> None:
-    """Compare the outputs of each execution with the right ones."""
-    for number, (info, wanted) in enumerate(zip(case.outputs, expected, strict=True)):
-        name = case.operation.outputs[min(number, len(case.operation.outputs) - 1)].name
-        label = f"{name} (output {number})" if len(expected) > 1 else name
-        first, second = (answer[number] for answer in answers)
-        missed = _unwritten(first, second)
-        if missed:
-            raise _FailureError(
-                f"{label} is not written completely: {missed} of {first.size} elements"
-            )
-        for run, actual in enumerate((first, second)):
-            difference = compare(wanted, actual, info)
-            if difference is not None:
-                again = " when executed again" if run else ""
-                raise _FailureError(f"{label}{again}: {difference}")
-
-
-def _unwritten(first: Array, second: Array) -> int:
-    """Number of elements that are still the garbage that was there before."""
-    if not first.size or first.shape != second.shape:
-        return 0
-    before = [_garbage(byte, first.shape, first.dtype) for byte in _GARBAGE]
-    kept = [
-        (array.reshape(-1).view(np.uint8) == old.reshape(-1).view(np.uint8))
-        .reshape(first.size, -1)
-        .all(axis=1)
-        for array, old in zip((first, second), before, strict=True)
-    ]
-    return int(np.count_nonzero(kept[0] & kept[1]))
-
-
-def _check_inputs(case: Case, graph: Graph, feeds: dict[str, Array]) -> None:
-    """Check that nothing was written to what may only be read."""
-    for name, right in case.feeds().items():
-        if feeds[name].tobytes() != right.tobytes():
-            raise _FailureError(f"the input '{name}' was changed by the execution")
-    (layer,) = graph.layers
-    for value, item in zip(layer.inputs, case.inputs, strict=False):
-        if value is None or item is None or value.data is None:
+        raise FailureError(f"said supported, but failed to prepare: {error}") from error
+    for together in sorted(companies(case), key=lambda c: (c.front, c.behind) != subject.company):
+        layers = subject.layers(together.graph())
+        if not all(map(subject.support, layers)) or not _names_of(layers) >= {LAYER}:
             continue
-        if value.data.tobytes() != item.data.tobytes():
-            raise _FailureError(f"the constant '{value.name}' was changed")
+        try:
+            placement = run_trial(subject.runtime, trial_of(subject, together))
+        except BackendCapabilityError:
+            continue  # given back again
+        except FailureError as failure:
+            text = f"with {together.neighbours}: {failure}"
+            raise FailureError(text, failure.placement) from failure
+        if LAYER in layers_run(placement, subject.backend_id):
+            subject.company = (together.front, together.behind)
+            return placement, together
+    text = f"said supported, but gave it back, alone and beside {NEIGHBOURS}: {reason}"
+    if subject.patterns:
+        raise _GivenBackError(f"given back: {reason}")
+    raise FailureError(f"{text}. Refuse it, or declare the pattern that it is taken in")
+
+
+def _names_of(layers: Sequence[Layer]) -> set[str]:
+    """Names of layers."""
+    return {layer.name for layer in layers}
+
+
+def trial_of(subject: Subject, case: Case) -> Trial:
+    """What to execute for a case, with the right answers."""
+    graph, feeds = case.graph(), case.feeds()
+    both, expected = expected_of(subject, graph, feeds)
+    if case.expected is not None:
+        by_hand = dict(zip(graph.output_names, case.expected, strict=True))
+        # With the same inputs again, the second answer is the first one.
+        expected = by_hand, expected[1] if both[1] is not both[0] else by_hand
+    labels = [_label(case, number) for number in range(len(graph.outputs))]
+    num_layers = 1 + (case.front is not None) + (case.behind is not None)
+    is_exact = num_layers == 1 and is_move(graph.layers[0])
+    return Trial(graph, both, expected, labels, is_exact, num_layers)
+
+
+def _label(case: Case, number: int) -> str:
+    """What messages call an output."""
+    operands = case.operation.outputs
+    name = operands[min(number, len(operands) - 1)].name
+    return f"{name} (output {number})" if len(case.outputs) > 1 else name
+
+
+Feeds = dict[str, Array]
+
+
+def expected_of(
+    subject: Subject, graph: Graph, feeds: Feeds
+) -> tuple[tuple[Feeds, Feeds], tuple[Feeds, Feeds]]:
+    """Inputs of two executions and CpuRef's outputs; the same again if it refuses others."""
+    second = other_feeds(graph, feeds)
+    try:
+        first, other = subject.expected_each(graph, [feeds, second])
+    except ArmpyError:
+        first = subject.expected(graph, feeds)
+        return (feeds, feeds), (first, first)
+    return (feeds, second), (first, other)

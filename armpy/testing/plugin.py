@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
+
+if TYPE_CHECKING:
+    from armpy.testing import ConformanceResult
+
+RESULT: pytest.StashKey[ConformanceResult] = pytest.StashKey()
+"""Where the cases of a session leave what they have found so far, in the session's config."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -21,3 +29,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="DIR",
         help="Directory with modules named <vendor>_<name>_backend.",
     )
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a session whose cases prove nothing about the backend."""
+    result = session.config.stash.get(RESULT, None)
+    if result is not None and result.shortcomings and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say how many layers ran on the backend, and what it claims and has not shown."""
+    result = config.stash.get(RESULT, None)
+    if result is not None:
+        for line in (*result.shortcomings, result.coverage):
+            terminalreporter.write_line(line)

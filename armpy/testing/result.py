@@ -11,11 +11,21 @@ from dataclasses import asdict, field
 from armpy.records import dataclass
 from armpy.types import BackendId
 
+CONTRACT = "contract"
+"""Stands for the operation in tables, for cases of the contract."""
+
 
 class Outcome(enum.Enum):
-    """What became of one case."""
+    """What became of one case.
+
+    Notes
+    -----
+    A case has passed if the backend under test gave its answer, or has kept a rule of the
+    contract. What the core or another backend answered is `ELSEWHERE`: it proves nothing.
+    """
 
     PASSED = "passed"
+    ELSEWHERE = "answered elsewhere"
     UNSUPPORTED = "unsupported"
     KNOWN = "known failure"
     FAILED = "failed"
@@ -42,6 +52,9 @@ class CaseResult:
     outcome : Outcome
     text : str
         Why: the backend's own reason for what is unsupported, what is wrong with what failed.
+    claimed, ran : tuple of str
+        Of each layer that the backend said it supports and has to show here, and of each that
+        ran on it: operation and data type.
     """
 
     case: str
@@ -49,6 +62,8 @@ class CaseResult:
     data_type: str
     outcome: Outcome
     text: str = ""
+    claimed: tuple[str, ...] = ()
+    ran: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +90,62 @@ class ConformanceResult:
 
     @property
     def is_passed(self) -> bool:
-        """Whether nothing failed or crashed, and every known failure did fail."""
-        return not self.problems and not self.unused_known_failures
+        """Whether the backend ran layers, nothing failed, and every known failure did fail."""
+        return not (self.problems or self.unused_known_failures or self.shortcomings)
 
     @property
     def problems(self) -> tuple[CaseResult, ...]:
         """What failed or crashed."""
         return tuple(result for result in self.results if result.outcome.is_bad)
+
+    @property
+    def layers_run(self) -> int:
+        """How many layers of all cases ran on the backend."""
+        return sum(len(result.ran) for result in self.results)
+
+    @property
+    def exercised(self) -> float | None:
+        """Share of the layers that the backend claims and that ran on it; None if it claims none.
+
+        Notes
+        -----
+        It claims each layer of its own about which it says yes in a case of one operation, and
+        every layer of the patterns that it declares.
+        """
+        claims = [result for result in self.results if result.claimed]
+        claimed = sum(len(result.claimed) for result in claims)
+        return sum(len(result.ran) for result in claims) / claimed if claimed else None
+
+    @property
+    def shortcomings(self) -> tuple[str, ...]:
+        """Why the run proves nothing, or not all that the backend claims; empty if it does."""
+        tried = [result for result in self.results if result.operation != CONTRACT]
+        if tried and not self.layers_run and not self.problems:
+            return (f"no layer ran on {self.backend}: this proves nothing about it",)
+        accounted = {
+            kind
+            for result in tried
+            for kind in (
+                (*result.ran, *result.claimed)
+                if result.outcome.is_bad or result.outcome is Outcome.KNOWN
+                else result.ran
+            )
+        }
+        claimed = Counter(kind for result in tried for kind in result.claimed)
+        return tuple(
+            f"{self.backend} says that it supports {kind}, and ran none of {count} such layers"
+            for kind, count in claimed.items()
+            if kind not in accounted
+        )
+
+    @property
+    def coverage(self) -> str:
+        """How many layers ran, and how much of what the backend claims, in words."""
+        text = f"layers run on {self.backend}: {self.layers_run}"
+        if self.exercised is None:
+            return text
+        percent = int(1000 * self.exercised) / 10  # rounded down: 100 % is all
+        return f"{text}; of what it claims, {percent:g} % ran on it"
 
     @property
     def counts(self) -> dict[str, int]:
@@ -120,6 +184,9 @@ class ConformanceResult:
             "backend_version": self.backend_version,
             "api_version": self.api_version,
             "is_passed": self.is_passed,
+            "layers_run": self.layers_run,
+            "exercised": self.exercised,
+            "shortcomings": list(self.shortcomings),
             "duration_s": round(self.duration_s, 3),
             "counts": self.counts,
             "by_operation": self.by_operation,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -15,7 +15,8 @@ from armpy.optimizer.assign import SupportOracle
 from armpy.plugins import BackendRegistry
 from armpy.plugins.guard import GuardedBackend
 from armpy.runtime import Runtime, RuntimeOptions
-from armpy.testing.case import Case
+from armpy.testing.case import Case, Neighbour
+from armpy.testing.pattern import Pattern, declared_patterns
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 
@@ -32,6 +33,8 @@ class Subject:
     ----------
     notes : dict
         What cases have found out for each other.
+    company : tuple of (Neighbour or None)
+        In front of a layer and behind it, with which a layer that was given back alone ran last.
 
     Raises
     ------
@@ -48,6 +51,7 @@ class Subject:
         self.raw_backend = self.registry.get(backend_id)
         self.backend = GuardedBackend(self.raw_backend)
         self.notes: dict[str, tuple[Case, ...]] = {}
+        self.company: tuple[Neighbour | None, Neighbour | None] = (None, None)
         self._oracle = SupportOracle([self.backend])
 
     def another_instance(self) -> IBackendInternal | None:
@@ -60,6 +64,23 @@ class Subject:
     def runtime(self) -> Runtime:
         """A runtime that uses nothing but the backend."""
         return Runtime(self.options)
+
+    @cached_property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """What the backend declares that it takes; raises BackendError if it cannot be read."""
+        return declared_patterns(self.backend_id, self.raw_backend)
+
+    @cached_property
+    def mixed(self) -> Runtime:
+        """A runtime that prefers the backend and has CpuRef for what that does not take."""
+        ids = list(dict.fromkeys([self.backend_id, REFERENCE_BACKEND_ID]))
+        registry = BackendRegistry()
+        registry.register(self.backend_id, lambda: self.raw_backend)
+        if len(ids) > 1:
+            reference = self.reference.options.registry
+            if reference is not None:
+                registry.register(REFERENCE_BACKEND_ID, lambda: reference.get(ids[1]))
+        return Runtime(replace(self.options, registry=registry, backends=ids))
 
     @cached_property
     def reference(self) -> Runtime:
@@ -82,27 +103,30 @@ class Subject:
         """What the core makes of the answer: capabilities count too, exceptions are a no."""
         return self._oracle.ask(self.backend, layer)
 
-    def refuses_to_compile(self, graph: Graph) -> bool:
-        """Whether the backend gives the layers back, or a part of them, when offered them."""
+    def reason_to_give_back(self, graph: Graph) -> str | None:
+        """Why the backend gives layers back when it is offered them; None if it does not."""
         whole = specialize(graph)
-        view = SubgraphView.of(whole, whole.layers)
         try:
-            return bool(self.backend.optimize_subgraph(view).failed)
+            views = self.backend.optimize_subgraph(SubgraphView.of(whole, whole.layers))
         except ArmpyError:
-            return False
+            return None
+        reasons = [views.reasons.get(view, "no reason given") for view in views.failed]
+        return reasons[0] if reasons else None
 
     def expected(self, graph: Graph, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """CpuRef's outputs."""
-        return run_once(self.reference, graph, feeds)
+        (outputs,) = self.expected_each(graph, [feeds])
+        return outputs
 
-
-def run_once(runtime: Runtime, graph: Graph, feeds: Mapping[str, Array]) -> dict[str, Array]:
-    """Load a network, execute it once, unload it."""
-    network_id = runtime.load_network(graph)
-    try:
-        return runtime.enqueue_workload(network_id, dict(feeds))
-    finally:
-        runtime.unload_network(network_id)
+    def expected_each(
+        self, graph: Graph, feeds: Sequence[Mapping[str, Array]]
+    ) -> list[dict[str, Array]]:
+        """CpuRef's outputs of one execution after the other."""
+        network_id = self.reference.load_network(graph)
+        try:
+            return [self.reference.enqueue_workload(network_id, dict(feed)) for feed in feeds]
+        finally:
+            self.reference.unload_network(network_id)
 
 
 def refusal(supports: Iterable[Support]) -> str:

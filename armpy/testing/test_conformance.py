@@ -3,56 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
 from armpy.errors import ArmpyError
 from armpy.runtime import RuntimeOptions
-from armpy.testing.conformance import NamedCase, all_cases
+from armpy.testing.conformance import NamedCase, cases_for
 from armpy.testing.known_failures import read_known_failures
-from armpy.testing.result import Outcome
+from armpy.testing.plugin import RESULT
+from armpy.testing.result import CaseResult, ConformanceResult, Outcome
 from armpy.testing.subject import Subject
+
+_SUBJECT: pytest.StashKey[Subject] = pytest.StashKey()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make one test of each case."""
-    cases = list(all_cases())
+    try:
+        cases = list(cases_for(_subject(metafunc.config)))
+    except ArmpyError as error:
+        pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
     metafunc.parametrize("case", cases, ids=[case.id for case in cases])
+
+
+def _subject(config: pytest.Config) -> Subject:
+    """The backend under test, one for all cases."""
+    if _SUBJECT not in config.stash:
+        backend_id = config.getoption("armpy_backend")
+        if backend_id is None:
+            pytest.exit(
+                "armpy.testing needs --armpy-backend ID", returncode=pytest.ExitCode.USAGE_ERROR
+            )
+        path = config.getoption("armpy_dynamic_path")
+        config.stash[_SUBJECT] = Subject(
+            backend_id, RuntimeOptions(dynamic_backends_path=path or ())
+        )
+    return config.stash[_SUBJECT]
 
 
 @pytest.fixture(scope="session")
 def armpy_subject(pytestconfig: pytest.Config) -> Subject:
     """The backend under test."""
-    backend_id = pytestconfig.getoption("armpy_backend")
-    if backend_id is None:
-        pytest.exit(
-            "armpy.testing needs --armpy-backend ID", returncode=pytest.ExitCode.USAGE_ERROR
-        )
-    path = pytestconfig.getoption("armpy_dynamic_path")
-    try:
-        return Subject(backend_id, RuntimeOptions(dynamic_backends_path=path or ()))
-    except ArmpyError as error:
-        pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
+    return _subject(pytestconfig)
 
 
 @pytest.fixture(scope="session")
-def armpy_known_failures(pytestconfig: pytest.Config) -> Mapping[str, str]:
+def armpy_known_failures(pytestconfig: pytest.Config, armpy_subject: Subject) -> Mapping[str, str]:
     """Reasons of known failures by case id."""
     path = pytestconfig.getoption("armpy_known_failures")
     if path is None:
         return {}
     try:
-        return read_known_failures(path, {case.id for case in all_cases()})
+        return read_known_failures(path, {case.id for case in cases_for(armpy_subject)})
     except (ArmpyError, OSError) as error:
         pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
 
 
 def test_conformance(
-    case: NamedCase, armpy_subject: Subject, armpy_known_failures: Mapping[str, str]
+    case: NamedCase,
+    armpy_subject: Subject,
+    armpy_known_failures: Mapping[str, str],
+    pytestconfig: pytest.Config,
 ) -> None:
     """Judge one case; unsupported is a skip, a known failure is expected to fail."""
     result = case.judge(armpy_subject)
     reason = armpy_known_failures.get(case.id)
+    is_known = reason is not None and result.outcome.is_bad
+    _note(
+        pytestconfig, armpy_subject, replace(result, outcome=Outcome.KNOWN) if is_known else result
+    )
     if result.outcome.is_bad:
         if reason is not None:
             pytest.xfail(f"{reason}: {result.text}")
@@ -62,5 +82,13 @@ def test_conformance(
             f"unused line in the file of known failures: {case.id} is {result.outcome.value}",
             pytrace=False,
         )
-    if result.outcome is Outcome.UNSUPPORTED:
-        pytest.skip(result.text)
+    if result.outcome in (Outcome.UNSUPPORTED, Outcome.ELSEWHERE):
+        pytest.skip(f"{result.outcome.value}: {result.text}")
+
+
+def _note(config: pytest.Config, subject: Subject, result: CaseResult) -> None:
+    """Add a result to those of the session."""
+    backend = subject.backend
+    empty = ConformanceResult(backend.backend_id, backend.version, backend.api_version, ())
+    found = config.stash.get(RESULT, empty)
+    config.stash[RESULT] = replace(found, results=(*found.results, result))

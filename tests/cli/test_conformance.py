@@ -19,12 +19,23 @@ SAMPLE = ["--dynamic-backends-path", str(ROOT / "backends" / "dynamic_examples" 
 
 def test_a_backend_that_passes_exits_with_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["conformance", "CpuRef", "--filter", "by-hand"]) == 0
-    assert f"CpuRef: {BY_HAND} passed in" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert f"CpuRef: {BY_HAND} passed in" in out
+    assert f"layers run on CpuRef: {BY_HAND}; of what it claims, 100 % ran on it" in out
 
 
 def test_reasons_for_what_is_unsupported_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["conformance", "SampleDynamic", *SAMPLE, "--filter", "Prelu"]) == 0
-    assert "Prelu is no plain addition (operation)" in capsys.readouterr().out
+    assert main(["conformance", "SampleDynamic", *SAMPLE, "--filter", "add"]) == 0
+    assert "ElementwiseBinary is no plain addition (operation)" in capsys.readouterr().out
+
+
+def test_a_run_of_which_the_backend_ran_nothing_exits_with_1(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["conformance", "SampleDynamic", *SAMPLE, "--filter", "Prelu"]) == 1
+    out = capsys.readouterr().out
+    assert "Prelu is no plain addition (operation)" in out
+    assert "no layer ran on SampleDynamic: this proves nothing about it" in out
 
 
 def test_the_result_can_be_had_as_json(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,9 @@ from armpy_reference import ReferenceBackend
 from armpy.backend import ILayerSupport, IMemoryManager, IWorkloadFactory, ReasonCode, Support
 from armpy.cli.examine import examine_backend
 from armpy.errors import BackendError, UnimplementedError
+from armpy.ops import Activation, ElementwiseBinary, FullyConnected
 from armpy.ops.operation import OperandInfos, Operation
+from tests.support.lying_backends import Declaring, GivesBack, Pairs
 
 
 class Lying(ReferenceBackend):
@@ -51,7 +53,7 @@ def test_the_reference_passes_every_trial() -> None:
 
 def test_a_refusal_is_no_problem() -> None:
     found = examine_backend(Shy())
-    assert outcomes(found) == {("refused", "refused: not today")}
+    assert outcomes(found) == {("refused", "refused: not today (device)")}
     assert found["problems"] == []
 
 
@@ -59,10 +61,31 @@ def test_what_was_said_to_be_supported_and_cannot_be_prepared_is_a_problem() -> 
     found = examine_backend(Lying())
     problems: Any = found["problems"]
     (problem,) = problems
-    assert problem.startswith("addition was said to be supported and could not be prepared: ")
+    assert problem.startswith("addition failed: Lying / ElementwiseBinary() on (FLOAT32(2,)")
+    assert "said supported, but failed to prepare" in problem
     assert "the driver is from last year" in problem
 
 
 def test_a_property_against_the_contract_is_raised() -> None:
     with pytest.raises(BackendError, match=r"Misspelt / version: .* Expected str; got 7"):
         examine_backend(Misspelt())
+
+
+def test_a_backend_that_takes_pairs_only_is_tried_with_neighbours() -> None:
+    found = examine_backend(Pairs("Pairs", (ElementwiseBinary, Activation, FullyConnected)))
+    assert outcomes(found) == {("ran", "ran with RELU behind, as it was given back alone")}
+    assert found["problems"] == []
+
+
+def test_a_backend_that_gives_everything_back_is_a_problem() -> None:
+    found = examine_backend(GivesBack("Shy"))
+    problems: Any = found["problems"]
+    (problem,) = problems
+    assert "addition failed: Shy / ElementwiseBinary()" in problem
+    assert "gave it back, alone and beside RELU, ADD" in problem
+
+
+def test_what_a_backend_declares_is_tried() -> None:
+    found = examine_backend(Declaring("Declaring"))
+    assert ("ran", "ran 2 of 2 layers") in outcomes(found)
+    assert found["problems"] == []

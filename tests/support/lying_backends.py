@@ -23,11 +23,20 @@ from armpy.backend import (
     WorkloadInfo,
 )
 from armpy.graph import SubgraphView
-from armpy.ops import Activation, BinaryOperation, ElementwiseBinary, PreCompiled
+from armpy.network import Network
+from armpy.ops import (
+    Activation,
+    BinaryOperation,
+    ElementwiseBinary,
+    ElementwiseUnary,
+    PreCompiled,
+    UnaryOperation,
+)
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.runtime import RuntimeOptions
 from armpy.tensor import TensorInfo
-from armpy.testing import CaseResult, ConformanceResult, run_conformance
+from armpy.testing import CaseResult, ConformanceResult, Pattern, run_conformance
+from armpy.types import DataType
 from tests.support.dynamic_modules import module_source, write_module
 from tests.support.fake_backends import (
     CompilingBackend,
@@ -191,6 +200,20 @@ class OnlyOnce:
             adds_one(operation, inputs, outputs)
 
 
+class Stale:
+    """Gives what the execution before gave, if that was of the same shape and type."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[object, ...], list[Array]] = {}
+
+    def __call__(self, operation: Operation, inputs: list[Array], outputs: list[Array]) -> None:
+        key = (operation, *((output.shape, output.dtype) for output in outputs))
+        made = [output.copy() for output in outputs]
+        for output, old in zip(outputs, self._kept.get(key, made), strict=True):
+            output[...] = old
+        self._kept[key] = made
+
+
 class Crowded:
     """Tampers while two threads execute at once."""
 
@@ -243,7 +266,46 @@ class GivesBack(FakeBackend):
     """Says yes, and gives every layer back when it is to compile it."""
 
     def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
-        return OptimizationViews(failed=[view])
+        views = OptimizationViews()
+        views.fail(view, "single layers are not worth it")
+        return views
+
+
+class Pairs(CompilingBackend):
+    """Compiles two connected layers and more; gives single ones back."""
+
+    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
+        if len(view.layers) == 1:
+            return GivesBack.optimize_subgraph(self, view)  # type: ignore[arg-type]  # needs no self
+        return super().optimize_subgraph(view)
+
+
+class Declaring(CompilingBackend):
+    """Takes the logarithm of an exponential and nothing else, which it declares."""
+
+    def __init__(self, backend_id: str = "Declaring", patterns: object = None) -> None:
+        super().__init__(backend_id, (ElementwiseUnary,))
+        self._patterns = patterns
+
+    def conformance_patterns(self) -> object:
+        return [exponential_pattern()] if self._patterns is None else self._patterns
+
+    def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
+        operations = [getattr(layer.operation, "operation", None) for layer in view.layers]
+        if operations == [UnaryOperation.EXP, UnaryOperation.LOG]:
+            return super().optimize_subgraph(view)
+        return GivesBack.optimize_subgraph(self, view)  # type: ignore[arg-type]  # needs no self
+
+
+def exponential_pattern(num_layers: int = 2) -> Pattern:
+    """The logarithm of an exponential, or of its logarithm."""
+    net = Network("logarithm of an exponential")
+    value = net.input("x", TensorInfo((5,), DataType.FLOAT32))
+    value = net.add(ElementwiseUnary(UnaryOperation.EXP), value)
+    for _ in range(num_layers - 1):
+        value = net.add(ElementwiseUnary(UnaryOperation.LOG), value)
+    net.output("y", value)
+    return Pattern("logarithm", net)
 
 
 class WrongWhenFused(CompilingBackend):

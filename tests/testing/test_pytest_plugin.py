@@ -59,6 +59,19 @@ def test_a_backend_in_a_directory_can_be_named(tmp_path: Path) -> None:
     assert code == 0, text
     assert "1 passed, 1 skipped" in text
     assert "ElementwiseBinary is no plain addition (operation)" in text
+    assert "layers run on SampleDynamic: 1; of what it claims, 100 % ran on it" in text
+
+
+def test_a_session_in_which_no_layer_ran_fails(tmp_path: Path) -> None:
+    code, text = run_pytest(
+        tmp_path,
+        "--armpy-backend=SampleDynamic",
+        f"--armpy-dynamic-path={EXAMPLES / 'single_file'}",
+        *("-k", "Rank or Prelu"),
+    )
+    assert code == 1, text
+    assert "answered elsewhere: the core gave the answer without asking a backend" in text
+    assert "no layer ran on SampleDynamic: this proves nothing about it" in text
 
 
 def test_a_wrong_backend_fails_and_the_operation_is_named(tmp_path: Path, liar: str) -> None:

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from armpy.records import dataclass
-from armpy.testing.result import CaseResult, Outcome
+from armpy.testing.result import CONTRACT, CaseResult, Outcome
 from armpy.testing.subject import Subject
-
-CONTRACT = "contract"
-"""Stands for the operation in tables."""
 
 
 class ViolationError(Exception):

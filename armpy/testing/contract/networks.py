@@ -17,7 +17,7 @@ from armpy.tensor import TensorInfo
 from armpy.testing.case import Case, CaseInput
 from armpy.testing.cases import operation_cases
 from armpy.testing.contract.case import NotApplicableError, ViolationError
-from armpy.testing.judge import judge
+from armpy.testing.judge import examine
 from armpy.testing.result import Outcome
 from armpy.testing.subject import Subject
 from armpy.testing.tolerance import compare
@@ -87,10 +87,10 @@ def _find_samples(subject: Subject) -> Iterator[Case]:
             name = case.operation.name
             if name in seen or (chained and _link(case) is None) or not _is_plain(case):
                 continue
-            result = judge(subject, case)
-            if result.outcome is Outcome.PASSED and subject.layers(case.graph()):
+            verdict = examine(subject, case)
+            if verdict.result.outcome is Outcome.PASSED:
                 seen.add(name)
-                yield case
+                yield verdict.case
 
 
 def _is_plain(case: Case) -> bool:
@@ -144,6 +144,7 @@ class Chain:
         self.net = Network("chain")
         self._case = case
         self._link = link
+        self._num_layers = 0
         self._values = [
             None if item is None else self._add_input(number, item)
             for number, item in enumerate(case.inputs)
@@ -166,7 +167,8 @@ class Chain:
         """Add a layer that reads a value, and return what it writes."""
         inputs = list(self._values)
         inputs[self._link] = value
-        return self.net.add(self._case.operation, *inputs, output=self._case.outputs[0])
+        self._num_layers += 1
+        return self._case.add_to(self.net, inputs, f"layer_{self._num_layers}")[0]
 
     def bench(self, subject: Subject) -> Bench:
         """The network with CpuRef's answers."""

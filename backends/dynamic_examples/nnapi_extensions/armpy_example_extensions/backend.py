@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DeviceType
 from armpy_example_extensions import fibonacci, samples
 from armpy_example_extensions.kernels import compute
+
+if TYPE_CHECKING:
+    from armpy.testing import Pattern
 
 OPERATIONS = (fibonacci.Fibonacci, samples.Dequantize64, samples.Amplify)
 
@@ -59,6 +63,13 @@ class ExampleExtensionsBackend(IBackendInternal):
     def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
         """Make what prepares the layers of one network."""
         return ExampleWorkloadFactory()
+
+    def conformance_patterns(self) -> Sequence[Pattern]:
+        """What armpy's conformance kit and ``armpy doctor`` try; nothing else asks for it."""
+        # Applications do not need what tests are made of.
+        from armpy_example_extensions.patterns import patterns  # noqa: PLC0415
+
+        return patterns()
 
 
 class ExampleLayerSupport(ILayerSupport):
