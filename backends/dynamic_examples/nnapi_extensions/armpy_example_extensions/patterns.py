@@ -39,16 +39,16 @@ def patterns() -> list[Pattern]:
             Fibonacci(),
             [counts],
             floats,
-            ([np.float32([6])], np.float32([1, 1, 2, 3, 5, 8])),
-            ([np.float32([3])], np.float32([1, 1, 2])),
+            ([_floats([6])], _floats([1, 1, 2, 3, 5, 8])),
+            ([_floats([3])], _floats([1, 1, 2])),
         ),
         _pattern(
             "DEQUANTIZE64",
             Dequantize64(0.25, 4),
             [stored],
             floats,
-            ([np.array([4, 5, 8, 0], np.uint64)], np.float32([0, 0.25, 1, -1])),
-            ([np.array([6, 4, 4, 104], np.uint64)], np.float32([0.5, 0, 0, 25])),
+            ([np.array([4, 5, 8, 0], np.uint64)], _floats([0, 0.25, 1, -1])),
+            ([np.array([6, 4, 4, 104], np.uint64)], _floats([0.5, 0, 0, 25])),
         ),
         _pattern(
             "AMPLIFY",
@@ -82,6 +82,11 @@ def _pattern(
     net.output("y", net.add(operation, *values, output=output))
     given = [{str(i): np.asarray(a) for i, a in enumerate(e[0])} for e in (first, second)]
     return Pattern(name, net, given[0], {"y": first[1]}, (given[1], {"y": second[1]}))
+
+
+def _floats(values: list[float]) -> Array:
+    """A float32 vector."""
+    return np.array(values, np.float32)
 
 
 def _int24(*samples: int) -> Array:
