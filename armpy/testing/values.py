@@ -18,6 +18,19 @@ Values: TypeAlias = Callable[[np.random.Generator, TensorInfo], Array]
 Reals: TypeAlias = npt.NDArray[Any]  # Any: reals of any width, still to be stored
 
 
+HOSTILE: npt.NDArray[np.float32] = np.array(
+    [
+        *(np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-39, -1e-39, 2.0**-126, 1e-8, -1e-8),
+        *(0.5, -0.5, 1.0, -1.0, 1.5, 2.5, -2.5, 3.0, -3.0, 6.0, 20.0, -20.0, 88.5, -88.5, -87.5),
+        *(-104.0, -128.5, 255.5, 65504.0, 65520.0, 1e5, -1e5, 8388607.5, 16777217.0, 2.0**31),
+        *(-(2.0**31), 2147483520.0, 9.3e18, -9.3e18, 1e20, -1e20, 1e38, -1e38, 3.4e38, -3.4e38),
+    ],
+    np.float32,
+)
+"""What functions of floats are wrong at if anywhere: no number, infinities, zeros of both signs,
+subnormals, ties of rounding, and the ends of exponentials, of float16, of integers, of float32."""
+
+
 def stored(reals: Reals, info: TensorInfo) -> Array:
     """Reals as a tensor's plain numbers (bfloat16 as its bit pattern)."""
     if info.data_type is DataType.BFLOAT16:

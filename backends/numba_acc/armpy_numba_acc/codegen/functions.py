@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 from armpy_numba_acc.codegen.lanes import F64, I32, I64, Lanes, choose, clamp
+from armpy_numba_acc.codegen.one_by_one import from_library
 from armpy_numba_acc.codegen.vectors import I16, intrinsic
 
 _MAGIC = 12582912.0
@@ -310,8 +311,12 @@ _HALF_PI_HIGH = 1.5707963267948966
 _HALF_PI_LOW = 6.123233995736766e-17
 
 
+_LARGEST_ANGLE = 2.0**27
+"""Larger ones need more of pi than two float64 hold."""
+
+
 def _sine(x: Lanes, quarters: int) -> Lanes:
-    """Sine of ``x + quarters pi / 2``, reduced in float64; right for numbers below 1e9."""
+    """Sine of ``x + quarters pi / 2``, reduced in float64."""
     wide = x.to_double()
     shifted = wide.times_plus(1 / _HALF_PI_HIGH, _ROUND_DOUBLE)
     n = shifted - _ROUND_DOUBLE
@@ -321,7 +326,8 @@ def _sine(x: Lanes, quarters: int) -> Lanes:
     sine = _polynomial(square, _SINE) * square * r + r
     cosine = _polynomial(square, _COSINE) * square + 1.0
     result = choose((quadrant & 1).equals(0), sine, cosine)
-    return (result.bits() ^ ((quadrant & 2) << 30)).as_float()
+    result = (result.bits() ^ ((quadrant & 2) << 30)).as_float()
+    return from_library(("sin", "cos")[quarters], x, abs(x) > _LARGEST_ANGLE, result)
 
 
 _SINE = (-1 / 6, 1 / 120, -1 / 5040, 1 / 362880)
@@ -370,7 +376,8 @@ def _with_sign(x: Lanes, y: Lanes, result: Lanes) -> Lanes:
     is_odd = is_whole & half.differs(round_to_even(half))
     result = choose(is_odd, result.with_sign_of(x), result)
     # Not whole: NaN of what is negative, but 0 and infinity have powers of any exponent.
-    is_negative = (x < 0.0) & x.differs(-math.inf)
+    # What is subnormal counts as 0. LLVM does not know: it looks at the sign alone for ``x < 0``.
+    is_negative = (x <= -(2.0**-126)) & x.differs(-math.inf)
     result = choose(is_negative & (is_whole ^ 1), math.nan, result)
     is_minus_one = x.equals(-1.0) & abs(y).equals(math.inf)
     return choose(y.equals(0.0) | x.equals(1.0) | is_minus_one, 1.0, result)

@@ -64,15 +64,16 @@ def pooling_block_f32(lanes: int, columns: int, parts: int, algorithm: str) -> s
         for number, total in enumerate(totals):
             pixel, part = divmod(number, parts)
             value = mean(builder, total, block.factors, pixel)
-            value = extreme(builder, "maxnum", value, bounds[0])
-            value = extreme(builder, "minnum", value, bounds[1])
+            value = extreme(builder, "maxnum", bounds[0], value)  # NaN stays
+            value = extreme(builder, "minnum", bounds[1], value)
             place = builder.add(block.place(builder, pixel), I64(part * lanes * 4))
             store(builder, value, place)
 
     def combine(builder, total, value):
-        """What has been found so far with one more element."""
+        """What has been found so far with one more element; NaN stays."""
         if algorithm == "max":
-            return extreme(builder, "maxnum", value, total)
+            largest = extreme(builder, "maxnum", value, total)
+            return builder.select(builder.fcmp_unordered("uno", value, value), value, largest)
         return (
             fma(builder, value, value, total) if algorithm == "l2" else builder.fadd(total, value)
         )

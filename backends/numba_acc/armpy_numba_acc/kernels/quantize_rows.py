@@ -114,13 +114,12 @@ def make(isa: Isa, written: str, is_asymmetric: int):
         for row in range(first_row, last_row):
             here = source + 4 * row * length
             low, high = _extremes(here, length)
-            span = high - low
-            is_number = span == span  # noqa: PLR0124
-            if not is_number:
+            span = float64(high) - float64(low)
+            rest = np.float32(span - span)  # 0, but NaN if the range is infinite or none
+            if rest != 0:
                 low, high = _ZERO, _ZERO
             scale, inverse, zero = parameters_of(low, high)
-            if not is_number:
-                scale = span  # makes NaN of all that the row is multiplied with
+            scale += rest  # makes NaN of all that the row is multiplied with
             if begin == 0:
                 store_f32(ranges, 2 * row, scale)
                 store_i32(ranges, 2 * row + 1, int32(base - 128 - int64(zero)))

@@ -64,7 +64,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
     Notes
     -----
     Means are float32 sums times the reciprocal of the number of elements; sums of integers are
-    exact, and means of them rounded half away from zero. The largest element passes over NaN.
+    exact, and means of them rounded half away from zero. A window with NaN gives NaN.
     """
     operation = layer.operation
     assert isinstance(operation, Pooling2d)

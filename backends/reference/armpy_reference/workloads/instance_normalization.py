@@ -15,11 +15,11 @@ class InstanceNormalizationWorkload(ReferenceWorkload[InstanceNormalization]):
     """Means over the spatial axes with NumPy."""
 
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Compute in float32; round once."""
+        """Compute in float64, where no square of float32 is beyond what it holds; round once."""
         operation = self.operation
         axes = operation.data_layout.spatial_axes
-        values = inputs[0].astype(np.float32)
+        values = inputs[0].astype(np.float64)
         values -= values.mean(axis=axes, keepdims=True)
         variance = np.square(values).mean(axis=axes, keepdims=True)
-        values *= np.float32(operation.gamma) / np.sqrt(variance + np.float32(operation.eps))
-        outputs[0][...] = values + np.float32(operation.beta)
+        values *= operation.gamma / np.sqrt(variance + operation.eps)
+        outputs[0][...] = values + operation.beta
