@@ -60,3 +60,36 @@ def test_unary_operations_of_bytes(data_type: DataType) -> None:
         if operation is not ops.UnaryOperation.LOGICAL_NOT:
             output = quantized(None, data_type, 0.05, low + 90)
             check_layer(ops.ElementwiseUnary(operation), [info], output)
+
+
+EXACT_OPERATIONS = [ops.BinaryOperation.MUL, ops.BinaryOperation.SQUARED_DIFFERENCE]
+
+
+@pytest.mark.parametrize("operation", EXACT_OPERATIONS, ids=lambda o: o.name)
+@pytest.mark.parametrize("data_type", [S8, U8], ids=lambda t: t.name)
+@pytest.mark.parametrize("scale", [0.004, 0.0011, 0.02, 2e-5, 3.0], ids=str)
+def test_products_and_squares_of_all_pairs_of_bytes_are_exact(
+    operation: ops.BinaryOperation, data_type: DataType, scale: float
+) -> None:
+    low = data_type.integer_range[0]
+    every = np.arange(256, dtype=np.uint8).view(data_type.dtype)
+    infos = [
+        quantized((256, 1), data_type, 0.02, low + 3),
+        quantized((1, 256), data_type, 0.0107, low + 170),
+    ]
+    given = [every.reshape(256, 1), every.reshape(1, 256)]
+    output = quantized(None, data_type, scale, low + 100)
+    check_layer(ops.ElementwiseBinary(operation), infos, output, Tolerance(), given)
+    clamped = ops.ElementwiseBinary(operation, activation=ops.FusedActivation.RELU6)
+    check_layer(clamped, infos, output, Tolerance(), given)
+
+
+@pytest.mark.parametrize("data_type", [S8, U8], ids=lambda t: t.name)
+@pytest.mark.parametrize("scales", [(8.8e-6, 0.113), (1.0, 0.004), (0.5, 1e-3), (33.0, 0.7)])
+def test_reciprocal_roots_are_exact(data_type: DataType, scales: tuple[float, float]) -> None:
+    low = data_type.integer_range[0]
+    every = np.arange(256, dtype=np.uint8).view(data_type.dtype)
+    info = quantized((256,), data_type, scales[0], low)
+    output = quantized(None, data_type, scales[1], low)
+    operation = ops.ElementwiseUnary(ops.UnaryOperation.RSQRT)
+    check_layer(operation, [info], output, Tolerance(), [every])

@@ -15,6 +15,7 @@ from typing import Any
 
 from armpy.records import dataclass
 from armpy_numba_acc.codegen import functions as f
+from armpy_numba_acc.codegen.fixed_expressions import FUNCTIONS as FIXED
 from armpy_numba_acc.codegen.lanes import F32, F64, I32, I64, Lanes, choose, clamp, larger, smaller
 from armpy_numba_acc.codegen.words import INPUT_WORDS, PARAMETER_WORD
 
@@ -252,21 +253,6 @@ def _quantized_sum(
     return f.to_low_half(_to_steps(a, a_zero).times_plus(a_scale, other), zero, low, high)
 
 
-def _quantized_mul(
-    a: Lanes,
-    b: Lanes,
-    a_zero: Lanes,
-    b_zero: Lanes,
-    scale: Lanes,
-    zero: Lanes,
-    low: Lanes,
-    high: Lanes,
-) -> Lanes:
-    """Products; the scale is that of both in the output's."""
-    product = _to_steps(a, a_zero) * _to_steps(b, b_zero)
-    return f.to_stored(product * scale, zero, low, high)
-
-
 def _quantized(function: Callable[[Lanes, Lanes], Lanes]) -> Expression:
     """A function of two real numbers; parameters: zero points and scales, as `compute` has them."""
 
@@ -313,7 +299,6 @@ _QUANTIZED: dict[str, Expression] = {
     "dequantize_wide": Expression(_dequantize_wide, 1, 1),
     "quantized_add": Expression(_quantized_add, 2, 7),
     "quantized_sum": Expression(_quantized_sum, 2, 7),
-    "quantized_mul": Expression(_quantized_mul, 2, 6),
     "quantized_prelu": Expression(_quantized_prelu, 2, 7),
 }
 
@@ -327,6 +312,7 @@ _SINGLE: Mapping[str, Expression] = {
     **_STORED,
     **_CASTS,
     **_QUANTIZED,
+    **{name: Expression(*entry) for name, entry in FIXED.items()},
 }
 
 

@@ -2,10 +2,11 @@
 
 Notes
 -----
-8-bit tensors: one input is looked up in a table that equals CpuRef's (RSQRT, which is computed
-in fixed point there, may be off by one). Two inputs are computed in float32 and rounded half
-away from zero; where fixed point rounds a number the other way that is next to a half, an
-element is off by one. Comparisons, MAXIMUM and MINIMUM of one quantisation are exact.
+8-bit tensors: one input is looked up in a table that equals CpuRef's. Products and squared
+differences of two are computed in fixed point, as are sums, differences and products of 16-bit
+ones, and equal CpuRef's; so do comparisons, MAXIMUM and MINIMUM of one quantisation. Other
+functions of two inputs are computed in float32 and rounded half away from zero; where fixed point
+rounds a number the other way that is next to a half, an element is off by one.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from armpy_numba_acc.lowering.broadcasting import (
     emit_quantized,
 )
 from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.fixed_elementwise import lower_fixed, refusal_of_wide
 from armpy_numba_acc.lowering.lookup import emit_lookup
 from armpy_numba_acc.lowering.quantized import (
     QUANTIZED_TYPES,
@@ -96,6 +98,9 @@ def check_binary(operation: Operation, inputs: OperandInfos, outputs: Sequence[T
         return f"{operation.operation.name} of {outputs[0].data_type.name} is not supported"
     if is_integer and operation.activation is not FusedActivation.NONE:
         return "an activation behind integers is not supported"
+    if is_wide:
+        given = [info for info in inputs if info is not None]
+        return refusal_of_wide(operation, (*given, outputs[0]))
     return ""
 
 
@@ -114,7 +119,9 @@ def lower_binary(emit: Emitter, layer: Layer) -> None:
 
 
 def _lower_quantized(emit: Emitter, layer: Layer, operation: ElementwiseBinary) -> None:
-    """Quantised elements, through float32."""
+    """Quantised elements, in fixed point or through float32."""
+    if lower_fixed(emit, layer):
+        return
     kind = operation.operation
     inputs, output = given(layer), layer.outputs[0]
     infos = [value.info for value in (*inputs, output)]
@@ -133,8 +140,6 @@ def _lower_quantized(emit: Emitter, layer: Layer, operation: ElementwiseBinary) 
     a_scale, b_scale, scale = (scale_of(info) for info in infos)
 
     def parameters(a_zero: float, b_zero: float, zero: float) -> tuple[float, ...]:
-        if kind is BinaryOperation.MUL:
-            return (a_zero, b_zero, float(a_scale * b_scale / scale), zero, *bounds)
         scales = float(a_scale), float(b_scale), float(scale)
         return (a_zero, scales[0], b_zero, scales[1], scales[2], zero, *bounds)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -20,18 +19,17 @@ from armpy_numba_acc.lowering.broadcasting import (
 )
 from armpy_numba_acc.lowering.elementwise import check_types, given, steps_bounds
 from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.fixed_elementwise import rescaling_parameters
 from armpy_numba_acc.lowering.lookup import emit_lookup
 from armpy_numba_acc.lowering.quantize_u8 import emit_quick, is_quick
 from armpy_numba_acc.lowering.quantized import (
     QUANTIZED_TYPES,
     WIDE_TYPES,
-    range_of,
     scale_of,
     zero_point_of,
 )
 from armpy_numba_acc.lowering.registry import Lowering
 from armpy_numba_acc.packing import tables
-from armpy_numba_acc.packing.fixed_point import multiplier_of
 
 _CASTS: dict[tuple[DataType, DataType], str] = {
     (DataType.FLOAT16, DataType.FLOAT32): "half_to_float",
@@ -78,7 +76,8 @@ def lower_quantize(emit: Emitter, layer: Layer) -> None:
             emit, "quantize", [value], output, layer.name, lambda _, zero: (real, zero, *bounds)
         )
     elif value.info.data_type in WIDE_TYPES or output.info.data_type not in QUANTIZED_TYPES:
-        parameters = _rescaling(value.info, output.info)
+        ratio = float(scale_of(value.info)) / float(scale_of(output.info))
+        parameters = rescaling_parameters(value.info, output.info, [ratio])
         emit_elementwise(emit, "requantize", [value], output, layer.name, parameters)
     else:
         table = tables.of_requantization(value.info, output.info)
@@ -86,23 +85,6 @@ def lower_quantize(emit: Emitter, layer: Layer) -> None:
             emit.alias(output, value)
         else:
             emit_lookup(emit, table, value, output, layer.name)
-
-
-def _rescaling(source: TensorInfo, target: TensorInfo) -> tuple[float, ...]:
-    """The parameters of the expression that has TFLite's fixed-point arithmetic."""
-    multiplier, shift = multiplier_of(float(scale_of(source)) / float(scale_of(target)))
-    factor = math.ldexp(multiplier, max(shift, 0) - 31)
-    rounded = float(np.float32(factor))
-    low, high = range_of(target)
-    return (
-        float(zero_point_of(source)),
-        rounded,
-        factor - rounded,
-        2.0 ** max(-shift, 0),
-        float(zero_point_of(target)),
-        float(low),
-        float(high + 1),
-    )
 
 
 def check_dequantize(

@@ -15,6 +15,9 @@ import numpy.typing as npt
 
 Int64Array = npt.NDArray[np.int64]
 
+_HALF_ROOT_OF_TWO = 1518500250
+"""With 31 fraction bits."""
+
 
 def multiplier_of(real: float) -> tuple[int, int]:
     """Write a real number of at least 0 as ``multiplier * 2**(shift - 31)``."""
@@ -25,6 +28,12 @@ def multiplier_of(real: float) -> tuple[int, int]:
     if shift < -31:
         return 0, 0
     return (multiplier, shift) if shift <= 30 else ((1 << 31) - 1, 30)
+
+
+def parameters_of(real: float) -> tuple[float, float, float]:
+    """A multiplier as expressions in fixed point take it: upper and lower bits, and shift."""
+    multiplier, shift = multiplier_of(real)
+    return float(multiplier >> 16), float(multiplier & 0xFFFF), float(shift)
 
 
 def multiplied(values: Int64Array, real: float) -> Int64Array:
@@ -60,4 +69,40 @@ def shifted_right(values: Int64Array, exponent: int) -> Int64Array:
     if exponent == 0:
         return values
     result: Int64Array = (values + (values >> 63) + (1 << (exponent - 1))) >> exponent
+    return result
+
+
+def inverse_root(values: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """``1 / sqrt(x)`` as ``multiplier * 2**(-31 - shift)``.
+
+    Parameters
+    ----------
+    values : ndarray, int64, shape (...)
+        From 1 to 2**29 - 1.
+
+    Returns
+    -------
+    multiplier, shift : ndarray, int64, shape of `values`
+
+    References
+    ----------
+    TFLite ``kernels/internal/common.h`` (``GetInvSqrtQuantizedMultiplierExp``): five Newton steps
+    from 1 on the argument, brought to three integer bits by an even shift.
+    """
+    up = (29 - np.frexp(values.astype(np.float64))[1].astype(np.int64)) // 2
+    half = shifted_right((values << (2 * up)) >> 1, 1)
+    x: Int64Array = np.full_like(values, 1 << 28)
+    for _ in range(5):
+        cube = _saturated(high_product(high_product(x, x), x) << 6)
+        x = _saturated((high_product(x, 3 << 27) - high_product(half, cube)) << 3)
+    multiplier = high_product(x, _HALF_ROOT_OF_TWO)
+    shift = 11 - up
+    multiplier <<= np.maximum(-shift, 0)
+    is_one = values == 1
+    return np.where(is_one, (1 << 31) - 1, multiplier), np.where(is_one, 0, np.maximum(shift, 0))
+
+
+def _saturated(values: Int64Array) -> Int64Array:
+    """Clamp to 32 bits."""
+    result: Int64Array = np.clip(values, -(1 << 31), (1 << 31) - 1)
     return result

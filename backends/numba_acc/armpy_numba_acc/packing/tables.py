@@ -26,6 +26,7 @@ from armpy_numba_acc.lowering.quantized import scale_of, zero_point_of
 from armpy_numba_acc.packing.fixed_point import (
     Int64Array,
     high_product,
+    inverse_root,
     multiplied,
     multiplier_of,
     shifted_right,
@@ -55,11 +56,11 @@ def of_unary(operation: UnaryOperation, source: TensorInfo, target: TensorInfo) 
     if operation is UnaryOperation.ABS:
         ratio = float(scale_of(source) / scale_of(target))
         return _stored(multiplied(np.abs(values), ratio), target)
+    if operation is UnaryOperation.RSQRT:
+        return _of_reciprocal_root(values, source, target)
     table = _of_function(_UNARY[operation], source, target)
     if operation is UnaryOperation.LOG:
         table[values <= 0] = 0
-    elif operation is UnaryOperation.RSQRT:
-        table[values <= 0] = 255
     return table
 
 
@@ -118,6 +119,32 @@ def _of_hard_swish(source: TensorInfo, target: TensorInfo) -> Array:
     return _stored(shifted_right(result, max(-output_shift, 0)) << max(output_shift, 0), target)
 
 
+_ROOT_BITS = 20
+"""Fraction bits of reciprocal roots before they are rescaled."""
+
+
+def _of_reciprocal_root(values: Int64Array, source: TensorInfo, target: TensorInfo) -> Array:
+    """``1 / sqrt(x)`` in fixed point; 0 and what is negative become the highest element.
+
+    References
+    ----------
+    TFLite ``elementwise.cc`` (``RsqrtEvalQuantized``).
+    """
+    real = 1.0 / float(np.sqrt(scale_of(source)) * scale_of(target))
+    inverse, right = inverse_root(np.maximum(values, 1))
+    left = _ROOT_BITS - right
+    roots = high_product(np.left_shift(1, np.maximum(left, 0)), inverse)
+    roots = np.array(
+        [shifted_right(root, max(-int(n), 0)) for root, n in zip(roots, left, strict=True)]
+    )
+    multiplier, shift = multiplier_of(real)
+    shift -= _ROOT_BITS
+    steps = shifted_right(high_product(roots << max(shift, 0), multiplier), max(-shift, 0))
+    table = _stored(steps, target)
+    table[values <= 0] = 255
+    return table
+
+
 def _short_multiplier(real: float) -> tuple[int, int]:
     """A fixed-point multiplier of 16 bits and its shift."""
     multiplier, shift = multiplier_of(real)
@@ -164,7 +191,6 @@ def _erfc(values: Floats) -> Floats:
 _UNARY: Mapping[UnaryOperation, RealFunction] = {
     UnaryOperation.EXP: _exp,
     UnaryOperation.SQRT: np.sqrt,
-    UnaryOperation.RSQRT: lambda x: np.float32(1) / np.sqrt(x),
     UnaryOperation.NEG: np.negative,
     UnaryOperation.LOG: _log,
     UnaryOperation.SIN: np.sin,

@@ -1,0 +1,185 @@
+"""Lowers functions of two quantised elements that are computed in fixed point, as by TFLite."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from armpy.graph import Layer, Value
+from armpy.ops import BinaryOperation, ElementwiseBinary
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from armpy_numba_acc.lowering.broadcasting import emit_elementwise, emit_quantized
+from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.quantized import (
+    QUANTIZED_TYPES,
+    range_of,
+    scale_of,
+    stored_bounds,
+    zero_point_of,
+)
+from armpy_numba_acc.packing.fixed_point import multiplier_of, parameters_of
+
+_WIDE = DataType.QSYMM_S16
+_MOST_LEFT = 1
+"""So far products of two int32 can be shifted in int64."""
+
+_SUMS = (BinaryOperation.ADD, BinaryOperation.SUB)
+
+
+def lower_fixed(emit: Emitter, layer: Layer) -> bool:
+    """Add the command if a layer is one of these; whether it is."""
+    operation = layer.operation
+    assert isinstance(operation, ElementwiseBinary)
+    output = layer.outputs[0]
+    inputs = [value for value in layer.inputs if value is not None]
+    infos = [value.info for value in (*inputs, output)]
+    if output.info.data_type is _WIDE:
+        return _lower_wide(emit, layer, operation, inputs, infos)
+    if any(info.data_type not in QUANTIZED_TYPES for info in infos):
+        return False
+    if operation.operation is BinaryOperation.MUL:
+        _lower_byte_product(emit, layer, operation, inputs)
+        return True
+    if operation.operation is BinaryOperation.SQUARED_DIFFERENCE:
+        return _lower_squared_difference(emit, layer, operation, inputs)
+    return False
+
+
+def refusal_of_wide(operation: ElementwiseBinary, infos: Sequence[TensorInfo]) -> str:
+    """Why a sum, difference or product of 16-bit elements cannot be computed exactly."""
+    if operation.operation not in (*_SUMS, BinaryOperation.MUL):
+        return ""
+    if any(info.zero_point for info in infos):
+        return f"zero points of {_WIDE.name} are not supported"
+    factors = _wide_factors(operation, infos)
+    if any(multiplier_of(factor)[1] > _MOST_LEFT for factor in factors):
+        return "scales that make results several times as large are not supported"
+    return ""
+
+
+def _wide_factors(operation: ElementwiseBinary, infos: Sequence[TensorInfo]) -> list[float]:
+    """What 16-bit inputs, if they are added, and results are multiplied by."""
+    a, b, output = (scale_of(info) for info in infos)
+    if operation.operation is BinaryOperation.MUL:
+        return [float(a * b / output)]
+    common = 2 * float(max(a, b))
+    to_output = common / float(np.float32(1 << 15) * output)
+    return [float(a) / common, float(b) / common, to_output]
+
+
+def _lower_wide(
+    emit: Emitter,
+    layer: Layer,
+    operation: ElementwiseBinary,
+    inputs: Sequence[Value],
+    infos: Sequence[TensorInfo],
+) -> bool:
+    """Sums, differences and products of 16-bit elements without zero points."""
+    kind = operation.operation
+    if kind not in (*_SUMS, BinaryOperation.MUL):
+        return False
+    bounds = map(float, stored_bounds(operation.activation.bounds, infos[2]))
+    shifts = _shifts(operation, infos)
+    name = f"wide_{kind.name.lower()}"
+    if shifts is not None:
+        name = f"wide_shifting_{kind.name.lower()}"
+        parameters = (*shifts, *bounds)
+    else:
+        factors = _wide_factors(operation, infos)
+        parameters = (*(n for factor in factors for n in parameters_of(factor)), *bounds)
+    emit_elementwise(emit, name, inputs, layer.outputs[0], layer.name, parameters)
+    return True
+
+
+def _shifts(
+    operation: ElementwiseBinary, infos: Sequence[TensorInfo]
+) -> tuple[float, float] | None:
+    """How far inputs are shifted right if all scales are powers of two; None if not.
+
+    References
+    ----------
+    TFLite ``add.cc`` and ``sub.cc``, ``pot_scale_int16``.
+    """
+    if operation.operation not in _SUMS or not operation.power_of_two_scales:
+        return None
+    exponents = [math.log2(info.scale) for info in infos]
+    if any(abs(exponent - round(exponent)) >= 1e-3 for exponent in exponents):
+        return None
+    a, b, output = map(round, exponents)
+    shifts = float(output - a), float(output - b)
+    return shifts if min(shifts) == 0 else None
+
+
+def _lower_byte_product(
+    emit: Emitter, layer: Layer, operation: ElementwiseBinary, inputs: Sequence[Value]
+) -> None:
+    """Products of bytes, exact in float64 as the multiplier has 31 bits."""
+    output = layer.outputs[0].info
+    a, b = (scale_of(value.info) for value in inputs)
+    multiplier, shift = multiplier_of(float(a * b / scale_of(output)))
+    factor = math.ldexp(multiplier, max(shift, 0) - 31)
+    rounded = float(np.float32(factor))
+    numbers = rounded, factor - rounded, 2.0 ** max(-shift, 0)
+    low, high = _steps(operation, output)
+
+    def parameters(a_zero: float, b_zero: float, zero: float) -> tuple[float, ...]:
+        return (a_zero, b_zero, *numbers, zero, zero + low, zero + high + 1)
+
+    emit_quantized(emit, "byte_mul", inputs, layer.outputs[0], layer.name, parameters)
+
+
+def _steps(operation: ElementwiseBinary, output: TensorInfo) -> tuple[float, float]:
+    """Bounds of an output, counted from its zero point."""
+    low, high = stored_bounds(operation.activation.bounds, output)
+    return float(low - zero_point_of(output)), float(high - zero_point_of(output))
+
+
+def _lower_squared_difference(
+    emit: Emitter, layer: Layer, operation: ElementwiseBinary, inputs: Sequence[Value]
+) -> bool:
+    """Squared differences of bytes; not where scales make them larger than int64 holds."""
+    output = layer.outputs[0].info
+    a, b = (scale_of(value.info) for value in inputs)
+    common = 2 * float(max(a, b))
+    to_output = common * common / float(np.float32(1 << 14) * scale_of(output))
+    if multiplier_of(to_output)[1] > _MOST_LEFT:
+        return False
+    factors = float(a) / common, float(b) / common, to_output
+    numbers = [number for factor in factors for number in parameters_of(factor)]
+    low, high = _steps(operation, output)
+
+    def parameters(a_zero: float, b_zero: float, zero: float) -> tuple[float, ...]:
+        return (a_zero, b_zero, *numbers, zero, zero + low, zero + high)
+
+    name = "byte_squared_difference"
+    emit_quantized(emit, name, inputs, layer.outputs[0], layer.name, parameters)
+    return True
+
+
+def rescaling_parameters(
+    source: TensorInfo,
+    target: TensorInfo,
+    ratios: Sequence[float],
+    bounds: tuple[int, int] | None = None,
+) -> tuple[float, ...]:
+    """The parameters of `requantize`, or with two ratios of ``requantize_leaky``.
+
+    Parameters
+    ----------
+    ratios : sequence of float
+        What differences from the zero point are multiplied by.
+    bounds : (int, int), optional
+        Lowest and highest element; the type's if left out.
+    """
+    numbers: list[float] = []
+    for ratio in ratios:
+        multiplier, shift = multiplier_of(abs(ratio))
+        factor = math.copysign(math.ldexp(multiplier, max(shift, 0) - 31), ratio)
+        rounded = float(np.float32(factor))
+        numbers += [rounded, factor - rounded, 2.0 ** max(-shift, 0)]
+    low, high = bounds or range_of(target)
+    zeros = float(zero_point_of(source)), float(zero_point_of(target))
+    return (zeros[0], *numbers, zeros[1], float(low), float(high + 1))
