@@ -134,3 +134,60 @@ def test_sums_of_words_that_are_not_exact_are_refused(
     answer = support(ops.ElementwiseBinary(), infos, [quantized((3,), S16, scale, zero_point)])
     assert not answer
     assert reason in str(answer)
+
+
+ACTIVATIONS = [
+    (ops.Activation(ops.ActivationFunction.RELU), 0.0009),
+    (ops.Activation(ops.ActivationFunction.RELU), 0.0013),
+    (ops.Activation(ops.ActivationFunction.BOUNDED_RELU, 6.0, 0.0), 0.001),
+    (ops.Activation(ops.ActivationFunction.BOUNDED_RELU, 1.0, -1.0), 0.00017),
+    (ops.Activation(ops.ActivationFunction.LEAKY_RELU, 0.3), 0.0007),
+    (ops.Activation(ops.ActivationFunction.LEAKY_RELU, -1.7), 0.002),
+    (ops.Activation(ops.ActivationFunction.TANH, 1.0, 1.0), 2.0**-15),
+    (ops.Activation(ops.ActivationFunction.SIGMOID), 2.0**-15),
+]
+
+
+@pytest.mark.parametrize(("operation", "output_scale"), ACTIVATIONS, ids=str)
+@pytest.mark.parametrize("scale", [0.0009, 2.0**-12, 2.0**-11, 0.07])
+def test_activations_of_every_word(
+    operation: ops.Activation, output_scale: float, scale: float
+) -> None:
+    info = quantized(EVERY_WORD.shape, S16, scale, 0)
+    output = quantized(EVERY_WORD.shape, S16, output_scale, 0)
+    check_layer(operation, [info], output, EXACT, [EVERY_WORD.view(np.int16)])
+
+
+def test_sigmoid_with_another_output_scale_is_refused() -> None:
+    infos = [quantized((3,), S16, scale, 0) for scale in (0.01, 0.001)]
+    answer = support(ops.Activation(ops.ActivationFunction.SIGMOID), infos[:1], infos[1:])
+    assert not answer
+    assert "another output scale" in str(answer)
+
+
+REDUCTIONS = [
+    ops.ReduceOperation.MEAN,
+    ops.ReduceOperation.SUM,
+    ops.ReduceOperation.MAX,
+    ops.ReduceOperation.MIN,
+]
+
+
+@pytest.mark.parametrize("kind", REDUCTIONS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("axes", [(1, 2), (3,), (0, 2)], ids=str)
+def test_reductions_of_words(kind: ops.ReduceOperation, axes: tuple[int, ...]) -> None:
+    info = quantized((3, 7, 9, 37), S16, 0.01, 0)
+    scale = {ops.ReduceOperation.MEAN: 0.0021, ops.ReduceOperation.SUM: 0.13}.get(kind, 0.01)
+    operation = ops.Reduce(kind, axes=axes, keep_dims=True)
+    check_layer(operation, [info], quantized(None, S16, scale, 0), EXACT)
+
+
+def test_means_of_most_words_do_not_overflow() -> None:
+    info = quantized((1, 1 << 16, 2), S16, 0.01, 0)
+    given = [np.broadcast_to(np.int16([-32768, 32767]), (1, 1 << 16, 2)).copy()]
+    operation = ops.Reduce(ops.ReduceOperation.MEAN, axes=(1,))
+    check_layer(operation, [info], quantized(None, S16, 0.01, 0), EXACT, given)
+    longer = quantized((1, (1 << 16) + 1, 2), S16, 0.01, 0)
+    answer = support(operation, [longer], [quantized((1, 2), S16, 0.01, 0)])
+    assert not answer
+    assert "more than 65536 elements" in str(answer)

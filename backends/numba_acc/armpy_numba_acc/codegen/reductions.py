@@ -19,10 +19,12 @@ from armpy_numba_acc.codegen.pointers import (
     load_bf16,
     load_f32,
     load_f64,
+    load_i16,
     load_i32,
     load_i64,
     load_u8,
     store_f32,
+    store_i16,
     store_i32,
     store_u8,
 )
@@ -106,6 +108,11 @@ def _load_byte(base, index):
     return int32(load_u8(base, index))
 
 
+@njit(error_model="numpy")
+def _load_word(base, index):
+    return int32(load_i16(base, index))
+
+
 def _make_load_key(is_max: bool):
     """A loader of float32 as integers of the same order; NaN stands behind everything."""
     nan = int32(-(2**31)) if is_max else int32(2**31 - 1)
@@ -141,8 +148,9 @@ def make_accumulation(operation: str, kind: str) -> Accumulation:
     if is_real and not selects:
         size, load = (2, load_bf16) if kind == "bf16" else (4, load_f32)
         return Accumulation(size, first, load, load_f32, store_f32, combine, _make_real_finish())
-    load = {"f32": _make_load_key(operation == "max"), "i32": load_i32}.get(kind, _load_byte)
-    size = 4 if kind in ("f32", "i32") else 1
+    loads = {"i32": load_i32, "i16": _load_word, "q16": _load_word}
+    load = _make_load_key(operation == "max") if kind == "f32" else loads.get(kind, _load_byte)
+    size = {"f32": 4, "i32": 4, "i16": 2, "q16": 2}.get(kind, 1)
     finish = _make_integer_finish(operation, kind)
     return Accumulation(size, first, load, load_i32, store_i32, combine, finish)
 
@@ -151,8 +159,8 @@ def _first(operation: str, kind: str) -> np.float32 | np.int32:
     """What changes nothing."""
     if operation in ("max", "min"):
         infinity = 0x7F800000
-        lowest = {"f32": infinity ^ -1, "i32": -(2**31)}.get(kind, 0)
-        highest = {"f32": infinity, "i32": 2**31 - 1}.get(kind, 255)
+        lowest = {"f32": infinity ^ -1, "i32": -(2**31), "i16": -(2**15)}.get(kind, 0)
+        highest = {"f32": infinity, "i32": 2**31 - 1, "i16": 2**15 - 1}.get(kind, 255)
         return np.int32(lowest if operation == "max" else highest)
     number = 1 if operation == "product" else 0
     return np.float32(number) if kind in ("f32", "bf16") else np.int32(number)
@@ -191,6 +199,11 @@ def _make_integer_finish(operation: str, kind: str):
             store_u8(target, start + j, load_i32(accumulators, j))
 
     @njit(error_model="numpy")
+    def finish_word(target, start, accumulators, count, args):
+        for j in range(count):
+            store_i16(target, start + j, load_i32(accumulators, j))
+
+    @njit(error_model="numpy")
     def finish_mean_down(target, start, accumulators, count, args):
         divisor = load_i64(args, _OFFSET)
         for j in range(count):
@@ -204,6 +217,16 @@ def _make_integer_finish(operation: str, kind: str):
             total = rescaled(int64(load_i32(accumulators, j)) - offset, multiplier, shift)
             store_u8(target, start + j, limited(total + zero_point, 0, 255))
 
+    @njit(error_model="numpy")
+    def finish_quantized_words(target, start, accumulators, count, args):
+        multiplier, offset = load_i64(args, _SCALE), load_i64(args, _OFFSET)
+        shift, zero_point = load_i64(args, _SHIFT), load_i64(args, _ZERO_POINT)
+        for j in range(count):
+            total = rescaled(int64(load_i32(accumulators, j)) - offset, multiplier, shift)
+            store_i16(target, start + j, limited(total + zero_point, -32768, 32767))
+
+    if kind == "q16":
+        return finish_quantized_words
     if kind == "q8":
         return finish_mean_down if operation == "mean_down" else finish_quantized
-    return {"f32": finish_key, "i32": finish_i32}.get(kind, finish_byte)
+    return {"f32": finish_key, "i32": finish_i32, "i16": finish_word}.get(kind, finish_byte)

@@ -46,8 +46,8 @@ def make(isa: Isa, operation: str, kind: str, form: str):
     Parameters
     ----------
     operation : {"sum", "product", "max", "min", "mean_down"}
-    kind : {"f32", "bf16", "u8", "q8", "i32"}
-        Of the elements; "q8" is requantised, and "bf16" is added up and written as float32.
+    kind : {"f32", "bf16", "u8", "q8", "i16", "q16", "i32"}
+        Of the elements; "q8" and "q16" are requantised, "bf16" is added up and written as float32.
     form : {"columns", "rows"}
         Whether the elements that lie side by side stay, or are reduced.
 

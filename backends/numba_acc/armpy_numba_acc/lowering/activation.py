@@ -2,7 +2,8 @@
 
 Notes
 -----
-Activation functions of 8-bit tensors are looked up in tables that equal CpuRef's. Rows of
+Activation functions of 8-bit tensors are looked up in tables that equal CpuRef's, as are those of
+16 bits that are not rescaled in fixed point. Rows of
 8-bit elements are computed in float32 where CpuRef has fixed point: they may be off by one.
 """
 
@@ -14,27 +15,55 @@ from collections.abc import Sequence
 import numpy as np
 
 from armpy.graph import Layer
-from armpy.ops import Activation, L2Normalization, LogSoftmax, Softmax
+from armpy.ops import Activation, ActivationFunction, L2Normalization, LogSoftmax, Softmax
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.broadcasting import emit_elementwise
 from armpy_numba_acc.lowering.elementwise import REAL_TYPES, check_types, given
 from armpy_numba_acc.lowering.emitter import Emitter
-from armpy_numba_acc.lowering.lookup import emit_lookup
-from armpy_numba_acc.lowering.quantized import QUANTIZED_TYPES, scale_of, zero_point_of
+from armpy_numba_acc.lowering.fixed_elementwise import rescaling_parameters
+from armpy_numba_acc.lowering.lookup import emit_lookup, emit_word_lookup
+from armpy_numba_acc.lowering.quantized import (
+    QUANTIZED_TYPES,
+    scale_of,
+    stored_bounds,
+    zero_point_of,
+)
 from armpy_numba_acc.lowering.real_functions import emit_real
 from armpy_numba_acc.lowering.registry import Lowering
-from armpy_numba_acc.packing import tables
+from armpy_numba_acc.packing import tables, word_tables
 from armpy_numba_acc.packing.fixed_point import multiplier_of
 from armpy_numba_acc.packing.interpolation import SOFTMAX_STEP, softmax_tables
+
+_WIDE = DataType.QSYMM_S16
+
+_CLAMPS = (ActivationFunction.RELU, ActivationFunction.BOUNDED_RELU)
 
 
 def check_activation(
     operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
 ) -> str:
-    """float32 and 8-bit quantised."""
-    return check_types((*inputs, *outputs), REAL_TYPES)
+    """float32 and 8-bit quantised; of 16 bits what TFLite has."""
+    assert isinstance(operation, Activation)
+    source, output = inputs[0], outputs[0]
+    if source is None or output.data_type is not _WIDE or source.data_type is not _WIDE:
+        return check_types((*inputs, *outputs), REAL_TYPES)
+    function = operation.function
+    if function in (*_CLAMPS, ActivationFunction.LEAKY_RELU):
+        return ""
+    if function is ActivationFunction.TANH and not operation.a == operation.b == 1:
+        return "a scaled TANH of 16 bits is not supported"
+    if function not in (ActivationFunction.SIGMOID, ActivationFunction.TANH):
+        return f"{function.name} of {_WIDE.name} is not supported"
+    if (
+        source.zero_point
+        or output.zero_point
+        or not math.isclose(output.scale, 2.0**-15, rel_tol=1e-3)
+    ):
+        return f"{function.name} of 16 bits with another output scale than 2**-15 is not supported"
+    return ""
 
 
 def lower_activation(emit: Emitter, layer: Layer) -> None:
@@ -42,6 +71,9 @@ def lower_activation(emit: Emitter, layer: Layer) -> None:
     operation = layer.operation
     assert isinstance(operation, Activation)
     value, output = given(layer)[0], layer.outputs[0]
+    if output.info.data_type is _WIDE:
+        _lower_wide(emit, layer, operation)
+        return
     if output.info.data_type in QUANTIZED_TYPES:
         table = tables.of_activation(operation, value.info, output.info)
         if (table == range(256)).all():
@@ -50,6 +82,26 @@ def lower_activation(emit: Emitter, layer: Layer) -> None:
             emit_lookup(emit, table, value, output, layer.name)
         return
     emit_real(emit, layer)
+
+
+def _lower_wide(emit: Emitter, layer: Layer, operation: Activation) -> None:
+    """The command for 16-bit elements: rescaled in fixed point, or looked up."""
+    value, output = given(layer)[0], layer.outputs[0]
+    source, target = value.info, output.info
+    ratio = float(scale_of(source) / scale_of(target))
+    if operation.function in _CLAMPS:
+        is_relu = operation.function is ActivationFunction.RELU
+        limits = (0.0, None) if is_relu else (operation.b, operation.a)
+        parameters = rescaling_parameters(source, target, [ratio], stored_bounds(limits, target))
+        emit_elementwise(emit, "requantize", [value], output, layer.name, parameters)
+    elif operation.function is ActivationFunction.LEAKY_RELU:
+        negative = float(scale_of(source) * np.float32(operation.a) / scale_of(target))
+        parameters = rescaling_parameters(source, target, [ratio, negative])
+        emit_elementwise(emit, "requantize_leaky", [value], output, layer.name, parameters)
+    else:
+        is_tanh = operation.function is ActivationFunction.TANH
+        table = (word_tables.of_tanh if is_tanh else word_tables.of_sigmoid)(source)
+        emit_word_lookup(emit, table, value, output, layer.name)
 
 
 def check_rows(
@@ -117,10 +169,10 @@ def check_softmax(operation: Operation, inputs: OperandInfos, outputs: Sequence[
     """As `check_rows`; 16-bit rows, and short 8-bit ones with 16-bit output, of TFLite's scale."""
     assert isinstance(operation, Softmax)
     source, output = inputs[0], outputs[0]
-    if source is None or output.data_type is not DataType.QSYMM_S16:
+    if source is None or output.data_type is not _WIDE:
         return check_rows(operation, inputs, outputs)
-    is_wide = source.data_type is DataType.QSYMM_S16
-    if reason := check_rows(operation, inputs, outputs, (*QUANTIZED_TYPES, DataType.QSYMM_S16)):
+    is_wide = source.data_type is _WIDE
+    if reason := check_rows(operation, inputs, outputs, (*QUANTIZED_TYPES, _WIDE)):
         return reason
     expected = 2.0**-15 if is_wide else 2.0**-16
     if not math.isclose(output.scale, expected, rel_tol=1e-3):
@@ -155,7 +207,7 @@ def lower_softmax(emit: Emitter, layer: Layer) -> None:
     is_log = isinstance(operation, LogSoftmax)
     value, output = given(layer)[0], layer.outputs[0]
     kind, factor, per_scale, zero = "f32", np.float32(operation.beta), 1.0, 0.0
-    if isinstance(operation, Softmax) and value.info.data_type is DataType.QSYMM_S16:
+    if isinstance(operation, Softmax) and value.info.data_type is _WIDE:
         _lower_softmax16(emit, layer, operation)
         return
     if value.info.data_type in QUANTIZED_TYPES:
@@ -165,7 +217,7 @@ def lower_softmax(emit: Emitter, layer: Layer) -> None:
     source, rows = emit.source(value), _rows_of(operation, output.info)
     arguments = (source, emit.target(output), *rows, float(factor), per_scale, zero)
     function = "log_softmax" if is_log else "softmax"
-    written = ("i16",) if output.info.data_type is DataType.QSYMM_S16 else ()
+    written = ("i16",) if output.info.data_type is _WIDE else ()
     emit.command(Kernel("softmax", (kind, function, *written)), arguments, layer.name)
 
 

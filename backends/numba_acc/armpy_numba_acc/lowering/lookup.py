@@ -1,4 +1,4 @@
-"""Adds kernels that look up what becomes of 8-bit elements."""
+"""Adds kernels that look up what becomes of 8-bit and 16-bit elements."""
 
 from __future__ import annotations
 
@@ -29,3 +29,16 @@ def emit_lookup(
     target = output if isinstance(output, Buffer) else emit.target(output)
     arguments = (source, target, emit.constant(table), value.info.num_elements)
     emit.command(Kernel(f"lookup_u{8 * table.itemsize}"), arguments, label)
+
+
+def emit_word_lookup(emit: Emitter, table: Array, value: Value, output: Value, label: str) -> None:
+    """Add the command that writes a table's entry for each 16-bit element.
+
+    Parameters
+    ----------
+    table : ndarray, int16, shape (65536,)
+        By the element's bits, as `armpy_numba_acc.packing.word_tables` makes them.
+    """
+    count = value.info.num_elements
+    arguments = (emit.source(value), emit.target(output), emit.constant(table), count)
+    emit.command(Kernel("lookup_i16"), arguments, label)

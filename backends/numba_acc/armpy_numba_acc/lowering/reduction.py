@@ -20,8 +20,8 @@ from armpy_numba_acc.lowering.registry import Lowering
 from armpy_numba_acc.packing.fixed_point import multiplier_of
 
 _LONGEST_BLOCK = 1024
-_MOST_REDUCED = 1 << 23
-"""So many bytes can be added up in an int32."""
+_MOST_REDUCED = {1: 1 << 23, 2: 1 << 16}
+"""So many elements can be added up in an int32, by their size in bytes."""
 
 _ARITHMETIC = {
     ReduceOperation.SUM: "sum",
@@ -41,6 +41,7 @@ _SUPPORTED = {
     DataType.SIGNED32: _REAL - {ReduceOperation.MEAN},
     DataType.QASYMM_U8: _QUANTIZED,
     DataType.QASYMM_S8: _QUANTIZED,
+    DataType.QSYMM_S16: _QUANTIZED,
     DataType.BOOLEAN: frozenset((ReduceOperation.ANY, ReduceOperation.ALL)),
 }
 
@@ -56,8 +57,14 @@ def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorIn
         return f"{operation.operation.name} of {info.data_type.name} is not supported"
     if operation.operation is ReduceOperation.PROD and operation.zero_absorbs:
         return "zeros that absorb infinities and NaN are not supported"
-    if info.data_type in QUANTIZED_TYPES and info.num_elements > _MOST_REDUCED:
-        return f"more than {_MOST_REDUCED} quantised elements are not supported"
+    if not info.data_type.is_quantized or operation.operation.selects:
+        return ""
+    if info.data_type is DataType.QSYMM_S16 and operation.rounds_down:
+        return f"a mean of {info.data_type.name} that is rounded down is not supported"
+    most = _MOST_REDUCED[info.data_type.size_bytes]
+    count = prod(info.known_shape[axis] for axis in operation.resolved_axes(len(info.known_shape)))
+    if count > most:
+        return f"more than {most} elements of {info.data_type.name} are not supported"
     return ""
 
 
@@ -110,6 +117,8 @@ def _kind(emit: Emitter, operation: Reduce, value: Value) -> str:
     data_type = value.info.data_type
     if data_type in QUANTIZED_TYPES and not operation.operation.selects:
         return "q8"
+    if data_type is DataType.QSYMM_S16:
+        return "i16" if operation.operation.selects else "q16"
     if data_type is DataType.FLOAT32:
         return emit.kind_of(value)
     return "i32" if data_type is DataType.SIGNED32 else "u8"
@@ -125,7 +134,7 @@ def _finish(
     TFLite ``QuantizedMeanOrSum``.
     """
     is_mean = operation.operation is ReduceOperation.MEAN
-    if info.data_type not in QUANTIZED_TYPES:
+    if not info.data_type.is_quantized:
         return _bits(count if is_mean else 1), 0, 0, 0
     if operation.rounds_down:
         return 0, count, 0, 0
