@@ -184,10 +184,29 @@ def test_reductions_of_words(kind: ops.ReduceOperation, axes: tuple[int, ...]) -
 
 def test_means_of_most_words_do_not_overflow() -> None:
     info = quantized((1, 1 << 16, 2), S16, 0.01, 0)
-    given = [np.broadcast_to(np.int16([-32768, 32767]), (1, 1 << 16, 2)).copy()]
+    given = [np.tile(np.array([-32768, 32767], np.int16), (1, 1 << 16, 1))]
     operation = ops.Reduce(ops.ReduceOperation.MEAN, axes=(1,))
     check_layer(operation, [info], quantized(None, S16, 0.01, 0), EXACT, given)
     longer = quantized((1, (1 << 16) + 1, 2), S16, 0.01, 0)
     answer = support(operation, [longer], [quantized((1, 2), S16, 0.01, 0)])
     assert not answer
     assert "more than 65536 elements" in str(answer)
+
+
+UNARY = [
+    (ops.UnaryOperation.ABS, 0.001, 0.0009),
+    (ops.UnaryOperation.ABS, 0.001, 0.001),
+    (ops.UnaryOperation.EXP, 0.0003, 0.56),
+    (ops.UnaryOperation.EXP, 0.01, 0.001),
+    (ops.UnaryOperation.LOG, 0.002, 0.0004),
+    (ops.UnaryOperation.RSQRT, 0.02, 0.0003),
+]
+
+
+@pytest.mark.parametrize(("kind", "scale", "output_scale"), UNARY, ids=str)
+def test_functions_of_every_word(
+    kind: ops.UnaryOperation, scale: float, output_scale: float
+) -> None:
+    info = quantized(EVERY_WORD.shape, S16, scale, 0)
+    output = quantized(EVERY_WORD.shape, S16, output_scale, 0)
+    check_layer(ops.ElementwiseUnary(kind), [info], output, EXACT, [EVERY_WORD.view(np.int16)])

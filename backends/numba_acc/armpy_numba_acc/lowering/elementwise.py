@@ -37,7 +37,7 @@ from armpy_numba_acc.lowering.broadcasting import (
 )
 from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.fixed_elementwise import lower_fixed, refusal_of_wide
-from armpy_numba_acc.lowering.lookup import emit_lookup
+from armpy_numba_acc.lowering.lookup import emit_lookup, emit_word_lookup
 from armpy_numba_acc.lowering.quantized import (
     QUANTIZED_TYPES,
     scale_of,
@@ -46,10 +46,13 @@ from armpy_numba_acc.lowering.quantized import (
 )
 from armpy_numba_acc.lowering.real_functions import emit_real
 from armpy_numba_acc.lowering.registry import Lowering
-from armpy_numba_acc.packing import tables
+from armpy_numba_acc.packing import tables, word_tables
 
 INTEGER_TYPES = (DataType.SIGNED32, DataType.SIGNED64)
 REAL_TYPES = (DataType.FLOAT32, *QUANTIZED_TYPES)
+
+_WIDE = DataType.QSYMM_S16
+_WIDE_UNARY = (UnaryOperation.ABS, UnaryOperation.EXP, UnaryOperation.LOG, UnaryOperation.RSQRT)
 
 _INTEGER_OPERATIONS = frozenset(BinaryOperation) - {BinaryOperation.POWER}
 _FLOAT_OPERATIONS = frozenset(BinaryOperation) - {
@@ -87,11 +90,11 @@ def steps_bounds(activation: FusedActivation, info: TensorInfo) -> tuple[float, 
 def check_binary(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
     """float32, quantised, int32 and int64; not every operation of each."""
     assert isinstance(operation, ElementwiseBinary)
-    reason = check_types((*inputs, *outputs), (*REAL_TYPES, *INTEGER_TYPES, DataType.QSYMM_S16))
+    reason = check_types((*inputs, *outputs), (*REAL_TYPES, *INTEGER_TYPES, _WIDE))
     if reason:
         return reason
     is_integer = outputs[0].data_type in INTEGER_TYPES
-    is_wide = outputs[0].data_type is DataType.QSYMM_S16
+    is_wide = outputs[0].data_type is _WIDE
     if is_wide and operation.operation in (BinaryOperation.DIV, BinaryOperation.POWER):
         return f"{operation.operation.name} of {outputs[0].data_type.name} is not supported"
     if operation.operation not in (_INTEGER_OPERATIONS if is_integer else _FLOAT_OPERATIONS):
@@ -179,19 +182,27 @@ def given(layer: Layer) -> list[Value]:
 
 
 def check_unary(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """float32, 8-bit quantised, int32, int64 and booleans."""
+    """float32, 8-bit quantised, int32, int64 and booleans; of 16 bits what TFLite has."""
+    assert isinstance(operation, ElementwiseUnary)
+    if outputs[0].data_type is _WIDE:
+        if operation.operation in _WIDE_UNARY:
+            return ""
+        return f"{operation.operation.name} of {_WIDE.name} is not supported"
     allowed = (*REAL_TYPES, *INTEGER_TYPES, DataType.BOOLEAN)
     return check_types((*inputs, *outputs), allowed)
 
 
 def lower_unary(emit: Emitter, layer: Layer) -> None:
-    """One command; 8-bit elements are looked up."""
+    """One command; quantised elements are looked up."""
     operation = layer.operation
     assert isinstance(operation, ElementwiseUnary)
     name = operation.operation.name.lower()
     inputs, output = given(layer), layer.outputs[0]
     data_type = output.info.data_type
-    if data_type in QUANTIZED_TYPES:
+    if data_type is _WIDE:
+        words = word_tables.of_unary(operation.operation, inputs[0].info, output.info)
+        emit_word_lookup(emit, words, inputs[0], output, layer.name)
+    elif data_type in QUANTIZED_TYPES:
         table = tables.of_unary(operation.operation, inputs[0].info, output.info)
         emit_lookup(emit, table, inputs[0], output, layer.name)
     elif data_type is DataType.FLOAT32:

@@ -53,13 +53,14 @@ def interpolation_table(
     ends = (dtype(target[0]) * dtype(stored - target[1]) for stored in (_HIGHEST, _LOWEST))
     per_real = dtype(65536) / (next(ends) - next(ends))
     starts = first + np.arange(_STEPS + 1, dtype=dtype) * step
-    with np.errstate(over="ignore"):  # what grows beyond all floats is clamped like the rest
+    # What grows beyond all floats is clamped like the rest.
+    with np.errstate(over="ignore", invalid="ignore"):
         exact = function(starts) * per_real
         middles = _rounded(function(starts[:-1] + step / half) * per_real)
         end = _rounded(function(np.array([last])) * per_real)
-    samples = _rounded(exact[:-1])
-    between = _rounded((exact[1:] + samples) / half)
-    samples = samples - _rounded((between - middles) / half)
+        samples = _rounded(exact[:-1])
+        between = _rounded((exact[1:] + samples) / half)
+        samples = samples - _rounded((between - middles) / half)
     clamped = np.clip(np.nan_to_num(np.append(samples, end)), _LOWEST, _HIGHEST)
     table: Int16Array = clamped.astype(np.int16)
     return table

@@ -180,7 +180,7 @@ def _once(function: RealFunction) -> RealFunction:
     return lambda values: function(values.astype(np.float64)).astype(np.float32)
 
 
-_exp, _expm1, _log, _tanh = (_once(f) for f in (np.exp, np.expm1, np.log, np.tanh))
+rounded_exp, _expm1, rounded_log, _tanh = (_once(f) for f in (np.exp, np.expm1, np.log, np.tanh))
 
 
 def _erfc(values: Floats) -> Floats:
@@ -189,10 +189,10 @@ def _erfc(values: Floats) -> Floats:
 
 
 _UNARY: Mapping[UnaryOperation, RealFunction] = {
-    UnaryOperation.EXP: _exp,
+    UnaryOperation.EXP: rounded_exp,
     UnaryOperation.SQRT: np.sqrt,
     UnaryOperation.NEG: np.negative,
-    UnaryOperation.LOG: _log,
+    UnaryOperation.LOG: rounded_log,
     UnaryOperation.SIN: np.sin,
     UnaryOperation.COS: np.cos,
     UnaryOperation.CEIL: np.ceil,
@@ -218,11 +218,11 @@ def _real_activation(operation: Activation) -> RealFunction:
         return half * x * (one + _tanh(_ROOT_OF_TWO_OVER_PI * cubic))
 
     functions: dict[ActivationFunction, RealFunction] = {
-        ActivationFunction.SIGMOID: lambda x: one / (_exp(-x) + one),
+        ActivationFunction.SIGMOID: lambda x: one / (rounded_exp(-x) + one),
         ActivationFunction.TANH: lambda x: a * _tanh(b * x),
         ActivationFunction.LINEAR: lambda x: a * x + b,
         ActivationFunction.SOFT_RELU: lambda x: (
-            np.maximum(x, np.float32(0)) + np.log1p(_exp(-np.abs(x)))
+            np.maximum(x, np.float32(0)) + np.log1p(rounded_exp(-np.abs(x)))
         ),
         ActivationFunction.ABS: np.abs,
         ActivationFunction.SQRT: np.sqrt,

@@ -17,9 +17,12 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from armpy.ops import UnaryOperation
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.quantized import scale_of
-from armpy_numba_acc.packing.fixed_point import Int64Array
+from armpy_numba_acc.packing.fixed_point import Int64Array, multiplied
+from armpy_numba_acc.packing.interpolation import interpolation_table
+from armpy_numba_acc.packing.tables import Floats, RealFunction, rounded_exp, rounded_log
 
 Int16Array = npt.NDArray[np.int16]
 
@@ -40,6 +43,50 @@ def of_tanh(source: TensorInfo) -> Int16Array:
     return (result >> 8).astype(np.int16)
 
 
+def of_unary(operation: UnaryOperation, source: TensorInfo, target: TensorInfo) -> Int16Array:
+    """ABS in fixed point; EXP, LOG and RSQRT between samples. Others have no arithmetic."""
+    words = _every_word()
+    if operation is UnaryOperation.ABS:
+        ratio = float(scale_of(source) / scale_of(target))
+        steps = multiplied(np.abs(words - source.zero_point), ratio) + target.zero_point
+        clamped: Int64Array = np.clip(steps, *target.data_type.integer_range)
+        return clamped.astype(np.int16)
+    samples = interpolation_table(
+        _function(operation, target),
+        (source.scale, source.zero_point),
+        (target.scale, target.zero_point),
+    )
+    index = (words >> 7) + 256
+    slopes = np.diff(samples).astype(np.int64)  # wraps in 16 bits, as the reference's does
+    between = (slopes[index] * (words & 127) + 64) >> 7
+    values: Int64Array = samples.astype(np.int64)[index] + between
+    return values.astype(np.int16)
+
+
+def _function(operation: UnaryOperation, target: TensorInfo) -> RealFunction:
+    """A function of real numbers; where it has none, the lowest or highest of the output."""
+    lowest, highest = (
+        np.float32(target.scale) * np.float32(bound - target.zero_point)
+        for bound in target.data_type.integer_range
+    )
+    functions: dict[UnaryOperation, RealFunction] = {
+        UnaryOperation.EXP: rounded_exp,
+        UnaryOperation.LOG: lambda x: np.where(x > 0, rounded_log(x), lowest),
+        UnaryOperation.RSQRT: lambda x: np.where(x > 0, 1 / np.sqrt(x), highest),
+    }
+
+    def quietly(values: Floats) -> Floats:
+        with np.errstate(all="ignore"):
+            return functions[operation](values)
+
+    return quietly
+
+
+def _every_word() -> Int64Array:
+    """All elements in the order of their bits."""
+    return np.arange(1 << 16, dtype=np.uint16).view(np.int16).astype(np.int64)
+
+
 def _arguments(source: TensorInfo, exact_shifts: tuple[int, ...]) -> Int64Array:
     """Every element in steps of 1 / (3 * 4096).
 
@@ -47,7 +94,7 @@ def _arguments(source: TensorInfo, exact_shifts: tuple[int, ...]) -> Int64Array:
     -----
     A scale of ``2**(shift - 12)`` has an exact factor; TFLite uses it for some shifts only.
     """
-    stored = np.arange(1 << 16, dtype=np.uint16).view(np.int16).astype(np.int64)
+    stored = _every_word()
     exponent = math.log2(source.scale)
     left = round(exponent) + 12
     if abs(exponent - round(exponent)) < 1e-3 and left in exact_shifts:
