@@ -125,15 +125,21 @@ class Sketch:
     infos: Infos | None = None
     output_scale: OutputScale | None = None
 
-    def cases(self) -> Iterator[Case]:
-        """One case per selected combination of types."""
+    def cases(self, seed: int = 0) -> Iterator[Case]:
+        """One case per selected combination of types.
+
+        Parameters
+        ----------
+        seed : int
+            Other seeds give other elements, and ids that say so.
+        """
         operation = self.operation
         rules = operation.type_rules or tuple(rule((t,), (t,)) for t in DataType)
         for type_rule in rules:
             for types in _input_types(type_rule, max(len(self.shapes), 1)):
                 if self.types(types):
                     for outputs in self._output_types(type_rule):
-                        yield self._case(types, outputs)
+                        yield self._case(types, outputs, seed)
 
     def at_run_time(self) -> Sketch:
         """The same with every input given at each execution."""
@@ -155,14 +161,15 @@ class Sketch:
             if free or first in columns[0]:
                 yield (first, *single[1:])
 
-    def _case(self, types: Types, output_types: tuple[DataType | None, ...]) -> Case:
+    def _case(self, types: Types, output_types: tuple[DataType | None, ...], seed: int) -> Case:
         """The case of one combination of types."""
         inputs = (self.infos or _input_infos)(self, types)
         while inputs and inputs[-1] is None:
             inputs.pop()
         declared = [self._declared(inputs, data_type) for data_type in output_types]
         outputs = self.operation.infer(inputs, declared)
-        label = "/".join((self.operation.name, self.label, _tag(inputs, outputs)))
+        name = f"{self.label}-{seed}" if seed else self.label
+        label = "/".join((self.operation.name, name, _tag(inputs, outputs)))
         rng = np.random.default_rng(zlib.crc32(label.encode()))
         tensors = tuple(
             None

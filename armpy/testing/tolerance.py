@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -19,10 +21,13 @@ class Tolerance:
     ----------
     absolute, relative : float
         In stored units, which are steps for quantised types.
+    bias : float
+        Largest mean of the errors, in the same units, of many elements.
     """
 
     absolute: float = 0.0
     relative: float = 0.0
+    bias: float = math.inf
 
     def __str__(self) -> str:
         if not self.absolute and not self.relative:
@@ -36,11 +41,17 @@ EXACT = Tolerance()
 FLOAT32 = Tolerance(1e-5, 5 * 2.0**-23)
 FLOAT16 = Tolerance(5 * 2.0**-10, 5 * 2.0**-10)
 OFF_BY_ONE = Tolerance(1.0)
+ROUNDED = Tolerance(1.0, bias=0.25)
+"""Off by one, but not always to the same side: rounding down is half a step off on average."""
+
+_MANY = 32
+"""Elements of which the mean error counts."""
 
 TOLERANCES: dict[DataType, Tolerance] = {
-    data_type: OFF_BY_ONE if data_type.is_quantized else EXACT for data_type in DataType
+    data_type: ROUNDED if data_type.is_quantized else EXACT for data_type in DataType
 } | {DataType.FLOAT32: FLOAT32, DataType.FLOAT16: FLOAT16}
-"""The tolerance of every data type: floats as above, quantised off by one, others exact."""
+"""The tolerance of every data type: floats as above, quantised off by one without a bias, others
+exact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +111,7 @@ def compare(
     excess = _excess(expected, actual, tolerance)
     count = int(np.count_nonzero(excess > 0))
     if not count:
-        return None
+        return _biased(expected, actual, tolerance)
     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(excess)), excess.shape))
     wanted, given = expected[index].item(), actual[index].item()
     text = (
@@ -108,6 +119,21 @@ def compare(
         f"Expected {_shown(wanted)} {tolerance}; got {_shown(given)}"
     )
     return Difference(text, index, float(wanted), float(given), count, excess.size)
+
+
+def _biased(expected: Array, actual: Array, tolerance: Tolerance) -> Difference | None:
+    """What is wrong with the mean error of elements that are all within the tolerance."""
+    if expected.size < _MANY or not math.isfinite(tolerance.bias):
+        return None
+    errors = actual.astype(np.float64) - expected.astype(np.float64)
+    bias = float(errors.mean())
+    if abs(bias) <= tolerance.bias:
+        return None
+    text = (
+        f"the {expected.size} elements are off to one side. Expected a mean error of at most "
+        f"{tolerance.bias:g}; got {bias:.3g}"
+    )
+    return Difference(text, count=int(np.count_nonzero(errors)), size=expected.size)
 
 
 def _excess(expected: Array, actual: Array, tolerance: Tolerance) -> npt.NDArray[np.float64]:

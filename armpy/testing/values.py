@@ -65,7 +65,7 @@ def _like(
     if data_type.is_quantized:
         low, high = data_type.integer_range
         if least > 0:
-            low = info.zero_point + least
+            low = min(info.zero_point + least, high)
         if data_type.is_symmetric:
             low = max(low, -high)
         return _integers(rng, info, low, high)
@@ -162,3 +162,65 @@ def rows(low: int, high: int) -> Values:
         return stored(array, info)
 
     return make
+
+
+def reals(numbers: object) -> Values:
+    """Make the given real numbers, whatever the type; the nearest ones if it is quantised."""
+
+    def make(rng: np.random.Generator, info: TensorInfo) -> Array:
+        reals = np.asarray(numbers, np.float64).reshape(info.known_shape)
+        if info.data_type.is_quantized:
+            reals = np.rint(reals / info.scale) + info.zero_point
+            reals = np.clip(reals, *info.data_type.integer_range)
+        return reals.astype(info.data_type.dtype)
+
+    return make
+
+
+_LANDMARKS = (0.0, 0.5, 1.0, 1.5, 2.5, 3.0, 6.0, 1e-20, 1e-6, 11.0, 1e4)
+"""Floats where functions bend, halves, and numbers near the ends of what most can take."""
+
+_SMALLEST_SPAN = 20
+"""Integers without a scale are small ones half of the time."""
+
+
+def thorough(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """Elements of the whole range, each if there is room; floats where functions bend."""
+    return _thorough(rng, info, signed=True)
+
+
+def thorough_positive(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """As `thorough`, with numbers above 0 only."""
+    return _thorough(rng, info, signed=False)
+
+
+def _thorough(rng: np.random.Generator, info: TensorInfo, signed: bool) -> Array:
+    """Elements of the whole range, or of what of it is above 0, in an order made of chance."""
+    data_type, count = info.data_type, info.num_elements
+    if data_type is DataType.BOOLEAN:
+        return anything(rng, info)
+    if data_type.is_float:
+        bends = np.array(_LANDMARKS if signed else _LANDMARKS[1:])
+        low = -8.0 if signed else 1 / 64
+        given = np.concatenate([bends, -bends if signed else [], np.linspace(low, 8.0, count)])
+    else:
+        low, high = data_type.integer_range
+        if data_type.is_symmetric:
+            low = max(low, -high)
+        if not signed:
+            low = min(info.zero_point + 1, high) if data_type.is_quantized else 1
+        given = np.rint(np.linspace(low, high, count))
+        if not data_type.is_quantized:
+            least = max(low, -_SMALLEST_SPAN)
+            small_ones = rng.integers(least, _SMALLEST_SPAN, count // 2, endpoint=True)
+            given = np.concatenate([small_ones, np.linspace(low, high, count)])
+            given = np.clip(given, max(low, -(2**31)), min(high, 2**31 - 1))
+    return stored(rng.permutation(given[:count]).reshape(info.known_shape), info)
+
+
+def halves(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """Floats that are multiples of 1/2 or next to one, so that rounding decides."""
+    count = info.num_elements
+    given = (rng.integers(-300, 300, count) * 0.5).astype(np.float32)
+    given = np.nextafter(given, given + rng.integers(-1, 2, count).astype(np.float32))
+    return stored(given.reshape(info.known_shape), info)

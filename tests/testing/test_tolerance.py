@@ -93,3 +93,16 @@ def test_tensors_without_elements_are_equal() -> None:
 
 def test_every_data_type_has_a_tolerance() -> None:
     assert set(TOLERANCES) == set(DataType)
+
+
+def test_many_quantised_elements_that_are_off_to_one_side_are_wrong() -> None:
+    info = TensorInfo((64,), DataType.QASYMM_S8, Quantization.per_tensor(1.0))
+    expected = np.zeros(64, np.int8)
+    half_down = expected - np.arange(64, dtype=np.int8) % 2
+    difference = compare(expected, half_down, info)
+    assert difference is not None
+    assert "a mean error of at most 0.25; got -0.5" in str(difference)
+    # As many to the other side, or fewer: rounding of another kind.
+    assert compare(expected, half_down + np.arange(64, dtype=np.int8) // 2 % 2, info) is None
+    few = TensorInfo((8,), DataType.QASYMM_S8, Quantization.per_tensor(1.0))
+    assert compare(expected[:8], half_down[:8], few) is None

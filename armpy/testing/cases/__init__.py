@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 
 from armpy.testing.case import Case
@@ -17,13 +18,18 @@ from armpy.testing.cases import (
     recurrent_networks,
     reduction,
     weighted,
+    whole_range,
+    wide_sums,
     windows,
 )
+from armpy.testing.sketch import Sketch
 
 _FAMILIES = (
     elementwise,
     activations,
+    whole_range,
     weighted,
+    wide_sums,
     windows,
     reduction,
     movement,
@@ -39,7 +45,12 @@ _FAMILIES = (
 def operation_cases() -> tuple[Case, ...]:
     """Every case of every operation: hand-worked ones, then those made from definitions."""
     made = list(by_hand.cases())
-    for family in _FAMILIES:
-        for sketch in family.sketches():
-            made.extend(sketch.cases())
+    for sketch in all_sketches():
+        made.extend(sketch.cases())
     return tuple(made)
+
+
+def all_sketches() -> Iterator[Sketch]:
+    """Every line of every family's table."""
+    for family in _FAMILIES:
+        yield from family.sketches()

@@ -17,10 +17,10 @@ from armpy.ops import (
     RoiAlign,
     RoiPooling,
 )
-from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
+from armpy.testing.cases import crowded_boxes
 from armpy.testing.sketch import Scale, Sketch, every
-from armpy.testing.values import Values, anything, exactly, small
+from armpy.testing.values import anything, exactly, reals, small
 from armpy.types import DataLayout, DataType
 
 _BOX_TYPES = (DataType.QASYMM_U16, DataType.QSYMM_S16)
@@ -31,19 +31,6 @@ _FINE = (Scale(1 / 128),)
 _BOXES = ((1, 1, 9, 9), (2, 1, 10, 9), (5, 5, 12, 12), (0, 0, 15, 15))
 _SCORES = (((0.125, 0.5, 0.875), (0.25, 0.75, 0.625), (0.5, 0.375, 0.9375), (0.0, 0.8125, 0.6875)),)
 _IMAGES = ((16, 16), (12, 20))
-
-
-def _reals(numbers: object) -> Values:
-    """Make the given real numbers, whatever the type; the nearest ones if it is quantised."""
-
-    def make(rng: np.random.Generator, info: TensorInfo) -> Array:
-        reals = np.asarray(numbers, np.float64).reshape(info.known_shape)
-        if info.data_type.is_quantized:
-            reals = np.rint(reals / info.scale) + info.zero_point
-            reals = np.clip(reals, *info.data_type.integer_range)
-        return reals.astype(info.data_type.dtype)
-
-    return make
 
 
 def _box_infos(sketch: Sketch, types: tuple[DataType, ...]) -> list[TensorInfo | None]:
@@ -66,18 +53,18 @@ def _box_output(inputs: Sequence[TensorInfo | None], data_type: DataType) -> Qua
 
 def sketches() -> Iterator[Sketch]:
     """Lines of the table."""
-    for sketch in (*_on_boxes(), *_on_regions()):
+    for sketch in (*_on_boxes(), *_on_regions(), *crowded_boxes.sketches()):
         yield replace(sketch, types=every, scales=_FINE, infos=_box_infos, output_scale=_box_output)
 
 
 def _on_boxes() -> Iterator[Sketch]:
     """Operations that choose or move boxes."""
-    batches, images = exactly((0, 0, 1, 1)), _reals(_IMAGES)
+    batches, images = exactly((0, 0, 1, 1)), reals(_IMAGES)
     yield Sketch(
         "basic",
         AxisAlignedBboxTransform(),
         ((4, 4), (4, 8), (4,), (2, 2)),
-        values=(_reals(_BOXES), small, batches, images),
+        values=(reals(_BOXES), small, batches, images),
     )
     yield Sketch(
         "no-boxes", AxisAlignedBboxTransform(), ((0, 4), (0, 8), (0,), (1, 2)), values=(anything,)
@@ -88,21 +75,21 @@ def _on_boxes() -> Iterator[Sketch]:
             kernel.name.lower(),
             replace(limited, kernel=kernel),
             ((4, 3), (4, 12), (4,)),
-            values=(_reals(_SCORES), _reals(np.repeat(_BOXES, 3, axis=0)), batches),
+            values=(reals(_SCORES), reals(np.repeat(_BOXES, 3, axis=0)), batches),
         )
     proposals = GenerateProposals(8.0, 8.0, iou_threshold=0.3, min_size=1.0)
-    scores, anchors = np.reshape(_SCORES, -1)[:8], _reals(((0, 0, 8, 8), (2, 2, 6, 10)))
+    scores, anchors = np.reshape(_SCORES, -1)[:8], reals(((0, 0, 8, 8), (2, 2, 6, 10)))
     yield Sketch(
         "basic",
         proposals,
         ((1, 2, 2, 2), (1, 2, 2, 8), (2, 4), (1, 2)),
-        values=(_reals(scores), small, anchors, _reals((16, 16))),
+        values=(reals(scores), small, anchors, reals((16, 16))),
     )
     yield Sketch(
         "nchw-limits",
         replace(proposals, pre_nms_max=6, post_nms_max=2, data_layout=DataLayout.NCHW),
         ((1, 2, 2, 2), (1, 8, 2, 2), (2, 4), (1, 2)),
-        values=(_reals(scores), small, anchors, _reals((16, 16))),
+        values=(reals(scores), small, anchors, reals((16, 16))),
     )
     yield from _post_processing()
 
@@ -122,14 +109,14 @@ def _post_processing() -> Iterator[Sketch]:
             label,
             operation,
             ((1, 4, 4), (1, 4, 3), (4, 4)),
-            values=(small, _reals(_SCORES), _reals(anchors)),
+            values=(small, reals(_SCORES), reals(anchors)),
         )
 
 
 def _on_regions() -> Iterator[Sketch]:
     """Operations that look at regions of feature maps."""
     nchw = DataLayout.NCHW
-    values = (anything, _reals(_BOXES), exactly((0, 1, 1, 0)))
+    values = (anything, reals(_BOXES), exactly((0, 1, 1, 0)))
     align, pool = RoiAlign((2, 3), 4.0, 4.0), RoiPooling((2, 3), 4.0, 4.0)
     nhwc_shapes, nchw_shapes = (
         ((2, 4, 5, 3), (4, 4), (4,)),
@@ -144,6 +131,6 @@ def _on_regions() -> Iterator[Sketch]:
     ):
         yield Sketch(label, operation, shapes, values=values)
     yield Sketch("no-regions", align, ((2, 4, 5, 3), (0, 4), (0,)), values=values[:1])
-    corners = (anything, _reals(_BOXES))
+    corners = (anything, reals(_BOXES))
     yield Sketch("basic", HeatmapMaxKeypoint(), ((4, 4, 4, 2), (4, 4)), values=corners)
     yield Sketch("nchw", HeatmapMaxKeypoint(nchw), ((4, 2, 4, 4), (4, 4)), values=corners)

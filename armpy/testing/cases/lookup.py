@@ -13,9 +13,9 @@ from armpy.ops import (
     RandomMultinomial,
     TopkV2,
 )
-from armpy.testing.sketch import Scale, Sketch, every
-from armpy.testing.values import anything, below, distinct, exactly, few
-from armpy.types import DataLayout
+from armpy.testing.sketch import Scale, Sketch, Types, every
+from armpy.testing.values import anything, below, distinct, exactly, few, thorough
+from armpy.types import DataLayout, DataType
 
 _NEVER = float("-inf")
 
@@ -30,14 +30,64 @@ def sketches() -> Iterator[Sketch]:
         yield Sketch(
             kind.name.lower(), LshProjection(kind), ((2, 3), (3, 2), (3,)), every, (anything,)
         )
+    yield from _hashes()
     # Only one class of each row can be drawn, by whatever generator.
     logits = exactly(((_NEVER, 0, _NEVER), (1, _NEVER, _NEVER)))
     yield Sketch("certain", RandomMultinomial(4), ((2, 3), (2,)), every, (logits, exactly((1, 2))))
+    for classes, seeds in ((7, (1, 2)), (1000, (-5, 2**31 - 1)), (1000, (2**31 - 1, -(2**31)))):
+        yield Sketch(
+            f"seeds-{classes}-{seeds[0]}",
+            RandomMultinomial(50),
+            ((3, classes), (2,)),
+            every,
+            (anything, exactly(seeds)),
+        )
     yield Sketch("basic", TopkV2(3), ((2, 6),), every, (distinct,))
+    for label, values in (("whole-range", thorough), ("many-ties", few)):
+        for last_first in (False, True):
+            yield Sketch(
+                f"{label}{'-last-first' if last_first else ''}",
+                TopkV2(40, larger_index_first=last_first),
+                ((3, 70),),
+                every,
+                (values,),
+            )
     yield Sketch("ties", TopkV2(4), ((3, 6),), values=(few,))
     yield Sketch("larger-index", TopkV2(4, larger_index_first=True), ((3, 6),), values=(few,))
     yield Sketch("none", TopkV2(0), ((6,),), values=(below(5),))
     yield from _normalizations()
+
+
+def _hashes() -> Iterator[Sketch]:
+    """LshProjection of items of all lengths that FarmHash tells apart, and their ends.
+
+    Notes
+    -----
+    Each of 32 seeds gives one bit per length: a hash that is wrong gives half of them.
+    """
+    for length in (1, 2, 3, 4, 7, 11, 12, 13, 20, 28, 29, 44, 60, 61, 92, 124, 125, 156, 189, 300):
+        yield Sketch(
+            f"bytes-{length}",
+            LshProjection(LshProjectionType.DENSE),
+            ((4, 8), (1, length)),
+            _bytes_of_float32_seeds,
+            (thorough,),
+        )
+    for kind in LshProjectionType:
+        yield Sketch(
+            f"{kind.name.lower()}-signatures",
+            LshProjection(kind),
+            ((3, 5), (4, 3, 2), (4,)),
+            lambda types: types[1] in (DataType.FLOAT32, DataType.BOOLEAN),
+            (thorough,),
+        )
+    # Signatures of 32 bits wrap.
+    yield Sketch("wide", LshProjection(), ((2, 32), (3, 2)), _bytes_of_float32_seeds, (thorough,))
+
+
+def _bytes_of_float32_seeds(types: Types) -> bool:
+    """Select items of bytes that a seed of four bytes goes before."""
+    return types[:2] == (DataType.FLOAT32, DataType.UNSIGNED8)
 
 
 def _normalizations() -> Iterator[Sketch]:
@@ -57,3 +107,8 @@ def _normalizations() -> Iterator[Sketch]:
         "nchw": InstanceNormalization(2.0, 0.5, 1e-3, DataLayout.NCHW),
     }.items():
         yield Sketch(label, instance, (image,), every)
+    for label, operation in {
+        "whole-range": Normalization(3, 0.01, 0.5, 0.5, (-1,)),
+        "whole-range-quarter": Normalization(1, 1e-4, 0.25, 1.0, (1, -1)),
+    }.items():
+        yield Sketch(label, operation, ((2, 6, 4, 9),), every, (thorough,), scales)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from armpy.ops import Operation, RecurrentActivation, Svdf, UnidirectionalSequenceLstm
+from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
-from armpy.testing.sketch import Sketch, Types, every, of
-from armpy.testing.values import grid, small
+from armpy.testing.sketch import Sketch, Types, every, is_hybrid, of
+from armpy.testing.values import between, grid, small
 from armpy.types import DataType
 
 _FLOATS = of(DataType.FLOAT32, DataType.FLOAT16)
@@ -40,12 +43,24 @@ def _svdf() -> Iterator[Sketch]:
     yield line
     yield line.at_run_time()
     for label, operation, given in (
+        ("rank-2", Svdf(2), shapes),
         ("rank-1", Svdf(1), ((1, 3), (4, 3), (4, 5), (4,), (1, 20))),
         ("no-bias", Svdf(2), (*shapes[:3], None, shapes[4])),
         ("shifts-last", Svdf(2, shifts_state_first=False), shapes),
         ("one-element", Svdf(), ((1, 1), (1, 1), (1, 1), (1,), (1, 1))),
     ):
         types = _FLOATS if label == "shifts-last" else _float_or_wide_state
+        if label != "shifts-last":
+            yield replace(
+                line,
+                label=f"{label}-uneven-scales",
+                operation=operation,
+                shapes=given,
+                types=_wide_state,
+                values=(loud,),
+                infos=_uneven_svdf_infos,
+                output_scale=_uneven_svdf_output,
+            )
         yield replace(line, label=label, operation=operation, shapes=given, types=types)
     for activation in RecurrentActivation:
         operation = Svdf(2, activation)
@@ -70,6 +85,34 @@ def _svdf_infos(sketch: Sketch, types: Types) -> list[TensorInfo | None]:
     if bias is not None and time is not None and state is not None and types[0].is_quantized:
         infos[3] = replace(bias, quantization=Quantization.per_tensor(time.scale * state.scale))
     return infos
+
+
+def _wide_state(types: Types) -> bool:
+    """Select integers with a state of 16 bits."""
+    return types[4] is DataType.QSYMM_S16
+
+
+def _uneven_svdf_infos(sketch: Sketch, types: Types) -> list[TensorInfo | None]:
+    """Infos of an Svdf's operands with zero points and a bias that counts."""
+    infos = _svdf_infos(sketch, types)
+    for index, zero_point in ((0, 11), (4, -9)):
+        info = infos[index]
+        if info is not None:
+            offset = 0 if info.data_type.is_symmetric else zero_point
+            step = info.scale * (1.3 if index else 0.9)
+            infos[index] = replace(info, quantization=Quantization.per_tensor(step, offset))
+    time, bias, state = infos[2], infos[3], infos[4]
+    if bias is not None and time is not None and state is not None:
+        infos[3] = replace(bias, quantization=Quantization.per_tensor(time.scale * state.scale))
+    return infos
+
+
+def _uneven_svdf_output(inputs: Sequence[TensorInfo | None], data_type: DataType) -> Quantization:
+    """The state's own scale, or the output's with a zero point."""
+    state = inputs[4]
+    if state is not None and state.quantization is not None and data_type is state.data_type:
+        return state.quantization
+    return Quantization.per_tensor(1 / 5, -17)
 
 
 def _svdf_output(inputs: Sequence[TensorInfo | None], data_type: DataType) -> Quantization:
@@ -164,6 +207,18 @@ def _lstm() -> Iterator[Sketch]:
         yield line
         if label == "basic":
             yield line.at_run_time()
+        integers = of(DataType.QASYMM_S8)
+        uneven = operation.with_attributes(**UNEVEN)
+        yield replace(
+            line,
+            label=f"{label}-uneven-scales",
+            operation=uneven,
+            types=integers,
+            values=(loud,),
+            infos=uneven_lstm_infos,
+            output_scale=uneven_lstm_output,
+        )
+        yield replace(line, label=f"{label}-loud", values=(loud,), types=_not_half)
     for activation in (RecurrentActivation.RELU, RecurrentActivation.SIGMOID):
         yield Sketch(
             activation.name.lower(),
@@ -173,6 +228,52 @@ def _lstm() -> Iterator[Sketch]:
             (small,),
             constants=_CONSTANTS,
         )
+
+
+UNEVEN = {
+    "input_intermediate_scale": 1 / 3000,
+    "forget_intermediate_scale": 1 / 5000,
+    "cell_intermediate_scale": 1 / 4500,
+    "output_intermediate_scale": 1 / 2500,
+    "hidden_state_scale": 1 / 120,
+    "hidden_state_zero_point": 5,
+}
+"""Scales of an integer LSTM that are no powers of two."""
+
+_UNEVEN_STEPS = {
+    "input": (1 / 50, 13),
+    "output_state_in": (1 / 100, -7),
+    "cell_state_in": (2**-11, 0),
+}
+
+
+def uneven_lstm_infos(sketch: Sketch, types: Types) -> list[TensorInfo | None]:
+    """Infos of an LSTM's operands with scales that are no powers of two, and zero points."""
+    infos = lstm_infos(sketch, types)
+    for index, (name, info) in enumerate(zip(_NAMES, infos, strict=True)):
+        if info is None or info.quantization is None:
+            continue
+        step, zero_point = _UNEVEN_STEPS.get(name, (info.scale * (0.6 + index % 5 / 7), 0))
+        infos[index] = replace(info, quantization=Quantization.per_tensor(step, zero_point))
+    return infos
+
+
+def uneven_lstm_output(inputs: Sequence[TensorInfo | None], data_type: DataType) -> Quantization:
+    """The scale of the state that the output is fed back into."""
+    state = "cell_state_in" if data_type is DataType.QSYMM_S16 else "output_state_in"
+    return Quantization.per_tensor(*_UNEVEN_STEPS[state])
+
+
+def loud(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """Biases that count beside sums of integers; floats in [-2, 2], integers of the whole range."""
+    if info.data_type is DataType.SIGNED32:
+        return between(-9000, 9000)(rng, info)
+    return grid(rng, info)
+
+
+def _not_half(types: Types) -> bool:
+    """Select float32 and integers: float16 loses more from step to step."""
+    return types[0] in (DataType.FLOAT32, DataType.QASYMM_S8) and not is_hybrid(types)
 
 
 def _integer_lstm(**options: object) -> UnidirectionalSequenceLstm:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from armpy.ops import (
     BidirectionalSequenceLstm,
@@ -16,8 +17,15 @@ from armpy.ops import (
     UnidirectionalSequenceRnn,
 )
 from armpy.tensor import Quantization, TensorInfo
-from armpy.testing.cases.recurrent import lstm_infos, lstm_output
-from armpy.testing.sketch import Sketch, Types, every
+from armpy.testing.cases.recurrent import (
+    UNEVEN,
+    loud,
+    lstm_infos,
+    lstm_output,
+    uneven_lstm_infos,
+    uneven_lstm_output,
+)
+from armpy.testing.sketch import Sketch, Types, every, of
 from armpy.testing.values import small
 from armpy.types import DataType
 
@@ -43,7 +51,7 @@ Optional = Collection[str]
 def sketches() -> Iterator[Sketch]:
     """Lines of the table."""
     for operation, optional in _float_variants():
-        yield _sketch(operation, optional, "-".join(optional) or "basic")
+        yield from _sketch(operation, optional, "-".join(optional) or "basic")
     for label, qlstm, sizes, optional in (
         ("basic", _qlstm(), {}, ("input_gate",)),
         ("no-input-gate", _qlstm(), {}, ()),
@@ -59,6 +67,16 @@ def sketches() -> Iterator[Sketch]:
             constants=_constants(qlstm),
             infos=lstm_infos,
             output_scale=lstm_output,
+        )
+        yield Sketch(
+            f"{label}-uneven-scales",
+            qlstm.with_attributes(**UNEVEN),
+            shapes,
+            every,
+            (loud,),
+            constants=_constants(qlstm),
+            infos=uneven_lstm_infos,
+            output_scale=uneven_lstm_output,
         )
     yield from _quantized()
 
@@ -87,8 +105,8 @@ def _float_variants() -> Iterator[tuple[Operation, Optional]]:
         yield BidirectionalSequenceLstm(), (*aux, *_PARTS, "layer_norm")
 
 
-def _sketch(operation: Operation, optional: Optional, label: str) -> Sketch:
-    """A line of a float operation; its label says what it has."""
+def _sketch(operation: Operation, optional: Optional, label: str) -> Iterator[Sketch]:
+    """Lines of a float operation; the label says what it has."""
     time_major = getattr(operation, "time_major", None)
     axes = "bi" if time_major is None else ("tbi" if time_major else "bti")
     sizes = {"o": 3, "p": 1} if "projection" in optional else {}
@@ -96,7 +114,13 @@ def _sketch(operation: Operation, optional: Optional, label: str) -> Sketch:
     shapes = _shapes(operation, optional, axes, sizes)
     constants = _constants(operation)
     label = "-".join((label, *flags)).replace("_", "-")
-    return Sketch(label, operation, shapes, every, (small,), constants=constants)
+    line = Sketch(label, operation, shapes, every, (small,), constants=constants)
+    yield line
+    # Values that activations bend and clips reach, and longer batches and sequences.
+    sizes = {"b": 3, "t": 5, "i": 7} | sizes
+    longer = _shapes(operation, optional, axes, sizes)
+    types = of(DataType.FLOAT32)
+    yield replace(line, label=f"{label}-loud", shapes=longer, values=(loud,), types=types)
 
 
 def _constants(operation: Operation) -> tuple[int, ...]:
@@ -173,6 +197,7 @@ def _quantized() -> Iterator[Sketch]:
     )
     yield line
     yield line.at_run_time()
+    yield replace(line, label="loud", values=(loud,), shapes=_shapes(operation, (), "bi", {"b": 7}))
 
 
 def _quantized_infos(sketch: Sketch, types: Types) -> list[TensorInfo | None]:

@@ -77,17 +77,17 @@ def _bias_quantization(infos: Sequence[TensorInfo | None]) -> Quantization | Non
     return Quantization.per_axis(steps, 0)
 
 
-def _per_output(sketch: Sketch, types: Types) -> list[TensorInfo | None]:
+def per_output(sketch: Sketch, types: Types) -> list[TensorInfo | None]:
     """Weights with a scale per output channel, on their first axis."""
     return _infos(sketch, types, 0)
 
 
-def _per_last(sketch: Sketch, types: Types) -> list[TensorInfo | None]:
+def per_last(sketch: Sketch, types: Types) -> list[TensorInfo | None]:
     """Weights with a scale per output channel, on their last axis."""
     return _infos(sketch, types, 3)
 
 
-def _output_scale(inputs: Sequence[TensorInfo | None], data_type: DataType) -> Quantization:
+def output_scale(inputs: Sequence[TensorInfo | None], data_type: DataType) -> Quantization:
     """A scale for which sums spread over most of the range and some leave it."""
     first, weights = inputs[0], inputs[1]
     if first is None or weights is None or weights.shape is None:
@@ -100,7 +100,11 @@ def _output_scale(inputs: Sequence[TensorInfo | None], data_type: DataType) -> Q
 
 def _bias(rng: np.random.Generator, info: TensorInfo) -> Array:
     """Elements of a bias that are large enough to be missed."""
-    return grid(rng, info) if info.data_type.is_float else between(-20_000, 20_000)(rng, info)
+    if info.data_type.is_float:
+        return grid(rng, info)
+    # Sums of 16-bit elements are 256 times as large; those that have 64 bits for it.
+    reach = 5_000_000 if info.data_type is DataType.SIGNED64 else 20_000
+    return between(-reach, reach)(rng, info)
 
 
 _BASE = Sketch(
@@ -111,11 +115,11 @@ _BASE = Sketch(
     scales=(Scale(1 / 16, 0.2), Scale(1 / 64, -0.1)),
     constants=(1, 2),
     infos=_infos,
-    output_scale=_output_scale,
+    output_scale=output_scale,
 )
 
 
-def _line(
+def line(
     label: str,
     operation: Operation,
     shapes: Sequence[tuple[int, ...] | None],
@@ -123,8 +127,8 @@ def _line(
     **changes: object,
 ) -> Sketch:
     """A line with weights and bias as constants."""
-    line = replace(_BASE, label=label, operation=operation, shapes=shapes, types=types)
-    return replace(line, **changes)  # type: ignore[arg-type]  # columns by name
+    usual = replace(_BASE, label=label, operation=operation, shapes=shapes, types=types)
+    return replace(usual, **changes)  # type: ignore[arg-type]  # columns by name
 
 
 def sketches() -> Iterator[Sketch]:
@@ -154,14 +158,14 @@ def _activations(
 ) -> Iterator[Sketch]:
     """One line per fused activation."""
     for activation in FusedActivation:
-        yield _line(activation.name.lower(), make(activation=activation), shapes)
+        yield line(activation.name.lower(), make(activation=activation), shapes)
 
 
 def _zero_points(operation: Operation, shapes: Sequence[tuple[int, ...]]) -> Iterator[Sketch]:
     """One line per end of the range that a zero point can be at."""
     for name, where in (("lowest", -1.0), ("highest", 1.0)):
         scales = (Scale(1 / 16, where), Scale(1 / 64, 0.0))
-        yield _line(f"{name}-zero-point", operation, shapes, _EIGHT_BITS, scales=scales)
+        yield line(f"{name}-zero-point", operation, shapes, _EIGHT_BITS, scales=scales)
 
 
 def _hybrid(
@@ -175,18 +179,18 @@ def _hybrid(
     label = "hybrid-per-axis" if per_axis else "hybrid"
     scales = (Scale(1.0), Scale(1 / 64, 0.0))
     values = (rows(low, 127), grid, _bias)
-    return _line(label, operation, shapes, is_hybrid, values=values, scales=scales, infos=infos)
+    return line(label, operation, shapes, is_hybrid, values=values, scales=scales, infos=infos)
 
 
 def _convolutions() -> Iterator[Sketch]:
     """Convolution2d."""
     kernel, bias = (4, 3, 3, 3), (4,)
-    plain = _line("basic", Convolution2d(), ((2, 6, 5, 3), kernel, bias), _not_hybrid)
+    plain = line("basic", Convolution2d(), ((2, 6, 5, 3), kernel, bias), _not_hybrid)
     yield plain
     yield plain.at_run_time()
     for label, options in (WINDOWS | DILATIONS).items():
         operation = Convolution2d(**options)  # type: ignore[arg-type]  # attributes by name
-        yield _line(label, operation, (_image(7, 8, 3, options), kernel, bias))
+        yield line(label, operation, (_image(7, 8, 3, options), kernel, bias))
     shapes = ((2, 6, 5, 3), kernel, bias)
     yield from _activations(Convolution2d, shapes)
     yield from _zero_points(Convolution2d(padding=Padding.SAME), shapes)
@@ -200,29 +204,29 @@ def _convolutions() -> Iterator[Sketch]:
         ("many-channels", (1, 4, 4, 33), (19, 3, 3, 33)),
     ):
         given = None if label == "no-bias" else (weights[0],)
-        yield _line(label, Convolution2d(), (image, weights, given))
-    yield _line("per-axis", Convolution2d(), shapes, _ALL_QUANTIZED, infos=_per_output)
-    yield _line(
+        yield line(label, Convolution2d(), (image, weights, given))
+    yield line("per-axis", Convolution2d(), shapes, _ALL_QUANTIZED, infos=per_output)
+    yield line(
         "per-axis-same",
         Convolution2d(padding=Padding.SAME, stride=(2, 2)),
         shapes,
         _EIGHT_BITS,
-        infos=_per_output,
+        infos=per_output,
     )
     yield _hybrid(Convolution2d(), shapes, -127, False)
-    yield _hybrid(Convolution2d(), shapes, -128, True, _per_output)
+    yield _hybrid(Convolution2d(), shapes, -128, True, per_output)
 
 
 def _depthwise() -> Iterator[Sketch]:
     """DepthwiseConvolution2d."""
     kernel, bias = (1, 3, 3, 4), (4,)
     shapes = ((2, 6, 5, 4), kernel, bias)
-    plain = _line("basic", DepthwiseConvolution2d(), shapes, _not_hybrid)
+    plain = line("basic", DepthwiseConvolution2d(), shapes, _not_hybrid)
     yield plain
     yield plain.at_run_time()
     for label, options in (WINDOWS | DILATIONS).items():
         operation = DepthwiseConvolution2d(**options)  # type: ignore[arg-type]  # by name
-        yield _line(label, operation, (_image(7, 8, 4, options), kernel, bias))
+        yield line(label, operation, (_image(7, 8, 4, options), kernel, bias))
     yield from _activations(DepthwiseConvolution2d, shapes)
     yield from _zero_points(DepthwiseConvolution2d(padding=Padding.SAME), shapes)
     for label, image, weights in (
@@ -236,10 +240,10 @@ def _depthwise() -> Iterator[Sketch]:
         layout = NCHW if label.endswith("nchw") else DataLayout.NHWC
         given = None if label == "no-bias" else (weights[3],)
         operation = DepthwiseConvolution2d(data_layout=layout)
-        yield _line(label, operation, (image, weights, given))
-    yield _line("per-axis", DepthwiseConvolution2d(), shapes, _ALL_QUANTIZED, infos=_per_last)
+        yield line(label, operation, (image, weights, given))
+    yield line("per-axis", DepthwiseConvolution2d(), shapes, _ALL_QUANTIZED, infos=per_last)
     yield _hybrid(DepthwiseConvolution2d(), shapes, -128, False)
-    yield _hybrid(DepthwiseConvolution2d(), shapes, -128, True, _per_last)
+    yield _hybrid(DepthwiseConvolution2d(), shapes, -128, True, per_last)
 
 
 def _transposed() -> Iterator[Sketch]:
@@ -247,7 +251,7 @@ def _transposed() -> Iterator[Sketch]:
     kernel, bias = (4, 3, 3, 3), (4,)
     shapes = ((1, 4, 3, 3), kernel, bias)
     make = TransposeConvolution2d
-    plain = _line("basic", make(stride=(2, 2)), shapes, _not_hybrid)
+    plain = line("basic", make(stride=(2, 2)), shapes, _not_hybrid)
     yield plain
     yield plain.at_run_time()
     variants: dict[str, dict[str, object]] = {
@@ -261,12 +265,12 @@ def _transposed() -> Iterator[Sketch]:
     }
     for label, options in variants.items():
         operation = make(**options)  # type: ignore[arg-type]  # attributes by name
-        yield _line(label, operation, (_image(4, 3, 3, options), kernel, bias))
+        yield line(label, operation, (_image(4, 3, 3, options), kernel, bias))
     yield from _activations(make, shapes)
     yield from _zero_points(make(padding=Padding.SAME, stride=(2, 2)), shapes)
-    yield _line("no-bias", make(), ((1, 4, 3, 3), kernel, None))
-    yield _line("one-element", make(), ((1, 1, 1, 1), (1, 1, 1, 1), (1,)))
-    yield _line("per-axis", make(), shapes, _ALL_QUANTIZED, infos=_per_output)
+    yield line("no-bias", make(), ((1, 4, 3, 3), kernel, None))
+    yield line("one-element", make(), ((1, 1, 1, 1), (1, 1, 1, 1), (1,)))
+    yield line("per-axis", make(), shapes, _ALL_QUANTIZED, infos=per_output)
     yield _hybrid(make(), shapes, -127, False)
 
 
@@ -274,7 +278,7 @@ def _fully_connected() -> Iterator[Sketch]:
     """FullyConnected."""
     weights, bias = (7, 5), (7,)
     shapes = ((3, 5), weights, bias)
-    plain = _line("basic", FullyConnected(), shapes, _not_hybrid)
+    plain = line("basic", FullyConnected(), shapes, _not_hybrid)
     yield plain
     yield plain.at_run_time()
     yield from _activations(FullyConnected, shapes)
@@ -288,9 +292,9 @@ def _fully_connected() -> Iterator[Sketch]:
         ("odd-size", (1, 65), (33, 65)),
     ):
         given = None if label == "no-bias" else (matrix[0],)
-        yield _line(label, FullyConnected(), (image, matrix, given))
-    yield _line("keep-dims", FullyConnected(keep_num_dims=True), ((2, 3, 5), weights, bias))
-    yield _line("per-axis", FullyConnected(), shapes, _ALL_QUANTIZED, infos=_per_output)
+        yield line(label, FullyConnected(), (image, matrix, given))
+    yield line("keep-dims", FullyConnected(keep_num_dims=True), ((2, 3, 5), weights, bias))
+    yield line("per-axis", FullyConnected(), shapes, _ALL_QUANTIZED, infos=per_output)
     yield _hybrid(FullyConnected(), shapes, -127, False)
     yield replace(
         _hybrid(FullyConnected(asymmetric_quantize_inputs=True), shapes, -128, False),
@@ -312,6 +316,6 @@ def _matrix_products() -> Iterator[Sketch]:
         ("odd-size", BatchMatMul(), (17, 33), (33, 9), common),
         ("row-by-column", BatchMatMul(), (1, 31), (31, 1), common),
     ):
-        yield _line(label, operation, (x, y), types, constants=())
+        yield line(label, operation, (x, y), types, constants=())
         if label == "batch":
-            yield _line(f"{label}-constant", operation, (x, y), types, constants=(1,))
+            yield line(f"{label}-constant", operation, (x, y), types, constants=(1,))

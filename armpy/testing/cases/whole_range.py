@@ -1,0 +1,259 @@
+"""Cases of elementwise operations over the whole range of each type, with unusual scales."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from armpy.ops import (
+    Activation,
+    ActivationFunction,
+    BinaryOperation,
+    Cast,
+    Comparison,
+    ComparisonOperation,
+    Dequantize,
+    ElementwiseBinary,
+    ElementwiseUnary,
+    FusedActivation,
+    L2Normalization,
+    LogSoftmax,
+    Prelu,
+    Quantize,
+    Softmax,
+    UnaryOperation,
+)
+from armpy.testing.sketch import Scale, Sketch, Types, every, of
+from armpy.testing.values import Values, few, halves, thorough, thorough_positive
+from armpy.types import DataType
+
+_SQUARE, _LONG = (16, 17), (8, 64)
+"""Room for every element of 8 bits, and for many of 16."""
+
+_BYTES = (DataType.QASYMM_S8, DataType.QASYMM_U8)
+_QUANTIZED = (*_BYTES, DataType.QSYMM_S16)
+_FLOATS = (DataType.FLOAT32, DataType.FLOAT16)
+
+_ON_INTEGERS = (UnaryOperation.ABS, UnaryOperation.NEG, UnaryOperation.SQUARE)
+_ABOVE_ZERO = (UnaryOperation.SQRT, UnaryOperation.RSQRT, UnaryOperation.LOG)
+_DIVIDING = (
+    BinaryOperation.DIV,
+    BinaryOperation.FLOOR_DIV,
+    BinaryOperation.FLOOR_MOD,
+    BinaryOperation.POWER,
+)
+_REAL_OR_INTEGER = (BinaryOperation.FLOOR_DIV, BinaryOperation.FLOOR_MOD, BinaryOperation.POWER)
+
+SCALES: dict[str, tuple[Scale, Scale, Scale]] = {
+    "coarse-left": (Scale(0.7, 0.3), Scale(1 / 90, -0.6), Scale(0.9, 0.1)),
+    "coarse-right": (Scale(1 / 90, -1.0), Scale(0.7, 1.0), Scale(0.8, -0.2)),
+    "fine-output": (Scale(1 / 20, 0.2), Scale(1 / 30, -0.3), Scale(1 / 300, 0.1)),
+    "coarse-output": (Scale(1 / 20, 0.2), Scale(1 / 30, -0.3), Scale(5.0, -0.1)),
+    "tiny": (Scale(3e-6, 0.5), Scale(2e-6, -0.5), Scale(4e-6, 0.2)),
+    "huge": (Scale(60.0, 0.5), Scale(35.0, -0.5), Scale(90.0, 0.0)),
+}
+"""Scales of both inputs and of the output: factors far above and below 1, zero points anywhere."""
+
+
+def sketches() -> Iterator[Sketch]:
+    """Lines of the table."""
+    yield from _binary()
+    yield from _unary()
+    yield from _activations()
+    yield from _rows()
+    yield from _conversions()
+
+
+def _binary() -> Iterator[Sketch]:
+    """Arithmetic, comparisons and slopes on two tensors."""
+    for function in BinaryOperation:
+        name = function.name.lower()
+        second: Values = thorough_positive if function in _DIVIDING else thorough
+        first: Values = thorough_positive if function is BinaryOperation.POWER else thorough
+        line = Sketch(
+            f"{name}-whole-range",
+            ElementwiseBinary(function),
+            (_SQUARE, _SQUARE),
+            of(*_FLOATS, *_QUANTIZED, DataType.SIGNED32),
+            (first, second),
+            (Scale(1 / 30, 0.1), Scale(1 / 50, -0.4)),
+            Scale(1 / 10, 0.2),
+        )
+        if function in _REAL_OR_INTEGER:
+            line = replace(line, types=of(*_FLOATS, DataType.SIGNED32))
+        if function is BinaryOperation.POWER:
+            line = replace(line, types=of(*_FLOATS), values=(thorough_positive, few))
+        yield line
+        if function in _REAL_OR_INTEGER:
+            continue
+        for label, (left, right, output) in SCALES.items():
+            yield replace(
+                line,
+                label=f"{name}-{label}",
+                types=of(*_QUANTIZED),
+                scales=(left, right),
+                output=output,
+            )
+    for activation in FusedActivation:
+        yield Sketch(
+            f"sub-{activation.name.lower()}-whole-range",
+            ElementwiseBinary(BinaryOperation.SUB, activation),
+            (_SQUARE, _SQUARE),
+            of(*_FLOATS, *_QUANTIZED),
+            (thorough,),
+            (Scale(1 / 10, 0.1),),
+            Scale(1 / 14, 0.3),
+        )
+    for comparison in ComparisonOperation:
+        for label, (left, right, _) in SCALES.items():
+            yield Sketch(
+                f"{comparison.name.lower()}-{label}",
+                Comparison(comparison),
+                (_SQUARE, _SQUARE),
+                of(*_QUANTIZED) if label != "tiny" else of(*_FLOATS, *_QUANTIZED),
+                (thorough,),
+                (left, right),
+            )
+    for label, (left, right, output) in SCALES.items():
+        yield Sketch(
+            f"{label}", Prelu(), (_SQUARE, (17,)), every, (thorough,), (left, right), output
+        )
+
+
+def _unary() -> Iterator[Sketch]:
+    """Functions of one element."""
+    for function in UnaryOperation:
+        if function is UnaryOperation.LOGICAL_NOT:
+            continue
+        values = (thorough_positive if function in _ABOVE_ZERO else thorough,)
+        name = function.name.lower()
+        line = Sketch(
+            f"{name}-whole-range",
+            ElementwiseUnary(function),
+            (_SQUARE,),
+            of(*_FLOATS, *_QUANTIZED, *([DataType.SIGNED32] if function in _ON_INTEGERS else [])),
+            values,
+            (Scale(1 / 30, 0.1),),
+            Scale(1 / 40, -0.3),
+        )
+        yield line
+        for label, (source, _, output) in SCALES.items():
+            if label in ("tiny", "huge") and function is UnaryOperation.RSQRT:
+                continue
+            yield replace(
+                line,
+                label=f"{name}-{label}",
+                types=of(*_QUANTIZED),
+                scales=(source,),
+                output=output,
+            )
+
+
+_PARAMETERS = {
+    ActivationFunction.TANH: (1.0, 1.0),
+    ActivationFunction.LINEAR: (-0.75, 0.375),
+    ActivationFunction.BOUNDED_RELU: (2.5, -1.5),
+    ActivationFunction.LEAKY_RELU: (0.3, 0.0),
+    ActivationFunction.ELU: (0.7, 0.0),
+}
+
+
+def _activations() -> Iterator[Sketch]:
+    """Activation functions."""
+    for function in ActivationFunction:
+        a, b = _PARAMETERS.get(function, (0.0, 0.0))
+        values = (thorough_positive if function is ActivationFunction.SQRT else thorough,)
+        name = function.name.lower()
+        line = Sketch(
+            f"{name}-whole-range",
+            Activation(function, a, b),
+            (_SQUARE,),
+            every,
+            values,
+            (Scale(1 / 12, 0.1),),
+            Scale(1 / 20, -0.3),
+        )
+        if function is ActivationFunction.SIGMOID:
+            line = replace(line, output=Scale(1 / 256, -1.0))
+        if function is ActivationFunction.TANH:
+            line = replace(line, output=Scale(1 / 128, 0.0))
+        yield line
+        for label, (source, _, output) in SCALES.items():
+            is_fixed = function in (ActivationFunction.SIGMOID, ActivationFunction.TANH)
+            yield replace(
+                line,
+                label=f"{name}-{label}",
+                types=of(*_QUANTIZED),
+                scales=(source,),
+                output=line.output if is_fixed else output,
+            )
+
+
+def _rows() -> Iterator[Sketch]:
+    """Softmax and its relatives over rows of elements from the whole range."""
+    for operation, output in (
+        (Softmax(), Scale(1 / 256, -1.0)),
+        (Softmax(1.7), Scale(1 / 256, -1.0)),
+        (LogSoftmax(), Scale(1 / 16, 1.0)),
+        (L2Normalization(), Scale(1 / 128, 0.0)),
+    ):
+        for label, step in (("fine", 1 / 300), ("middle", 1 / 17), ("coarse", 0.6)):
+            # LogSoftmax multiplies by nothing before TFLite's kernels round.
+            name = f"{label}-beta" if getattr(operation, "beta", 1.0) != 1.0 else label
+            scales = (Scale(step, 0.4),)
+            yield Sketch(name, operation, (_LONG,), every, (thorough,), scales, output)
+        yield Sketch(
+            f"{name}-short", operation, ((40, 3),), every, (thorough,), (Scale(1 / 40),), output
+        )
+
+
+def _conversions() -> Iterator[Sketch]:
+    """Quantize, Dequantize and Cast."""
+    targets = tuple(t for t in DataType if t.is_quantized)
+    for label, output in (("halves", Scale(1.0, 0.1)), ("halves-highest", Scale(0.5, 1.0))):
+        yield Sketch(
+            label,
+            Quantize(),
+            ((20, 20),),
+            of(*_FLOATS),
+            (halves,),
+            output=output,
+            output_types=targets,
+        )
+    for label, (source, _, output) in SCALES.items():
+        yield Sketch(
+            f"requantize-{label}",
+            Quantize(),
+            (_SQUARE,),
+            of(*_QUANTIZED),
+            (thorough,),
+            (source,),
+            output,
+            output_types=_QUANTIZED,
+        )
+        yield Sketch(
+            label,
+            Dequantize(),
+            (_SQUARE,),
+            _is_quantized,
+            (thorough,),
+            (source,),
+            output_types=_FLOATS[:1],
+        )
+    integers = tuple(
+        t for t in DataType if not t.is_float and not t.is_quantized and t is not DataType.BOOLEAN
+    )
+    for target in (*integers, *_FLOATS, DataType.BOOLEAN):
+        yield Sketch(
+            f"to-{target.name.lower()}-whole-range",
+            Cast(),
+            ((10, 20),),
+            of(*integers, DataType.FLOAT32),
+            (thorough if target.is_float or target is DataType.BOOLEAN else halves,),
+            output_types=(target,),
+        )
+
+
+def _is_quantized(types: Types) -> bool:
+    """Select what can be dequantised."""
+    return types[0].is_quantized

@@ -1,0 +1,230 @@
+"""Judges one mutation in a process of its own: by the kit, and then by many more layers."""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import json
+import os
+import resource
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from armpy_reference.backend import ReferenceBackend
+from armpy_reference.factory import snake_case
+
+from armpy.ops.operation import Array
+from armpy.plugins import BackendRegistry
+from armpy.records import dataclass
+from armpy.runtime import RuntimeOptions
+from armpy.testing.case import describe
+from armpy.testing.conformance import NamedCase, all_cases
+from armpy.testing.subject import Subject
+from armpy.testing.tolerance import compare
+
+from .corpus import Corpus, Run
+from .sites import Site, mutated
+from .twin import TWIN, TWIN_ID, Sources
+
+_CPU_LIMIT_S = 60
+_TIME_LIMIT_S = 300
+_MEMORY_LIMIT_BYTES = 6 << 30
+
+
+class Verdict(enum.Enum):
+    """What became of a mutation."""
+
+    CAUGHT = "caught by the kit"
+    ENDED = "ended its process or took too long while the kit ran"
+    ESCAPED = "escaped, though it changes a result beyond its tolerance"
+    TOLERATED = "changes results only within the tolerances"
+    EQUIVALENT = "changed no result that was looked at"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A mutation and what became of it.
+
+    Parameters
+    ----------
+    site : Site
+    verdict : Verdict
+    text : str
+        What caught it, or which layer's result it changes.
+    duration_s : float
+        Processor time of the kit.
+    """
+
+    site: Site
+    verdict: Verdict
+    text: str
+    duration_s: float
+
+
+class Court:
+    """Judges mutations one after the other, each in a forked process.
+
+    Parameters
+    ----------
+    sources : Sources
+    corpus : Corpus
+        Says whether a mutation that escapes changes anything.
+    """
+
+    def __init__(self, sources: Sources, corpus: Corpus) -> None:
+        self._sources = sources
+        self._corpus = corpus
+        self._cases = list(all_cases())
+
+    def judge(self, site: Site) -> Trial:
+        """Judge a mutation."""
+        verdict, text, duration_s = in_child(lambda report: self._judge(site, report))
+        return Trial(site, Verdict[verdict], text, duration_s)
+
+    def _judge(self, site: Site, report: Callable[[str, str, float], None]) -> None:
+        """Judge a mutation in this process, which is spoilt by it."""
+        operations = self._sources.operations_of(site.module)
+        try:
+            twin = self._sources.twin(
+                {site.module: mutated(self._sources.texts[site.module], site)}
+            )
+        except Exception as error:  # noqa: BLE001 - a mutated module may raise anything
+            report("CAUGHT", f"cannot be imported: {error!r}", 0.0)
+            return
+        registry = BackendRegistry()
+        registry.register(TWIN_ID, lambda: twin)
+        registry.register("CpuRef", ReferenceBackend)
+        subject = Subject(TWIN_ID, RuntimeOptions(registry=registry))
+        started = time.process_time()
+        for case in ordered(self._cases, operations):
+            result = case.judge(subject)
+            if result.outcome.is_bad:
+                report("CAUGHT", f"{case.id}: {result.text}", time.process_time() - started)
+                return
+        duration_s = time.process_time() - started
+        report("TOLERATED", "", duration_s)  # stands if what follows ends the process
+        worst, text = self._changed(operations)
+        report(worst.name, text, duration_s)
+
+    def _changed(self, operations: frozenset[str]) -> tuple[Verdict, str]:
+        """Whether the twin gives other results than CpuRef, and where."""
+        worst, text = Verdict.EQUIVALENT, ""
+        for run in self._corpus.of(operations):
+            difference = _difference(run)
+            if difference is None:
+                continue
+            if difference:
+                return Verdict.ESCAPED, f"{describe(run.operation)} {_shown(run)}: {difference}"
+            if worst is Verdict.EQUIVALENT:
+                worst, text = Verdict.TOLERATED, f"{describe(run.operation)} {_shown(run)}"
+        return worst, text
+
+
+def ordered(cases: Iterable[NamedCase], operations: frozenset[str]) -> Iterable[NamedCase]:
+    """Cases that some operations can fail: their own, then those of no single operation."""
+    own = [case for case in cases if case.id.partition("/")[0] in operations]
+    return [*own, *(case for case in cases if not case.id[:1].isupper())]
+
+
+def _difference(run: Run) -> str | None:
+    """How the twin's outputs differ; empty if by less than the tolerance, None if not at all."""
+    name = type(run.operation).__name__
+    module = importlib.import_module(f"{TWIN}.workloads.{snake_case(name)}")
+    outputs = [np.zeros_like(array) for array in run.outputs]
+    try:
+        with np.errstate(all="ignore"):
+            workload = getattr(module, f"{name}Workload")(run.operation, run.info)
+            if run.operation.has_data_dependent_outputs:
+                outputs = list(workload.compute_dynamic(run.inputs))
+            else:
+                workload.compute(run.inputs, outputs)
+    except Exception as error:  # noqa: BLE001 - mutated code may raise anything
+        return f"raises {error!r}"
+    if all(_is_same(*pair) for pair in zip(run.outputs, outputs, strict=True)):
+        return None
+    for expected, actual, info in zip(run.outputs, outputs, run.info.outputs, strict=True):
+        difference = compare(expected, actual, info)
+        if difference is not None:
+            return str(difference)
+    return ""
+
+
+def _is_same(expected: Array, actual: Array) -> bool:
+    """Whether two outputs are equal, NaN included."""
+    is_float = expected.dtype.kind == "f"
+    return expected.dtype == actual.dtype and np.array_equal(expected, actual, equal_nan=is_float)
+
+
+def _shown(run: Run) -> str:
+    """A run's shapes and types."""
+    return f"({', '.join(map(str, run.info.inputs))}) -> ({', '.join(map(str, run.info.outputs))})"
+
+
+Verdicts = tuple[str, str, float]
+
+
+def in_child(work: Callable[[Callable[[str, str, float], None]], None]) -> Verdicts:
+    """Do work in a forked process with limits; the last that it reported.
+
+    Parameters
+    ----------
+    work : callable
+        Is given a function that takes a verdict's name, a text and a duration.
+    """
+    reading, writing = os.pipe()
+    sys.stdout.flush()
+    pid = os.fork()
+    if not pid:
+        os.close(reading)
+        try:
+            _limit()
+            work(lambda *found: _send(writing, found))
+        except MemoryError:
+            os._exit(2)
+        except BaseException as error:  # noqa: BLE001 - the process ends here
+            _send(writing, ("ENDED", repr(error), 0.0))
+        finally:
+            os._exit(0)
+    os.close(writing)
+    try:
+        return _last_report(reading, pid)
+    finally:
+        os.close(reading)
+
+
+def _send(writing: int, found: Sequence[object]) -> None:
+    """Write one report, shortened to what a pipe takes at once."""
+    name, text, duration_s = found
+    os.write(writing, json.dumps([name, str(text)[:600], duration_s]).encode() + b"\n")
+
+
+def _limit() -> None:
+    """Give this process a limit of time and memory, and no output."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    resource.setrlimit(resource.RLIMIT_CPU, (_CPU_LIMIT_S, _CPU_LIMIT_S))
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_LIMIT_BYTES, _MEMORY_LIMIT_BYTES))
+
+
+def _last_report(reading: int, pid: int) -> Verdicts:
+    """Read what a process reports until it ends, or end it."""
+    received, deadline = b"", time.monotonic() + _TIME_LIMIT_S
+    while True:
+        ready, _, _ = select.select([reading], [], [], max(deadline - time.monotonic(), 0))
+        part = os.read(reading, 1 << 16) if ready else b""
+        if not part:
+            break
+        received += part
+    if not ready:
+        os.kill(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
+    lines = received.splitlines()
+    if not lines:
+        return "ENDED", f"ended with status {status}", 0.0
+    name, text, duration_s = json.loads(lines[-1])
+    return name, text, duration_s

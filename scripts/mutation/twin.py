@@ -1,0 +1,149 @@
+"""A copy of CpuRef under another name and backend id, with one of its modules changed."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+import armpy_reference
+from armpy_reference.factory import snake_case
+
+from armpy import ops
+from armpy.backend import IBackendInternal
+from armpy.ops import Operation
+
+ORIGINAL = "armpy_reference"
+TWIN = "armpy_reference_twin"
+TWIN_ID = "CpuTwin"
+
+NOT_MUTATED = ("", "backend", "factory", "workloads")
+"""Modules that compute nothing."""
+
+
+class Sources:
+    """The texts of CpuRef's modules, and what depends on each.
+
+    Attributes
+    ----------
+    texts : dict of str to str
+        By name in the package; the package itself is ``""``.
+    """
+
+    def __init__(self) -> None:
+        folder = Path(str(armpy_reference.__file__)).parent
+        self.texts = {
+            _module_name(path.relative_to(folder)): path.read_text(encoding="utf-8")
+            for path in sorted(folder.rglob("*.py"))
+        }
+        self._code = {name: self._compiled(name, text) for name, text in self.texts.items()}
+        self._imports = {name: _imported(text) for name, text in self.texts.items()}
+
+    def operations_of(self, module: str) -> frozenset[str]:
+        """Names of the operations whose workloads need a module, directly or not."""
+        return frozenset(
+            kind.__name__
+            for kind in _operation_kinds()
+            if module in self._needed(f"workloads.{snake_case(kind.__name__)}")
+        )
+
+    def twin(self, changed: Mapping[str, str]) -> IBackendInternal:
+        """Import the copy and make its backend.
+
+        Parameters
+        ----------
+        changed : mapping of str to str
+            Texts that stand for those of some modules.
+
+        Notes
+        -----
+        A twin that was imported before is forgotten.
+        """
+        for name in [name for name in sys.modules if name.partition(".")[0] == TWIN]:
+            del sys.modules[name]
+        code = self._code | {name: self._compiled(name, text) for name, text in changed.items()}
+        sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
+        sys.meta_path.insert(0, _Finder(code))
+        backend: Any = importlib.import_module(f"{TWIN}.backend")  # Any: made just now
+
+        class Twin(backend.ReferenceBackend):  # type: ignore[misc]  # as above
+            """CpuRef under another id."""
+
+            @property
+            def backend_id(self) -> str:
+                """The twin's."""
+                return TWIN_ID
+
+        made: IBackendInternal = Twin()
+        return made
+
+    def _needed(self, module: str) -> frozenset[str]:
+        """A module and all that it imports, directly or not; nothing if there is no such one."""
+        found: set[str] = set()
+        pending = [module] if module in self._imports else []
+        while pending:
+            name = pending.pop()
+            if name not in found:
+                found.add(name)
+                pending.extend(self._imports[name] & self._imports.keys())
+        return frozenset(found)
+
+    @staticmethod
+    def _compiled(name: str, text: str) -> CodeType:
+        """Code of a module of the twin."""
+        return compile(text.replace(ORIGINAL, TWIN), f"<{TWIN}.{name}>", "exec", dont_inherit=True)
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports the twin's modules from code in memory."""
+
+    def __init__(self, code: Mapping[str, CodeType]) -> None:
+        self._code = code
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """A specification for what belongs to the twin."""
+        package, _, name = fullname.partition(".")
+        if package != TWIN or name not in self._code:
+            return None
+        return importlib.util.spec_from_loader(fullname, self, is_package=name in ("", "workloads"))
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
+        """A module like any other."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the module's code."""
+        exec(self._code[module.__name__.partition(".")[2]], module.__dict__)
+
+
+def _module_name(path: Path) -> str:
+    """``workloads/resize.py`` as ``workloads.resize``."""
+    parts = path.with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def _imported(text: str) -> frozenset[str]:
+    """Modules of the package that a module imports, and names imported from the package."""
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            package, _, name = node.module.partition(".")
+            if package == ORIGINAL:
+                found.update([name] if name else [alias.name for alias in node.names])
+    return frozenset(found)
+
+
+def _operation_kinds() -> Iterator[type[Operation]]:
+    """Every operation that there is."""
+    for name in dir(ops):
+        kind = getattr(ops, name)
+        if isinstance(kind, type) and issubclass(kind, Operation):
+            yield kind

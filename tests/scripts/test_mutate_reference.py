@@ -1,0 +1,112 @@
+"""Mutations of code are single, where they say, and known ones of CpuRef are caught."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts.mutation.sites import Site, mutated, sites
+from scripts.mutation.twin import TWIN_ID, Sources
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "mutate_reference.py"
+
+TOY = '''
+"""A module."""
+import numpy as np
+
+def clamp(values: np.ndarray, low: int = 3) -> np.ndarray:
+    """Clamp."""
+    if low > 2:
+        raise ValueError(f"{low + 1}")
+    return np.maximum(values[1:], low)
+'''
+
+MUTATIONS = [
+    "{}",
+    "comparison: low > 2 -> low >= 2",
+    "comparison: low > 2 -> low <= 2",
+    "condition: if low > 2: -> if not low > 2:",
+    "constant: 3 -> 4",
+    "constant: 3 -> 2",
+    "constant: 2 -> 3",
+    "constant: 2 -> 1",
+    "constant: 1 -> 2",
+    "constant: 1 -> 0",
+    "slice: 1: -> :",
+    "name: np.maximum -> np.minimum",
+    "arguments: np.maximum(values[1:], low) -> np.maximum(low, values[1:])",
+    "left out: np.maximum(values[1:], low) -> values[1:]",
+]
+
+# What the kit once let through, and what is like it.
+KNOWN = (
+    "workloads.detection_post_process: comparison: scores > low -> scores >= low",
+    "workloads.detection_post_process: comparison: values > overlap -> values >= overlap",
+    "workloads.box_with_nms_limit: comparison: "
+    "overlap < np.float32(self.operation.iou_threshold) -> "
+    "overlap <= np.float32(self.operation.iou_threshold)",
+    "real_activations: comparison: x >= 0 -> x < 0",
+    "workloads.resize: constant: 10 -> 9",
+    "workloads.resize: operator: scale // 2 - one // 2 -> scale // 2 + one // 2",
+    "fixed_point: comparison: shift > 30 -> shift <= 30",
+    "fixed_point: operator left out: -shift -> shift",
+    "requantize: operator: multiplier.multiplier << multiplier.left_shift -> "
+    "multiplier.multiplier >> multiplier.left_shift",
+    "workloads.transpose_convolution2d: slice: self._left:self._left + out_width -> "
+    ":self._left + out_width",
+    "workloads.transpose_convolution2d: operator: (height - 1) * down + kernel_height -> "
+    "(height - 1) * down - kernel_height",
+    "quantization: statement: "
+    "np.clip(values, *info.data_type.integer_range, out=values) -> nothing",
+    "farm_hash: constant: 47 -> 48",
+    "farm_hash: operator: y + v[0] -> y - v[0]",
+    "farm_hash: comparison: length <= 16 -> length < 16",
+    "philox: constant: 10 -> 11",
+)
+
+
+def toy_sites() -> list[Site]:
+    return list(sites("toy", TOY))
+
+
+def test_everything_but_annotations_errors_and_docstrings_is_mutated() -> None:
+    found = {site.text.removeprefix("toy: ") for site in toy_sites()}
+    assert found == set(MUTATIONS) - {"{}"}
+
+
+@pytest.mark.parametrize("site", toy_sites(), ids=lambda site: site.text)
+def test_a_mutation_changes_one_place(site: Site) -> None:
+    whole = mutated(TOY, site)
+    assert whole.count("def clamp(values: np.ndarray, low: int=") == 1
+    left = [text.text for text in sites("toy", whole)]
+    assert site.text not in left
+
+
+def test_a_twin_computes_what_its_changed_module_says() -> None:
+    sources = Sources()
+    text = sources.texts["workloads.rank"]
+    twin = sources.twin({"workloads.rank": text.replace('"""', '"""Changed. ', 1)})
+    assert twin.backend_id == TWIN_ID
+    module = sys.modules[type(twin).__mro__[1].__module__]
+    assert module.__name__.startswith("armpy_reference_twin.")
+
+
+def test_operations_that_need_a_module_are_found_through_other_modules() -> None:
+    sources = Sources()
+    assert sources.operations_of("farm_hash") == {"LshProjection"}
+    assert {"Convolution2d", "Pooling2d", "Lstm"} <= sources.operations_of("workload")
+    assert "Activation" in sources.operations_of("gemmlowp")
+
+
+def test_mutations_that_once_escaped_are_caught() -> None:
+    command = [sys.executable, str(SCRIPT), "--variations", "0", "--models", "0", "--least", "1"]
+    for text in KNOWN:
+        command += ["--choose", text]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    number = int(done.stdout.partition(" of ")[0])
+    assert number >= len(KNOWN)
+    assert f"caught {number} of {number} that change any result at all" in done.stdout
