@@ -43,7 +43,12 @@ class UnavailableError(Exception):
 
 
 def example_inputs(path: Path) -> list[Array]:
-    """Random inputs for a model: numbers in [-1, 1), or any stored integers."""
+    """Random inputs for a model: numbers in [-1, 1), any stored integers of quantised ones.
+
+    Notes
+    -----
+    Other integers are 0 or 1, as they may be indices of tables, or masks.
+    """
     import armpy  # noqa: PLC0415
 
     random = np.random.default_rng(0)
@@ -56,8 +61,8 @@ def example_inputs(path: Path) -> list[Array]:
         if dtype.kind == "f":
             inputs.append(random.uniform(-1, 1, size).astype(dtype))
         else:
-            limits = np.iinfo(dtype)  # type: ignore[type-var]  # an integer type
-            inputs.append(random.integers(limits.min, limits.max + 1, size).astype(dtype))
+            low, high = info.data_type.integer_range if info.data_type.is_quantized else (0, 1)
+            inputs.append(random.integers(low, high, size, endpoint=True).astype(dtype))
     return inputs
 
 

@@ -40,7 +40,6 @@ UNEQUAL = {
     ): "floats between 8-bit layers differ in the last bit",
     ("keras_more__yolo_like_int16x8", "NumbaAcc"): "int16 tensors of rank 0",
     ("keras_more__yolo_like_int16x8", "CpuRef"): "int16 tensors of rank 0",
-    ("operators__op_TOPK", "NumbaAcc"): "runs on CpuRef",
 }
 """What is not as it should be, and why."""
 

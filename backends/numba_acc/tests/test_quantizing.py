@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from armpy import ops
+from armpy import Network, ops
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.tolerance import EXACT
 from armpy.types import DataType
-from backends.numba_acc.tests.one_layer import check_layer, quantized
+from backends.numba_acc.tests.one_layer import check_layer, network_of, quantized
+from backends.numba_acc.tests.support import ISAS, run_compiled
 
 F32, S8, U8, BOOL = (
     DataType.FLOAT32,
@@ -76,6 +77,11 @@ def test_wide_integers_are_dequantized_with_one_rounding() -> None:
     check_exactly(ops.Dequantize(), stored, source, TensorInfo((333,), F32))
 
 
+PLAIN = (
+    *(F32, DataType.FLOAT16, BOOL, I32, I64),
+    *(DataType.UNSIGNED8, DataType.SIGNED8, DataType.UNSIGNED16, DataType.SIGNED16),
+)
+STORED = (U8, S8, DataType.QSYMM_S16)
 REALS = np.array(
     [
         *(0, -0.0, 0.5, -0.5, 1.5, -1.5, 254.9, 255.5, 256, -1, 1e-40),
@@ -86,30 +92,63 @@ REALS = np.array(
 )
 INTEGERS = np.array([0, 1, -1, 255, 2**31 - 1, -(2**31), 2**24 + 1, -(2**24) - 1, 12345, 99])
 CASTS = [
-    (I32, I64),
-    (I64, I32),
-    (I32, F32),
-    (I64, F32),
-    (BOOL, F32),
-    (BOOL, I32),
-    (BOOL, I64),
-    (F32, BOOL),
-    (I32, BOOL),
-    (I64, BOOL),
-    (F32, I32),
-    (F32, I64),
+    *((source, target) for source in PLAIN for target in PLAIN if source is not target),
+    *((source, target) for source in STORED for target in (*PLAIN, *STORED)),
+    *((source, target) for source in PLAIN for target in STORED),
     (F32, F32),
 ]
 
 
-@pytest.mark.parametrize("types", CASTS, ids=str)
+@pytest.mark.parametrize("types", CASTS, ids=lambda pair: "-".join(t.name for t in pair))
 def test_casts(types: tuple[DataType, DataType]) -> None:
-    values = REALS if types[0] is F32 else INTEGERS
+    if types[0].is_float:
+        with np.errstate(over="ignore"):
+            values = REALS.astype(types[0].dtype)
+    elif types[0] in (I32, I64):
+        values = INTEGERS.astype(types[0].dtype)
+    else:
+        values = np.arange(1 << 16, dtype=np.uint16).astype(types[0].dtype)[-300:]
     if types[0] is I64:
         values = np.append(values, [2**40 + 3, -(2**63), 2**63 - 1])
-    values = np.tile(values.astype(types[0].dtype), 5)
-    infos = [TensorInfo(values.shape, data_type) for data_type in types]
-    check_exactly(ops.Cast(), values, *infos)
+    infos = [
+        quantized(values.shape, each, 0.013, 0) if each.is_quantized else TensorInfo((1,), each)
+        for each in types
+    ]
+    check_exactly(ops.Cast(), values, *(info.with_shape(values.shape) for info in infos))
+
+
+def test_casts_by_hand() -> None:
+    reals = np.array([-1, 255.9, 256, 1e9, -1e9, np.nan, -0.5, 1e-40, -0.0], np.float32)
+    integers = np.array([-1, 255, 256, 127, 128, -129, 0], np.int32)
+    cases: list[tuple[DataType, DataType, Array, list[int]]] = [
+        (F32, DataType.UNSIGNED8, reals, [0, 255, 255, 255, 0, 255, 0, 0, 0]),
+        (F32, DataType.SIGNED8, reals, [-1, 127, 127, 127, -128, 127, 0, 0, 0]),
+        (F32, BOOL, reals, [1, 1, 1, 1, 1, 1, 1, 1, 0]),
+        (I32, DataType.UNSIGNED8, integers, [255, 255, 0, 127, 128, 127, 0]),
+        (I32, DataType.SIGNED8, integers, [-1, -1, 0, 127, -128, 127, 0]),
+        (I32, U8, integers, [0, 255, 255, 127, 128, 0, 0]),
+        (I32, S8, integers, [-1, 127, 127, 127, 127, -128, 0]),
+    ]
+    for source, target, values, expected in cases:
+        info = TensorInfo(values.shape, source)
+        made = quantized(values.shape, target, 0.5, 3) if target.is_quantized else None
+        network = network_of(ops.Cast(), [info], made or TensorInfo(values.shape, target))
+        got = run_compiled(network, {"x0": values}, ISAS[0])["y"]
+        assert got.tolist() == expected, (source, target)
+
+
+@pytest.mark.parametrize("behind", [S8, U8], ids=lambda t: t.name)
+def test_casts_within_a_region_see_signed_bytes_as_they_are(behind: DataType) -> None:
+    stored = np.arange(-128, 128).astype(np.int8)
+    network = Network()
+    x = network.input("x", quantized((256,), S8, 0.5, 3))
+    turned = network.add(ops.ReverseV2(axes=(0,)), x)
+    real = network.add(ops.Cast(), turned, output=TensorInfo((256,), F32))
+    again = network.add(ops.Cast(), real, output=quantized((256,), behind, 0.5, 3))
+    network.output("y", network.add(ops.ReverseV2(axes=(0,)), again))
+    expected = stored if behind is S8 else np.maximum(stored, 0)
+    for isa in ISAS:
+        np.testing.assert_array_equal(run_compiled(network, {"x": stored}, isa)["y"], expected)
 
 
 def test_casts_of_stored_bytes_ignore_the_quantization() -> None:

@@ -25,4 +25,4 @@ def test_an_operation_that_only_has_the_name_is_not_lowered() -> None:
 
     assert lowering_of(ops.Softmax()) is not None
     assert lowering_of(Softmax()) is None
-    assert lowering_of(ops.TopkV2()) is None
+    assert lowering_of(ops.HashtableLookup()) is None

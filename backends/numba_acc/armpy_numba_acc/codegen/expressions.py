@@ -145,6 +145,7 @@ _COMPARISONS: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
     "logical_or": Lanes.__or__,
 }
 
+
 _STORED: dict[str, Expression] = {
     "select": Expression(choose, 3),
     "copy": Expression(lambda x: x, 1),
@@ -168,6 +169,17 @@ def _resize(element: Any) -> Callable[[Lanes], Lanes]:  # Any: llvmlite has no t
     def convert(x: Lanes) -> Lanes:
         name = "trunc" if x.element.width > element.width else "sext"
         return x.converted("zext" if x.element.width == 1 else name, element)
+
+    return convert
+
+
+def _limited(lowest: int, highest: int) -> Callable[[Lanes], Lanes]:
+    """Integers of any width within bounds."""
+
+    def convert(x: Lanes) -> Lanes:
+        if x.element.width == 1:
+            return x.converted("zext", I32)
+        return _resize(I32)(clamp(x, lowest, highest))
 
     return convert
 
@@ -197,6 +209,13 @@ _CASTS: dict[str, Expression] = {
     "bool_to_float": Expression(lambda x: x.converted("uitofp", F32), 1),
     "float_to_i32": Expression(_truncated(-(1 << 31), (1 << 31) - 1, I32), 1),
     "float_to_i64": Expression(_truncated(-(1 << 63), (1 << 63) - 1, I64), 1),
+    "float_to_u16": Expression(_truncated(0, (1 << 16) - 1, I32), 1),
+    "float_to_i16": Expression(_truncated(-(1 << 15), (1 << 15) - 1, I32), 1),
+    "has_magnitude": Expression(lambda x: (x & 0x7FFFFFFF).differs(0), 1),
+    "limited_to_u8": Expression(_limited(0, 255), 1),
+    "limited_to_i8": Expression(_limited(-128, 127), 1),
+    "limited_to_u16": Expression(_limited(0, (1 << 16) - 1), 1),
+    "limited_to_i16": Expression(_limited(-(1 << 15), (1 << 15) - 1), 1),
     "float_to_u8": Expression(_truncated(0, 255, I32), 1),
     "float_to_i8": Expression(_truncated(-128, 127, I32), 1),
 }

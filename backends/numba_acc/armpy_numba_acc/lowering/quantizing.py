@@ -11,6 +11,7 @@ from armpy.ops import Cast, Dequantize, FusedActivation, Quantize
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
+from armpy_numba_acc.kernels import Kernel
 from armpy_numba_acc.lowering.broadcasting import (
     KINDS,
     emit_elementwise,
@@ -21,6 +22,7 @@ from armpy_numba_acc.lowering.elementwise import check_types, given, steps_bound
 from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.fixed_elementwise import rescaling_parameters
 from armpy_numba_acc.lowering.lookup import emit_lookup
+from armpy_numba_acc.lowering.memory import Buffer
 from armpy_numba_acc.lowering.quantize_u8 import emit_quick, is_quick
 from armpy_numba_acc.lowering.quantized import (
     QUANTIZED_TYPES,
@@ -31,26 +33,17 @@ from armpy_numba_acc.lowering.quantized import (
 from armpy_numba_acc.lowering.registry import Lowering
 from armpy_numba_acc.packing import tables
 
-_CASTS: dict[tuple[DataType, DataType], str] = {
+_HALVES = {
     (DataType.FLOAT16, DataType.FLOAT32): "half_to_float",
     (DataType.FLOAT32, DataType.FLOAT16): "float_to_half",
-    (DataType.SIGNED32, DataType.SIGNED64): "to_i64",
-    (DataType.SIGNED64, DataType.SIGNED32): "to_i32",
-    (DataType.SIGNED32, DataType.FLOAT32): "int_to_float",
-    (DataType.SIGNED64, DataType.FLOAT32): "int_to_float",
-    (DataType.BOOLEAN, DataType.FLOAT32): "bool_to_float",
-    (DataType.BOOLEAN, DataType.SIGNED32): "to_i32",
-    (DataType.BOOLEAN, DataType.SIGNED64): "to_i64",
-    (DataType.FLOAT32, DataType.BOOLEAN): "is_not_zero",
-    (DataType.SIGNED32, DataType.BOOLEAN): "is_not_zero",
-    (DataType.SIGNED64, DataType.BOOLEAN): "is_not_zero",
-    (DataType.FLOAT32, DataType.SIGNED32): "float_to_i32",
-    (DataType.FLOAT32, DataType.SIGNED64): "float_to_i64",
-    (DataType.QASYMM_U8, DataType.FLOAT32): "int_to_float",
-    (DataType.QASYMM_U8, DataType.SIGNED32): "to_i32",
-    (DataType.FLOAT32, DataType.QASYMM_U8): "float_to_u8",
 }
-"""Expressions by the types that they convert between."""
+"""Expressions that convert between floats."""
+
+_CAST_KINDS: dict[DataType, str] = {
+    **{key: kind for key, kind in KINDS.items() if key is not DataType.FLOAT16},
+    DataType.QASYMM_S8: "i8",
+}
+"""How the elements of a type are handed to expressions of casts."""
 
 
 def check_quantize(
@@ -143,13 +136,27 @@ def _lower_by_scales(emit: Emitter, layer: Layer, value: Value) -> None:
 
 
 def check_cast(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """The pairs of types that have an expression, or one type."""
+    """Booleans, float32, and integers of up to 64 bits with a sign, up to 16 without; one type."""
     source, target = inputs[0], outputs[0]
     assert source is not None
     pair = source.data_type, target.data_type
-    if pair[0] is pair[1] or pair in _CASTS:
+    if pair[0] is pair[1] or pair in _HALVES or all(each in _CAST_KINDS for each in pair):
         return ""
     return f"{pair[0].name} to {pair[1].name} is not supported"
+
+
+def _expression_of_cast(source: DataType, target: DataType) -> str:
+    """What converts elements of one type to another one."""
+    kinds = _CAST_KINDS[source], _CAST_KINDS[target]
+    if target is DataType.BOOLEAN:
+        return "is_not_zero"
+    if target is DataType.FLOAT32:
+        return "bool_to_float" if source is DataType.BOOLEAN else "int_to_float"
+    if source is DataType.FLOAT32:
+        return f"float_to_{kinds[1]}"
+    if target.is_quantized:
+        return f"limited_to_{kinds[1]}"
+    return "to_i64" if kinds[1] == "i64" else "to_i32"
 
 
 def lower_cast(emit: Emitter, layer: Layer) -> None:
@@ -158,8 +165,49 @@ def lower_cast(emit: Emitter, layer: Layer) -> None:
     pair = value.info.data_type, output.info.data_type
     if pair[0] is pair[1]:
         emit.alias(output, value)
+    elif pair in _HALVES:
+        emit_elementwise(emit, _HALVES[pair], [value], output, layer.name)
+    elif pair == (DataType.FLOAT32, DataType.BOOLEAN):
+        # Asked as an integer: processors may be told to take tiny floats for 0.
+        kinds = ("i32", "bool")
+        emit_elementwise(emit, "has_magnitude", [value], output, layer.name, kinds=kinds)
+    elif DataType.QASYMM_S8 in pair:
+        _lower_signed(emit, layer)
     else:
-        emit_elementwise(emit, _CASTS[pair], [value], output, layer.name)
+        emit_elementwise(emit, _expression_of_cast(*pair), [value], output, layer.name)
+
+
+def _lower_signed(emit: Emitter, layer: Layer) -> None:
+    """From or to int8, whose elements are handed over with their sign."""
+    value, output = given(layer)[0], layer.outputs[0]
+    pair = value.info.data_type, output.info.data_type
+    source, target = _signed_source(emit, value, layer.name), emit.target(output)
+    is_flipped = pair[1] is DataType.QASYMM_S8
+    made = emit.scratch(output.info.size_bytes) if is_flipped else target
+    emit_on_buffers(
+        emit,
+        _expression_of_cast(*pair),
+        [source],
+        [value.info.known_shape],
+        output,
+        layer.name,
+        kinds=[_CAST_KINDS[each] for each in pair],
+        target=made,
+    )
+    if is_flipped:
+        emit.command(Kernel("flip"), (made, target, output.info.size_bytes), layer.name)
+
+
+def _signed_source(emit: Emitter, value: Value, label: str) -> Buffer:
+    """Elements as the graph has them."""
+    if value.info.data_type is not DataType.QASYMM_S8:
+        return emit.source(value)
+    source, is_given = emit.flipped_source(value)
+    if is_given:
+        return source
+    scratch = emit.scratch(value.info.size_bytes)
+    emit.command(Kernel("flip"), (source, scratch, value.info.size_bytes), label)
+    return scratch
 
 
 LOWERINGS = {

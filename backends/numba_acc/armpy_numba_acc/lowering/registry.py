@@ -53,6 +53,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "extremes": ("ArgMinMax",),
     "gathering": ("Gather", "GatherNd"),
     "lstm": ("UnidirectionalSequenceLstm",),
+    "marking": ("OneHot",),
     "matrices": ("BatchMatMul",),
     "movement": (
         "BatchToSpaceNd",
@@ -76,6 +77,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "Unstack",
     ),
     "normalization": ("InstanceNormalization", "Normalization"),
+    "ordering": ("TopkV2",),
     "padding": ("Pad",),
     "pooling": ("Pooling2d",),
     "quantizing": ("Cast", "Dequantize", "Quantize"),

@@ -135,14 +135,19 @@ class _Rewriter:
             value and self._input(value, rewriting.permutation if index == 0 else None)
             for index, value in enumerate(layer.inputs)
         )
-        outputs = tuple(
-            self._value(rewriting.output_info(value.info), value.name) for value in layer.outputs
-        )
+        outputs = tuple(self._given(value, rewriting) for value in layer.outputs)
         self.layers.append(
             replace(layer, operation=rewriting.operation, inputs=inputs, outputs=outputs)
         )
         for value, made in zip(layer.outputs, outputs, strict=True):
-            self._output(value, made, rewriting.permutation)
+            if made is not value:
+                self._output(value, made, rewriting.permutation)
+
+    def _given(self, value: Value, rewriting: Rewriting) -> Value:
+        """What the other operation gives: the graph's tensor, if it gives just that."""
+        info = rewriting.output_info(value.info)
+        is_same = rewriting.permutation is None and info == value.info
+        return value if is_same else self._value(info, value.name)
 
     def _input(self, value: Value, permutation: Permutation | None) -> Value:
         """A tensor as a layer wants it."""
@@ -155,21 +160,12 @@ class _Rewriter:
         """Write a tensor of the graph from what a layer gives."""
         data_type = value.info.data_type
         if permutation is None:
-            if made.info.data_type is data_type:
-                self._replace_output(made, value)
-            else:
-                self._layer(Cast(), made, value, "convert")
+            self._layer(Cast(), made, value, "convert")
             return
         made = self._converted(made, None, data_type)
         # Who wants it transposed gets it as it is.
         self._made[value, permutation, data_type] = made
         self._layer(Transpose(perm=_inverse(permutation)), made, value, "transpose")
-
-    def _replace_output(self, made: Value, value: Value) -> None:
-        """Let the last layer write a tensor of the graph itself."""
-        layer = self.layers[-1]
-        outputs = tuple(value if each is made else each for each in layer.outputs)
-        self.layers[-1] = replace(layer, outputs=outputs)
 
     def _converted(
         self, value: Value, permutation: Permutation | None, data_type: DataType
