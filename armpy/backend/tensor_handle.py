@@ -51,13 +51,19 @@ class ITensorHandle(ABC):
         """
         if source.shape != self.info.shape:
             raise _other_shape(self.info, source.shape)
-        self.map()[...] = source
-        self.unmap()
+        target = self.map()
+        try:
+            target[...] = source
+        finally:
+            self.unmap()
 
     def copy_out_to(self, target: Array) -> None:
         """Copy the elements into `target` (same shape and dtype)."""
-        target[...] = self.map()
-        self.unmap()
+        source = self.map()
+        try:
+            target[...] = source
+        finally:
+            self.unmap()
 
 
 class HostTensorHandle(ITensorHandle):

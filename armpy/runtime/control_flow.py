@@ -13,7 +13,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from armpy.backend import DynamicTensorHandle, ITensorHandle, IWorkload, WorkloadInfo
+from armpy.backend import (
+    DynamicTensorHandle,
+    HostTensorHandle,
+    ITensorHandle,
+    IWorkload,
+    WorkloadInfo,
+)
 from armpy.backend.control_flow import (
     begin_control_flow,
     current_timeout_s,
@@ -140,12 +146,26 @@ class IfWorkload(IWorkload):
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
     ) -> None:
         """Run the graph that the condition chooses."""
-        condition, *arrays = [handle.map() for handle in inputs if handle is not None]
-        graph = self._then if _is_true(condition) else self._else
+        opened: list[ITensorHandle] = []
+        try:
+            condition, *arrays = _mapped(inputs, opened)
+            graph = self._then if _is_true(condition) else self._else
+            self._run(graph, arrays, outputs, opened)
+        finally:
+            _unmap(opened)
+
+    def _run(
+        self,
+        graph: NestedGraph,
+        arrays: list[Array],
+        outputs: Sequence[ITensorHandle],
+        opened: list[ITensorHandle],
+    ) -> None:
+        """Run one graph."""
         try:
             plan = graph.plan(arrays)
             if _fit(plan, outputs):
-                plan.run(arrays, [handle.map() for handle in outputs])
+                plan.run(arrays, _mapped(outputs, opened))
             else:
                 _hand_over(plan.run(arrays), outputs)
         except ArmpyError as error:
@@ -187,13 +207,14 @@ class WhileWorkload(IWorkload):
         ExecutionTimeoutError
             If the condition is still true then.
         """
-        values = [handle.map() for handle in inputs if handle is not None]
+        opened: list[ITensorHandle] = []
         end_s, token = begin_control_flow(self._timeout_s)
         try:
-            carried = self._last_values(values, len(outputs), end_s)
+            carried = self._last_values(_mapped(inputs, opened), len(outputs), end_s)
+            _hand_over(carried, outputs)
         finally:
             end_control_flow(token)
-        _hand_over(carried, outputs)
+            _unmap(opened)
 
     def _last_values(self, values: list[Array], num_carried: int, end_s: float) -> Sequence[Array]:
         """What the carried values are when the condition is false."""
@@ -263,6 +284,24 @@ def _fit(plan: Plan, outputs: Sequence[ITensorHandle]) -> bool:
         info.shape == handle.info.shape and not isinstance(handle, DynamicTensorHandle)
         for info, handle in zip(plan.result_infos, outputs, strict=True)
     )
+
+
+def _mapped(handles: Sequence[ITensorHandle | None], opened: list[ITensorHandle]) -> list[Array]:
+    """The elements of the handles that there are; adds those that are to be unmapped."""
+    arrays: list[Array] = []
+    for handle in handles:
+        if type(handle) is HostTensorHandle:  # whose access has no end, and nearly all are
+            arrays.append(handle.array)
+        elif handle is not None:
+            arrays.append(handle.map())
+            opened.append(handle)
+    return arrays
+
+
+def _unmap(opened: Sequence[ITensorHandle]) -> None:
+    """End the access to handles."""
+    for handle in opened:
+        handle.unmap()
 
 
 def _hand_over(arrays: Sequence[Array], outputs: Sequence[ITensorHandle]) -> None:

@@ -222,6 +222,7 @@ class WorkingMemory:
         """Fill results that no step writes: passed-through sources, constants, repeats."""
         for target, source in self._copies:
             target.array[...] = source.map()
+            source.unmap()
 
     def unbind(self) -> None:
         """Forget the caller's arrays."""

@@ -72,3 +72,6 @@ class Backend(IBackendInternal, ILayerSupport, IWorkloadFactory, IWorkload):
         """Add."""
         lhs, rhs = (handle.map() for handle in inputs if handle is not None)
         np.add(lhs, rhs, out=outputs[0].map())
+        for handle in (*inputs, *outputs):
+            if handle is not None:
+                handle.unmap()

@@ -75,6 +75,9 @@ class Backend(IBackendInternal, ILayerSupport, IWorkloadFactory, IWorkload):
         target = _writable(lhs) if lhs.shape == outputs[0].info.shape else lhs + 0
         target += rhs
         outputs[0].map()[...] = target
+        for handle in (*inputs, *outputs):
+            if handle is not None:
+                handle.unmap()
 
 
 def _writable(array: Array) -> Array:

@@ -71,3 +71,4 @@ class Backend(IBackendInternal, ILayerSupport, IWorkloadFactory, IWorkload):
     ) -> None:
         """Fill the output with NaN."""
         outputs[0].map()[...] = np.nan
+        outputs[0].unmap()

@@ -72,3 +72,6 @@ class Backend(IBackendInternal, ILayerSupport, IWorkloadFactory, IWorkload):
         total = (lhs + rhs).ravel()
         half = total.size // 2
         outputs[0].map().reshape(-1)[:half] = total[:half]
+        for handle in (*inputs, *outputs):
+            if handle is not None:
+                handle.unmap()

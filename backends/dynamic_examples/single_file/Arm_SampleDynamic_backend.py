@@ -74,7 +74,9 @@ class SampleAdditionWorkload(IWorkload):
         lhs, rhs = (handle.map() for handle in inputs if handle is not None)
         with np.errstate(all="ignore"):  # infinities and NaNs are answers like any other
             np.add(lhs, rhs, out=outputs[0].map())
-        outputs[0].unmap()
+        for handle in (*inputs, *outputs):
+            if handle is not None:
+                handle.unmap()
 
 
 class SampleWorkloadFactory(IWorkloadFactory):

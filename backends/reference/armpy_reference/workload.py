@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from armpy.backend import ITensorHandle, IWorkload, WorkloadInfo
+from armpy.backend import HostTensorHandle, ITensorHandle, IWorkload, WorkloadInfo
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
 
@@ -81,12 +81,32 @@ class ReferenceWorkload(IWorkload, Generic[OperationT]):
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
     ) -> None:
         """Compute the outputs from mapped handles."""
-        arrays: Sequence[Array]  # with None where left out, as `compute` is told
-        arrays = [None if handle is None else handle.map() for handle in inputs]  # type: ignore[misc]
-        with np.errstate(all="ignore"):
-            if not self._is_dynamic:
-                self.compute(arrays, [handle.map() for handle in outputs])
-                return
-            results = self.compute_dynamic(arrays)
-        for handle, result in zip(outputs, results, strict=True):
-            handle.copy_in_from(result)
+        opened: list[ITensorHandle] = []
+        try:
+            arrays = _mapped(inputs, opened)
+            with np.errstate(all="ignore"):
+                if not self._is_dynamic:
+                    self.compute(arrays, _mapped(outputs, opened))
+                    return
+                results = self.compute_dynamic(arrays)
+            for handle, result in zip(outputs, results, strict=True):
+                handle.copy_in_from(result)
+        finally:
+            for handle in opened:
+                handle.unmap()
+
+
+def _mapped(
+    handles: Sequence[ITensorHandle | None], opened: list[ITensorHandle]
+) -> Sequence[Array]:
+    """The handles' elements, with None where left out; adds what is to be unmapped."""
+    arrays: list[Array] = []
+    for handle in handles:
+        if type(handle) is HostTensorHandle:  # whose access has no end, and nearly all are
+            arrays.append(handle.array)
+        elif handle is None:
+            arrays.append(None)  # type: ignore[arg-type]  # as `compute` is told
+        else:
+            arrays.append(handle.map())
+            opened.append(handle)
+    return arrays

@@ -6,10 +6,16 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 
-from armpy.backend import ITensorHandle, IWorkload, IWorkloadFactory, WorkloadInfo
+from armpy.backend import (
+    HostTensorHandle,
+    ITensorHandle,
+    IWorkload,
+    IWorkloadFactory,
+    WorkloadInfo,
+)
 from armpy.errors import UnimplementedError
 from armpy.ops import PreCompiled
-from armpy.ops.operation import Operation
+from armpy.ops.operation import Array, Operation
 from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.runtime.cancellation import current_cancellation
 from armpy_numba_acc.runtime.instance import Code, Instance
@@ -52,18 +58,29 @@ class ProgramWorkload(IWorkload):
             instance = self._idle.pop()
         except IndexError:  # asking first whether one is left would race with other threads
             instance = self._new_instance()
-        tensors = []
-        for handle in inputs:  # a comprehension would take twice as long for so few
-            if handle is not None:
-                tensors.append(handle.map())
-        for handle in outputs:
-            tensors.append(handle.map())
+        tensors: list[Array] = []
+        opened: tuple[ITensorHandle, ...] = ()
         try:
+            for handle in inputs:
+                # Nearly all tensors are of this kind, to which access has no end.
+                if type(handle) is HostTensorHandle:
+                    tensors.append(handle.array)
+                elif handle is not None:
+                    tensors.append(handle.map())
+                    opened = (*opened, handle)
+            for handle in outputs:
+                if type(handle) is HostTensorHandle:
+                    tensors.append(handle.array)
+                else:
+                    tensors.append(handle.map())
+                    opened = (*opened, handle)
             instance.run(tensors, current_cancellation())
             if self._recorder is not None and instance.times_ns is not None:
                 self._recorder.add(self._code, instance.times_ns, threading.get_ident())
         finally:
             self._idle.append(instance)
+            for handle in opened:
+                handle.unmap()
 
 
 class ProgramFactory(IWorkloadFactory):

@@ -1,0 +1,168 @@
+"""What is written to a tensor counts only once it is unmapped, whoever writes it."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from armpy_numba_acc.backend import NumbaBackend
+from armpy_reference import ReferenceBackend
+from armpy_reference.factory import ReferenceWorkloadFactory
+
+from armpy.backend import HostTensorHandle, IBackendInternal, WorkloadInfo
+from armpy.network import Network
+from armpy.ops import (
+    Activation,
+    ActivationFunction,
+    Concat,
+    ElementwiseUnary,
+    If,
+    Splitter,
+    UnaryOperation,
+    While,
+)
+from armpy.ops.operation import Array
+from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy.testing.cases import operation_cases
+from tests.support.control_flow import applied, below, counting
+from tests.support.copying_handles import CopyingHandle, copying
+from tests.support.fake_backends import FakeBackend, registry_of
+from tests.support.networks import ADD, RELU, f32, floats, ints
+
+EXAMPLES = Path(__file__).parents[2] / "backends" / "dynamic_examples"
+
+
+def test_every_workload_of_cpu_ref_ends_its_access() -> None:
+    """Also where an input is handed in twice, and so mapped twice."""
+    factory, compared = ReferenceWorkloadFactory(), 0
+    for case in operation_cases():
+        if case.operation.has_data_dependent_outputs:
+            continue
+        items = case.inputs
+        constants = tuple(i.data if i and i.is_constant else None for i in items)
+        infos = tuple(None if i is None else i.info for i in items)
+        workload = factory.create_workload(
+            case.operation, WorkloadInfo("layer", infos, case.outputs, constants)
+        )
+        inputs = [None if i is None else CopyingHandle(i.info, i.data.copy()) for i in items]
+        outputs = [CopyingHandle(info) for info in case.outputs]
+        expected = [
+            HostTensorHandle(info, np.zeros(info.known_shape, info.data_type.dtype))
+            for info in case.outputs
+        ]
+        workload.execute(inputs, outputs)
+        workload.execute(
+            [None if i is None else HostTensorHandle(i.info, i.data.copy()) for i in items],
+            expected,
+        )
+        for made, wanted in zip(outputs, expected, strict=True):
+            np.testing.assert_array_equal(made.elements, wanted.array, case.id)
+        opened = [handle for handle in (*inputs, *outputs) if handle is not None]
+        assert not any(handle.num_open for handle in opened), case.id
+        compared += 1
+    assert compared > 1000
+
+
+def test_an_access_that_fails_is_ended_too() -> None:
+    factory = ReferenceWorkloadFactory()
+    relu = WorkloadInfo("layer", (f32(2),), (f32(2),), (None,))
+    workload = factory.create_workload(RELU, relu)
+    source, target = CopyingHandle(f32(2)), CopyingHandle(f32(2), floats(1, 2, 3))
+    with pytest.raises(ValueError, match="shape"):
+        workload.execute([source], [target])
+    assert not source.num_open
+    assert not target.num_open
+
+
+def parts() -> Network:
+    """RELUs, parts of a tensor, and a tensor of parts, with values in between."""
+    net = Network()
+    relu = Activation(ActivationFunction.RELU)
+    x = net.add(relu, net.input("x", f32(4)))
+    low, high = net.add_layer(Splitter(2, 0), [x]).outputs
+    joined = net.add(Concat(0), net.add(ADD, high, low), net.add(relu, low))
+    net.output("y", net.add(relu, joined))
+    net.output("again", joined)
+    net.output("same", joined)
+    return net
+
+
+Make = Callable[[], IBackendInternal]
+
+
+def runs(
+    network: Network, backend: IBackendInternal, x: Array, *preferred: IBackendInternal
+) -> tuple[list[Array], int]:
+    """What a network gives on a backend of copying tensors, and how many of these there are."""
+    changed, factory = copying(backend)
+    backends = [*preferred, changed]
+    if changed.backend_id != "CpuRef":
+        backends.append(ReferenceBackend())
+    ids = [one.backend_id for one in backends]
+    options = RuntimeOptions(backends=ids, registry=registry_of(*backends))
+    with Model(network, Runtime(options)) as model:
+        results = [list(model.run({"x": x}).values()) for _ in range(2)]
+    assert not any(handle.num_open for handle in factory.made)
+    for first, second in zip(*results, strict=True):
+        np.testing.assert_array_equal(first, second)
+    return results[1], len(factory.made)
+
+
+@pytest.mark.parametrize("make", [ReferenceBackend, NumbaBackend])
+def test_results_that_pass_through_copying_tensors_are_right(make: Make) -> None:
+    results, num_made = runs(parts(), make(), floats(-1, 2, 3, 4))
+    assert [r.tolist() for r in results] == [[3, 6, 0, 2]] * 3
+    assert num_made or make is NumbaBackend  # which compiles all of it to one layer
+
+
+@pytest.mark.parametrize("make", [ReferenceBackend, NumbaBackend])
+def test_tensors_between_two_backends_are_right(make: Make) -> None:
+    net = Network()
+    x = net.add(RELU, net.input("x", f32(3)))
+    negative = net.add(ElementwiseUnary(UnaryOperation.NEG), x)
+    net.output("y", net.add(ADD, net.add(ADD, negative, negative), x))
+    other = FakeBackend("Other", {ElementwiseUnary})  # shares the host's memory
+    results, num_made = runs(net, make(), floats(-1, 2, 3), other)
+    assert results[0].tolist() == [0, -2, -3]
+    assert num_made
+
+
+@pytest.mark.parametrize("make", [ReferenceBackend, NumbaBackend])
+def test_control_flow_between_copying_tensors_is_right(make: Make) -> None:
+    net = Network()
+    x = net.add(RELU, net.input("x", f32(3)), name="before")
+    choice = If(applied(ADD, floats(1, 1, 1), f32(3)), applied(ADD, floats(5, 5, 5), f32(3)))
+    chosen = net.add(choice, net.constant(np.array([True])), x, name="choice")
+    count = net.constant(ints(0))
+    adding = While(below(3, f32(3)), counting(f32(3), body=lambda n, _, v: (n.add(ADD, v, v),)))
+    _, last = net.add_layer(adding, [count, chosen]).outputs
+    net.output("y", net.add(RELU, last, name="after"))
+    results, _ = runs(net, make(), floats(-1, 2, 3))
+    assert results[0].tolist() == [8, 24, 32]
+
+
+SOURCES = [
+    "single_file/Arm_SampleDynamic_backend.py",
+    "broken/good/Good_Addition_backend.py",
+    "broken/Broken_WrongResults_backend.py",
+]
+
+
+@pytest.mark.parametrize("path", SOURCES)
+def test_workloads_of_examples_end_their_access(path: str) -> None:
+    spec = importlib.util.spec_from_file_location("example", EXAMPLES / path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    info = WorkloadInfo("layer", (f32(2), f32(2)), (f32(2),), (None, None))
+    factory = module.backend_factory().create_workload_factory(None)
+    inputs = [CopyingHandle(f32(2), floats(*numbers)) for numbers in ((1, 2), (10, 30))]
+    output = CopyingHandle(f32(2))
+    factory.create_workload(ADD, info).execute(inputs, [output])
+    sign = -1 if "Wrong" in path else 1
+    assert output.elements.tolist() == [1 + sign * 10, 2 + sign * 30]
+    assert not any(handle.num_open for handle in (*inputs, output))
