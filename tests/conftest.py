@@ -15,5 +15,6 @@ settings.load_profile("armpy")
 os.environ.pop("PYTEST_ADDOPTS", None)
 
 # Compiled kernels are shared by all tests of a run, and never taken from the user's own cache.
-_CACHE = tempfile.TemporaryDirectory(prefix="armpy-tests-cache-")
-os.environ["ARMPY_CACHE_DIR"] = _CACHE.name
+if "PYTEST_XDIST_WORKER" not in os.environ:  # workers inherit it
+    _CACHE = tempfile.TemporaryDirectory(prefix="armpy-tests-cache-")
+    os.environ["ARMPY_CACHE_DIR"] = _CACHE.name
