@@ -117,3 +117,10 @@ def test_rows_with_nan_are_nan(is_asymmetric: bool, sign: int) -> None:
     image[1, 7] = np.copysign(np.nan, sign)
     operation = ops.FullyConnected(asymmetric_quantize_inputs=is_asymmetric)
     check_dynamic(operation, image, (23, 67), 0, False, has_bias=False)
+
+
+@pytest.mark.parametrize("has_several", [False, True])
+@pytest.mark.parametrize("stride", [(1, 1), (2, 2), (3, 1)])
+def test_transposed_convolutions(stride: tuple[int, int], has_several: bool) -> None:
+    operation = ops.TransposeConvolution2d(stride=stride, padding=SAME, activation=RELU)
+    check_dynamic(operation, random_image(2, 5, 6, 7), (9, 3, 4, 7), 0, has_several)

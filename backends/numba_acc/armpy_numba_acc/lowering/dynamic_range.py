@@ -3,7 +3,8 @@
 Notes
 -----
 Integers are those of CpuRef, and sums of their products exact: what differs are the roundings of
-float32 behind them. Depthwise convolutions multiply the floats that the integers stand for.
+float32 behind them. Depthwise and transposed convolutions multiply the floats that the integers
+stand for.
 """
 
 from __future__ import annotations
@@ -155,22 +156,32 @@ def _emit_product(
     )
 
 
-# Depthwise convolutions
+# Depthwise and transposed convolutions
 
 
-def rounded_input(emit: Emitter, layer: Layer) -> Buffer:
+def with_real_operands(emit: Emitter, layer: Layer) -> Layer:
+    """A transposed convolution of float32 that gives what the layer does."""
+    value = input_of(layer, 0)
+    rounded = Value(value.id, value.info, f"rounded {value.name}")
+    emit.place(rounded, rounded_input(emit, layer, is_asymmetric=False))
+    layer = with_real_weights(layer, 0)
+    return replace(layer, inputs=(rounded, *layer.inputs[1:]))
+
+
+def rounded_input(emit: Emitter, layer: Layer, *, is_asymmetric: bool = True) -> Buffer:
     """The first input of a layer as the floats that its quantised integers stand for."""
     value = input_of(layer, 0)
     rows = value.info.known_shape[0]
     shape = (rows, value.info.num_elements // rows)
-    return _quantized(emit, layer, emit.source(value), shape, "f32", True)[0]
+    return _quantized(emit, layer, emit.source(value), shape, "f32", is_asymmetric)[0]
 
 
-def with_real_weights(layer: Layer) -> Layer:
-    """The layer with weights, whose channels are their last axis, as float32."""
+def with_real_weights(layer: Layer, axis: int = 3) -> Layer:
+    """The layer with weights, whose channels are an axis, as float32."""
     value, weights = input_of(layer, 1), constant_of(layer, 1)
     assert weights is not None
-    real = weights * scales_of(value.info, weights.shape[-1])
+    scales = scales_of(value.info, weights.shape[axis])
+    real = np.moveaxis(np.moveaxis(weights, axis, -1) * scales, -1, axis)
     info = TensorInfo(value.info.shape, DataType.FLOAT32)
-    replaced = Value(value.id, info, value.name, real.astype(np.float32))
+    replaced = Value(value.id, info, value.name, np.ascontiguousarray(real, np.float32))
     return replace(layer, inputs=(layer.inputs[0], replaced, *layer.inputs[2:]))

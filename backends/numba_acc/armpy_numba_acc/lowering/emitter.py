@@ -242,6 +242,8 @@ class Emitter:
     def finish(self) -> Program:
         """The program; outputs that are kept otherwise than the caller wants are converted."""
         for value in self.view.outputs:
+            if 0 in value.info.known_shape:
+                continue
             given, kept = self._tensors[value], self._places[value]
             if value.info.data_type is DataType.QASYMM_S8 and kept is not given:
                 label = f"flip {value.name}"

@@ -7,6 +7,7 @@ from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.lowering.chains import find_chains, lower_chain
 from armpy_numba_acc.lowering.choices import Choices
 from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.empties import without_empties
 from armpy_numba_acc.lowering.frames import without_frames
 from armpy_numba_acc.lowering.fusion import find_fusions
 from armpy_numba_acc.lowering.halves import find_halves
@@ -58,7 +59,7 @@ def lower_region(
 
 def prepared(view: SubgraphView) -> SubgraphView:
     """A region with the layers that are lowered; the same if it is one of those already."""
-    return without_frames(rewritten(view))
+    return without_frames(rewritten(without_empties(view)))
 
 
 def _worthwhile_threads(choices: Choices, view: SubgraphView, num_threads: int) -> int:

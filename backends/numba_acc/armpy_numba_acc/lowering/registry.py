@@ -11,6 +11,12 @@ from armpy.graph import Layer
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
+from armpy_numba_acc.lowering.empties import (
+    gives_nothing,
+    has_empty,
+    needed_inputs,
+    refusal_of_empty,
+)
 
 if TYPE_CHECKING:
     from armpy_numba_acc.lowering.emitter import Emitter
@@ -113,11 +119,15 @@ def support(operation: Operation, inputs: OperandInfos, outputs: Sequence[Tensor
     for info in infos:
         if not info.is_fully_shaped:
             return Support.no(ReasonCode.SHAPE, f"the shape of {info} is not known")
-        if 0 in info.known_shape:
-            return Support.no(ReasonCode.SHAPE, f"{info} has no elements")
         if _has_subnormal_scale(info):
             text = f"{info} has a scale below 2**-126, which programs take for zero"
             return Support.no(ReasonCode.QUANTIZATION, text)
+    if has_empty(infos):
+        if gives_nothing(operation, inputs, outputs):
+            return Support.yes()
+        if reason := refusal_of_empty(operation, inputs, outputs):
+            return Support.no(ReasonCode.SHAPE, reason)
+        inputs = needed_inputs(operation, inputs)
     reason = lowering.check(operation, inputs, outputs)
     if reason and not _is_rewritten(operation, inputs, outputs):
         return Support.no(ReasonCode.OTHER, reason)

@@ -15,6 +15,7 @@ from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
 from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.dynamic_range import check_dynamic, is_dynamic, with_real_operands
 from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
 from armpy_numba_acc.lowering.patches import Patches, constant_of, input_of
@@ -31,7 +32,7 @@ from armpy_numba_acc.lowering.weighted_u8 import check_u8
 
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """float32, 8 or 16 bits throughout, constant weights, NHWC."""
+    """float32, 8 or 16 bits, or float32 with int8 weights; constant weights, NHWC."""
     assert isinstance(operation, TransposeConvolution2d)
     source = inputs[0]
     assert source is not None
@@ -44,6 +45,8 @@ def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorIn
         return check_i16(inputs[:3], outputs)
     if source.data_type in QUANTIZED_TYPES:
         return check_u8(inputs[:3], outputs)
+    if is_dynamic(inputs):
+        return check_dynamic(inputs[:3], outputs[0])
     for info in (*inputs[:3], *outputs):
         if info is not None and info.data_type is not DataType.FLOAT32:
             return f"{info.data_type.name} is not supported with {source.data_type.name} input"
@@ -93,6 +96,8 @@ def lower(emit: Emitter, layer: Layer) -> None:
     """
     operation, output = layer.operation, layer.outputs[0]
     assert isinstance(operation, TransposeConvolution2d)
+    if is_dynamic(layer.input_infos):
+        layer = with_real_operands(emit, layer)
     weights = constant_of(layer, 1)
     assert weights is not None
     shape = output.info.known_shape

@@ -1,0 +1,119 @@
+"""Tensors without elements: nothing is computed for them, and nothing else is disturbed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from armpy_numba_acc.lowering.registry import support
+
+from armpy import Network, Quantization, Runtime, RuntimeOptions, ops
+from armpy.errors import InvalidArgumentError
+from armpy.ops.operation import Array, Operation
+from armpy.tensor import TensorInfo
+from armpy.testing.tolerance import EXACT
+from armpy.types import DataType
+from backends.numba_acc.tests.support import (
+    ISAS,
+    check_against_reference,
+    random_array,
+    run_compiled,
+    run_reference,
+)
+
+F32 = TensorInfo((1,), DataType.FLOAT32)
+I32 = TensorInfo((1,), DataType.SIGNED32)
+S8 = TensorInfo((1,), DataType.QASYMM_S8, quantization=Quantization.per_tensor(0.5, 3))
+ADD = ops.ElementwiseBinary(ops.BinaryOperation.ADD)
+SUM = ops.Reduce(ops.ReduceOperation.SUM, axes=(1,))
+
+CASES: list[tuple[Operation, list[TensorInfo]]] = [
+    (ADD, [F32.with_shape((0, 3)), F32.with_shape((1, 3))]),
+    (ADD, [S8.with_shape((2, 0)), S8.with_shape((2, 1))]),
+    (ops.Softmax(), [F32.with_shape((0, 5))]),
+    (SUM, [F32.with_shape((0, 5))]),
+    (ops.Reshape(target_shape=(3, 0)), [S8.with_shape((0, 7))]),
+    (ops.Transpose(perm=(1, 0)), [F32.with_shape((0, 7))]),
+    (ops.Pooling2d(pool_size=(2, 2)), [F32.with_shape((0, 4, 4, 3))]),
+    (ops.BatchMatMul(), [F32.with_shape((0, 3, 4)), F32.with_shape((0, 4, 5))]),
+    (ops.Gather(), [F32.with_shape((3, 4)), I32.with_shape((0,))]),
+    (ops.TopkV2(k=0), [F32.with_shape((3, 4))]),
+    (ops.OneHot(depth=0), [I32.with_shape((3,)), F32.with_shape(()), F32.with_shape(())]),
+    (ops.Concat(axis=0), [F32.with_shape(shape) for shape in ((0, 4), (2, 4), (0, 4), (3, 4))]),
+    (ops.Concat(axis=1), [S8.with_shape(shape) for shape in ((2, 0), (2, 5))]),
+    (ops.Concat(axis=0), [F32.with_shape((0, 4)), F32.with_shape((0, 4))]),
+    (ops.Splitter(axis=1, sizes=(0, 3, 0, 4)), [F32.with_shape((2, 7))]),
+    (ops.Splitter(axis=0, sizes=(5, 0)), [S8.with_shape((5, 3))]),
+    (ops.Shape(), [F32.with_shape((0, 7))]),
+    (ops.Rank(), [F32.with_shape((0, 7))]),
+]
+
+
+def network_of(operation: Operation, inputs: list[TensorInfo]) -> Network:
+    """One layer."""
+    network = Network()
+    values = [network.input(f"x{number}", info) for number, info in enumerate(inputs)]
+    is_quantized = inputs[0].data_type.is_quantized
+    shapes = operation.infer_shapes(inputs)
+    outputs = [S8.with_shape(shape) for shape in shapes if shape is not None]
+    made = network.add_layer(operation, values, outputs=outputs if is_quantized else ()).outputs
+    for number, value in enumerate(made):
+        network.output(f"y{number}", value)
+    return network
+
+
+def arrays_of(inputs: list[TensorInfo]) -> dict[str, Array]:
+    """Elements for all inputs."""
+    return {f"x{n}": random_array(info, n) for n, info in enumerate(inputs)}
+
+
+@pytest.mark.parametrize("case", range(len(CASES)), ids=lambda n: f"{n}-{CASES[n][0].name}")
+def test_layers_with_empty_tensors_do_as_the_reference_does(case: int) -> None:
+    operation, inputs = CASES[case]
+    network = network_of(operation, inputs)
+    for isa in ISAS[:1] + ISAS[-1:]:
+        check_against_reference(network, arrays_of(inputs), isa, tolerance=EXACT)
+
+
+def test_layers_that_give_something_of_nothing_are_refused() -> None:
+    operation, inputs = SUM, [F32.with_shape((3, 0))]
+    refusal = support(operation, inputs, [F32.with_shape((3,))])
+    assert not refusal
+    assert "FLOAT32(3, 0) has no elements" in str(refusal)
+    assert run_reference(network_of(operation, inputs), arrays_of(inputs))["y0"].tolist() == [0] * 3
+
+
+def test_empty_tensors_between_layers_and_beside_others() -> None:
+    network = Network()
+    x, none = (
+        network.input("x", F32.with_shape((2, 3))),
+        network.input("none", F32.with_shape((0, 3))),
+    )
+    doubled = network.add(ADD, none, none)
+    joined = network.add(ops.Concat(axis=0), doubled, x, none)
+    nothing, rest = network.add_layer(ops.Splitter(axis=0, sizes=(0, 2)), [joined]).outputs
+    network.output("nothing", network.add(ops.Softmax(), nothing))
+    network.output("rest", network.add(ADD, rest, rest))
+    network.output("doubled", doubled)
+    given = {"x": random_array(x.info), "none": np.empty((0, 3), np.float32)}
+    for isa in ISAS:
+        got = run_compiled(network, given, isa)
+        np.testing.assert_array_equal(got["rest"], 2 * given["x"])
+        assert (got["nothing"].shape, got["doubled"].shape) == ((0, 3), (0, 3))
+
+
+def test_a_network_whose_outputs_are_all_empty_runs() -> None:
+    network = network_of(ops.Softmax(), [F32.with_shape((0, 5))])
+    with Runtime(RuntimeOptions(backends=["NumbaAcc"])) as runtime:
+        number = runtime.load_network(network)
+        got = runtime.enqueue_workload(number, {"x0": np.empty((0, 5), np.float32)})
+    assert got["y0"].shape == (0, 5)
+
+
+def test_indices_into_nothing_are_still_out_of_range() -> None:
+    inputs = [F32.with_shape((3, 0)), I32.with_shape((2,))]
+    network = network_of(ops.Gather(), inputs)
+    given = {"x0": np.empty((3, 0), np.float32), "x1": np.array([0, 3], np.int32)}
+    with Runtime(RuntimeOptions(backends=["NumbaAcc", "CpuRef"])) as runtime:
+        number = runtime.load_network(network)
+        with pytest.raises(InvalidArgumentError, match=r"Expected 0 to 2; got 0 to 3"):
+            runtime.enqueue_workload(number, given)
