@@ -248,7 +248,7 @@ def _conversions() -> Iterator[Sketch]:
             f"to-{target.name.lower()}-whole-range",
             Cast(),
             ((10, 20),),
-            of(*integers, DataType.FLOAT32),
+            of(*(t for t in (*integers, DataType.FLOAT32) if t is not target)),
             (thorough if target.is_float or target is DataType.BOOLEAN else halves,),
             output_types=(target,),
         )
