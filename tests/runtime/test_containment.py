@@ -52,6 +52,7 @@ NOT_CALLED = {
 CALLED_BY: dict[tuple[type, str], str] = {
     (IWorkload, "execute"): "workload raised",
     (ITensorHandle, "map"): "workload raised",  # the backend's own calls it first
+    (ITensorHandle, "unmap"): "workload raised",
     (ITensorHandleFactory, "factory_id"): "register_tensor_handle_factories",
 }
 READ_ONCE = {
