@@ -23,25 +23,29 @@ RELATIVE = {
     "keras_more__unet_float32": 1e-4,
     "keras_more__bert_tiny_dynamic": 3e-2,
     "keras_more__text_bilstm_dynamic": 1e-2,
+    "keras_more__yolo_like_int16x8": 1e-3,
 }
 """Wider tolerances of floats. TFLite's reference and optimised kernels differ by 4e-5 themselves in
 the U-Net, whose 15 convolutions end in a softmax. In the dynamic ones a difference of one rounding
-moves activations by whole steps of 8 bits."""
+moves activations by whole steps of 8 bits. Only TFLite's optimised kernels load the detector of 16
+bits; they quantise 64 of its 76,800 input elements to the next step."""
+
+INTEGERS = [
+    "bert_tiny_int8",
+    "unet_int16x8",
+    "unet_int8",
+    "yolo_like_int16x8",
+    "yolo_like_int8",
+]
+"""Models of integers, whose outputs both backends agree on."""
+
+FEWEST_EQUAL = {"unet_int8": 0.9999}
+"""Shares of equal elements where softmax is computed in float32."""
 
 MOST_STEPS = 2
 FEW = {"keras_more__yolo_like_int8": 0.005}
 """Shares of elements that may be off by more than `MOST_STEPS`, where TFLite's optimised kernels
 made the golden outputs, whose fixed-point arithmetic is another one."""
-
-UNEQUAL = {
-    (
-        "keras_more__bert_tiny_int8",
-        "NumbaAcc",
-    ): "floats between 8-bit layers differ in the last bit",
-    ("keras_more__yolo_like_int16x8", "NumbaAcc"): "int16 tensors of rank 0",
-    ("keras_more__yolo_like_int16x8", "CpuRef"): "int16 tensors of rank 0",
-}
-"""What is not as it should be, and why."""
 
 
 def cases(golden: Path) -> list[tuple[str, list[Array], list[Array]]]:
@@ -77,11 +81,7 @@ def test_there_is_a_golden_file_per_folder() -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.stem)
-def test_model_agrees_with_its_golden_outputs(
-    golden: Path, backend: str, request: pytest.FixtureRequest
-) -> None:
-    if (golden.stem, backend) in UNEQUAL:
-        request.applymarker(pytest.mark.xfail(reason=UNEQUAL[golden.stem, backend]))
+def test_model_agrees_with_its_golden_outputs(golden: Path, backend: str) -> None:
     compared = 0
     with load(golden, backend) as model:
         for case, inputs, expected in cases(golden):
@@ -94,6 +94,21 @@ def test_model_agrees_with_its_golden_outputs(
                 assert_agree(f"{golden.stem} / {case}", ours, theirs, backend)
                 compared += 1
     assert compared
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_backends_agree_on_integers(name: str) -> None:
+    golden = shared_file("golden", f"keras_more__{name}.npz")
+    _, inputs, _ = cases(golden)[-1]
+    results = []
+    for backend in BACKENDS:
+        with load(golden, backend) as model:
+            results.append(model(*inputs))
+            assert model.placement is not None
+            assert set(model.placement.layers_by_backend) == {backend}
+    ours, reference = results
+    assert np.mean(ours == reference) >= FEWEST_EQUAL.get(name, 1.0)
+    np.testing.assert_allclose(ours, reference, rtol=0, atol=1 if name in FEWEST_EQUAL else 0)
 
 
 def shapes_of(model: armpy.Model, inputs: list[Array]) -> list[tuple[int, ...]]:

@@ -84,6 +84,39 @@ def test_products_and_squares_of_all_pairs_of_bytes_are_exact(
     check_layer(clamped, infos, output, Tolerance(), given)
 
 
+SUMS = [ops.BinaryOperation.ADD, ops.BinaryOperation.SUB]
+
+
+@pytest.mark.parametrize("operation", SUMS, ids=lambda o: o.name)
+@pytest.mark.parametrize("data_type", [S8, U8], ids=lambda t: t.name)
+@pytest.mark.parametrize(
+    "scales",
+    [
+        (0.0249102, 0.0163558, 0.0320307),
+        (0.0308143, 0.000875602, 0.0307147),
+        (0.5, 0.25, 1.0),
+        (0.013, 0.011, 0.0021),
+        (1.0, 1e-4, 0.3),
+        (0.7, 0.7, 0.0005),
+    ],
+    ids=str,
+)
+def test_sums_of_all_pairs_of_bytes_are_exact(
+    operation: ops.BinaryOperation, data_type: DataType, scales: tuple[float, float, float]
+) -> None:
+    low = data_type.integer_range[0]
+    every = np.arange(256, dtype=np.uint8).view(data_type.dtype)
+    infos = [
+        quantized((256, 1), data_type, scales[0], low + 129),
+        quantized((1, 256), data_type, scales[1], low + 110),
+    ]
+    given = [every.reshape(256, 1), every.reshape(1, 256)]
+    output = quantized(None, data_type, scales[2], low + 117)
+    for activation in (ops.FusedActivation.NONE, ops.FusedActivation.RELU6):
+        layer = ops.ElementwiseBinary(operation, activation=activation)
+        check_layer(layer, infos, output, Tolerance(), given)
+
+
 @pytest.mark.parametrize("data_type", [S8, U8], ids=lambda t: t.name)
 @pytest.mark.parametrize("scales", [(8.8e-6, 0.113), (1.0, 0.004), (0.5, 1e-3), (33.0, 0.7)])
 def test_reciprocal_roots_are_exact(data_type: DataType, scales: tuple[float, float]) -> None:

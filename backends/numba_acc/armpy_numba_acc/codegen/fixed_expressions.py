@@ -14,14 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from armpy_numba_acc.codegen.functions import requantize
-from armpy_numba_acc.codegen.lanes import I32, I64, Lanes, choose, clamp
+from armpy_numba_acc.codegen.functions import requantize, round_to_even, to_low_half
+from armpy_numba_acc.codegen.lanes import I32, I64, Lanes, choose, clamp, replaced
 
 _WORD_BITS = 15
 """Bits that 16-bit elements are shifted left by before they are added."""
 
 _BYTE_BITS = 7
 """The same for differences of bytes."""
+
+_SUM_BITS = 20
+"""The same for sums of bytes."""
 
 
 def _rescaled(value: Lanes, high: Lanes, low: Lanes, shift: Lanes) -> Lanes:
@@ -53,6 +56,46 @@ def _sum_of(sign: int) -> Callable[..., Lanes]:
         ]
         total = terms[0] + terms[1] if sign > 0 else terms[0] - terms[1]
         return _stored(_rescaled(total, *numbers[6:9]), *numbers[9:])
+
+    return compute
+
+
+def _byte_sum_of(sign: int) -> Callable[..., Lanes]:
+    """A sum or a difference of bytes, in float32 unless that is next to a half.
+
+    Notes
+    -----
+    `numbers` are the margin within which float32 may be wrong, and three multipliers.
+    """
+
+    def compute(
+        a: Lanes,
+        b: Lanes,
+        a_zero: Lanes,
+        a_scale: Lanes,
+        b_zero: Lanes,
+        b_scale: Lanes,
+        zero: Lanes,
+        low: Lanes,
+        high: Lanes,
+        margin: Lanes,
+        *numbers: Lanes,
+    ) -> Lanes:
+        x, y = a.to_float() - a_zero, b.to_float() - b_zero
+        steps = x.times_plus(a_scale, y * b_scale)
+        distance = abs(abs(steps - round_to_even(steps)) - 0.5)
+
+        def exactly() -> Lanes:
+            """The same in fixed point."""
+            terms = [
+                _rescaled(value.to_integer() << _SUM_BITS, *numbers[3 * k : 3 * k + 3])
+                for k, value in enumerate((x, y))
+            ]
+            total = terms[0] + terms[1] if sign > 0 else terms[0] - terms[1]
+            rounded = _rescaled(total.converted("trunc", I32), *numbers[6:9])
+            return _stored(rounded + zero.to_integer().converted("sext", I64), low, high)
+
+        return replaced(distance < margin, to_low_half(steps, zero, low, high), exactly)
 
     return compute
 
@@ -123,6 +166,8 @@ FUNCTIONS: Mapping[str, tuple[Callable[..., Lanes], int, int]] = {
     "wide_shifting_add": (_shifting_sum_of(1), 2, 4),
     "wide_shifting_sub": (_shifting_sum_of(-1), 2, 4),
     "wide_mul": (_product, 2, 5),
+    "byte_add": (_byte_sum_of(1), 2, 17),
+    "byte_sub": (_byte_sum_of(-1), 2, 17),
     "byte_mul": (_byte_product, 2, 8),
     "byte_squared_difference": (_byte_squared_difference, 2, 14),
     "requantize_leaky": (_leaky, 1, 10),

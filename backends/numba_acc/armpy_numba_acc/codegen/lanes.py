@@ -12,6 +12,8 @@ floats follow IEEE 754, so that infinities and NaNs are values like any other.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from llvmlite import ir
 
 from armpy_numba_acc.codegen import vectors
@@ -217,6 +219,22 @@ def choose(mask: Lanes, one, other) -> Lanes:
     kind = one if isinstance(one, Lanes) else other
     values = kind.like(one).value, kind.like(other).value
     return mask.of(mask.builder.select(mask.value, *values))
+
+
+def replaced(mask: Lanes, values: Lanes, compute: Callable[[], Lanes]) -> Lanes:
+    """`values`, but where the mask is set what `compute` gives: it is run if a bit is."""
+    builder = mask.builder
+    bits = builder.bitcast(mask.value, ir.IntType(mask.count))
+    before = builder.block
+    with builder.if_then(
+        builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0)), likely=False
+    ):
+        others = choose(mask, compute(), values)
+        seldom = builder.block
+    result = builder.phi(values.value.type)
+    result.add_incoming(values.value, before)
+    result.add_incoming(others.value, seldom)
+    return values.of(result)
 
 
 def clamp(values: Lanes, low, high) -> Lanes:

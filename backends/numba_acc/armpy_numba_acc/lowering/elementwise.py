@@ -2,11 +2,12 @@
 
 Notes
 -----
-8-bit tensors: one input is looked up in a table that equals CpuRef's. Products and squared
-differences of two are computed in fixed point, as are sums, differences and products of 16-bit
-ones, and equal CpuRef's; so do comparisons, MAXIMUM and MINIMUM of one quantisation. Other
-functions of two inputs are computed in float32 and rounded half away from zero; where fixed point
-rounds a number the other way that is next to a half, an element is off by one.
+8-bit tensors: one input is looked up in a table that equals CpuRef's. Sums, differences, products
+and squared differences of two equal CpuRef's, too: they are computed in fixed point, sums only next
+to halves; so are sums, differences and products of 16-bit elements. Comparisons, MAXIMUM and
+MINIMUM of one quantisation are exact. Other functions of two inputs are computed in float32 and
+rounded half away from zero; where fixed point rounds a number the other way that is next to a half,
+an element is off by one.
 """
 
 from __future__ import annotations

@@ -26,6 +26,12 @@ _WIDE = DataType.QSYMM_S16
 _MOST_LEFT = 1
 """So far products of two int32 can be shifted in int64."""
 
+_BYTE_SHIFT, _WIDE_SHIFT = 20, 15
+"""Bits that elements are shifted left by before they are added."""
+
+_LARGEST_REACH = 2.0**12
+"""Of sums of bytes: beyond, float32 may be far from them where they cancel out."""
+
 _SUMS = (BinaryOperation.ADD, BinaryOperation.SUB)
 
 
@@ -40,6 +46,8 @@ def lower_fixed(emit: Emitter, layer: Layer) -> bool:
         return _lower_wide(emit, layer, operation, inputs, infos)
     if any(info.data_type not in QUANTIZED_TYPES for info in infos):
         return False
+    if operation.operation in _SUMS:
+        return _lower_byte_sum(emit, layer, operation, inputs, infos)
     if operation.operation is BinaryOperation.MUL:
         _lower_byte_product(emit, layer, operation, inputs)
         return True
@@ -62,11 +70,17 @@ def refusal_of_wide(operation: ElementwiseBinary, infos: Sequence[TensorInfo]) -
 
 def _wide_factors(operation: ElementwiseBinary, infos: Sequence[TensorInfo]) -> list[float]:
     """What 16-bit inputs, if they are added, and results are multiplied by."""
-    a, b, output = (scale_of(info) for info in infos)
     if operation.operation is BinaryOperation.MUL:
+        a, b, output = (scale_of(info) for info in infos)
         return [float(a * b / output)]
+    return _sum_factors(infos, _WIDE_SHIFT)
+
+
+def _sum_factors(infos: Sequence[TensorInfo], left_shift: int) -> list[float]:
+    """What inputs that are shifted to the left are multiplied by, and their sum."""
+    a, b, output = (scale_of(info) for info in infos)
     common = 2 * float(max(a, b))
-    to_output = common / float(np.float32(1 << 15) * output)
+    to_output = common / float(np.float32(1 << left_shift) * output)
     return [float(a) / common, float(b) / common, to_output]
 
 
@@ -129,6 +143,40 @@ def _lower_byte_product(
         return (a_zero, b_zero, *numbers, zero, zero + low, zero + high + 1)
 
     emit_quantized(emit, "byte_mul", inputs, layer.outputs[0], layer.name, parameters)
+
+
+def _lower_byte_sum(
+    emit: Emitter,
+    layer: Layer,
+    operation: ElementwiseBinary,
+    inputs: Sequence[Value],
+    infos: Sequence[TensorInfo],
+) -> bool:
+    """Sums and differences of bytes whose scales are not far from the output's.
+
+    Notes
+    -----
+    float32 rounds terms of a magnitude below the reach three times, and fixed point does so with
+    more bits: within the margin of a half one may be on its other side.
+    """
+    sign = -1 if operation.operation is BinaryOperation.SUB else 1
+    output = infos[2]
+    a, b = (scale_of(info) / scale_of(output) for info in infos[:2])
+    reach = 256.0 * float(a + b)
+    factors = _sum_factors(infos, _BYTE_SHIFT)
+    if reach >= _LARGEST_REACH or multiplier_of(factors[2])[1] > _MOST_LEFT:
+        return False
+    margin = 2.0**-14 + 4 * reach * 2.0**-24
+    numbers = [number for factor in factors for number in parameters_of(factor)]
+    low, high = _steps(operation, output)
+
+    def parameters(a_zero: float, b_zero: float, zero: float) -> tuple[float, ...]:
+        scaling = (a_zero, float(a), b_zero, sign * float(b), zero, zero + low, zero + high)
+        return (*scaling, margin, *numbers)
+
+    name = f"byte_{operation.operation.name.lower()}"
+    emit_quantized(emit, name, inputs, layer.outputs[0], layer.name, parameters)
+    return True
 
 
 def _steps(operation: ElementwiseBinary, output: TensorInfo) -> tuple[float, float]:
