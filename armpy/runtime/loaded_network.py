@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
 from armpy.backend import ReasonCode, Support
+from armpy.backend.control_flow import network_timeout
 from armpy.errors import (
     BackendError,
     InvalidArgumentError,
@@ -414,7 +415,8 @@ class LoadedNetwork:
         while True:
             network = optimize(excluded)
             try:
-                plan = make(network)
+                with network_timeout(self._settings.loop_timeout_s):
+                    plan = make(network)
             except PreparationError as error:
                 for failure in error.failures:
                     self._exclude(network, failure, excluded)

@@ -34,7 +34,18 @@ LET_OTHERS, TAKE_BACK = 14, 15
 """Addresses of the interpreter's functions that let other Python threads run and end that; the
 first one is 0 if the program is too short for that."""
 
-NUM_WORDS = 16
+START = 16
+"""The command to begin with: 0, or the one at which a loop has let Python look for interrupts."""
+
+NUM_WORDS = 17
+
+CONTROL_NEXT, CONTROL_DEPTH, CONTROL_LIMIT, CONTROL_END, CONTROL_PAUSE, CONTROL_TURNS = range(6)
+"""What loops need, in memory of its own: 0, or the command to run next, plus 1, or `STAY`; how many
+loops lie in each other just now; how many nanoseconds the outermost one may take, and when it has
+to be done, or -1; when Python wants to look for interrupts; turns of the loop that has stopped."""
+
+STAY = -1
+"""The execution ends at this command, and can go on there."""
 
 NOT_RUN = -1
 """Given back where the arrays are not what native code can look into."""

@@ -36,10 +36,17 @@ PUBLISHED, DONE, JOINED, FAILURE = 0, LINE_BYTES, 2 * LINE_BYTES, 3 * LINE_BYTES
 """In the memory that threads share: command and number of threads, as `published` puts them
 together; shares that workers have done; workers that have joined; what `fail` says."""
 
-SYNC_BYTES = 4 * LINE_BYTES
+CONTROL = 4 * LINE_BYTES
+"""What loops need, in the same memory; see `armpy_numba_acc.codegen.call_layout`."""
+
+SYNC_BYTES = 5 * LINE_BYTES
 
 MOST_THREADS = 1 << 10
 """Limit for `published`; there are less."""
+
+MOST_COMMANDS = 1 << 22
+"""Of those that several threads run, for `published`; a program with more would have taken hours to
+make."""
 
 END = -1
 """Published behind the last command."""
@@ -76,9 +83,10 @@ def fail(failure, size, index):
 
 
 @njit(inline="always")
-def published(number, num_threads):
-    """Tell workers to run a command; differs from all others of the execution."""
-    return (number + 1) * MOST_THREADS + num_threads
+def published(sequence, number, num_threads):
+    """Tell workers to run a command; `sequence` tells it from the one before."""
+    count = 1 + sequence % (1 << 30)
+    return (count * MOST_COMMANDS + number) * MOST_THREADS + num_threads
 
 
 @njit(inline="always")

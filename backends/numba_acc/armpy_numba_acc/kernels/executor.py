@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from numba import njit
 
+from armpy_numba_acc.codegen.call_layout import CONTROL_NEXT, START, STAY
 from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.codegen.pointers import (
     atomic_load,
@@ -19,6 +20,7 @@ from armpy_numba_acc.codegen.subnormals import flushing, restoring
 from armpy_numba_acc.codegen.teamwork import (
     BUSY,
     COMMAND_WORDS,
+    CONTROL,
     DONE,
     END,
     FAILURE,
@@ -31,6 +33,60 @@ from armpy_numba_acc.codegen.teamwork import (
     run_share,
 )
 from armpy_numba_acc.codegen.waiting import clock_ns, compare_and_swap, relaxing
+
+
+@njit(inline="always")
+def begin_times(times, num_commands, is_new):
+    """Begin to take times, unless they are those of an execution that goes on; gives the time."""
+    now = clock_ns()
+    if is_new:
+        store_i64(times, 0, now)
+        for number in range(num_commands):
+            store_i64(times, number + 1, 0)
+    return now
+
+
+@njit(inline="always")
+def add_time(times, number, before):
+    """Add to a command's time what has passed since; gives the time."""
+    now = clock_ns()
+    store_i64(times, number + 1, load_i64(times, number + 1) + now - before)
+    return now
+
+
+@njit(inline="always")
+def end_times(times, num_commands):
+    """Let each command end when it would have, run once for as long as it took in all turns."""
+    for number in range(num_commands):
+        store_i64(times, number + 1, load_i64(times, number) + load_i64(times, number + 1))
+
+
+@njit(inline="always")
+def following(sync, cancel, number):
+    """The command that comes behind one; below 0 if the execution ends there."""
+    if atomic_load(cancel) != 0 or atomic_load(sync + FAILURE) != 0:
+        return STAY
+    control = sync + CONTROL
+    said = load_i64(control, CONTROL_NEXT)
+    if said == 0:
+        return number + 1
+    if said == STAY:
+        return STAY
+    store_i64(control, CONTROL_NEXT, 0)
+    return said - 1
+
+
+@njit(inline="always")
+def dismiss_all(args, sync, tickets, num_threads, pause):
+    """Tell workers that this is the end, and take back tickets that nobody has taken."""
+    atomic_store(sync + PUBLISHED, END)
+    for worker in range(num_threads - 1):
+        ticket = tickets + worker * LINE_BYTES
+        if compare_and_swap(ticket, args, NO_CALL) != args:
+            spins = 0
+            while atomic_load(ticket) != NO_CALL:
+                spins = pause(spins)
+    atomic_store(tickets + BUSY, 0)
 
 
 def make(isa: Isa):
@@ -59,14 +115,6 @@ def make(isa: Isa):
         while atomic_load(address) < value:
             spins = pause(spins)
 
-    @njit(inline="always")
-    def dismiss(args, ticket):
-        """Take back a ticket; a worker that has it is told already that this is the end."""
-        if compare_and_swap(ticket, args, NO_CALL) != args:
-            spins = 0
-            while atomic_load(ticket) != NO_CALL:
-                spins = pause(spins)
-
     def executor(args, thread, num_threads):
         commands, num_commands = load_i64(args, 0), load_i64(args, 1)
         sync, cancel, times = load_i64(args, 2), load_i64(args, 3), load_i64(args, 4)
@@ -75,31 +123,34 @@ def make(isa: Isa):
             num_threads = 1
         for word in (PUBLISHED, DONE, JOINED, FAILURE):
             atomic_store(sync + word, 0)
+        store_i64(sync + CONTROL, CONTROL_NEXT, 0)
         for worker in range(num_threads - 1):
             atomic_store(tickets + worker * LINE_BYTES, args)
-        expected, finished, modes = 0, 0, flush()
+        expected, sequence, before, modes = 0, 0, 0, flush()
+        finished = load_i64(args, START)
         if times != 0:
-            store_i64(times, 0, clock_ns())
+            before = begin_times(times, num_commands, finished == 0)
         while finished < num_commands and atomic_load(cancel) == 0:
             team = 1
             if num_threads > 1 and load_i64(commands, COMMAND_WORDS * finished + 3) != 0:
                 team = 1 + atomic_load(sync + JOINED)
                 if team > 1:
-                    atomic_store(sync + PUBLISHED, published(finished, team))
+                    sequence += 1
                     expected += team - 1
+                    atomic_store(sync + PUBLISHED, published(sequence, finished, team))
             run_share(commands, finished, 0, team, cancel)
             if team > 1:
                 wait(sync + DONE, expected)
-            if atomic_load(cancel) != 0 or atomic_load(sync + FAILURE) != 0:
-                break
-            finished += 1
             if times != 0:
-                store_i64(times, finished, clock_ns())
+                before = add_time(times, finished, before)
+            number = following(sync, cancel, finished)
+            if number < 0:
+                break
+            finished = number
+        if times != 0 and finished == num_commands:
+            end_times(times, num_commands)
         if num_threads > 1:
-            atomic_store(sync + PUBLISHED, END)
-            for worker in range(num_threads - 1):
-                dismiss(args, tickets + worker * LINE_BYTES)
-            atomic_store(tickets + BUSY, 0)
+            dismiss_all(args, sync, tickets, num_threads, pause)
         restore(modes)
         store_i64(args, 6, finished)
 

@@ -21,6 +21,7 @@ from armpy_numba_acc.codegen.teamwork import (
     DONE,
     END,
     JOINED,
+    MOST_COMMANDS,
     MOST_THREADS,
     NO_CALL,
     PUBLISHED,
@@ -64,7 +65,7 @@ def make(isa: Isa, patience: int):
                     yield_thread()
                 continue
             last, spins = word, 0
-            number, num_threads = word // MOST_THREADS - 1, word % MOST_THREADS
+            number, num_threads = word // MOST_THREADS % MOST_COMMANDS, word % MOST_THREADS
             if thread < num_threads:
                 run_share(commands, number, thread, num_threads, cancel)
                 atomic_add(sync + DONE, 1)

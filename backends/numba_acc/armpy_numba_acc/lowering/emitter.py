@@ -80,6 +80,7 @@ class Emitter:
     _constants: list[tuple[Buffer, Array]] = field(default_factory=list)
     _places: dict[Value, Buffer] = field(default_factory=dict)
     _converted: dict[Value, Buffer] = field(default_factory=dict)
+    _inside: str = ""
 
     def __post_init__(self) -> None:
         self._joins = find_joins(self.view)
@@ -89,6 +90,45 @@ class Emitter:
         }
         self._given, self._wanted = set(self.view.inputs), set(self.view.outputs)
         self._read = {value for layer in self.view.layers for value in layer.inputs}
+
+    def nested(
+        self,
+        view: SubgraphView,
+        places: Mapping[Value, Buffer],
+        inside: str,
+        fusions: Mapping[Layer, Fusion],
+        halves: Collection[Value],
+    ) -> Emitter:
+        """What adds the commands of a graph that a layer runs to the same program.
+
+        Parameters
+        ----------
+        view : SubgraphView
+            The graph.
+        places : mapping of Value to Buffer
+            Where its inputs are, as they are kept.
+        inside : str
+            Where it is run, for people.
+        fusions, halves
+            As for an `Emitter`.
+
+        Notes
+        -----
+        Its outputs are in the arena, or wherever `source` says. Nothing is chosen by what
+        was measured.
+        """
+        choices = Choices(self.isa)
+        made = Emitter(view, choices, self.num_threads, fusions, halves)
+        made._commands, made._buffers = self._commands, self._buffers
+        made._constants, made._places = self._constants, dict(places)
+        made._given = made._wanted = set()
+        made._inside = f"{self._inside}{inside}/"
+        return made
+
+    @property
+    def num_commands(self) -> int:
+        """Commands so far."""
+        return len(self._commands)
 
     @property
     def isa(self) -> Isa:
@@ -203,6 +243,10 @@ class Emitter:
         """Where a kernel says that an index is out of range."""
         return Buffer(Space.FAILURE, 0)
 
+    def control(self) -> Buffer:
+        """What loops need, see `armpy_numba_acc.codegen.call_layout`."""
+        return Buffer(Space.CONTROL, 0)
+
     # Commands
 
     def command(
@@ -236,8 +280,15 @@ class Emitter:
                 buffer.touch(number)
         if num_bytes is None:
             num_bytes = sum(buffer.size_bytes for buffer in touched if buffer is not None)
+        label = f"{self._inside}{label}"
         info = CommandInfo(label, kernel.symbol, num_bytes, num_operations, num_pieces)
         self._commands.append(_Command(kernel, tuple(arguments), info))
+
+    def change_argument(self, command: int, index: int, argument: int) -> None:
+        """Give a command a number that was not known when it was added."""
+        old = self._commands[command]
+        arguments = (*old.arguments[:index], argument, *old.arguments[index + 1 :])
+        self._commands[command] = _Command(old.kernel, arguments, old.info)
 
     def finish(self) -> Program:
         """The program; outputs that are kept otherwise than the caller wants are converted."""

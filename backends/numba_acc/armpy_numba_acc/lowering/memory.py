@@ -15,6 +15,7 @@ ALIGNMENT_BYTES = 64
 class Space(enum.IntEnum):
     """What a buffer is a part of; TENSORS is followed by those of the program."""
 
+    CONTROL = -3
     FAILURE = -2
     NUMBER = -1
     ARENA = 0
@@ -63,6 +64,11 @@ class Buffer:
     def start(self) -> int:
         """Where it begins within the arena, the constants or the tensor."""
         return self.offset + (0 if self.whole is None else self.whole.start)
+
+    @property
+    def root(self) -> Buffer:
+        """The one that it is a part of in the end, or itself."""
+        return self if self.whole is None else self.whole.root
 
     def at(self, offset_bytes: int) -> Address:
         """An address within it."""

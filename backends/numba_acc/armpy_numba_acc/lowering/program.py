@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from armpy.records import dataclass
 from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.memory import Space
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,9 @@ class Program:
     argument_values : ndarray, int64, shape (arguments,)
         Numbers, or offsets into what `argument_bases` names.
     argument_bases : ndarray, int16, shape (arguments,)
-        -2 for where kernels say that they have failed, -1 for a number, 0 for the arena, 1 for the
-        constants, and from 2 on the program's tensors: inputs, then outputs.
+        -3 for what loops need, -2 for where kernels say that they have failed, -1 for a number,
+        0 for the arena, 1 for the constants, and from 2 on the program's tensors: inputs, then
+        outputs.
     constants : ndarray, uint8
         Packed weights and tables.
     arena_bytes : int
@@ -82,3 +84,8 @@ class Program:
     def num_commands(self) -> int:
         """Number of commands."""
         return len(self.command_kernels)
+
+    @property
+    def has_loops(self) -> bool:
+        """Whether commands may be run more than once."""
+        return bool((self.argument_bases == Space.CONTROL).any())

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from armpy.graph import SubgraphView
+from collections.abc import Callable, Collection, Mapping
+from typing import TypeAlias
+
+from armpy.graph import Layer, SubgraphView, Value
 from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.lowering.chains import find_chains, lower_chain
 from armpy_numba_acc.lowering.choices import Choices
 from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.empties import without_empties
 from armpy_numba_acc.lowering.frames import without_frames
-from armpy_numba_acc.lowering.fusion import find_fusions
+from armpy_numba_acc.lowering.fusion import Fusion, find_fusions
 from armpy_numba_acc.lowering.halves import find_halves
 from armpy_numba_acc.lowering.program import Program
 from armpy_numba_acc.lowering.registry import lowering_of
 from armpy_numba_acc.lowering.rewriting import rewritten
+
+MakeEmitter: TypeAlias = Callable[[Mapping[Layer, Fusion], Collection[Value]], Emitter]
 
 
 def lower_region(
@@ -35,14 +40,30 @@ def lower_region(
         Decides where there are several ways; by models of their costs if left out.
     """
     view = prepared(view)
-    fusions = find_fusions(view)
     choices = choices or Choices(isa)
     num_threads = _worthwhile_threads(choices, view, num_threads)
+    emitter = lower_layers(view, isa, lambda *found: Emitter(view, choices, num_threads, *found))
+    return emitter.finish()
+
+
+def lower_layers(view: SubgraphView, isa: Isa, make_emitter: MakeEmitter) -> Emitter:
+    """Add the commands of every layer.
+
+    Parameters
+    ----------
+    view : SubgraphView
+        As `prepared` gives it.
+    isa : Isa
+    make_emitter : callable
+        Makes what the commands are added to, for fused layers and tensors of halves.
+    """
+    fusions = find_fusions(view)
     # What a layer absorbs is computed with it; a chain, where its last layer stands.
     absorbed = {layer for fusion in fusions.values() for layer in fusion.absorbed}
     chains = find_chains(view, absorbed)
     halves = find_halves(view, fusions, chains) if isa.is_relaxed else ()
-    emitter = Emitter(view, choices, num_threads, fusions, halves)
+    emitter = make_emitter(fusions, halves)
+    choices = emitter.choices
     joined = absorbed | {layer for chain in chains.values() for layer in chain.layers}
     for layer in view.layers:
         if layer in chains:
@@ -54,7 +75,7 @@ def lower_region(
             lowering = lowering_of(layer.operation)
             assert lowering is not None  # `support` has taken the layer
             lowering.lower(emitter, layer)
-    return emitter.finish()
+    return emitter
 
 
 def prepared(view: SubgraphView) -> SubgraphView:

@@ -58,6 +58,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     ),
     "extremes": ("ArgMinMax",),
     "gathering": ("Gather", "GatherNd"),
+    "loops": ("While",),
     "lstm": ("UnidirectionalSequenceLstm",),
     "marking": ("OneHot",),
     "matrices": ("BatchMatMul",),

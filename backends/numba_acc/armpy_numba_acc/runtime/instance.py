@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -37,9 +39,13 @@ EXECUTOR = Kernel("executor")
 PYTHON_CALL = Kernel("python_call", (HEADER_BYTES,))
 """What Python calls; it calls the executor."""
 
-_SYNC_BYTES = 256
-_FAILURE = 192
-"""`armpy_numba_acc.codegen.teamwork` says what is in it, and where it says what has failed."""
+_SYNC_BYTES = 320
+_FAILURE, _CONTROL = 192, 256
+"""`armpy_numba_acc.codegen.teamwork` says what is in it, and where it says what has failed, and
+what loops need."""
+
+_PAUSE_NS = 50_000_000
+"""Loops come back to Python so often, which looks whether somebody interrupts."""
 
 _LONG_US = 20.0
 """Programs that take longer let other Python threads run meanwhile. To have their turn back after
@@ -59,6 +65,8 @@ class Code:
     ----------
     num_threads : int
         Threads that are worth their while for this program.
+    has_loops : bool
+        Whether it may run for any time.
     is_long : bool
         Whether other Python threads are to run meanwhile.
 
@@ -76,7 +84,8 @@ class Code:
         self.is_parallel = durations_us >= PARALLEL_COMMAND_US
         is_worth_it = durations_us[self.is_parallel].sum() >= PARALLEL_PROGRAM_US
         self.num_threads = program.num_threads if is_worth_it else 1
-        self.is_long = durations_us.sum() >= _LONG_US
+        self.has_loops = program.has_loops
+        self.is_long = self.has_loops or durations_us.sum() >= _LONG_US
         needed = [*program.kernels, EXECUTOR, PYTHON_CALL]
         if self.num_threads > 1:
             needed.append(WORKER)  # the first execution will ask for it
@@ -120,6 +129,8 @@ class Instance:
         self._sync = aligned(_SYNC_BYTES)
         self._failure = self._sync[_FAILURE:].view(np.int64)
         self._arguments[bases == Space.FAILURE] += address_of(self._failure)
+        self._control = self._sync[_CONTROL:].view(np.int64)
+        self._arguments[bases == Space.CONTROL] += address_of(self._control)
         self._commands = self._make_commands()
         self._never = Cancellation()
         self.times_ns: npt.NDArray[np.int64] | None = None
@@ -152,6 +163,7 @@ class Instance:
             address_of_interpreters("PyLong_FromLongLong"),
             address_of_interpreters("PyEval_SaveThread") if lets_others else 0,
             address_of_interpreters("PyEval_RestoreThread"),
+            0,  # start
         ]
         return np.array([*words, *[0] * DEFINITION_WORDS], np.int64)
 
@@ -176,7 +188,12 @@ class Instance:
         commands[:, 3] = code.is_parallel
         return commands
 
-    def run(self, tensors: Sequence[Array], cancellation: Cancellation | None = None) -> None:
+    def run(
+        self,
+        tensors: Sequence[Array],
+        cancellation: Cancellation | None = None,
+        time_left_s: float = math.inf,
+    ) -> None:
         """Execute once.
 
         Parameters
@@ -185,18 +202,22 @@ class Instance:
             Inputs, then outputs; C-contiguous.
         cancellation : Cancellation, optional
             What stops the execution.
+        time_left_s : float
+            How long each loop that lies in no other one may take.
 
         Raises
         ------
         InvalidArgumentError
             If an index is out of range; what the outputs hold is not known then.
         ExecutionTimeoutError
-            If it was stopped.
+            If it was stopped, or a loop takes longer.
         """
         if self._is_parallel:
             code = self._code
             self._call[layout.NUM_THREADS] = code.pool.engage(code.num_threads, code.isa)
-        if cancellation is not None:
+        if self._code.has_loops:
+            self._run_loops(tensors, cancellation or self._never, time_left_s)
+        elif cancellation is not None:
             self._run_until(cancellation, tensors)
         elif self._function(*tensors):  # it has not run everything
             self._run(tensors)
@@ -225,6 +246,40 @@ class Instance:
             actual=str(index),
         )
 
+    def _run_loops(
+        self, tensors: Sequence[Array], cancellation: Cancellation, time_left_s: float
+    ) -> None:
+        """Run a program with loops, which comes back now and then to let Python do its own."""
+        control, call = self._control, self._call
+        is_limited = math.isfinite(time_left_s)
+        control[layout.CONTROL_DEPTH] = 0
+        control[layout.CONTROL_LIMIT] = max(int(time_left_s * 1e9), 0) if is_limited else -1
+        num_commands = self._code.program.num_commands
+        try:
+            while True:
+                control[layout.CONTROL_PAUSE] = time.perf_counter_ns() + _PAUSE_NS
+                self._run_until(cancellation, tensors)
+                left = num_commands - call[layout.FINISHED]
+                if not left:
+                    break
+                end = control[layout.CONTROL_END]
+                if end >= 0 and time.perf_counter_ns() >= end:
+                    raise self._timed_out(time_left_s)
+                call[layout.START] = call[layout.FINISHED]
+        finally:
+            call[layout.START] = 0
+
+    def _timed_out(self, limit_s: float) -> ExecutionTimeoutError:
+        """The error for a loop that takes too long."""
+        label = self._code.program.infos[self._call[layout.FINISHED]].label
+        return ExecutionTimeoutError(
+            "control flow takes too long",
+            where=f"NumbaAcc / '{label}'",
+            expected=f"its end within {limit_s:g} s (loop_timeout_s)",
+            actual=f"{self._control[layout.CONTROL_TURNS]} turns and no end",
+            fix="Raise loop_timeout_s, or set it to None for no limit, if it ends at all",
+        )
+
     def _run_until(self, cancellation: Cancellation, tensors: Sequence[Array]) -> None:
         """Run the program unless it is stopped."""
         self._call[layout.CANCEL] = cancellation.address
@@ -232,7 +287,7 @@ class Instance:
             left = self._run(tensors)
         finally:
             self._call[layout.CANCEL] = self._never.address
-        if left:
+        if left and self._control[layout.CONTROL_NEXT] != layout.STAY:
             num_commands = self._code.program.num_commands
             raise ExecutionTimeoutError(
                 "the execution was stopped",

@@ -13,6 +13,7 @@ from armpy.backend import (
     IWorkloadFactory,
     WorkloadInfo,
 )
+from armpy.backend.control_flow import control_flow_time_left_s, loop_timeout_s
 from armpy.errors import UnimplementedError
 from armpy.ops import PreCompiled
 from armpy.ops.operation import Array, Operation
@@ -38,6 +39,7 @@ class ProgramWorkload(IWorkload):
     def __init__(self, code: Code, recorder: Recorder | None = None) -> None:
         self._code = code
         self._recorder = recorder
+        self._timeout_s = loop_timeout_s()
         self._idle: deque[Instance] = deque([self._new_instance()], maxlen=_MOST_IDLE)
 
     def _new_instance(self) -> Instance:
@@ -74,7 +76,11 @@ class ProgramWorkload(IWorkload):
                 else:
                     tensors.append(handle.map())
                     opened = (*opened, handle)
-            instance.run(tensors, current_cancellation())
+            if self._code.has_loops:
+                left_s = control_flow_time_left_s(self._timeout_s)
+                instance.run(tensors, current_cancellation(), left_s)
+            else:
+                instance.run(tensors, current_cancellation())
             if self._recorder is not None and instance.times_ns is not None:
                 self._recorder.add(self._code, instance.times_ns, threading.get_ident())
         finally:

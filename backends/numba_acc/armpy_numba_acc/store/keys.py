@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from armpy import __version__
-from armpy.graph import SubgraphView, Value
+from armpy.graph import Graph, SubgraphView, Value
 from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.kernels import Kernel
 from armpy_numba_acc.store.settings import disk_entries
@@ -199,6 +199,8 @@ class _Feed:
         kind = type(value)
         if isinstance(value, SubgraphView):
             self._view(value)
+        elif isinstance(value, Graph):
+            self._view(SubgraphView(value.layers, value.inputs, value.outputs))
         elif isinstance(value, enum.Enum):
             self._words(kind.__qualname__, value.name)
         elif kind in _PLAIN:

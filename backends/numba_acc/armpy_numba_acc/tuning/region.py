@@ -9,6 +9,7 @@ from dataclasses import field
 
 from armpy.backend import Progress, TunedChoice, TuningRequest, TuningResult, report_progress
 from armpy.graph import Layer, SubgraphView
+from armpy.ops import While
 from armpy.records import dataclass
 from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.lowering.choices import Choices, Decision, Option
@@ -54,6 +55,10 @@ def tune_region(view: SubgraphView, isa: Isa, num_threads: int, request: TuningR
     key = program_key(view, isa, num_threads) if entries is not None else ""
     if entries is None or not key or not is_current():
         request.add(TuningResult(_BACKEND, what, problem="nothing can be kept on disk"))
+        return
+    if any(isinstance(layer.operation, While) for layer in view.layers):
+        # On made-up inputs a loop may run for any time.
+        request.add(TuningResult(_BACKEND, what, problem="it has loops, which are not measured"))
         return
     search = _Search(prepared(view), isa, num_threads, request)
     search.run()

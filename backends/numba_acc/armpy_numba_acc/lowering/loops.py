@@ -1,0 +1,138 @@
+"""Lowers loops: their graphs' commands, run again and again by the program itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armpy.graph import Graph, Layer, SubgraphView, Value
+from armpy.graph.counting import counted
+from armpy.graph.nesting import graphs_of
+from armpy.ops import While
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.tensor import TensorInfo
+from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.memory import Buffer
+from armpy_numba_acc.lowering.region import lower_layers, prepared
+from armpy_numba_acc.lowering.registry import Lowering
+
+MOST_LAYERS = 4096
+"""Of a loop, with all that it runs: a graph that lies in others many times is lowered as often."""
+
+
+def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+    """Graphs of known shapes, the same in every turn, that are not too many."""
+    assert isinstance(operation, While)
+    body = operation.body_graph
+    for name, graph in graphs_of(operation):
+        if not graph.is_fully_shaped:
+            return f"not all shapes in the {name} graph are known"
+        if any(
+            given is None or given.shape != info.shape
+            for given, info in zip(inputs, graph.input_infos, strict=True)
+        ):
+            return f"the {name} graph takes other shapes than it is given"
+    before = body.input_infos[: len(body.output_infos)]
+    if [info.shape for info in before] != [info.shape for info in body.output_infos]:
+        return "shapes change from turn to turn"
+    num_layers = _num_layers(operation, {})
+    return f"it runs {num_layers} layers" if num_layers > MOST_LAYERS else ""
+
+
+def _num_layers(operation: Operation, known: dict[Operation, int]) -> int:
+    """Layers of the graphs that an operation runs, at any depth."""
+    if operation not in known:
+        known[operation] = sum(
+            1 + _num_layers(layer.operation, known)
+            for _, graph in graphs_of(operation)
+            for layer in graph.layers
+        )
+    return known[operation]
+
+
+def lower_while(emit: Emitter, layer: Layer) -> None:
+    """The commands of the condition, if it is needed, and of the body, with jumps around them."""
+    operation = layer.operation
+    assert isinstance(operation, While)
+    condition, body = (graph for _, graph in graphs_of(operation))
+    turns = counted(operation, layer.inputs)
+    values = [value for value in layer.inputs if value is not None]
+    states = _begun(emit, layer, body, values)
+    counter = emit.scratch(8)
+    control = emit.control()
+
+    def jump(part: str, flag: Buffer | int, most_turns: int, target: int) -> None:
+        """Add a command that says what is run next."""
+        arguments = (control, counter, flag, most_turns, target)
+        emit.command(Kernel("loop", (part,)), arguments, f"{layer.name}: {part}")
+
+    jump("begin", 0, 0, 0)
+    first = emit.num_commands
+    flag: Buffer | int = 0
+    if turns is None:
+        nested = _lowered(emit, f"{layer.name}/condition", condition, states)
+        flag = nested.source(condition.outputs[0])
+    test = emit.num_commands
+    jump("test", flag, 0 if turns is None else turns.num_turns, 0)
+    nested = _lowered(emit, f"{layer.name}/body", body, states)
+    _move(emit, layer, [(nested.source(v), v.info.size_bytes) for v in body.outputs], states)
+    jump("back", 0, 0, first)
+    emit.change_argument(test, 4, emit.num_commands)
+    for state in states:
+        state.touch(emit.num_commands - 1)
+    for output, state in zip(layer.outputs, states, strict=False):
+        emit.place(output, state)
+
+
+def _begun(emit: Emitter, layer: Layer, body: Graph, values: Sequence[Value]) -> list[Buffer]:
+    """Where the inputs of the graphs are in every turn: what no turn changes stays where it is."""
+    states = []
+    for number, value in enumerate(values):
+        source = emit.source(value)
+        is_changed = number < len(body.outputs) and body.outputs[number] is not body.inputs[number]
+        if is_changed:
+            state = emit.scratch(value.info.size_bytes)
+            _copy(emit, layer, source, state, value.info.size_bytes)
+            states.append(state)
+        else:
+            states.append(source)
+    return states
+
+
+def _lowered(emit: Emitter, name: str, graph: Graph, states: Sequence[Buffer]) -> Emitter:
+    """Add the commands of a graph that reads its inputs where they are."""
+    made = {value for layer in graph.layers for value in layer.outputs}
+    outputs = tuple(dict.fromkeys(value for value in graph.outputs if value in made))
+    view = SubgraphView(graph.layers, graph.inputs, outputs)
+    view, places = prepared(view), dict(zip(graph.inputs, states, strict=True))
+    return lower_layers(view, emit.isa, lambda *found: emit.nested(view, places, name, *found))
+
+
+def _move(
+    emit: Emitter,
+    layer: Layer,
+    given: Sequence[tuple[Buffer, int]],
+    states: Sequence[Buffer],
+) -> None:
+    """Put what a turn has given, and how many bytes, where the next turn looks for it."""
+    moves = [
+        (source, state, size)
+        for (source, size), state in zip(given, states, strict=False)
+        if (source.root, source.start) != (state.root, state.start)
+    ]
+    roots = {state.root for state in states}
+    for number, (source, state, size) in enumerate(moves):
+        if source.root in roots:  # it might be overwritten before it is read
+            kept = emit.scratch(size)
+            _copy(emit, layer, source, kept, size)
+            moves[number] = kept, state, size
+    for source, state, size in moves:
+        _copy(emit, layer, source, state, size)
+
+
+def _copy(emit: Emitter, layer: Layer, source: Buffer, target: Buffer, size: int) -> None:
+    """Add a copy."""
+    emit.command(Kernel("copy"), (source, target, size), f"{layer.name}: carry")
+
+
+LOWERINGS = {While: Lowering(check, lower_while)}
