@@ -31,8 +31,11 @@ from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 
-Specialize: TypeAlias = Callable[[Graph, Sequence[tuple[int, ...]]], Graph]
-"""Binds the shapes of a graph's inputs."""
+Specialize: TypeAlias = Callable[[Graph, Sequence[tuple[int, ...]], Sequence[Array | None]], Graph]
+"""Binds the shapes of a graph's inputs, and what is known of their elements."""
+
+LARGEST_BOUND_BYTES = 1024
+"""Of a constant that a loop hands on from turn to turn: sizes and limits, not weights."""
 
 
 def with_fixed_shapes(loop: While, inputs: Sequence[Value | None], specialize: Specialize) -> While:
@@ -49,20 +52,47 @@ def with_fixed_shapes(loop: While, inputs: Sequence[Value | None], specialize: S
     """
     given = [value for value in inputs if value is not None]
     infos = tuple(value.info for value in given)
-    if not all(info.is_fully_shaped for info in infos) or _is_fixed(loop, infos):
+    if not all(info.is_fully_shaped for info in infos):
+        return loop
+    (_, condition), (_, body) = graphs_of(loop)
+    bound = [
+        bindable(value) if _stays(body, number) else None for number, value in enumerate(given)
+    ]
+    if _is_fixed(loop, infos) and not any(data is not None for data in bound):
         return loop
     shapes = [info.known_shape for info in infos]
     try:
-        condition, body = (specialize(graph, shapes) for _, graph in graphs_of(loop))
+        condition = specialize(condition, shapes, bound)
+        body = _handing_on(specialize(body, shapes, bound), bound)
         fixed = While(condition, body)
         if not _is_fixed(fixed, infos):
             turns = counted(fixed, inputs)
             if turns is None:
                 return loop
-            fixed = While(condition, specialize(_with_exchanges(body, turns), shapes))
+            fixed = While(condition, specialize(_with_exchanges(body, turns), shapes, ()))
     except ArmpyError:
         return loop
     return fixed if _is_fixed(fixed, infos) else loop
+
+
+def bindable(value: Value | None) -> Array | None:
+    """The elements of an input of a loop, if they are constant and few."""
+    data = None if value is None else value.data
+    return data if data is not None and data.nbytes <= LARGEST_BOUND_BYTES else None
+
+
+def _stays(body: Graph, number: int) -> bool:
+    """Whether an input of a body is the same in every turn."""
+    return number >= len(body.outputs) or body.outputs[number] is body.inputs[number]
+
+
+def _handing_on(body: Graph, bound: Sequence[Array | None]) -> Graph:
+    """A body that hands on inputs whose elements are known, instead of constants like them."""
+    outputs = [
+        value if number >= len(bound) or bound[number] is None else body.inputs[number]
+        for number, value in enumerate(body.outputs)
+    ]
+    return replace(body, outputs=tuple(outputs))
 
 
 def _is_fixed(loop: While, infos: Sequence[TensorInfo]) -> bool:

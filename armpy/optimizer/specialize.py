@@ -9,12 +9,11 @@ from typing import TypeAlias
 
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, Layer, Value
-from armpy.graph.counting import single_integer
 from armpy.network import Network
 from armpy.ops import Composite, While
 from armpy.ops.operation import Array, Operation, as_attribute, located
 from armpy.optimizer.evaluate import Evaluator, folding_allowance, is_small
-from armpy.optimizer.loops import with_fixed_shapes
+from armpy.optimizer.loops import bindable, with_fixed_shapes
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 
@@ -51,8 +50,8 @@ def specialize(
     return _Specializer(graph, evaluator, {}).run(shapes, values)
 
 
-_LoopKey: TypeAlias = tuple[While, tuple[TensorInfo | None, ...], tuple[int | None, ...]]
-"""A loop, what it is handed, and the integers among that."""
+_LoopKey: TypeAlias = tuple[While, tuple[TensorInfo | None, ...], tuple[bytes | None, ...]]
+"""A loop, what it is handed, and the small constants among that."""
 
 
 class _Specializer:
@@ -157,13 +156,14 @@ class _Specializer:
     def _shaped_loop(self, loop: While, inputs: Sequence[Value | None]) -> While:
         """A loop with the shapes that it has in every turn."""
         infos = tuple(None if value is None else value.info for value in inputs)
-        key = (loop, infos, tuple(map(single_integer, inputs)))
+        known = (bindable(value) for value in inputs)
+        key = (loop, infos, tuple(None if data is None else data.tobytes() for data in known))
         if key not in self._loops:
             self._loops[key] = with_fixed_shapes(
                 loop,
                 inputs,
-                lambda graph, shapes: _Specializer(graph, self._evaluator, self._loops).run(
-                    shapes, ()
+                lambda graph, shapes, values: _Specializer(graph, self._evaluator, self._loops).run(
+                    shapes, values
                 ),
             )
         return self._loops[key]

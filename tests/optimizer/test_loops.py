@@ -29,7 +29,7 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from tests.support.control_flow import LESS, counting, graph_of
 from tests.support.fake_backends import runtime_of
-from tests.support.networks import ADD, f32, i32
+from tests.support.networks import ADD, f32, floats, i32
 
 NUMBER = TensorInfo((), DataType.SIGNED32)
 LENGTH, WIDTH = 6, 2
@@ -177,6 +177,32 @@ def test_networks_of_graphs_go_with_the_plans_that_run_them() -> None:
         "loop/condition",
         "loop/body",
     }
+
+
+def test_limits_that_a_loop_hands_on_are_constants_of_its_graphs() -> None:
+    """Files of models with open shapes hand in how many turns there are."""
+
+    def below(net: Network, i: Value, limit: Value, _: Value) -> Value:
+        return net.add(LESS, i, limit)
+
+    def body(net: Network, i: Value, limit: Value, x: Value) -> tuple[Value, ...]:
+        return net.add(ADD, i, number(net, 1)), limit, net.add(ADD, x, x)
+
+    infos = [NUMBER, NUMBER, f32(2)]
+    loop = While(graph_of(infos, below), graph_of(infos, body))
+
+    def build(net: Network, x: Value) -> tuple[Value, ...]:
+        return net.add_layer(loop, (number(net, 0), number(net, 5), x)).outputs
+
+    graph = graph_of([f32(2)], build)
+    (layer,) = specialize(graph).layers
+    assert isinstance(layer.operation, While)
+    found = counted(layer.operation, layer.inputs)
+    assert found is not None
+    assert found.num_turns == 5
+    assert layer.operation.body_graph.output_infos[1] == NUMBER
+    i, limit, x = Model(graph, runtime_of())(floats(1, 3))
+    assert (int(i), int(limit), x.tolist()) == (5, 5, [32, 96])
 
 
 Condition = Callable[[Network, Value, Value], Value]
