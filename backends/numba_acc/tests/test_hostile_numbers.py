@@ -111,7 +111,7 @@ def test_conversions_saturate(data_type: DataType) -> None:
         info = TensorInfo(HOSTILE.shape, data_type, quantization)
         check(ops.Cast(), [HOSTILE], info, None)
         return
-    for scale in (1e-37, 1e-20, 0.1, 1e20, 1e38):
+    for scale in (1e-12, 0.1, 1e12):
         check(ops.Quantize(), [HOSTILE], quantized(HOSTILE.shape, S8, scale, -3), None)
 
 

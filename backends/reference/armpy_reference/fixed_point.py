@@ -20,6 +20,8 @@ from armpy.records import dataclass
 
 Int64Array: TypeAlias = npt.NDArray[np.int64]
 
+_TOO_LARGE = 2.0**32
+
 
 def quantize_multiplier(real: float) -> tuple[int, int]:
     """Write a non-negative real number as ``multiplier * 2**(shift - 31)``.
@@ -29,10 +31,13 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
     multiplier : int
         0, or in [2**30, 2**31).
     shift : int
-        Positive is to the left. Numbers too small to matter become (0, 0).
+        Positive is to the left. Numbers too small to matter become (0, 0), and those that are too
+        large, infinity too, the largest pair.
     """
     if real == 0.0:
         return 0, 0
+    if real >= _TOO_LARGE:
+        return (1 << 31) - 1, 30
     fraction, shift = math.frexp(real)
     # C's round(), half away from zero; the fraction is positive.
     multiplier = math.floor(fraction * (1 << 31) + 0.5)
@@ -55,7 +60,7 @@ class Multiplier:
     multiplier : ndarray, int64, shape () or (channels,)
         In [2**30, 2**31), or 0.
     left_shift, right_shift : ndarray, int64, shape of `multiplier`
-        Both >= 0; at most one of them is above 0.
+        At least 0, the former at most 30; at most one of them is above 0.
     """
 
     multiplier: Int64Array
@@ -65,7 +70,7 @@ class Multiplier:
     @classmethod
     def from_real(cls, real: float | Sequence[float] | npt.NDArray[np.float64]) -> Multiplier:
         """Multiplier(s) for real factors >= 0."""
-        fraction, exponent = np.frexp(np.asarray(real, np.float64))
+        fraction, exponent = np.frexp(np.minimum(np.asarray(real, np.float64), _TOO_LARGE))
         rounded = np.asarray(np.floor(fraction * (1 << 31) + 0.5), np.int64)
         is_one = rounded == 1 << 31
         shift = np.where(is_one, exponent + 1, exponent).astype(np.int64)
@@ -77,9 +82,16 @@ class Multiplier:
 
     @classmethod
     def from_pairs(cls, pairs: Sequence[tuple[int, int]], shape: tuple[int, ...]) -> Multiplier:
-        """Multiplier(s) from (multiplier, shift) as `quantize_multiplier` gives them."""
+        """Multiplier(s) from (multiplier, shift) as `quantize_multiplier` gives them.
+
+        Notes
+        -----
+        Shifts may have been changed since; one that is too large gives the largest multiplier.
+        """
         columns = np.array(pairs, np.int64).reshape(-1, 2)
         multiplier, shift = columns[:, 0].reshape(shape), columns[:, 1].reshape(shape)
+        multiplier = np.where(shift > 30, np.sign(multiplier) * ((1 << 31) - 1), multiplier)
+        shift = np.minimum(shift, 30)
         return cls(multiplier, np.maximum(shift, 0), np.maximum(-shift, 0))
 
     def apply(self, accumulators: npt.NDArray[Any]) -> Int64Array:
@@ -88,18 +100,18 @@ class Multiplier:
         Parameters
         ----------
         accumulators : ndarray, any integer dtype, shape (..., channels)
-            Of int32 range.
+            Their magnitude is below 2**32.
 
         Returns
         -------
         ndarray, int64, shape of `accumulators`
-            A new array with values of int32 range.
+            A new array. Nothing overflows: multipliers of at most 2**30 give less than 2**62.
 
         Notes
         -----
         Double rounding: the doubled high product rounds half up, the right shift half
-        away from zero. Saturation of the one product that overflows (-2**31 squared)
-        cannot happen with multipliers below 2**31.
+        away from zero. Left shifts are part of the former: for integers,
+        ``(v 2**l m + 2**30) >> 31`` is ``(v m + 2**(30 - l)) >> (31 - l)``, which needs 63 bits.
         """
         result = accumulators.astype(np.int64)
         self.apply_in_place(result)
@@ -107,13 +119,9 @@ class Multiplier:
 
     def apply_in_place(self, values: Int64Array) -> None:
         """`apply`, overwriting int64 accumulators."""
-        if self.left_shift.any():
-            # The shifted accumulator wraps in the reference; here it is kept in range by
-            # construction: multipliers above 1 go with accumulators far below 2**31.
-            np.left_shift(values, self.left_shift, out=values)
         np.multiply(values, self.multiplier, out=values)
-        values += 1 << 30
-        values >>= 31
+        values += np.left_shift(1, 30 - self.left_shift)
+        values >>= 31 - self.left_shift
         if self.right_shift.any():
             rounding_shift_right(values, self.right_shift)
 

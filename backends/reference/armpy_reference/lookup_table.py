@@ -126,10 +126,17 @@ def interpolation_table(
     reach = out_scale * dtype(highest - out_zero_point) - out_scale * dtype(lowest - out_zero_point)
     per_real = dtype(65536) / reach
     starts = first + np.arange(_STEPS + 1, dtype=dtype) * step
-    # A function that grows beyond all floats is clamped like any other.
-    exact = function(starts) * per_real
-    middles = round_half_away(function(starts[:-1] + step / dtype(2)) * per_real)
-    end = round_half_away(function(np.array([last])) * per_real)
+    # A function that grows beyond all floats is clamped like any other: differences of infinities
+    # would be no numbers.
+    far = dtype(2.0**100)
+
+    def stored(arguments: Array) -> Array:
+        clamped: Array = np.clip(function(arguments) * per_real, -far, far)
+        return clamped
+
+    exact = stored(starts)
+    middles = round_half_away(stored(starts[:-1] + step / dtype(2)))
+    end = round_half_away(stored(np.array([last])))
     samples = round_half_away(exact[:-1])
     interpolated = round_half_away((exact[1:] + samples) / dtype(2))
     samples -= round_half_away((interpolated - middles) / dtype(2))

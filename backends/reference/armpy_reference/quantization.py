@@ -13,6 +13,9 @@ from armpy.tensor import Quantization, TensorInfo
 
 Float32Array = npt.NDArray[np.float32]
 
+_FAR = 1 << 31
+"""Steps that no stored integer is away from another."""
+
 
 def scale_of(info: TensorInfo) -> np.float32:
     """The per-tensor scale as the file format stores it, which is what kernels compute with."""
@@ -21,7 +24,9 @@ def scale_of(info: TensorInfo) -> np.float32:
 
 def real_bound(bound: float, info: TensorInfo) -> int:
     """The stored integer next to a real number; it may lie outside of the type's range."""
-    return info.zero_point + int(round_half_away(np.float32(bound) / scale_of(info)))
+    with np.errstate(over="ignore"):
+        steps = round_half_away(np.float32(bound) / scale_of(info))
+    return info.zero_point + int(np.clip(steps, -_FAR, _FAR))
 
 
 def activation_range(activation: FusedActivation, info: TensorInfo) -> tuple[int, int]:

@@ -36,6 +36,9 @@ from armpy_reference.quantization import dequantize, quantize, scale_of
 
 _RSQRT_SHIFT = 20
 
+_LARGEST_FACTOR = 2.0**40
+"""Takes any 16-bit integer but 0 behind the last sample of a sigmoid."""
+
 
 def unary_kernel(
     source: TensorInfo,
@@ -166,9 +169,8 @@ def absolute(source: TensorInfo, target: TensorInfo) -> UnaryKernel:
 
 def reciprocal_square_root(source: TensorInfo, target: TensorInfo) -> UnaryKernel:
     """A kernel for 8-bit RSQRT; 0 and what is negative become the highest integer."""
-    multiplier, shift = quantize_multiplier(
-        1.0 / float(np.sqrt(scale_of(source)) * scale_of(target))
-    )
+    scale = float(np.sqrt(scale_of(source)) * scale_of(target))
+    multiplier, shift = quantize_multiplier(1.0 / scale if scale else math.inf)
     to_output = Multiplier.from_pairs([(multiplier, shift - _RSQRT_SHIFT)], ())
 
     def compute(stored: Array, out: Array) -> None:
@@ -277,7 +279,7 @@ def _argument_multiplier(source: TensorInfo, exact_shifts: tuple[int, ...]) -> t
     while factor <= 32767.0 / 2.0 and right_shift <= 30:
         right_shift += 1
         factor *= 2.0
-    return int(factor), right_shift
+    return int(min(factor, _LARGEST_FACTOR)), right_shift
 
 
 def _interpolated_sigmoid(arguments: Int64Array, fraction_bits: int) -> Int64Array:

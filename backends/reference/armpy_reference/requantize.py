@@ -22,6 +22,14 @@ Array = npt.NDArray[Any]  # Any: sums are floats of either size, outputs of any 
 
 _BLOCK_ELEMENTS = 1 << 14
 
+_LARGEST_BIAS = 1 << 30
+"""With it, sums below 2**31 times 2**31 and what rounding adds fit 63 bits."""
+
+_MOST = 1 << 62
+"""Larger biases of 64 bits saturate every output as well; a sum may be added to this one."""
+
+_LARGEST_FACTOR = 2.0**30
+
 
 class Rescaling(ABC):
     """How integer sums become steps of the output's scale, for one arithmetic of TFLite's."""
@@ -73,10 +81,11 @@ class FixedPointRescaling(Rescaling):
     @classmethod
     def rounding_twice(
         cls, multiplier: Multiplier, bias: Int64Array, keeps_negatives: bool
-    ) -> FixedPointRescaling:
+    ) -> Rescaling:
         """As for 32-bit accumulators; `bias` of shape () or (channels,)."""
-        right = multiplier.right_shift
-        factor = multiplier.multiplier << multiplier.left_shift
+        if multiplier.left_shift.any() or np.abs(bias).max(initial=0) > _LARGEST_BIAS:
+            return WideRescaling(multiplier, bias)
+        right, factor = multiplier.right_shift, multiplier.multiplier
         addend = bias * factor + (1 << 30)
         half = np.where(right > 0, np.left_shift(1, right + 30), 0)
         if not keeps_negatives or not right.any():
@@ -85,12 +94,15 @@ class FixedPointRescaling(Rescaling):
         return cls(factor, addend, right + 31, step, half)
 
     @classmethod
-    def rounding_once(cls, multiplier: Multiplier, bias: Int64Array) -> FixedPointRescaling:
+    def rounding_once(cls, multiplier: Multiplier, bias: Int64Array) -> Rescaling:
         """As for 64-bit accumulators: a 16-bit multiplier, halves up."""
         reduced = np.where(
             multiplier.multiplier < 0x7FFF0000, (multiplier.multiplier + (1 << 15)) >> 16, 0x7FFF
         )
         shift = 15 - multiplier.left_shift + multiplier.right_shift
+        bias = np.clip(bias, -_MOST, _MOST)
+        if (shift < 1).any() or np.abs(bias).max(initial=0) > _LARGEST_BIAS:
+            return SaturatingRescaling(reduced, shift, bias)
         return cls(reduced, bias * reduced + np.left_shift(1, shift - 1), shift)
 
     def rescaled(self, sums: Array, scratch: Int64Array) -> Int64Array:
@@ -106,6 +118,55 @@ class FixedPointRescaling(Rescaling):
             np.add(values, correction, out=values)
         np.right_shift(values, self.shift, out=values)
         return values
+
+
+@dataclass(frozen=True, slots=True)
+class WideRescaling(Rescaling):
+    """The same as rounding twice for any multiplier and bias, in more passes.
+
+    Parameters
+    ----------
+    multiplier : Multiplier
+    bias : ndarray, int64, shape () or (channels,)
+    """
+
+    multiplier: Multiplier
+    bias: Int64Array
+
+    def rescaled(self, sums: Array, scratch: Int64Array) -> Int64Array:
+        """Compute in int64; biased sums are below 2**32."""
+        np.copyto(scratch, sums, casting="unsafe")
+        np.add(scratch, self.bias, out=scratch)
+        self.multiplier.apply_in_place(scratch)
+        return scratch
+
+
+@dataclass(frozen=True, slots=True)
+class SaturatingRescaling(Rescaling):
+    """The same as rounding once for any multiplier and bias, in more passes.
+
+    Parameters
+    ----------
+    factor, shift, bias : ndarray, int64, shape () or (channels,)
+        The biased sum times ``factor * 2**-shift``, for factors of 15 bits and shifts from -15 to
+        46. Sums that leave every output's range anyway are cut off first.
+    """
+
+    factor: Int64Array
+    shift: Int64Array
+    bias: Int64Array
+
+    def rescaled(self, sums: Array, scratch: Int64Array) -> Int64Array:
+        """Compute in int64, with halves up."""
+        right = np.maximum(self.shift, 0)
+        limit = np.left_shift(1, np.minimum(right + 17, 47))
+        np.copyto(scratch, sums, casting="unsafe")
+        np.add(scratch, self.bias, out=scratch)
+        np.clip(scratch, -limit, limit, out=scratch)
+        np.multiply(scratch, self.factor << np.maximum(-self.shift, 0), out=scratch)
+        np.add(scratch, np.left_shift(1, right) >> 1, out=scratch)
+        np.right_shift(scratch, right, out=scratch)
+        return scratch
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +188,9 @@ class RealRescaling(Rescaling):
 
     def rescaled(self, sums: Array, scratch: Int64Array) -> Int64Array:
         """Compute in float64; the biased sum is exact below 2**53."""
-        steps = np.add(sums, self.bias, dtype=np.float64) * self.factor
+        # Larger factors take any sum out of the output's range, and products out of int64's.
+        factor = np.minimum(self.factor, _LARGEST_FACTOR)
+        steps = np.add(sums, self.bias, dtype=np.float64) * factor
         # Floats outside of the output's range have no defined conversion to it; integers wrap.
         np.copyto(scratch, round_half_away(steps), casting="unsafe")
         return scratch

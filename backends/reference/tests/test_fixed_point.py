@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from armpy_reference.fixed_point import Multiplier, quantize_multiplier, rounding_shift_right
-from armpy_reference.requantize import FixedPointRescaling
+from armpy_reference.requantize import FixedPointRescaling, RealRescaling
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,12 +51,24 @@ def test_a_product_is_rounded_twice(x: int, multiplier: int, shift: int) -> None
     assert made.apply(np.array([x])).tolist() == [multiply(x, multiplier, shift)]
 
 
-@given(st.integers(-(1 << 20), 1 << 20), multipliers, st.integers(1, 8))
-def test_a_product_may_be_shifted_left(x: int, multiplier: int, shift: int) -> None:
+@given(accumulators, multipliers, st.integers(1, 30))
+def test_a_product_may_be_shifted_left_as_far_as_multipliers_go(
+    x: int, multiplier: int, shift: int
+) -> None:
     made = Multiplier.from_pairs([(multiplier, shift)], ())
     expected = [multiply(x, multiplier, shift)]
     assert made.apply(np.array([x])).tolist() == expected
     assert rescaled(made, x, 0, keeps_negatives=True) == expected
+
+
+@given(accumulators, accumulators, multipliers, st.integers(-31, 30), st.booleans())
+def test_any_bias_may_be_added(
+    x: int, bias: int, multiplier: int, shift: int, keeps_negatives: bool
+) -> None:
+    made = Multiplier.from_pairs([(multiplier, shift)], (1,))
+    expected = multiply(x + bias, multiplier, shift)
+    (found,) = rescaled(made, x, bias, keeps_negatives)
+    assert found == expected if keeps_negatives else max(found, 0) == max(expected, 0)
 
 
 def rescaled(multiplier: Multiplier, x: int, bias: int, keeps_negatives: bool) -> list[int]:
@@ -80,14 +94,37 @@ def test_rounding_of_negatives_does_not_matter_below_a_clamp_at_zero(
     assert max(rescaled(made, x, bias, False)[0], 0) == expected
 
 
-@given(st.integers(-(1 << 46), 1 << 46), multipliers, st.integers(-31, 7))
-def test_wide_sums_meet_a_multiplier_of_16_bits(x: int, multiplier: int, shift: int) -> None:
+@given(
+    st.integers(-(1 << 46), 1 << 46),
+    st.one_of(st.integers(-(1 << 63), (1 << 63) - 1), st.integers(-(1 << 20), 1 << 20)),
+    multipliers,
+    st.integers(-31, 30),
+)
+def test_wide_sums_meet_a_multiplier_of_16_bits(
+    x: int, bias: int, multiplier: int, shift: int
+) -> None:
     made = Multiplier.from_pairs([(multiplier, shift)], (1,))
-    rescaling = FixedPointRescaling.rounding_once(made, np.array([0]))
+    rescaling = FixedPointRescaling.rounding_once(made, np.array([bias]))
     reduced = min((multiplier + (1 << 15)) >> 16, 0x7FFF)
-    expected = (x * reduced + (1 << (14 - shift))) >> (15 - shift)
+    # One bit more on either side, so that there is a half to add for any shift.
+    expected = ((x + bias) * reduced * 2 ** (shift + 31) + (1 << 45)) >> 46
     sums = np.array([[x]], np.float64)
-    assert rescaling.rescaled(sums, np.empty((1, 1), np.int64)).item() == expected
+    found = rescaling.rescaled(sums, np.empty((1, 1), np.int64)).item()
+    assert saturated(found) == saturated(expected)
+
+
+def saturated(value: int) -> int:
+    """What an output of 16 bits holds, whatever its zero point is."""
+    return min(max(value, -(1 << 16)), 1 << 16)
+
+
+def test_factors_beyond_integers_keep_the_sign() -> None:
+    sums = np.array([[-3.0, 0.0, 5.0]])
+    for factor in (1e30, math.inf):
+        rescaling = RealRescaling(np.array(factor), np.array(0))
+        found = rescaling.rescaled(sums, np.empty((1, 3), np.int64))[0]
+        assert np.sign(found).tolist() == [-1, 0, 1]
+        assert np.abs(found)[[0, 2]].min() > 1 << 16
 
 
 @given(accumulators, st.integers(0, 31))
@@ -115,6 +152,7 @@ def test_arrays_of_multipliers_are_those_of_single_numbers(real: float) -> None:
         (1 - 2.0**-40, (1 << 30, 1)),
         (2.0**-40, (0, 0)),
         (2.0**40, ((1 << 31) - 1, 30)),
+        (math.inf, ((1 << 31) - 1, 30)),
     ],
 )
 def test_a_real_number_becomes_multiplier_and_shift(real: float, expected: tuple[int, int]) -> None:

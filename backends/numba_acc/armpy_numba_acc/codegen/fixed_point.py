@@ -10,13 +10,18 @@ from numba import int32, int64, njit
 
 @njit(error_model="numpy")
 def rescaled(value, multiplier, shift):
-    """An int64 times ``multiplier * 2**(shift - 31)``, rounded twice.
+    """An int64 below 2**32 times ``multiplier * 2**(shift - 31)``, rounded twice.
+
+    Notes
+    -----
+    Left shifts of at most 30 bits are part of the first rounding, and overflow nothing.
 
     References
     ----------
     TFLite ``MultiplyByQuantizedMultiplier``.
     """
-    high = ((value << max(shift, 0)) * multiplier + (1 << 30)) >> 31
+    left = max(shift, 0)
+    high = (value * multiplier + (int64(1) << (30 - left))) >> (31 - left)
     return halved(high, max(-shift, 0))
 
 

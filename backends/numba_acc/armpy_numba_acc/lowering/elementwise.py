@@ -60,6 +60,14 @@ _FLOAT_OPERATIONS = frozenset(BinaryOperation) - {
     BinaryOperation.FLOOR_DIV,
     BinaryOperation.FLOOR_MOD,
 }
+_OF_A_COMMON_SCALE = frozenset(
+    {BinaryOperation.ADD, BinaryOperation.SUB, BinaryOperation.SQUARED_DIFFERENCE}
+)
+"""Operations for which CpuRef brings inputs to twice the larger scale, in 20 bits."""
+
+_LARGEST_RATIO = 1 << 14
+"""Of an input's scale to another one or to the output's, with which that loses nothing."""
+
 _STORED_CHOICES = {
     BinaryOperation.MAXIMUM: "largest_byte",
     BinaryOperation.MINIMUM: "smallest_byte",
@@ -102,6 +110,11 @@ def check_binary(operation: Operation, inputs: OperandInfos, outputs: Sequence[T
         return f"{operation.operation.name} of {outputs[0].data_type.name} is not supported"
     if is_integer and operation.activation is not FusedActivation.NONE:
         return "an activation behind integers is not supported"
+    if operation.operation in _OF_A_COMMON_SCALE and outputs[0].data_type.is_quantized:
+        scales = [scale_of(info) for info in inputs if info is not None]
+        least = min(*scales, scale_of(outputs[0]))
+        if max(scales) > least * _LARGEST_RATIO:
+            return f"scales that differ by more than {_LARGEST_RATIO} are not supported"
     if is_wide:
         given = [info for info in inputs if info is not None]
         return refusal_of_wide(operation, (*given, outputs[0]))
@@ -238,9 +251,10 @@ def lower_comparison(emit: Emitter, layer: Layer) -> None:
         emit_elementwise(emit, name, inputs, output, layer.name)
         return
     sources = []
-    for value in inputs:
+    comparable = tables.for_comparison(*(value.info for value in inputs))
+    for value, table in zip(inputs, comparable, strict=True):
         wide = emit.scratch(4 * value.info.num_elements)
-        emit_lookup(emit, tables.for_comparison(value.info), value, wide, layer.name)
+        emit_lookup(emit, table, value, wide, layer.name)
         sources.append(wide)
     shapes = [value.info.known_shape for value in inputs]
     kinds = ("i32", "i32", "bool")

@@ -96,7 +96,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 }
 """Modules of this package, and the operations that each has in its ``LOWERINGS``."""
 
-_SMALLEST_SCALE = 2.0**-126
+_LARGEST_SCALE = 2.0**40
+_SMALLEST_CHANNEL = 2.0**-126
 
 _FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names}
 
@@ -120,8 +121,8 @@ def support(operation: Operation, inputs: OperandInfos, outputs: Sequence[Tensor
     for info in infos:
         if not info.is_fully_shaped:
             return Support.no(ReasonCode.SHAPE, f"the shape of {info} is not known")
-        if _has_subnormal_scale(info):
-            text = f"{info} has a scale below 2**-126, which programs take for zero"
+        if _has_odd_scale(info):
+            text = f"{info} has a scale out of the range of what kernels compute with"
             return Support.no(ReasonCode.QUANTIZATION, text)
     if has_empty(infos):
         if gives_nothing(operation, inputs, outputs):
@@ -135,11 +136,17 @@ def support(operation: Operation, inputs: OperandInfos, outputs: Sequence[Tensor
     return Support.yes()
 
 
-def _has_subnormal_scale(info: TensorInfo) -> bool:
-    """Whether a quantised tensor's scale is lost where `codegen.subnormals` has been."""
+def _has_odd_scale(info: TensorInfo) -> bool:
+    """Whether float32 cannot hold products and quotients of some scales like a quantised tensor's.
+
+    Notes
+    -----
+    Channels without a weight that matters may have a tiny scale, but none that is subnormal.
+    """
     if info.quantization is None or not info.data_type.is_quantized:
         return False
-    return any(0 < scale < _SMALLEST_SCALE for scale in info.quantization.scales)
+    least = _SMALLEST_CHANNEL if info.has_per_axis_quantization else 1 / _LARGEST_SCALE
+    return not all(s == 0 or least <= s <= _LARGEST_SCALE for s in info.quantization.scales)
 
 
 def refusal_of(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:

@@ -16,7 +16,7 @@ from armpy_numba_acc.lowering.estimate import num_pieces
 from armpy_numba_acc.lowering.memory import Buffer, Space
 from armpy_numba_acc.lowering.patches import constant_of, input_of
 from armpy_numba_acc.lowering.quantized import stored_bounds, zero_point_of
-from armpy_numba_acc.lowering.weighted_u8 import output_factors
+from armpy_numba_acc.lowering.weighted_u8 import largest_sums, output_factors
 from armpy_numba_acc.packing.factors import Factors
 from armpy_numba_acc.packing.vector_matrix import (
     AT_ONCE,
@@ -113,6 +113,7 @@ def _lower_u8(emit: Emitter, layer: Layer) -> None:
     given, lanes = constant_of(layer, 1), emit.isa.lanes
     assert given is not None
     columns = len(given)
+    largest_sums(layer, given.reshape(columns, -1).T, slice(None))  # they fit 32 bits
     values, start, correction = without_zero_point(
         emit.isa,
         given.reshape(columns, 1, -1),

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from armpy.errors import UnimplementedError
 from armpy.graph import Layer
 from armpy.ops import Convolution2d, FullyConnected
 from armpy.ops.operation import Array, OperandInfos
@@ -44,6 +45,8 @@ _CACHED_BYTES = 256 << 10
 
 LARGEST_STEP = float(1 << 30)
 """Scaled sums stay below it, as conversions to int32 have no defined result above 2**31."""
+
+_SUMS_END = float(1 << 31)
 
 _WEIGHTS = (DataType.QASYMM_U8, DataType.QASYMM_S8, DataType.QSYMM_S8)
 
@@ -104,11 +107,27 @@ def largest_sums(layer: Layer, weights: Array, chosen: slice) -> npt.NDArray[np.
     weights : ndarray, int8 or uint8, shape (products, columns)
     chosen : slice
         Which of the layer's channels the columns are.
+
+    Raises
+    ------
+    UnimplementedError
+        If they need more than 32 bits, because of the bias: another backend gets the layer.
     """
     bias = constant_of(layer, 2)
     centred = weights.astype(np.float64) - input_of(layer, 1).info.zero_point
     most: npt.NDArray[np.float64] = 255.0 * np.abs(centred).sum(axis=0)
-    return most if bias is None else most + np.abs(bias[chosen].astype(np.float64))
+    if bias is None:
+        return most
+    most = most + np.abs(bias[chosen].astype(np.float64))
+    if most.max(initial=0.0) >= _SUMS_END:
+        raise UnimplementedError(
+            "sums may not fit 32 bits",
+            where=f"NumbaAcc / {layer.operation.name} '{layer.name}'",
+            expected="a bias and products below 2**31 together",
+            actual=f"a bias of up to {np.abs(bias.astype(np.int64)).max()}",
+            fix="The layer runs on another backend",
+        )
+    return most
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,22 @@ import numpy.typing as npt
 
 Int64Array = npt.NDArray[np.int64]
 
+_TOO_LARGE = 2.0**32
+
 _HALF_ROOT_OF_TWO = 1518500250
 """With 31 fraction bits."""
 
 
 def multiplier_of(real: float) -> tuple[int, int]:
-    """Write a real number of at least 0 as ``multiplier * 2**(shift - 31)``."""
+    """Write a real number of at least 0 as ``multiplier * 2**(shift - 31)``.
+
+    Notes
+    -----
+    Numbers too small to matter become (0, 0), and those that are too large, infinity too, the
+    largest pair.
+    """
+    if real >= _TOO_LARGE:
+        return (1 << 31) - 1, 30
     fraction, shift = math.frexp(real)
     multiplier = math.floor(fraction * (1 << 31) + 0.5)
     if multiplier == 1 << 31:
@@ -42,18 +52,20 @@ def multiplied(values: Int64Array, real: float) -> Int64Array:
     Parameters
     ----------
     values : ndarray, int64, shape (...)
-        Of int32 range.
+        Their magnitude is below 2**32.
     real : float
         May be negative.
 
     Notes
     -----
     Double rounding: the doubled high product rounds half up, the right shift half away from
-    zero.
+    zero. Left shifts are part of the former: ``(v 2**l m + 2**30) >> 31`` is
+    ``(v m + 2**(30 - l)) >> (31 - l)`` for integers, and does not leave 63 bits.
     """
     multiplier, shift = multiplier_of(abs(real))
     sign = -1 if real < 0 else 1
-    high = high_product(values << max(shift, 0), sign * multiplier)
+    left = max(shift, 0)
+    high = (values * np.int64(sign * multiplier) + (1 << (30 - left))) >> (31 - left)
     return shifted_right(high, max(-shift, 0))
 
 

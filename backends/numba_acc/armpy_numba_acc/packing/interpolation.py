@@ -54,13 +54,18 @@ def interpolation_table(
     per_real = dtype(65536) / (next(ends) - next(ends))
     starts = first + np.arange(_STEPS + 1, dtype=dtype) * step
     # What grows beyond all floats is clamped like the rest.
-    with np.errstate(over="ignore", invalid="ignore"):
-        exact = function(starts) * per_real
-        middles = _rounded(function(starts[:-1] + step / half) * per_real)
-        end = _rounded(function(np.array([last])) * per_real)
-        samples = _rounded(exact[:-1])
-        between = _rounded((exact[1:] + samples) / half)
-        samples = samples - _rounded((between - middles) / half)
+    far = dtype(2.0**100)
+
+    def stored_at(arguments: Floats) -> Floats:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.clip(function(arguments) * per_real, -far, far)
+
+    exact = stored_at(starts)
+    middles = _rounded(stored_at(starts[:-1] + step / half))
+    end = _rounded(stored_at(np.array([last])))
+    samples = _rounded(exact[:-1])
+    between = _rounded((exact[1:] + samples) / half)
+    samples = samples - _rounded((between - middles) / half)
     clamped = np.clip(np.nan_to_num(np.append(samples, end)), _LOWEST, _HIGHEST)
     table: Int16Array = clamped.astype(np.int16)
     return table

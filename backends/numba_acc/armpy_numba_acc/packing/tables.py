@@ -45,9 +45,16 @@ def of_requantization(source: TensorInfo, target: TensorInfo) -> Array:
     return _stored(multiplied(_centred(source), ratio), target)
 
 
-def for_comparison(source: TensorInfo) -> Array:
-    """int32 that elements of any quantisation can be compared as: reals with 8 more bits."""
-    return multiplied(_centred(source) << 8, float(scale_of(source))).astype(np.int32)
+def for_comparison(*sources: TensorInfo) -> list[Array]:
+    """int32 that elements of several quantisations can be compared as.
+
+    Notes
+    -----
+    Reals with 8 more bits, which may need 64; so each is replaced by how many are below it.
+    """
+    reals = [multiplied(_centred(source) << 8, float(scale_of(source))) for source in sources]
+    order = np.unique(np.concatenate(reals))
+    return [np.searchsorted(order, each).astype(np.int32) for each in reals]
 
 
 def of_unary(operation: UnaryOperation, source: TensorInfo, target: TensorInfo) -> Array:
@@ -67,7 +74,8 @@ def of_unary(operation: UnaryOperation, source: TensorInfo, target: TensorInfo) 
 def of_activation(operation: Activation, source: TensorInfo, target: TensorInfo) -> Array:
     """Elements of an `Activation`."""
     function, values = operation.function, _centred(source)
-    ratio = scale_of(source) / scale_of(target)
+    with np.errstate(over="ignore"):
+        ratio = scale_of(source) / scale_of(target)
     if function is ActivationFunction.RELU:
         return np.maximum(_stored(multiplied(values, float(ratio)), target), _bound(0.0, target))
     if function is ActivationFunction.BOUNDED_RELU:

@@ -1,0 +1,165 @@
+"""Quantised layers whose scales, or biases, no converter would write.
+
+``ARMPY_NUM_NETWORKS`` makes the random layers that many times as many.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from armpy_numba_acc.lowering.registry import support
+
+from armpy import DataType, Network, Runtime, RuntimeOptions, TensorInfo, ops
+from armpy.errors import UnimplementedError
+from armpy.ops.operation import Array, Operation
+from armpy.tensor import Quantization
+from armpy.testing.tolerance import OFF_BY_ONE
+from backends.numba_acc.tests.one_layer import network_of
+from backends.numba_acc.tests.support import (
+    ISAS,
+    check_against_reference,
+    random_array,
+    run_compiled,
+    run_reference,
+)
+
+Reals = npt.NDArray[np.float64]
+U8, S8, S16 = DataType.QASYMM_U8, DataType.QASYMM_S8, DataType.QSYMM_S16
+COUNT = 15 * int(os.environ.get("ARMPY_NUM_NETWORKS", "4"))
+BINARY, UNARY, FUNCTION = ops.BinaryOperation, ops.UnaryOperation, ops.ActivationFunction
+
+LAYERS: dict[str, tuple[Operation, Callable[..., Reals] | None]] = {
+    "abs": (ops.ElementwiseUnary(UNARY.ABS), np.abs),
+    "exp": (ops.ElementwiseUnary(UNARY.EXP), None),
+    "rsqrt": (ops.ElementwiseUnary(UNARY.RSQRT), None),
+    "quantize": (ops.Quantize(), lambda x: x),
+    "relu": (ops.Activation(FUNCTION.RELU), lambda x: np.maximum(x, 0)),
+    "bounded": (ops.Activation(FUNCTION.BOUNDED_RELU, 6.0), lambda x: np.clip(x, 0, 6)),
+    "leaky": (ops.Activation(FUNCTION.LEAKY_RELU, 0.25), lambda x: np.maximum(x, 0.25 * x)),
+    "hard_swish": (ops.Activation(FUNCTION.HARD_SWISH), None),
+    "sigmoid": (ops.Activation(FUNCTION.SIGMOID), None),
+    "prelu": (ops.Prelu(), lambda x, y: np.where(x >= 0, x, x * y)),
+    "mul": (ops.ElementwiseBinary(BINARY.MUL), np.multiply),
+    "add": (ops.ElementwiseBinary(BINARY.ADD), None),
+    "sub": (ops.ElementwiseBinary(BINARY.SUB), None),
+    "maximum": (ops.ElementwiseBinary(BINARY.MAXIMUM), np.maximum),
+    "sum": (ops.Reduce(ops.ReduceOperation.SUM, (0,)), None),
+    "mean": (ops.Reduce(ops.ReduceOperation.MEAN, (0,)), None),
+    "norm": (ops.L2Normalization(), None),
+    "greater": (ops.Comparison(ops.ComparisonOperation.GREATER), np.greater),
+}
+"""Operations, and what they are of real numbers where fixed point keeps close to that."""
+
+_OF_TWO = (ops.ElementwiseBinary, ops.Prelu, ops.Comparison)
+
+
+def random_info(random: np.random.Generator, data_type: DataType) -> TensorInfo:
+    """A tensor whose scale is any float32, or one of those that float32 holds squares of."""
+    reach = 38 if random.random() < 0.5 else 9
+    scale = float(np.float32(10.0 ** random.uniform(-reach, reach)))
+    low, high = data_type.integer_range
+    zero_point = 0 if data_type is S16 else int(random.integers(low, high, endpoint=True))
+    return TensorInfo((40,), data_type, Quantization.per_tensor(scale, zero_point))
+
+
+def reals(stored: Array, info: TensorInfo) -> Reals:
+    real: Reals = (stored.astype(np.float64) - info.zero_point) * info.scale
+    return real
+
+
+def quantized(real: Reals, info: TensorInfo) -> Reals:
+    """Stored numbers next to real ones, saturated."""
+    steps: Reals = np.clip(np.rint(real / info.scale), -1e9, 1e9) + info.zero_point
+    return np.clip(steps, *info.data_type.integer_range)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_extreme_scales_saturate_on_the_right_side_and_alike(name: str) -> None:
+    operation, function = LAYERS[name]
+    random = np.random.default_rng(len(name))
+    for number in range(max(1, COUNT // len(LAYERS))):
+        data_type = (U8, S8, S16)[random.integers(3)]
+        count = 2 if isinstance(operation, _OF_TWO) else 1
+        infos = [random_info(random, data_type) for _ in range(count)]
+        output = random_info(random, data_type).with_shape(None)
+        if name == "greater":
+            output = TensorInfo(None, DataType.BOOLEAN)
+        if data_type is S16 and name in ("rsqrt", "hard_swish", "sigmoid", "norm", "mean", "sum"):
+            continue
+        network = network_of(operation, infos, output)
+        feeds = {f"x{i}": random_array(info, number) for i, info in enumerate(infos)}
+        expected = run_reference(network, feeds)
+        (found,) = expected.values()
+        if function is not None:
+            given = [reals(array, info) for array, info in zip(feeds.values(), infos, strict=True)]
+            with np.errstate(over="ignore"):
+                real = function(*given)
+            check_side(found, real, network.build().outputs[0].info)
+        made = network.build().outputs[0].info
+        if support(operation, infos, [made]):
+            tolerance = OFF_BY_ONE if made.data_type.is_quantized else None
+            check_against_reference(network, feeds, ISAS[0], expected, tolerance)
+
+
+def check_side(found: Array, real: Reals, info: TensorInfo) -> None:
+    """No element may be further off than half of what the type holds."""
+    if not info.data_type.is_quantized:
+        return
+    low, high = info.data_type.integer_range
+    off = np.abs(found.astype(np.float64) - quantized(real, info))
+    assert off.max() <= (high - low) / 2, f"{found[off.argmax()]} for {real[off.argmax()]}"
+
+
+@pytest.mark.parametrize("data_type", [U8, S8])
+def test_elements_of_large_scales_are_compared_by_what_they_stand_for(data_type: DataType) -> None:
+    infos = [
+        TensorInfo((256,), data_type, Quantization.per_tensor(scale, 3))
+        for scale in (2.0**28, 2.0**29 - 32)
+    ]
+    operation = ops.Comparison(ops.ComparisonOperation.GREATER)
+    network = network_of(operation, infos, TensorInfo(None, DataType.BOOLEAN))
+    feeds = {f"x{i}": random_array(info, i) for i, info in enumerate(infos)}
+    first, second = (reals(feeds[f"x{i}"], info) for i, info in enumerate(infos))
+    np.testing.assert_array_equal(run_reference(network, feeds)["y"], first > second)
+    for isa in ISAS:
+        np.testing.assert_array_equal(run_compiled(network, feeds, isa)["y"], first > second)
+
+
+@pytest.mark.parametrize(
+    ("operation", "image", "shape"),
+    [
+        (ops.Convolution2d(), (1, 4, 4, 8), (8, 3, 3, 8)),
+        (ops.Convolution2d(), (1, 1, 1, 72), (8, 1, 1, 72)),
+        (ops.DepthwiseConvolution2d(), (1, 3, 3, 8), (1, 3, 3, 8)),
+        (ops.FullyConnected(), (1, 72), (8, 72)),
+    ],
+    ids=["convolution", "vector", "depthwise", "fully_connected"],
+)
+def test_sums_that_leave_32_bits_with_their_bias_saturate(
+    operation: Operation, image: tuple[int, ...], shape: tuple[int, ...]
+) -> None:
+    random = np.random.default_rng(0)
+    network = Network()
+    x = network.input("x", TensorInfo(image, S8, Quantization.per_tensor(1.0, -128)))
+    weights = network.constant(
+        random.integers(100, 127, shape).astype(np.int8),
+        data_type=S8,
+        quantization=Quantization.per_tensor(1.0),
+    )
+    bias = network.constant(np.array([2**31 - 1, 2**31 - 5, -(2**31), 0, 1, 2, 3, 4], np.int32))
+    output = TensorInfo(None, S8, Quantization.per_tensor(2.0**24))
+    network.output("y", network.add(operation, x, weights, bias, output=output))
+    feeds = {"x": np.full(image, 127, np.int8)}
+    # 2**31 is 128 steps, and what is added to it a seventh of one or less.
+    found = run_reference(network, feeds)["y"]
+    assert found.reshape(-1, 8)[0].tolist() == [127, 127, -128, *[0] * 5]
+    with pytest.raises(UnimplementedError, match="sums may not fit 32 bits"):
+        run_compiled(network, feeds, ISAS[0])
+    with Runtime(RuntimeOptions(backends=["NumbaAcc", "CpuRef"])) as runtime:
+        number = runtime.load_network(network)
+        found = runtime.enqueue_workload(number, feeds)["y"]
+    np.testing.assert_array_equal(found, run_reference(network, feeds)["y"])
