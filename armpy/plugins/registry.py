@@ -14,7 +14,7 @@ from armpy.backend import IBackendInternal
 from armpy.errors import BackendUnavailableError, InvalidArgumentError
 from armpy.plugins import directories
 from armpy.plugins.aftermath import Changes, InterpreterState, undo
-from armpy.plugins.boundary import let_user_interrupt
+from armpy.plugins.boundary import ask_backend, let_user_interrupt
 from armpy.plugins.candidate import Candidate, CandidateKind, CandidateStatus, RejectionError
 from armpy.plugins.contract import CheckedBackend
 from armpy.plugins.directories import SkippedPath, backend_paths, find_modules
@@ -226,6 +226,27 @@ class BackendRegistry:
                 if checked := self._load(record):
                     return checked.backend
             raise self._why_unavailable(backend_id, record)
+
+    def create(self, backend_id: BackendId) -> IBackendInternal:
+        """Another backend of that id, for somebody who is to change it alone.
+
+        Returns
+        -------
+        IBackendInternal
+            The one that `get` returns if the plugin has no other.
+
+        Raises
+        ------
+        BackendUnavailableError
+            As for `get`.
+        BackendError
+            If the plugin does not make another one.
+        """
+        shared = self.get(backend_id)
+        opened = self._owners[backend_id].opened
+        if opened is None:
+            return shared
+        return ask_backend(backend_id, IBackendInternal, opened.factory)
 
     def available(self) -> list[IBackendInternal]:
         """Every backend that can be loaded, in the order in which armpy prefers them."""

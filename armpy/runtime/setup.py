@@ -98,6 +98,7 @@ class BackendSetup:
 
     def __init__(self, options: RuntimeOptions, registry: BackendRegistry) -> None:
         self._options = options
+        self._registry = registry
         self.contexts: dict[BackendId, IBackendContext] = {}
         self.left_out: dict[BackendId, str] = {}
         self.model_options: dict[BackendId, OptionValues] = {}
@@ -118,6 +119,7 @@ class BackendSetup:
             )
         self.backends = tuple(usable)
         self._check_known(registry)
+        self._check_unused()
 
     def _set_up(self, backend_id: BackendId, plugin: IBackendInternal) -> GuardedBackend:
         """Give a backend its options and allocator, and take its context.
@@ -128,6 +130,8 @@ class BackendSetup:
             If the backend cannot be used; any other error is the caller's mistake.
         """
         with _refusals():
+            if backend_id in self._options.custom_allocators:
+                plugin = self._own_backend(backend_id, plugin)
             backend = GuardedBackend(plugin)
             if backend.backend_id != backend_id:
                 raise BackendError(
@@ -138,6 +142,7 @@ class BackendSetup:
                 )
         given = self._given_options(backend)
         scopes = check_options(backend.options, given, backend_id)
+        _check_effect(plugin, backend, given)
         strategy = self._strategy_for(backend)
         with _refusals():
             self._set_allocator(backend)
@@ -149,6 +154,17 @@ class BackendSetup:
         if any(o.name in given for o in backend.options if o.scope is OptionScope.MODEL):
             self.model_options[backend_id] = scopes[OptionScope.MODEL]
         return backend
+
+    def _own_backend(self, backend_id: BackendId, shared: IBackendInternal) -> IBackendInternal:
+        """A backend for this runtime alone, as its allocator is not to be that of others."""
+        own = self._registry.create(backend_id)
+        if own is shared:
+            _log.warning(
+                "backend '%s' is one object for all runtimes: all take its memory from the "
+                "custom allocator",
+                backend_id,
+            )
+        return own
 
     def _given_options(self, backend: GuardedBackend) -> Mapping[str, object]:
         """The caller's options for one backend; the number of threads where it has them."""
@@ -204,6 +220,22 @@ class BackendSetup:
         )
         return None
 
+    def _check_unused(self) -> None:
+        """Check what is given for backends that are not chosen, as if they were."""
+        for chosen in self._options.memory_strategies.values():
+            if isinstance(chosen, str):
+                get_memory_strategy(chosen)
+        used = {backend.backend_id for backend in self.backends} | set(self.left_out)
+        for backend_id, given in self._options.backend_options.items():
+            if backend_id in used:
+                continue
+            try:
+                backend = GuardedBackend(self._registry.get(backend_id))
+            except ArmpyError as error:
+                _log.info("the options of backend '%s' are not checked: %s", backend_id, error)
+                continue
+            check_options(backend.options, given, backend_id)
+
     def _check_known(self, registry: BackendRegistry) -> None:
         """Check that options name backends that exist."""
         known = {backend.backend_id for backend in self.backends} | set(registry.backend_ids)
@@ -211,6 +243,45 @@ class BackendSetup:
             for backend_id in getattr(self._options, what):
                 if backend_id not in known:
                     _check_exists(registry, backend_id, what)
+
+
+_TAKING_OPTIONS = {
+    OptionScope.RUNTIME: ("create_backend_context",),
+    OptionScope.MODEL: (
+        "create_backend_model_context",
+        "create_workload_factory_with_options",
+        "get_layer_support_with_options",
+        "optimize_subgraph_with_options",
+    ),
+}
+"""Methods that a backend is given its options by, of which it overrides one at least."""
+
+
+def _check_effect(
+    plugin: IBackendInternal, backend: GuardedBackend, given: Mapping[str, object]
+) -> None:
+    """Check that a backend takes the options that it is given.
+
+    Raises
+    ------
+    BackendError
+        If it overrides none of the methods that would be given an option.
+    """
+    for option in backend.options:
+        names = _TAKING_OPTIONS[option.scope]
+        if option.name in given and not any(_overrides(plugin, name) for name in names):
+            raise BackendError(
+                f"the option '{option.name}' has no effect: the backend never asks for it",
+                where=backend.backend_id,
+                expected=f"a backend that overrides {' or '.join(names)}",
+                fix="Leave the option out, and tell the backend's author",
+            )
+
+
+def _overrides(plugin: IBackendInternal, name: str) -> bool:
+    """Whether a backend has a method of its own in the place of the contract's."""
+    method = getattr(plugin, name, None)
+    return getattr(method, "__func__", None) is not getattr(IBackendInternal, name)
 
 
 def _check_exists(registry: BackendRegistry, backend_id: BackendId, what: str) -> None:
