@@ -12,6 +12,7 @@ from armpy.cli.cache_commands import cache
 from armpy.cli.conformance import conformance
 from armpy.cli.diff import diff
 from armpy.cli.load_request import LoadRequest, load_model
+from armpy.cli.once import OnceGroup
 from armpy.cli.options import (
     MODEL_FILE,
     json_option,
@@ -35,7 +36,11 @@ _SIZE = click.option(
 )
 
 
-@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=OnceGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(armpy.__version__, prog_name="armpy", message="%(prog)s %(version)s")
 @verbosity_options
 @click.pass_context

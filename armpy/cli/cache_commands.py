@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from armpy.cli.once import OnceGroup
 from armpy.cli.options import dynamic_backends_option, json_option, verbosity_options
 from armpy.cli.values import parse_names, parsed
 
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 _EXIT_PROBLEMS = 1
 
 
-@click.group(short_help="Look at what backends keep on disk, check it, or delete it.")
+@click.group(
+    cls=OnceGroup, short_help="Look at what backends keep on disk, check it, or delete it."
+)
 def cache() -> None:
     """Look at what backends keep on disk, check it, or delete it.
 

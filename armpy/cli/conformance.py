@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from armpy.cli.once import OnceGroup
 from armpy.cli.options import dynamic_backends_option, json_option, verbosity_options
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ _FILE = click.Path(exists=True, dir_okay=False, readable=True)
 _WRITABLE_FILE = click.Path(dir_okay=False, writable=True)
 
 
-class _BackendFirst(click.Group):
+class _BackendFirst(OnceGroup):
     """A group that is given a backend's id where the command would stand, for the first one."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -104,7 +104,7 @@ def split_option(text: str) -> tuple[str, str, str]:
 def parse_backend_options(
     registry: BackendRegistry, given: list[tuple[str, str, str]]
 ) -> dict[str, dict[str, object]]:
-    """Values of the types that the backends declare; of an option given twice, the last.
+    """Values of the types that the backends declare.
 
     Parameters
     ----------
@@ -116,7 +116,8 @@ def parse_backend_options(
     BackendUnavailableError
         If there is no such backend.
     InvalidArgumentError
-        If it has no such option, naming the nearest one; or if the value is not allowed.
+        If it has no such option, naming the nearest one; if the value is not allowed, or
+        given twice.
     """
     from armpy.backend.options import check_options
     from armpy.plugins.guard import GuardedBackend
@@ -128,6 +129,8 @@ def parse_backend_options(
         option = next((option for option in declared if option.name == name), None)
         if option is None:
             check_options(declared, {name: text}, where)  # raises, and says what there is
+        elif name in values.get(backend_id, {}):
+            raise InvalidArgumentError("the option is given twice", where=where)
         else:
             values.setdefault(backend_id, {})[name] = option.parse(text, where)
     return values
