@@ -64,7 +64,8 @@ class Case:
         None for an optional operand that is left out.
     outputs : tuple of TensorInfo
     expected : tuple of ndarray, optional
-        Outputs that were worked out by hand; CpuRef says them where this is None.
+        Outputs that were worked out by hand or follow from the operation's description; CpuRef
+        says them where this is None.
     front, behind : Neighbour, optional
         Stand in front of the first input that is given at run time, and behind the first output.
     """

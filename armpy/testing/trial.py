@@ -164,8 +164,8 @@ def tolerance_of(trial: Trial, data_type: DataType) -> Tolerance:
     """How close an output of some type has to be."""
     if trial.is_exact:
         return EXACT
-    tolerance = TOLERANCES[data_type]
-    return Tolerance(tolerance.absolute * trial.num_layers, tolerance.relative * trial.num_layers)
+    usual, times = TOLERANCES[data_type], trial.num_layers
+    return Tolerance(usual.absolute * times, usual.relative * times, usual.bias * times)
 
 
 def _unwritten(answers: tuple[Array, Array], expected: Sequence[Array]) -> int:

@@ -145,21 +145,21 @@ def exactly(values: object) -> Values:
     return lambda rng, info: np.asarray(values, info.data_type.dtype).reshape(info.known_shape)
 
 
-def rows(low: int, high: int) -> Values:
-    """Make floats that are whole numbers, with both limits in every batch item.
+def rows(low: int, high: int, step: float = 1.0) -> Values:
+    """Make floats that are multiples of a step, with both limits in every batch item.
 
     Notes
     -----
     Operations that quantise floats per batch item then find a scale of exactly 1 with
     the limits -127 and 127 (no zero point) or -128 and 127 (with one), so that rounding
-    does not depend on how a backend does it.
+    does not depend on how a backend does it; of exactly `step`, if that is a power of two.
     """
 
     def make(rng: np.random.Generator, info: TensorInfo) -> Array:
         array = rng.integers(low, high, info.known_shape, endpoint=True)
         flat = array.reshape(array.shape[0], -1)
         flat[:, 0], flat[:, -1] = low, high
-        return stored(array, info)
+        return stored(array * step, info)
 
     return make
 
@@ -224,3 +224,10 @@ def halves(rng: np.random.Generator, info: TensorInfo) -> Array:
     given = (rng.integers(-300, 300, count) * 0.5).astype(np.float32)
     given = np.nextafter(given, given + rng.integers(-1, 2, count).astype(np.float32))
     return stored(given.reshape(info.known_shape), info)
+
+
+def from_zero(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """As `thorough_positive`, with real 0 in a few places."""
+    given = thorough_positive(rng, info)
+    given[rng.random(given.shape) < 1 / 8] = info.zero_point if info.quantization else 0
+    return given

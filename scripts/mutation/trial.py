@@ -139,7 +139,9 @@ def _difference(run: Run) -> str | None:
         with np.errstate(all="ignore"):
             workload = getattr(module, f"{name}Workload")(run.operation, run.info)
             if run.operation.has_data_dependent_outputs:
-                outputs = list(workload.compute_dynamic(run.inputs))
+                found = zip(workload.compute_dynamic(run.inputs), run.outputs, strict=True)
+                # Handles convert what they take in.
+                outputs = [np.asarray(a).astype(right.dtype) for a, right in found]
             else:
                 workload.compute(run.inputs, outputs)
     except Exception as error:  # noqa: BLE001 - mutated code may raise anything

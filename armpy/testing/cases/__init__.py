@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 
-from armpy.testing.case import Case
+from armpy.testing.case import Case, describe
 from armpy.testing.cases import (
     activations,
     by_hand,
@@ -22,6 +23,7 @@ from armpy.testing.cases import (
     wide_sums,
     windows,
 )
+from armpy.testing.definitions import in_real_arithmetic, with_expected
 from armpy.testing.sketch import Sketch
 
 _FAMILIES = (
@@ -43,10 +45,25 @@ _FAMILIES = (
 
 @cache
 def operation_cases() -> tuple[Case, ...]:
-    """Every case of every operation: hand-worked ones, then those made from definitions."""
+    """Every case of every operation: hand-worked ones, then those made from definitions.
+
+    Notes
+    -----
+    Of quantised cases CpuRef says the outputs, to the last step; the first one of each
+    operation, attributes and types is there a second time with outputs that were computed
+    with real numbers.
+    """
     made = list(by_hand.cases())
+    seen: set[tuple[str, str]] = set()
     for sketch in all_sketches():
-        made.extend(sketch.cases())
+        for case in sketch.cases():
+            made.append(with_expected(case))
+            name, label, types = case.id.split("/")
+            key = (describe(case.operation), types)
+            real = None if key in seen else in_real_arithmetic(case)
+            if real is not None:
+                seen.add(key)
+                made.append(replace(real, id=f"{name}/{label}-in-reals/{types}"))
     return tuple(made)
 
 

@@ -182,6 +182,21 @@ def _hybrid(
     return line(label, operation, shapes, is_hybrid, values=values, scales=scales, infos=infos)
 
 
+def _far_from_1(
+    operation: Operation, shapes: Sequence[tuple[int, ...]], asymmetric: bool
+) -> Iterator[Sketch]:
+    """Float inputs whose scales per row are 1/4 and 2, all positive, all negative."""
+    # With a zero point the limits are 255 steps apart, and 0 is one of them.
+    limits = ((-128, 127), (0, 255), (-255, 0)) if asymmetric else ((-127, 127), (-127, 127))
+    for number, (low, high) in enumerate(limits):
+        step = (0.25, 2.0, 4.0)[number]
+        line = replace(
+            _hybrid(operation, shapes, low, False),
+            label=f"hybrid-{'asymmetric-' if asymmetric else ''}step-{step}",
+        )
+        yield replace(line, values=(rows(low, high, step), grid, _bias))
+
+
 def _convolutions() -> Iterator[Sketch]:
     """Convolution2d."""
     kernel, bias = (4, 3, 3, 3), (4,)
@@ -215,6 +230,7 @@ def _convolutions() -> Iterator[Sketch]:
     )
     yield _hybrid(Convolution2d(), shapes, -127, False)
     yield _hybrid(Convolution2d(), shapes, -128, True, per_output)
+    yield from _far_from_1(Convolution2d(), shapes, asymmetric=False)
 
 
 def _depthwise() -> Iterator[Sketch]:
@@ -296,10 +312,10 @@ def _fully_connected() -> Iterator[Sketch]:
     yield line("keep-dims", FullyConnected(keep_num_dims=True), ((2, 3, 5), weights, bias))
     yield line("per-axis", FullyConnected(), shapes, _ALL_QUANTIZED, infos=per_output)
     yield _hybrid(FullyConnected(), shapes, -127, False)
-    yield replace(
-        _hybrid(FullyConnected(asymmetric_quantize_inputs=True), shapes, -128, False),
-        label="hybrid-asymmetric",
-    )
+    uneven = FullyConnected(asymmetric_quantize_inputs=True)
+    yield replace(_hybrid(uneven, shapes, -128, False), label="hybrid-asymmetric")
+    yield from _far_from_1(FullyConnected(), shapes, asymmetric=False)
+    yield from _far_from_1(uneven, shapes, asymmetric=True)
 
 
 def _matrix_products() -> Iterator[Sketch]:

@@ -18,13 +18,14 @@ from armpy.ops import (
     FusedActivation,
     L2Normalization,
     LogSoftmax,
+    Operation,
     Prelu,
     Quantize,
     Softmax,
     UnaryOperation,
 )
 from armpy.testing.sketch import Scale, Sketch, Types, every, of
-from armpy.testing.values import Values, few, halves, thorough, thorough_positive
+from armpy.testing.values import Values, few, from_zero, halves, thorough, thorough_positive
 from armpy.types import DataType
 
 _SQUARE, _LONG = (16, 17), (8, 64)
@@ -42,6 +43,7 @@ _DIVIDING = (
     BinaryOperation.FLOOR_MOD,
     BinaryOperation.POWER,
 )
+_NOT_QUANTIZED = (UnaryOperation.LOGICAL_NOT,)
 _REAL_OR_INTEGER = (BinaryOperation.FLOOR_DIV, BinaryOperation.FLOOR_MOD, BinaryOperation.POWER)
 
 SCALES: dict[str, tuple[Scale, Scale, Scale]] = {
@@ -62,6 +64,40 @@ def sketches() -> Iterator[Sketch]:
     yield from _activations()
     yield from _rows()
     yield from _conversions()
+    yield from _without_axes_or_elements()
+
+
+def _without_axes_or_elements() -> Iterator[Sketch]:
+    """Tensors of rank 0, and empty ones."""
+    scales, output = (Scale(1 / 30, 0.1), Scale(1 / 50, -0.4)), Scale(1 / 40, 0.2)
+    types = of(DataType.FLOAT32, DataType.QASYMM_S8)
+    operations: list[tuple[str, Operation, int]] = [
+        *((f.name, Activation(f, *_PARAMETERS.get(f, ())), 1) for f in ActivationFunction),
+        *((f.name, ElementwiseUnary(f), 1) for f in UnaryOperation if f not in _NOT_QUANTIZED),
+        *((f.name, ElementwiseBinary(f), 2) for f in BinaryOperation if f not in _REAL_OR_INTEGER),
+        *((f.name, Comparison(f), 2) for f in ComparisonOperation),
+        ("each", Prelu(), 2),
+    ]
+    for name, operation, count in operations:
+        line = Sketch(
+            f"{name.lower()}-rank-0",
+            operation,
+            ((),) * count,
+            types,
+            (thorough_positive,),
+            scales,
+            output,
+        )
+        yield line
+        empty: tuple[tuple[int, ...], ...] = ((2, 0, 3),) * count
+        yield replace(line, label=f"{name.lower()}-of-nothing", shapes=empty)
+    shapes: dict[str, tuple[int, ...]] = {"rank-0": (), "empty": (3, 0)}
+    for label, shape in shapes.items():
+        line = Sketch(label, Quantize(), (shape,), types, (thorough,), scales, output, _BYTES)
+        yield line
+        yield replace(line, operation=Dequantize(), types=of(*_BYTES), output_types=_FLOATS[:1])
+    for last in (Softmax(), LogSoftmax(), L2Normalization()):
+        yield Sketch("empty", last, ((0, 5),), types, (thorough,), scales, output)
 
 
 def _binary() -> Iterator[Sketch]:
@@ -137,6 +173,9 @@ def _unary() -> Iterator[Sketch]:
             Scale(1 / 40, -0.3),
         )
         yield line
+        if function in _ABOVE_ZERO:
+            # Stored elements from real 0 on, which only some of these functions are finite for.
+            yield replace(line, label=f"{name}-from-0", values=(from_zero,))
         for label, (source, _, output) in SCALES.items():
             if label in ("tiny", "huge") and function is UnaryOperation.RSQRT:
                 continue
@@ -178,7 +217,8 @@ def _activations() -> Iterator[Sketch]:
         if function is ActivationFunction.TANH:
             line = replace(line, output=Scale(1 / 128, 0.0))
         yield line
-        for label, (source, _, output) in SCALES.items():
+        for label in ("coarse-left", "fine-output", "tiny"):
+            source, _, output = SCALES[label]
             is_fixed = function in (ActivationFunction.SIGMOID, ActivationFunction.TANH)
             yield replace(
                 line,

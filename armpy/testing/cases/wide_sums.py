@@ -165,10 +165,10 @@ def _large() -> Iterator[Sketch]:
     ):
         if isinstance(operation, BatchMatMul):
             shapes: Sequence[tuple[int, ...]] = (image, weights or ())
-            yield weighted.line("large", operation, shapes, _FLOAT_AND_BYTES, constants=())
+            yield weighted.line("large", operation, shapes, of(DataType.QASYMM_S8), constants=())
             continue
         shapes = (image, weights or (1, 3, 3, 16), (weights[0] if weights else 16,))
-        yield weighted.line("large", operation, shapes, _FLOAT_AND_BYTES)
+        yield weighted.line("large", operation, shapes, of(DataType.QASYMM_S8))
 
 
 def _pooling() -> Iterator[Sketch]:
@@ -193,6 +193,13 @@ def _reductions() -> Iterator[Sketch]:
                 (Scale(1 / 20, 0.3),),
                 Scale(factor, -0.1),
             )
+    yield Sketch(
+        "prod-wraps",
+        Reduce(ReduceOperation.PROD, (0,)),
+        ((5, 40),),
+        lambda types: _integers(types) and not types[0].is_quantized,
+        (thorough,),
+    )
     for operation in (ReduceOperation.MAX, ReduceOperation.MIN):
         yield Sketch(
             f"{operation.name.lower()}-unusual",
