@@ -22,13 +22,13 @@ order; what it adds quantised may be off by one."""
 RELATIVE = {
     "keras_more__unet_float32": 1e-4,
     "keras_more__bert_tiny_dynamic": 3e-2,
-    "keras_more__text_bilstm_dynamic": 1e-2,
     "keras_more__yolo_like_int16x8": 1e-3,
 }
 """Wider tolerances of floats. TFLite's reference and optimised kernels differ by 4e-5 themselves in
-the U-Net, whose 15 convolutions end in a softmax. In the dynamic ones a difference of one rounding
-moves activations by whole steps of 8 bits. Only TFLite's optimised kernels load the detector of 16
-bits; they quantise 64 of its 76,800 input elements to the next step."""
+the U-Net, whose 15 convolutions end in a softmax, and by 3.3 % in the dynamic BERT, where the last
+bit of a float may move what is made of it by a whole step of 8 bits. Only TFLite's optimised
+kernels load the detector of 16 bits; they quantise 64 of its 76,800 input elements to the next
+step."""
 
 INTEGERS = [
     "bert_tiny_int8",
