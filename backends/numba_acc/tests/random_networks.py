@@ -37,6 +37,8 @@ _MOST_PRODUCTS = 30_000
 """Sums of more may not fit 32 bits, and are refused."""
 
 F32, U8, S8 = DataType.FLOAT32, DataType.QASYMM_U8, DataType.QASYMM_S8
+S16 = DataType.QSYMM_S16
+TYPES = (F32, U8, S8, S16)
 
 
 @dataclass
@@ -64,9 +66,11 @@ class Sketch:
         return max(least, int(2 ** self.random.uniform(0, top)))
 
     def info(self, shape: tuple[int, ...] | None, scale: float) -> TensorInfo:
-        """A tensor whose real elements have about this scale, over the whole of a byte."""
+        """A tensor whose real elements have about this scale, over the whole of a byte or word."""
         if self.data_type is F32:
             return TensorInfo(shape, F32)
+        if self.data_type is S16:
+            return TensorInfo(shape, S16, Quantization.per_tensor(scale / (1 << 14), 0))
         low, high = self.data_type.integer_range
         zero_point = int(self.random.integers(low + 64, high - 63))
         return TensorInfo(shape, self.data_type, Quantization.per_tensor(scale / 64, zero_point))
@@ -97,7 +101,8 @@ class Sketch:
             return None
         if self.data_type is F32:
             return self.net.constant(self.random.normal(size=count).astype(np.float32))
-        return self.net.constant(self.random.integers(-2000, 2000, count).astype(np.int32))
+        most, dtype = (10**6, np.int64) if self.data_type is S16 else (2000, np.int32)
+        return self.net.constant(self.random.integers(-most, most, count).astype(dtype))
 
     def activation(self) -> FusedActivation:
         return self.one_of(FusedActivation.NONE, FusedActivation.RELU, FusedActivation.RELU6)
@@ -165,7 +170,9 @@ def addition(sketch: Sketch, value: Value) -> Value:
     """A sum, difference, product or maximum with an input of the same shape or of channels."""
     shape = value.info.known_shape
     other = sketch.input(shape if sketch.random.random() < 0.7 else shape[-1:])
-    kinds = BinaryOperation.ADD, BinaryOperation.SUB, BinaryOperation.MUL, BinaryOperation.MAXIMUM
+    kinds = [BinaryOperation.ADD, BinaryOperation.SUB, BinaryOperation.MUL]
+    if sketch.data_type is not S16:  # of which those of different scales go through float32
+        kinds.append(BinaryOperation.MAXIMUM)
     operation = ElementwiseBinary(sketch.one_of(*kinds), sketch.activation())
     return sketch.net.add(operation, value, other, output=sketch.info(None, 1.5))
 
@@ -180,6 +187,8 @@ def activation(sketch: Sketch, value: Value) -> Value:
         low = sketch.data_type.integer_range[0]
         zero_point = low if is_sigmoid else low + 128
         scale = 1 / 256 if is_sigmoid else 1 / 128
+        if sketch.data_type is S16:
+            scale, zero_point = 2.0**-15, 0
         output = replace(output, quantization=Quantization.per_tensor(scale, zero_point))
     return sketch.net.add(Activation(chosen, 1.0, 1.0), value, output=output)
 
@@ -189,7 +198,8 @@ def softmax(sketch: Sketch, value: Value) -> Value:
     output = sketch.info(None, 1.0)
     if sketch.data_type is not F32:
         low = sketch.data_type.integer_range[0]
-        output = replace(output, quantization=Quantization.per_tensor(1 / 256, low))
+        scale, zero_point = (2.0**-15, 0) if sketch.data_type is S16 else (1 / 256, low)
+        output = replace(output, quantization=Quantization.per_tensor(scale, zero_point))
     return sketch.net.add(Softmax(), value, output=output)
 
 
@@ -211,8 +221,8 @@ _OF_ANY: tuple[Layer, ...] = (fully_connected, addition, activation, softmax)
 def random_network(seed: int) -> tuple[Network, dict[str, Array]]:
     """The network of a number, and inputs for it; two of three have one layer."""
     random = np.random.default_rng(seed)
-    sketch = Sketch(random, (F32, U8, S8)[seed % 3])
-    if sketch.data_type is F32 and random.random() < 0.1:
+    sketch = Sketch(random, TYPES[seed % len(TYPES)])
+    if sketch.data_type is not S16 and random.random() < 0.1:
         value = _matrices(sketch)
     else:
         value = sketch.image()
@@ -231,4 +241,5 @@ def _matrices(sketch: Sketch) -> Value:
     """A product of matrices, none of them constant."""
     rows, depth, columns, batch = (sketch.upto(60) for _ in range(4))
     x, y = sketch.input((batch % 5 + 1, rows, depth)), sketch.input((batch % 5 + 1, depth, columns))
-    return sketch.net.add(BatchMatMul(), x, y)
+    output = sketch.info(None, float(np.sqrt(depth)))
+    return sketch.net.add(BatchMatMul(), x, y, output=output)

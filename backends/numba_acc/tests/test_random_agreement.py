@@ -14,7 +14,8 @@ from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.options import ISA_VARIABLE
 
 from armpy.testing.random_graphs import run_random_graphs
-from armpy.testing.tolerance import Tolerance
+from armpy.testing.tolerance import EXACT, Tolerance
+from armpy.types import DataType
 from backends.numba_acc.tests import support
 from backends.numba_acc.tests.random_networks import random_network
 from backends.numba_acc.tests.support import ISA_NAMES, ISAS, check_against_reference
@@ -36,8 +37,10 @@ def test_random_networks_agree(isa: Isa) -> None:
     for seed in range(start, start + COUNT):
         network, inputs = random_network(seed)
         graph = network.build()
-        is_quantized = graph.outputs[0].info.data_type.is_quantized
-        tolerance = SEVERAL if is_quantized and len(graph.layers) > 1 else None
+        data_type = graph.outputs[0].info.data_type
+        tolerance = SEVERAL if data_type.is_quantized and len(graph.layers) > 1 else None
+        if data_type is DataType.QSYMM_S16:
+            tolerance = EXACT
         try:
             check_against_reference(network, inputs, isa, tolerance=tolerance)
         except AssertionError as error:

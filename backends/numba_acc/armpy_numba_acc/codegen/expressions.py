@@ -256,22 +256,6 @@ def _quantized_add(
     return f.to_stored(_to_steps(a, a_zero).times_plus(a_scale, other), zero, low, high)
 
 
-def _quantized_sum(
-    a: Lanes,
-    b: Lanes,
-    a_zero: Lanes,
-    a_scale: Lanes,
-    b_zero: Lanes,
-    b_scale: Lanes,
-    zero: Lanes,
-    low: Lanes,
-    high: Lanes,
-) -> Lanes:
-    """The same below 2**20 steps; `low` and `high` are stored integers."""
-    other = _to_steps(b, b_zero) * b_scale
-    return f.to_low_half(_to_steps(a, a_zero).times_plus(a_scale, other), zero, low, high)
-
-
 def _quantized(function: Callable[[Lanes, Lanes], Lanes]) -> Expression:
     """A function of two real numbers; parameters: zero points and scales, as `compute` has them."""
 
@@ -317,7 +301,6 @@ _QUANTIZED: dict[str, Expression] = {
     "dequantize_each": Expression(lambda x, scale, zero: _to_steps(x, zero) * scale, 2, 1),
     "dequantize_wide": Expression(_dequantize_wide, 1, 1),
     "quantized_add": Expression(_quantized_add, 2, 7),
-    "quantized_sum": Expression(_quantized_sum, 2, 7),
     "quantized_prelu": Expression(_quantized_prelu, 2, 7),
 }
 

@@ -164,27 +164,16 @@ def _lower_quantized(emit: Emitter, layer: Layer, operation: ElementwiseBinary) 
     emit_quantized(emit, name, inputs, output, layer.name, parameters)
 
 
-_LARGEST_STEPS = 2.0**20
-"""Sums that are smaller are rounded by adding a float32 whose steps are 1."""
-
-
 def _lower_sum(emit: Emitter, layer: Layer, sign: int, bounds: tuple[float, float]) -> None:
-    """Sums and differences of quantised elements."""
+    """Sums and differences of quantised elements whose scales are far from the output's."""
     inputs, output = given(layer), layer.outputs[0]
     scales = [scale_of(value.info) / scale_of(output.info) for value in inputs]
     factors = float(scales[0]), sign * float(scales[1])
-    reach = sum(
-        float(scale) * 2.0 ** (8 * value.info.data_type.size_bytes)
-        for scale, value in zip(scales, inputs, strict=True)
-    )
-    low, high = bounds
-    name = "quantized_add" if reach >= _LARGEST_STEPS else "quantized_sum"
 
     def parameters(a: float, b: float, zero: float) -> tuple[float, ...]:
-        limits = bounds if name == "quantized_add" else (zero + low, zero + high)
-        return (a, factors[0], b, factors[1], zero, *limits)
+        return (a, factors[0], b, factors[1], zero, *bounds)
 
-    emit_quantized(emit, name, inputs, output, layer.name, parameters)
+    emit_quantized(emit, "quantized_add", inputs, output, layer.name, parameters)
 
 
 def given(layer: Layer) -> list[Value]:
