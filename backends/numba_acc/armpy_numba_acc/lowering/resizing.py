@@ -19,7 +19,12 @@ from armpy_numba_acc.lowering.registry import Lowering
 FRACTION_BITS = 10
 """Of the weights of signed tensors, as in the kernel."""
 
-_KINDS = {DataType.FLOAT32: "f32", DataType.QASYMM_U8: "u8", DataType.QASYMM_S8: "s8"}
+_KINDS = {
+    DataType.FLOAT32: "f32",
+    DataType.QASYMM_U8: "u8",
+    DataType.QASYMM_S8: "s8",
+    DataType.QSYMM_S16: "s16",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,7 @@ class Samples:
 
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """The nearest elements of any type; interpolation of float32 and of bytes."""
+    """The nearest elements of any type; interpolation of float32, of bytes and of 16 bits."""
     assert isinstance(operation, Resize)
     data_type = outputs[0].data_type
     if operation.method is ResizeMethod.BILINEAR and data_type not in _KINDS:
@@ -87,10 +92,13 @@ def _emit_bilinear(
     assert value is not None
     (height, out_height), (width, out_width) = sizes
     kind = _KINDS[value.info.data_type]
-    find = integer_samples if kind == "s8" else real_samples
+    is_wide = kind == "s16"
+    find = integer_samples if kind in ("s8", "s16") else real_samples
     rows, columns = (find(operation, *pair) for pair in sizes)
     row_bytes = width * channels * value.info.data_type.size_bytes
     pitch = (width * channels + out_width * channels + 2 * emit.isa.lanes) * 4
+    if is_wide:
+        pitch = width * channels * 8
     arguments = (
         emit.source(value),
         emit.target(output),
@@ -108,9 +116,8 @@ def _emit_bilinear(
         channels,
     )
     operations = 6 * output.info.num_elements
-    emit.command(
-        Kernel("resize_bilinear", (kind,)), arguments, layer.name, num_operations=operations
-    )
+    kernel = Kernel("resize_bilinear_i16") if is_wide else Kernel("resize_bilinear", (kind,))
+    emit.command(kernel, arguments, layer.name, num_operations=operations)
 
 
 def real_samples(operation: Resize, size: int, out_size: int) -> Samples:
