@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from armpy_numba_acc.codegen.functions import requantize, round_to_even, to_low_half
+from armpy_numba_acc.codegen.functions import requantize, to_low_half
 from armpy_numba_acc.codegen.lanes import I32, I64, Lanes, choose, clamp, replaced
 
 _WORD_BITS = 15
@@ -83,7 +83,6 @@ def _byte_sum_of(sign: int) -> Callable[..., Lanes]:
     ) -> Lanes:
         x, y = a.to_float() - a_zero, b.to_float() - b_zero
         steps = x.times_plus(a_scale, y * b_scale)
-        distance = abs(abs(steps - round_to_even(steps)) - 0.5)
 
         def exactly() -> Lanes:
             """The same in fixed point."""
@@ -95,9 +94,25 @@ def _byte_sum_of(sign: int) -> Callable[..., Lanes]:
             rounded = _rescaled(total.converted("trunc", I32), *numbers[6:9])
             return _stored(rounded + zero.to_integer().converted("sext", I64), low, high)
 
-        return replaced(distance < margin, to_low_half(steps, zero, low, high), exactly)
+        return _unless_near_half(steps, (zero, low, high), margin, exactly)
 
     return compute
+
+
+def _unless_near_half(
+    steps: Lanes, bounds: tuple[Lanes, ...], margin: Lanes, exactly: Callable[[], Lanes]
+) -> Lanes:
+    """Stored integers of float32, or what is computed exactly where one is next to a half.
+
+    Parameters
+    ----------
+    bounds : tuple of Lanes
+        Zero point, lowest and highest stored integer.
+    margin : Lanes
+        How near a half is; with 1 all are.
+    """
+    elements, rest = to_low_half(steps, *bounds)
+    return replaced(abs(rest) > 0.5 - margin, elements, exactly)
 
 
 def _stored(value: Lanes, low: Lanes, high: Lanes) -> Lanes:
@@ -133,10 +148,38 @@ def _product(a: Lanes, b: Lanes, *numbers: Lanes) -> Lanes:
     return _stored(_rescaled(a * b, *numbers[:3]), *numbers[3:])
 
 
-def _byte_product(a: Lanes, b: Lanes, a_zero: Lanes, b_zero: Lanes, *numbers: Lanes) -> Lanes:
-    """Products of bytes less their zero points; the rest as for `requantize`."""
-    product = (a - a_zero.to_integer()) * (b - b_zero.to_integer())
-    return requantize(product, a_zero.like(0), *numbers)
+def _byte_product(
+    a: Lanes,
+    b: Lanes,
+    a_zero: Lanes,
+    b_zero: Lanes,
+    scale: Lanes,
+    nudge: Lanes,
+    zero: Lanes,
+    low: Lanes,
+    high: Lanes,
+    margin: Lanes,
+    factor: Lanes,
+    rest: Lanes,
+    divisor: Lanes,
+) -> Lanes:
+    """Products of bytes less their zero points, in float32 unless that is next to a half.
+
+    Notes
+    -----
+    The nudge is how far below a half fixed point rounds up, as it rounds twice; the last three
+    are a multiplier as `requantize` takes it.
+    """
+    product = (a.to_float() - a_zero) * (b.to_float() - b_zero)
+    steps = product * scale
+
+    def exactly() -> Lanes:
+        """The same in fixed point."""
+        end = high + 1.0
+        return requantize(product.to_integer(), zero.like(0), factor, rest, divisor, zero, low, end)
+
+    nudged = steps + nudge.with_sign_of(steps)
+    return _unless_near_half(nudged, (zero, low, high), margin, exactly)
 
 
 def _byte_squared_difference(
@@ -168,7 +211,7 @@ FUNCTIONS: Mapping[str, tuple[Callable[..., Lanes], int, int]] = {
     "wide_mul": (_product, 2, 5),
     "byte_add": (_byte_sum_of(1), 2, 17),
     "byte_sub": (_byte_sum_of(-1), 2, 17),
-    "byte_mul": (_byte_product, 2, 8),
+    "byte_mul": (_byte_product, 2, 11),
     "byte_squared_difference": (_byte_squared_difference, 2, 14),
     "requantize_leaky": (_leaky, 1, 10),
 }

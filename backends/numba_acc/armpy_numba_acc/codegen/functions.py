@@ -67,22 +67,19 @@ def to_stored(steps: Lanes, zero: Lanes, low: Lanes, high: Lanes) -> Lanes:
     return round_half_away(clamp(steps, low, high)) + zero.to_integer()
 
 
-_NUDGE = 2.0**-15
-"""What moves halves away from zero, before they are rounded to even integers."""
-
-
-def to_low_half(steps: Lanes, zero: Lanes, low: Lanes, high: Lanes) -> Lanes:
-    """Stored integers of at most 16 bits, in the lower half of integers, of smaller numbers.
+def to_low_half(steps: Lanes, zero: Lanes, low: Lanes, high: Lanes) -> tuple[Lanes, Lanes]:
+    """Stored integers of at most 16 bits, in the lower half of integers, and what was cut off.
 
     Notes
     -----
-    `low` and `high` are stored integers. A float32 next to `_MAGIC` ends with the bits of
-    what was added to it; those of `_MAGIC` itself end with 16 zeros.
+    For `steps` below 2**20, halves to even. `low` and `high` are stored integers. A float32 next
+    to `_MAGIC` ends with the bits of what was added to it; those of `_MAGIC` itself end with 16
+    zeros.
     """
-    nudged = steps + steps.like(_NUDGE).with_sign_of(steps)
-    bits = (nudged + (zero + _MAGIC)).bits()
+    offset = zero + _MAGIC
+    moved = steps + offset
     lowest, highest = (limit.to_integer() + _MAGIC_BITS for limit in (low, high))
-    return clamp(bits, lowest, highest)
+    return clamp(moved.bits(), lowest, highest), steps - (moved - offset)
 
 
 def floor(x: Lanes) -> Lanes:

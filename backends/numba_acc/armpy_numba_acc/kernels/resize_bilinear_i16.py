@@ -21,8 +21,8 @@ def make(isa: Isa):
 
     Notes
     -----
-    Products of two weights have 20 fraction bits; sums of them are exact in 64 bits and rounded half
-    away from zero.
+    Products of two weights have 20 fraction bits; sums of them are exact in 64 bits and rounded
+    half away from zero.
     """
 
     def resize_bilinear_i16(args, thread, num_threads):

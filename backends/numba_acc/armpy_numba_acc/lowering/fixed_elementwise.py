@@ -29,8 +29,12 @@ _MOST_LEFT = 1
 _BYTE_SHIFT, _WIDE_SHIFT = 20, 15
 """Bits that elements are shifted left by before they are added."""
 
-_LARGEST_REACH = 2.0**12
-"""Of sums of bytes: beyond, float32 may be far from them where they cancel out."""
+_MARGIN = 2.0**-12
+"""How near a half float32 may be on its other side: results of less than 512, which others are
+clamped beyond, are off by less than 2**-13."""
+
+_LARGEST_REACH = 2.0**20
+"""Of results that can be rounded by adding a float32 whose steps are 1."""
 
 _SUMS = (BinaryOperation.ADD, BinaryOperation.SUB)
 
@@ -130,17 +134,21 @@ def _shifts(
 def _lower_byte_product(
     emit: Emitter, layer: Layer, operation: ElementwiseBinary, inputs: Sequence[Value]
 ) -> None:
-    """Products of bytes, exact in float64 as the multiplier has 31 bits."""
+    """Products of bytes; in float64, if at all, they are exact as the multiplier has 31 bits."""
     output = layer.outputs[0].info
     a, b = (scale_of(value.info) for value in inputs)
     multiplier, shift = multiplier_of(float(a * b / scale_of(output)))
-    factor = math.ldexp(multiplier, max(shift, 0) - 31)
-    rounded = float(np.float32(factor))
-    numbers = rounded, factor - rounded, 2.0 ** max(-shift, 0)
+    left, right = max(shift, 0), max(-shift, 0)
+    factor = math.ldexp(multiplier, left - 31)
+    rounded, divisor = float(np.float32(factor)), 2.0**right
+    scale = float(np.float32(factor / divisor))
+    nudge = 0.5 / divisor if right else 0.0
+    margin = _MARGIN if scale * (1 << 16) < _LARGEST_REACH else 1.0
     low, high = _steps(operation, output)
 
     def parameters(a_zero: float, b_zero: float, zero: float) -> tuple[float, ...]:
-        return (a_zero, b_zero, *numbers, zero, zero + low, zero + high + 1)
+        numbers = (scale, nudge, zero, zero + low, zero + high, margin)
+        return (a_zero, b_zero, *numbers, rounded, factor - rounded, divisor)
 
     emit_quantized(emit, "byte_mul", inputs, layer.outputs[0], layer.name, parameters)
 
@@ -152,21 +160,15 @@ def _lower_byte_sum(
     inputs: Sequence[Value],
     infos: Sequence[TensorInfo],
 ) -> bool:
-    """Sums and differences of bytes whose scales are not far from the output's.
-
-    Notes
-    -----
-    float32 rounds terms of a magnitude below the reach three times, and fixed point does so with
-    more bits: within the margin of a half one may be on its other side.
-    """
+    """Sums and differences of bytes; not where scales make them larger than int64 holds."""
     sign = -1 if operation.operation is BinaryOperation.SUB else 1
     output = infos[2]
     a, b = (scale_of(info) / scale_of(output) for info in infos[:2])
-    reach = 256.0 * float(a + b)
     factors = _sum_factors(infos, _BYTE_SHIFT)
-    if reach >= _LARGEST_REACH or multiplier_of(factors[2])[1] > _MOST_LEFT:
+    if multiplier_of(factors[2])[1] > _MOST_LEFT:
         return False
-    margin = 2.0**-14 + 4 * reach * 2.0**-24
+    # Terms may be larger than their sum, and so is what float32 rounds off then.
+    margin = min(_MARGIN * max(1.0, 256.0 * float(a + b) / 1024), 1.0)
     numbers = [number for factor in factors for number in parameters_of(factor)]
     low, high = _steps(operation, output)
 
