@@ -1,15 +1,22 @@
-"""Measures control flow on CpuRef: microseconds per turn of loops, and per choice.
+"""Measures control flow: microseconds per turn of loops and per choice, and recurrent models.
+
+The turns run on CpuRef, where the core executes control flow, and on NumbaAcc, whose programs have
+the loops in them. Models (LSTMs written as loops, and files given) run on NumbaAcc and on LiteRT,
+one thread each, in turns; the ratio is the median of the pairs'.
 
 Usage::
 
-    python -m benchmarks.control_flow [--turns N]
+    python -m benchmarks.control_flow [--turns N] [MODEL.tflite...] [--pairs N]
 """
 
 from __future__ import annotations
 
 import argparse
+import statistics
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -27,6 +34,20 @@ from armpy.ops import (
 from armpy.runtime import Model, Runtime, RuntimeOptions
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
+from benchmarks.peers import (
+    UnavailableError,
+    armpy_numba,
+    example_inputs,
+    limit_threads,
+    litert,
+)
+from tests.support.tflite_recurrent import Lstm
+
+LSTMS = {
+    "LSTM, last step of 40": Lstm(40, 32, 48, gives_sequences=False),
+    "LSTM, all of 40 steps": Lstm(40, 32, 48, gives_sequences=True),
+    "LSTM, all of 1000 steps": Lstm(1000, 64, 128, gives_sequences=True),
+}
 
 COUNTER = TensorInfo((1,), DataType.SIGNED32)
 VECTOR = TensorInfo((None,), DataType.FLOAT32)
@@ -61,7 +82,10 @@ def _choosing(net: Network, counter: Value) -> list[Value]:
 
 
 def microseconds_per_turn(
-    body: Callable[..., list[Value]], infos: list[TensorInfo], num_turns: int
+    backends: Sequence[str],
+    body: Callable[..., list[Value]],
+    infos: list[TensorInfo],
+    num_turns: int,
 ) -> float:
     """Time of one turn of ``while in0 < num_turns``."""
 
@@ -70,7 +94,7 @@ def microseconds_per_turn(
 
     loop = While(_graph(infos, is_below), _graph(infos, body))
     graph = _graph(infos, lambda net, *values: list(net.add_layer(loop, values).outputs))
-    runtime = Runtime(RuntimeOptions(backends=["CpuRef"], loop_timeout_s=None))
+    runtime = Runtime(RuntimeOptions(backends=backends, loop_timeout_s=None))
     with Model(graph, runtime) as model:
         inputs = [np.zeros(1, info.data_type.dtype) for info in infos]
         started = time.perf_counter()
@@ -78,18 +102,54 @@ def microseconds_per_turn(
         return 1e6 * (time.perf_counter() - started) / num_turns
 
 
+def compare(name: str, path: Path, num_pairs: int) -> None:
+    """Print the time of a model and its ratio to LiteRT's."""
+    inputs = example_inputs(path)
+    try:
+        engines = [engine(path, inputs, 1) for engine in (armpy_numba, litert)]
+    except UnavailableError as error:
+        print(f"{name}: {error}")
+        return
+    times_us: tuple[list[float], list[float]] = [], []
+    for pair in range(num_pairs + 3):
+        for number in (0, 1) if pair % 2 else (1, 0):
+            started = time.perf_counter()
+            engines[number].run()
+            if pair >= 3:
+                times_us[number].append(1e6 * (time.perf_counter() - started))
+    ratio = statistics.median(a / b for a, b in zip(*times_us, strict=True))
+    ours, theirs = map(statistics.median, times_us)
+    print(f"{name}: {ours:.1f} us, LiteRT {theirs:.1f} us, ratio {ratio:.2f}")
+
+
 def main() -> None:
-    """Print one line per kind of loop."""
+    """Print one line per kind of loop, and per model."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--turns", type=int, default=100_000)
-    turns = parser.parse_args().turns
+    parser.add_argument("models", nargs="*", type=Path)
+    parser.add_argument("--pairs", type=int, default=100)
+    arguments = parser.parse_args()
+    limit_threads(1)
+    print_turns(arguments.turns)
+    with tempfile.TemporaryDirectory() as folder:
+        for number, (name, lstm) in enumerate(LSTMS.items()):
+            path = Path(folder, f"{number}.tflite")
+            path.write_bytes(lstm.model())
+            compare(name, path, arguments.pairs)
+    for path in arguments.models:
+        compare(path.stem, path, arguments.pairs)
+
+
+def print_turns(turns: int) -> None:
+    """Print one line per kind of loop and backend."""
     for name, body, infos, num_turns in (
         ("counting", _counting, [COUNTER], turns),
         ("with a choice", _choosing, [COUNTER], turns),
         ("growing (a plan per turn)", _growing, [COUNTER, VECTOR], max(1, turns // 100)),
     ):
-        duration_us = microseconds_per_turn(body, infos, num_turns)
-        print(f"{name}: {duration_us:.1f} us per turn over {num_turns} turns")
+        for backends in (["CpuRef"], ["NumbaAcc", "CpuRef"]):
+            duration_us = microseconds_per_turn(backends, body, infos, num_turns)
+            print(f"{name}, {backends[0]}: {duration_us:.2f} us per turn over {num_turns} turns")
 
 
 if __name__ == "__main__":

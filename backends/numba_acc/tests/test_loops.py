@@ -27,6 +27,7 @@ from armpy.ops import (
     ElementwiseBinary,
     FullyConnected,
     Gather,
+    Select,
     While,
 )
 from armpy.ops.operation import Array
@@ -246,6 +247,51 @@ def test_several_threads_run_long_commands_again_and_again(num_threads: int) -> 
     scale = np.abs(wanted).max()
     for _ in range(10):
         np.testing.assert_allclose(model(x)[1] / scale, wanted / scale, atol=1e-5)
+
+
+LISTS = [
+    TensorInfo((4, 1, 5), DataType.FLOAT32),
+    TensorInfo((4, 1, 5), DataType.QASYMM_S8, Quantization.per_tensor(0.1, 3)),
+    TensorInfo((4, 5), DataType.FLOAT16),
+    TensorInfo((4,), DataType.SIGNED32),
+]
+USES: dict[str, Build] = {
+    "alone": lambda net, whole, made: (made,),
+    "read as it was": lambda net, whole, made: (made, net.add(ADD, whole, whole)),
+    "read as it is": lambda net, whole, made: (made, net.add(ADD, made, made)),
+    "given out twice": lambda net, whole, made: (made, made),
+    "given out in turn": lambda net, whole, made: (made, whole),
+}
+
+
+@pytest.mark.parametrize("info", LISTS, ids=lambda info: info.data_type.name)
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("start", [0, -2, 2])
+def test_lists_are_written_element_by_element(info: TensorInfo, use: str, start: int) -> None:
+    """In five turns, some of which are in front of the list or behind it and write nothing."""
+    shape = info.known_shape
+    element = TensorInfo((1, *shape[1:]), info.data_type, info.quantization)
+    positions = np.arange(shape[0], dtype=np.int32).reshape(-1, *[1] * (len(shape) - 1))
+
+    def body(net: Network, i: Value, value: Value, whole: Value, *_: Value) -> tuple[Value, ...]:
+        here = net.add(Comparison(ComparisonOperation.EQUAL), net.constant(positions), i)
+        value = net.add(ADD, value, value)
+        selected = net.add_layer(Select(), (here, value, whole), outputs=[info])
+        return value, *USES[use](net, whole, selected.outputs[0])
+
+    infos = [element, *[info] * (1 if use == "alone" else 2)]
+    loop = loop_of(infos, body, start + 5)
+    rng = np.random.default_rng(0)
+    arrays = [
+        rng.integers(-9, 9, value.known_shape).astype(value.data_type.dtype) for value in infos
+    ]
+    found = check_both(network_of(loop, infos, start), *arrays)
+    if use == "alone" and info.data_type is not DataType.QASYMM_S8:
+        expected = arrays[1].copy()
+        for turn in range(5):
+            if 0 <= start + turn < 4:
+                expected[start + turn] = (arrays[0] * 2 ** (turn + 1))[0]
+        np.testing.assert_array_equal(found[2], expected)
 
 
 def endless(**options: object) -> Model:

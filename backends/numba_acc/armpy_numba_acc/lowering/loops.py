@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from armpy.graph import Graph, Layer, SubgraphView, Value
 from armpy.graph.counting import counted
@@ -12,6 +13,7 @@ from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.kernels import Kernel
 from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.list_writes import Write, find_writes
 from armpy_numba_acc.lowering.memory import Buffer
 from armpy_numba_acc.lowering.region import lower_layers, prepared
 from armpy_numba_acc.lowering.registry import Lowering
@@ -74,8 +76,15 @@ def lower_while(emit: Emitter, layer: Layer) -> None:
         flag = nested.source(condition.outputs[0])
     test = emit.num_commands
     jump("test", flag, 0 if turns is None else turns.num_turns, 0)
-    nested = _lowered(emit, f"{layer.name}/body", body, states)
-    _move(emit, layer, [(nested.source(v), v.info.size_bytes) for v in body.outputs], states)
+    written = find_writes(body)
+    nested = _lowered(emit, f"{layer.name}/body", body, states, written)
+    for write in written.values():
+        _write(emit, layer, write, nested, states)
+    given = [
+        (state if number in written else nested.source(value), value.info.size_bytes)
+        for number, (value, state) in enumerate(zip(body.outputs, states, strict=False))
+    ]
+    _move(emit, layer, given, states)
     jump("back", 0, 0, first)
     emit.change_argument(test, 4, emit.num_commands)
     for state in states:
@@ -99,13 +108,34 @@ def _begun(emit: Emitter, layer: Layer, body: Graph, values: Sequence[Value]) ->
     return states
 
 
-def _lowered(emit: Emitter, name: str, graph: Graph, states: Sequence[Buffer]) -> Emitter:
-    """Add the commands of a graph that reads its inputs where they are."""
-    made = {value for layer in graph.layers for value in layer.outputs}
-    outputs = tuple(dict.fromkeys(value for value in graph.outputs if value in made))
-    view = SubgraphView(graph.layers, graph.inputs, outputs)
+def _lowered(
+    emit: Emitter,
+    name: str,
+    graph: Graph,
+    states: Sequence[Buffer],
+    written: Mapping[int, Write] = MappingProxyType({}),
+) -> Emitter:
+    """Add the commands of a graph that reads its inputs where they are, but those of writes."""
+    left_out = {layer for write in written.values() for layer in write.layers}
+    layers = tuple(layer for layer in graph.layers if layer not in left_out)
+    made = {value for layer in layers for value in layer.outputs}
+    read = (value for write in written.values() for value in (write.element, write.index))
+    outputs = tuple(dict.fromkeys(v for v in (*graph.outputs, *read) if v in made))
+    view = SubgraphView(layers, graph.inputs, outputs)
     view, places = prepared(view), dict(zip(graph.inputs, states, strict=True))
     return lower_layers(view, emit.isa, lambda *found: emit.nested(view, places, name, *found))
+
+
+def _write(
+    emit: Emitter, layer: Layer, write: Write, nested: Emitter, states: Sequence[Buffer]
+) -> None:
+    """Put one element of a list in its place."""
+    count = write.whole.info.known_shape[0]
+    run = write.element.info.size_bytes
+    element, index = nested.source(write.element), nested.source(write.index)
+    kernel = Kernel("put_run", (write.index.info.data_type.size_bytes,))
+    arguments = (element, states[write.number], index, count, run)
+    emit.command(kernel, arguments, f"{layer.name}: write", num_bytes=2 * run)
 
 
 def _move(
