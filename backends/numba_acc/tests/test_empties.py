@@ -7,7 +7,7 @@ import pytest
 from armpy_numba_acc.lowering.registry import support
 
 from armpy import Network, Quantization, Runtime, RuntimeOptions, ops
-from armpy.errors import InvalidArgumentError
+from armpy.errors import ExecutionTimeoutError, InvalidArgumentError
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
 from armpy.testing.tolerance import EXACT
@@ -99,6 +99,20 @@ def test_empty_tensors_between_layers_and_beside_others() -> None:
         got = run_compiled(network, given, isa)
         np.testing.assert_array_equal(got["rest"], 2 * given["x"])
         assert (got["nothing"].shape, got["doubled"].shape) == ((0, 3), (0, 3))
+
+
+def test_loops_are_run_though_they_give_nothing() -> None:
+    bound = Network()
+    bound.input("nothing", F32.with_shape((0,)))
+    bound.output("goes_on", bound.constant(np.array(True)))
+    condition, body = bound.build(), Network()
+    body.output("nothing", body.add(ADD, *[body.input("nothing", F32.with_shape((0,)))] * 2))
+    network = network_of(ops.While(condition, body.build()), [F32.with_shape((0,))])
+    options = RuntimeOptions(backends=["NumbaAcc", "CpuRef"], loop_timeout_s=0.05)
+    with Runtime(options) as runtime:
+        number = runtime.load_network(network)
+        with pytest.raises(ExecutionTimeoutError, match="loop_timeout_s"):
+            runtime.enqueue_workload(number, {"x0": np.empty(0, np.float32)})
 
 
 def test_a_network_whose_outputs_are_all_empty_runs() -> None:

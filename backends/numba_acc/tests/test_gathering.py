@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 from armpy_numba_acc.codegen.isa import Isa
@@ -23,6 +25,7 @@ from backends.numba_acc.tests.support import (
     guarded,
     random_array,
     run_compiled,
+    run_reference,
 )
 
 F32, I64 = TensorInfo((1,), DataType.FLOAT32), TensorInfo((1,), DataType.SIGNED64)
@@ -42,7 +45,8 @@ def network_of(operation: Operation, values: TensorInfo, indices: TensorInfo) ->
     x, places = network.input("x", values), network.input("places", indices)
     found = network.add(operation, x, places, name="lookup")
     network.output("y", found)
-    network.output("z", network.add(ops.ReverseV2(axes=(0,)), found, name="behind"))
+    if found.info.known_shape:
+        network.output("z", network.add(ops.ReverseV2(axes=(0,)), found, name="behind"))
     return network
 
 
@@ -159,3 +163,48 @@ def test_failed_lookup_is_an_error_of_the_whole_network_and_gives_no_outputs() -
             runtime.enqueue_workload(number, given)
         given["places"][1] = 2
         assert (runtime.enqueue_workload(number, given)["y"] == 1).all()
+
+
+def random_lookup(random: np.random.Generator) -> tuple[Operation, Array, Array]:
+    """A lookup of any shape, its values and indices; one in three has an index out of range."""
+    shape = tuple(map(int, random.integers(1, 6, random.integers(1, 5))))
+    dtype = (np.int16, np.int32, np.int64)[random.integers(3)]
+    extra = tuple(map(int, random.integers(1, 5, random.integers(0, 3))))
+    indices: Array
+    if random.integers(2):
+        depth = int(random.integers(1, len(shape) + 1))
+        operation: Operation = ops.GatherNd()
+        sizes: Array = np.array(shape[:depth])
+        indices = random.integers(0, sizes, (*extra, depth)).astype(dtype)
+    else:
+        axis = int(random.integers(len(shape)))
+        batch = int(random.integers(axis + 1))
+        operation = ops.Gather(axis=axis, batch_dims=batch)
+        indices = random.integers(0, shape[axis], (*shape[:batch], *extra)).astype(dtype)
+    if not random.integers(3):
+        limits = np.iinfo(dtype)
+        wrong = (-1, 6, limits.min, limits.max, int(random.integers(limits.min, limits.max)))
+        indices.flat[random.integers(indices.size)] = wrong[random.integers(len(wrong))]
+    data_type = (F32, S8, I64, BOOL)[random.integers(4)]
+    return operation, random_array(data_type.with_shape(shape), 3), indices
+
+
+def test_random_lookups_give_what_the_reference_gives_or_the_same_error() -> None:
+    random, failed = np.random.default_rng(4), 0
+    types = {np.dtype(each.dtype): each for each in INDICES}
+    kinds = {kind.data_type.dtype: kind for kind in (F32, S8, I64, BOOL)}
+    count = int(os.environ.get("ARMPY_NUM_NETWORKS", "100"))
+    for number in range(count):
+        operation, values, indices = random_lookup(random)
+        infos = kinds[values.dtype].with_shape(values.shape), types[indices.dtype]
+        network = network_of(operation, infos[0], TensorInfo(indices.shape, infos[1]))
+        given = {"x": values, "places": indices}
+        try:
+            expected = run_reference(network, given)
+        except InvalidArgumentError:
+            failed += 1
+            with pytest.raises(InvalidArgumentError, match=r"lookup.*an index is out of range"):
+                run_compiled(network, given, ISAS[number % len(ISAS)])
+        else:
+            check_against_reference(network, given, ISAS[number % len(ISAS)], expected, EXACT)
+    assert count // 10 < failed < count // 2

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from armpy.graph import Layer, SubgraphView, Value
+from armpy.graph.nesting import graphs_of
 from armpy.ops import Concat, Gather, GatherNd, Rank, Shape, Splitter
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
@@ -25,7 +26,8 @@ def gives_nothing(
     """Whether there is nothing to compute for a layer, and nothing to check."""
     if isinstance(operation, _CHECKS_INDICES) and not _is_empty(inputs[1]):
         return False
-    return all(map(_is_empty, outputs))
+    # A graph within may look something up, or never come to its end.
+    return all(map(_is_empty, outputs)) and not any(graphs_of(operation))
 
 
 def needed_inputs(operation: Operation, inputs: OperandInfos) -> OperandInfos:
