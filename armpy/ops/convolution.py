@@ -12,6 +12,7 @@ from armpy.ops.shapes import (
     PaddingSpec,
     check_padding,
     image_shape,
+    padded_bytes,
     spatial,
     window_output,
 )
@@ -132,6 +133,18 @@ class Convolution2d(Operation):
         sizes = conv_sizes(self, image, weights[1:3])
         return (image_shape(self.data_layout, image[0], sizes, weights[0]),)
 
+    def scratch_bytes(
+        self, inputs: Sequence[TensorInfo | None], outputs: Sequence[TensorInfo]
+    ) -> int:
+        """One image with its padding."""
+        image, weights = inputs[0], inputs[1]
+        assert image is not None
+        assert weights is not None
+        kernel = weights.known_shape[1:3]
+        return padded_bytes(
+            image, kernel, self.stride, self.dilation, self.padding, self.data_layout
+        )
+
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
         """Bias length, axis of the weights' scales."""
         check_bias(inputs, (inputs[1].shape or ())[0])
@@ -185,6 +198,18 @@ class DepthwiseConvolution2d(Operation):
         )
         sizes = conv_sizes(self, image, weights[1:3])
         return (image_shape(self.data_layout, image[0], sizes, filters),)
+
+    def scratch_bytes(
+        self, inputs: Sequence[TensorInfo | None], outputs: Sequence[TensorInfo]
+    ) -> int:
+        """One image with its padding."""
+        image, weights = inputs[0], inputs[1]
+        assert image is not None
+        assert weights is not None
+        kernel = weights.known_shape[1:3]
+        return padded_bytes(
+            image, kernel, self.stride, self.dilation, self.padding, self.data_layout
+        )
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
         """Bias length, axis of the weights' scales."""

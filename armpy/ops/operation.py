@@ -185,6 +185,24 @@ class Operation(ABC):
         """Index of the input that the only output always equals, if there is one."""
         return None
 
+    def scratch_bytes(
+        self, inputs: Sequence[TensorInfo | None], outputs: Sequence[TensorInfo]
+    ) -> int:
+        """Bytes that computing it takes beside its operands, where these do not bound it.
+
+        Parameters
+        ----------
+        inputs : sequence of (TensorInfo or None)
+        outputs : sequence of TensorInfo
+            All fully shaped.
+
+        Notes
+        -----
+        Counted against the memory limit before any backend is asked. It is for attributes that
+        let a small tensor take much: windows that reach far into padding, numbers of samples.
+        """
+        return 0
+
     @property
     def name(self) -> str:
         """The operation's name, for messages and reports."""

@@ -101,6 +101,20 @@ class RoiAlign(Operation):
         )
         return _region_shape(self, inputs)
 
+    def scratch_bytes(
+        self, inputs: Sequence[TensorInfo | None], outputs: Sequence[TensorInfo]
+    ) -> int:
+        """The samples of one region, where their number does not follow from the image's size."""
+        image, (regions, *_) = inputs[0], outputs[0].known_shape
+        assert image is not None  # it cannot be left out
+        total = image.known_shape[self.data_layout.channel_axis] if regions else 0
+        samples = self.height_samples, self.width_samples
+        for size, count, axis in zip(
+            self.output_size, samples, self.data_layout.spatial_axes, strict=True
+        ):
+            total *= size * count if count else size + image.known_shape[axis]
+        return 4 * total
+
 
 @dataclass(frozen=True, slots=True)
 class RoiPooling(Operation):

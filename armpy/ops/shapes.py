@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from armpy.errors import LayerValidationError
 from armpy.ops.operation import require
-from armpy.tensor import Dimension, Shape, format_shape
+from armpy.tensor import Dimension, Shape, TensorInfo, format_shape
 from armpy.types import DataLayout
 
 
@@ -78,6 +78,25 @@ def window_output(
         actual=size + before + after,
     )
     return room // stride + 1
+
+
+def padded_bytes(
+    image: TensorInfo,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    padding: PaddingSpec,
+    layout: DataLayout,
+) -> int:
+    """Bytes of one image with its padding, as float32 at least; 0 where there is none."""
+    shape = image.known_shape
+    total, is_padded = shape[layout.channel_axis], False
+    for index, axis in enumerate(layout.spatial_axes):
+        numbers = kernel[index], stride[index], dilation[index]
+        around = sum(resolve_padding(padding, shape[axis], *numbers, index))
+        is_padded = is_padded or around > 0
+        total *= shape[axis] + around
+    return total * max(4, image.data_type.size_bytes) if is_padded and 0 not in shape else 0
 
 
 def check_padding(padding: PaddingSpec, num_axes: int) -> None:

@@ -55,6 +55,8 @@ class Evaluator:
         if not all(info.is_addressable for info in outputs):
             return None
         infos = [None if value is None else value.info for value in inputs]
+        if operation.scratch_bytes(infos, outputs) > allowed_bytes:
+            return None
         try:
             if not self._support.is_layer_supported(operation, infos, outputs):
                 return None

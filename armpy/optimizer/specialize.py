@@ -12,6 +12,7 @@ from armpy.graph import Graph, Layer, Value
 from armpy.network import Network
 from armpy.ops import Composite, While
 from armpy.ops.operation import Array, Operation, as_attribute, located
+from armpy.ops.trimming import trimmed
 from armpy.optimizer.evaluate import Evaluator, folding_allowance, is_small
 from armpy.optimizer.loops import bindable, with_fixed_shapes
 from armpy.tensor import Quantization, TensorInfo
@@ -126,6 +127,7 @@ class _Specializer:
             operation = self._shaped_loop(operation, inputs)
         infos = [None if value is None else value.info for value in inputs]
         outputs = operation.infer(infos, declared)
+        operation, inputs, infos = self._trimmed(operation, inputs, infos)
         names = [name] * len(outputs) if name else [value.name for value in layer.outputs]
         folded: Sequence[Array] | None = None
         if all(info is not None and info.shape is not None for info in infos):
@@ -167,6 +169,26 @@ class _Specializer:
                 ),
             )
         return self._loops[key]
+
+    def _trimmed(
+        self,
+        operation: Operation,
+        inputs: Sequence[Value | None],
+        infos: list[TensorInfo | None],
+    ) -> tuple[Operation, Sequence[Value | None], list[TensorInfo | None]]:
+        """A layer whose windows are no larger than they need to be; see `trimmed`."""
+        if any(info is not None and not info.is_fully_shaped for info in infos):
+            return operation, inputs, infos
+        smaller, slices = trimmed(operation, infos)
+        if any(inputs[index].data is None for index in slices):  # type: ignore[union-attr]  # it is there
+            return operation, inputs, infos  # what is computed would have to be cut
+        kept = list(inputs)
+        for index, part in slices.items():
+            value = kept[index]
+            assert value is not None
+            assert value.data is not None
+            kept[index] = self._constant(value.data[part], value.info, value.name)
+        return smaller, kept, [None if value is None else value.info for value in kept]
 
     def _new_id(self) -> int:
         """An id for a layer that the graph did not have."""

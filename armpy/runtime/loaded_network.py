@@ -33,6 +33,7 @@ from armpy.plugins.guard import GuardedBackend
 from armpy.runtime.dynamic_plan import DynamicPlan
 from armpy.runtime.family import NetworkFamily
 from armpy.runtime.limits import UNSET, Unset, loop_timeout
+from armpy.runtime.needs import check_layers
 from armpy.runtime.settings import NetworkSettings
 from armpy.runtime.state import SharedState
 from armpy.runtime.static_plan import StaticPlan
@@ -384,6 +385,8 @@ class LoadedNetwork:
         handles = {name: session.handles for name, session in sessions.items()}
         options = self._settings.optimizer
 
+        check_layers(graph, self._settings.memory_limit_bytes)
+
         def optimize(excluded: Exclusions) -> OptimizedNetwork:
             network = optimize_graph(graph, self._backends, options, excluded, handles)
             self._check_memory(network)
@@ -426,13 +429,6 @@ class LoadedNetwork:
 
     def _check_memory(self, network: OptimizedNetwork) -> None:
         """Check what one execution needs against the limit, before anything is allocated."""
-        for value in network.graph.values():
-            if not value.info.is_addressable:
-                raise MemoryLimitError(
-                    "a tensor has dimensions that no array can have",
-                    where=f"'{value.name}'",
-                    actual=str(value.info),
-                )
         results = sum(value.info.size_bytes for value in network.graph.results)
         needed = network.placement.peak_bytes + results
         if needed > self._settings.memory_limit_bytes:

@@ -27,6 +27,7 @@ from armpy.ops import PreCompiled
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DeviceType
+from armpy_numba_acc.lowering.limits import TooLargeError
 from armpy_numba_acc.lowering.registry import support
 from armpy_numba_acc.options import OPTIONS, Settings
 from armpy_numba_acc.runtime.profiling import NumbaProfilingContext, recorder_of_network
@@ -110,9 +111,25 @@ class NumbaBackend(IBackendInternal):
             from armpy_numba_acc.tuning.region import tune_region  # noqa: PLC0415
 
             tune_region(view, settings.isa, settings.num_threads, request)
-        program = compiled_program(view, settings.isa, settings.num_threads)
+        try:
+            program = compiled_program(view, settings.isa, settings.num_threads)
+        except TooLargeError as error:
+            return _without(view, error)
         shapes = tuple(value.info.known_shape for value in view.outputs)
         views.substitutions.append(
             Substitution.by_operation(view, PreCompiled(program, shapes, program.arena_bytes))
         )
         return views
+
+
+def _without(view: SubgraphView, error: TooLargeError) -> OptimizationViews:
+    """The answer that gives one layer back; what is left is offered again."""
+    chosen = [layer for layer in view.layers if layer.id == error.layer.id]
+    if not chosen:  # the layer stands for others
+        raise error
+    views = OptimizationViews()
+    views.fail(view.part(chosen), str(error))
+    others = [layer for layer in view.layers if layer is not chosen[0]]
+    if others:
+        views.untouched.append(view.part(others))
+    return views

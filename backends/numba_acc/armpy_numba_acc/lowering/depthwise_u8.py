@@ -170,7 +170,7 @@ def _plan(choices: Choices, windows: Windows, has_words: bool) -> _Plan:
     """Whole columns of the window at once; tap by tap where it is wide or has holes."""
     width = _width(choices, windows)
     (kernel_h, kernel_w), (stride_h, stride_w) = windows.kernel, windows.stride
-    if windows.dilation[1] != 1 or kernel_w > _WIDEST_WINDOW:
+    if windows.dilation[1] != 1 or max(kernel_w, stride_w) > _WIDEST_WINDOW:
         return _plan_by_tap(choices, windows, width, has_words)
     sizes = _tiles(choices.isa, has_words) if windows.out_shape[2] > 1 else [(2, 1), (1, 1)]
     if windows.dilation[0] != 1 or stride_h != 1 or kernel_h > 3:

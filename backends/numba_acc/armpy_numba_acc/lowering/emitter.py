@@ -17,6 +17,7 @@ from armpy_numba_acc.kernels import Kernel
 from armpy_numba_acc.lowering.choices import Choices
 from armpy_numba_acc.lowering.fusion import Fusion
 from armpy_numba_acc.lowering.joining import find_joins
+from armpy_numba_acc.lowering.limits import Counter
 from armpy_numba_acc.lowering.memory import (
     ALIGNMENT_BYTES,
     Address,
@@ -62,6 +63,8 @@ class Emitter:
         What layers compute together with those behind them.
     halves : collection of Value
         float32 tensors that are kept as bfloat16; not all layers can read and write them.
+    counter : Counter
+        Sees to it that no layer takes far more than its tensors do.
 
     Notes
     -----
@@ -75,6 +78,7 @@ class Emitter:
     num_threads: int = 1
     fusions: Mapping[Layer, Fusion] = field(default_factory=dict)
     halves: Collection[Value] = ()
+    counter: Counter = field(default_factory=Counter)
     _commands: list[_Command] = field(default_factory=list)
     _buffers: list[Buffer] = field(default_factory=list)
     _constants: list[tuple[Buffer, Array]] = field(default_factory=list)
@@ -228,12 +232,14 @@ class Emitter:
 
     def scratch(self, size_bytes: int) -> Buffer:
         """New memory in the arena, from the first command that touches it to the last."""
+        self.counter.add_bytes(size_bytes)
         buffer = Buffer(Space.ARENA, size_bytes + SLACK_BYTES)
         self._buffers.append(buffer)
         return buffer
 
     def constant(self, data: Array) -> Buffer:
         """Memory that holds an array, as it is stored."""
+        self.counter.add_bytes(data.nbytes)
         array = np.ascontiguousarray(data)
         buffer = Buffer(Space.CONSTANTS, array.nbytes)
         self._constants.append((buffer, array))
@@ -273,6 +279,7 @@ class Emitter:
             How many pieces each thread's share is run in: the kernel is told so many times as
             many threads. Executions can be stopped in between.
         """
+        self.counter.add_command()
         number = len(self._commands)
         touched = [_buffer_of(argument) for argument in arguments]
         for buffer in touched:

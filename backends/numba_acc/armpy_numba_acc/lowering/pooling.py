@@ -14,6 +14,7 @@ from armpy.types import DataLayout, DataType
 from armpy_numba_acc.kernels import Kernel
 from armpy_numba_acc.lowering.choices import Choices
 from armpy_numba_acc.lowering.emitter import Argument, Emitter
+from armpy_numba_acc.lowering.limits import MOST_TAPS
 from armpy_numba_acc.lowering.patches import input_of
 from armpy_numba_acc.lowering.quantized import QUANTIZED_TYPES, stored_bounds
 from armpy_numba_acc.lowering.registry import Lowering
@@ -55,6 +56,8 @@ def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorIn
             return "a quantisation is missing"
         if operation.pool_size[0] * operation.pool_size[1] > _MOST_ELEMENTS:
             return f"windows of more than {_MOST_ELEMENTS} elements are not supported"
+    if operation.pool_size[0] * operation.pool_size[1] > MOST_TAPS:
+        return f"windows of more than {MOST_TAPS} elements are not supported"
     return ""
 
 
@@ -125,7 +128,7 @@ def emit_pooling_f32(
             np.inf if high is None else float(high),
         ),
         label,
-        num_operations=output.info.num_elements * len(windows.taps()),
+        num_operations=output.info.num_elements * windows.num_taps,
     )
 
 
@@ -154,7 +157,7 @@ def emit_pooling_i16(
             *bounds,
         ),
         label,
-        num_operations=output.info.num_elements * len(windows.taps()),
+        num_operations=output.info.num_elements * windows.num_taps,
     )
 
 
@@ -176,7 +179,7 @@ def emit_pooling_u8(
     numbers : tuple of int or float
         Last arguments of the kernel: zero points, scale, bounds.
     """
-    channels, num_taps = windows.shape[3], len(windows.taps())
+    channels, num_taps = windows.shape[3], windows.num_taps
     width = _width(emit.choices, windows)
     source = emit.source(value)
     if width < 16:

@@ -66,6 +66,7 @@ def lower_layers(view: SubgraphView, isa: Isa, make_emitter: MakeEmitter) -> Emi
     choices = emitter.choices
     joined = absorbed | {layer for chain in chains.values() for layer in chain.layers}
     for layer in view.layers:
+        emitter.counter.begin(layer)
         if layer in chains:
             choices.begin(chains[layer].layers)
             lower_chain(emitter, chains[layer])

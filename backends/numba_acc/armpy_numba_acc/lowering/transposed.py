@@ -17,6 +17,7 @@ from armpy.types import DataLayout, DataType
 from armpy_numba_acc.kernels import Kernel
 from armpy_numba_acc.lowering.dynamic_range import check_dynamic, is_dynamic, with_real_operands
 from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.lowering.limits import MOST_PARTS
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
 from armpy_numba_acc.lowering.patches import Patches, constant_of, input_of
 from armpy_numba_acc.lowering.products import (
@@ -41,6 +42,9 @@ def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorIn
             return f"the {name} are not constant"
     if operation.data_layout is not DataLayout.NHWC:
         return "the layout NCHW is not supported"
+    strides, sizes = operation.stride, outputs[0].known_shape[1:3]
+    if min(strides[0], sizes[0]) * min(strides[1], sizes[1]) > MOST_PARTS:
+        return f"strides that cut the output into more than {MOST_PARTS} parts are not supported"
     if source.data_type is WIDE:
         return check_i16(inputs[:3], outputs)
     if source.data_type in QUANTIZED_TYPES:

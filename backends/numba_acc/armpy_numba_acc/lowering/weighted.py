@@ -18,6 +18,7 @@ from armpy_numba_acc.lowering.dynamic_range import check_dynamic, is_dynamic, lo
 from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.grouped import lower_grouped
 from armpy_numba_acc.lowering.halves import has_pairs
+from armpy_numba_acc.lowering.limits import MOST_PARTS, MOST_TAPS
 from armpy_numba_acc.lowering.patches import input_of
 from armpy_numba_acc.lowering.quantized import QUANTIZED_TYPES
 from armpy_numba_acc.lowering.registry import Lowering
@@ -39,6 +40,9 @@ def check_weighted(
     assert weights is not None
     if isinstance(operation, _OF_IMAGES) and operation.data_layout is not DataLayout.NHWC:
         return "the layout NCHW is not supported"
+    refusal = _too_many(operation, source, weights)
+    if refusal:
+        return refusal
     if has_computed_weights(inputs):
         return check_computed(operation, inputs)
     if source.data_type is WIDE:
@@ -53,6 +57,16 @@ def check_weighted(
     for info in (*inputs, *outputs):
         if info is not None and info.data_type is not DataType.FLOAT32:
             return f"{info.data_type.name} is not supported with {source.data_type.name} input"
+    return ""
+
+
+def _too_many(operation: Operation, source: TensorInfo, weights: TensorInfo) -> str:
+    """Why a layer would be cut into too many parts, or has too many taps; empty if not."""
+    _, height, width, depth = weights.known_shape if len(weights.known_shape) == 4 else (0,) * 4
+    if isinstance(operation, DepthwiseConvolution2d) and height * width > MOST_TAPS:
+        return f"windows of more than {MOST_TAPS} elements are not supported"
+    if isinstance(operation, Convolution2d) and source.known_shape[3] > MOST_PARTS * depth:
+        return f"more than {MOST_PARTS} groups of filters are not supported"
     return ""
 
 

@@ -15,7 +15,7 @@ from armpy_numba_acc.lowering.emitter import Argument, Emitter
 from armpy_numba_acc.lowering.memory import Buffer, Space
 from armpy_numba_acc.packing.depthwise import block_starts
 
-Slots = Sequence[tuple[int, int]]
+Slots = Sequence[tuple[int, int]] | npt.NDArray[np.int64]
 """Rows and columns of the input relative to a tile's first pixel."""
 
 
@@ -67,9 +67,18 @@ class Windows:
             for x in range(self.kernel[1])
         ]
 
-    def slots_by_tap(self, columns: int) -> list[tuple[int, int]]:
+    @property
+    def num_taps(self) -> int:
+        """Elements of a window."""
+        return self.kernel[0] * self.kernel[1]
+
+    def slots_by_tap(self, columns: int) -> Slots:
         """For each tap the elements of all pixels of a tile."""
-        return [(y, x + j * self.stride[1]) for y, x in self.taps() for j in range(columns)]
+        slots = np.empty((*self.kernel, columns, 2), np.int64)
+        slots[..., 0] = self.dilation[0] * np.arange(self.kernel[0])[:, None, None]
+        slots[..., 1] = self.dilation[1] * np.arange(self.kernel[1])[:, None]
+        slots[..., 1] += self.stride[1] * np.arange(columns)
+        return slots.reshape(-1, 2)
 
     def extent(self, rows: int, columns: int) -> tuple[int, int]:
         """Rows and columns of the input that a tile reaches over."""
@@ -104,7 +113,7 @@ class Tiling:
         Pixels of a tile.
     width : int
         Channels of a block.
-    slots : sequence of (int, int)
+    slots : sequence of (int, int), or ndarray, int64, shape (slots, 2)
     """
 
     rows: int
@@ -146,7 +155,7 @@ def window_arguments(
     images, height, width, channels = windows.shape
     out_bytes = out_bytes or padding.itemsize
     in_pixel, out_pixel = channels * padding.itemsize, windows.out_shape[3] * out_bytes
-    slots = np.array(tiling.slots, np.int64).reshape(-1, 2)
+    slots = np.asarray(tiling.slots, np.int64).reshape(-1, 2)
     offsets = (slots[:, 0] * width + slots[:, 1]) * in_pixel
     tables = 8 * (len(slots) + 2 * tiling.rows * tiling.columns)
     # Tiles at the end write into it what lies outside of the output.

@@ -58,21 +58,27 @@ class TransposeConvolution2dWorkload(WeightedWorkload[TransposeConvolution2d]):
     def _sums(self, image: Array, packed: PackedWeights, shape: tuple[int, ...]) -> Array:
         """Sums for an output of the given shape (oh, ow, o), as rows of channels."""
         height, width, depth = image.shape
-        out_height, out_width, filters = shape
         (down, right), (kernel_height, kernel_width) = self.operation.stride, self._kernel
-        reach = (height - 1) * down + kernel_height, (width - 1) * right + kernel_width
-        size = max(reach[0], self._top + out_height), max(reach[1], self._left + out_width)
-        sums: Array = np.zeros((*size, filters), packed.values.dtype)
+        sums: Array = np.zeros(shape, packed.values.dtype)
         block = block_length(width * packed.values.shape[1])
         for first in range(0, height, block):
             part = image[first : first + block].astype(packed.values.dtype)
             part -= packed.pad_value
             spread = np.matmul(part.reshape(-1, depth), packed.values)
-            spread = spread.reshape(len(part), width, kernel_height, kernel_width, filters)
+            spread = spread.reshape(len(part), width, kernel_height, kernel_width, shape[2])
             for ky in range(kernel_height):
-                rows = slice(first * down + ky, (first + len(part) - 1) * down + ky + 1, down)
+                y, to_y = _meeting(len(part), first * down + ky - self._top, down, shape[0])
                 for kx in range(kernel_width):
-                    columns = slice(kx, (width - 1) * right + kx + 1, right)
-                    sums[rows, columns] += spread[:, :, ky, kx]
-        inside = sums[self._top : self._top + out_height, self._left : self._left + out_width]
-        return inside.reshape(-1, filters)
+                    x, to_x = _meeting(width, kx - self._left, right, shape[1])
+                    sums[to_y, to_x] += spread[y, x, ky, kx]
+        return sums.reshape(-1, shape[2])
+
+
+def _meeting(count: int, offset: int, stride: int, size: int) -> tuple[slice, slice]:
+    """Which of some elements meet the output, and where: element i is at offset + i * stride."""
+    first = max(0, -(offset // stride))
+    end = min(count, (size - 1 - offset) // stride + 1)
+    if first >= end:
+        return slice(0), slice(0)
+    begin = offset + first * stride
+    return slice(first, end), slice(begin, offset + (end - 1) * stride + 1, stride)

@@ -1,0 +1,45 @@
+"""What layers need, against the memory limit, before any backend is asked about them."""
+
+from __future__ import annotations
+
+from armpy.errors import MemoryLimitError
+from armpy.graph import Graph
+
+
+def check_layers(graph: Graph, limit_bytes: int) -> None:
+    """Check every layer by itself.
+
+    Parameters
+    ----------
+    graph : Graph
+        Fully shaped.
+    limit_bytes : int
+
+    Raises
+    ------
+    MemoryLimitError
+        If a tensor cannot be an array, or what a layer writes is larger than the limit together
+        with what computing it takes besides.
+
+    Notes
+    -----
+    What backends do before they know how much memory the whole takes, such as packing tables,
+    goes by the sizes of tensors: none of these may be larger than the caller allows.
+    """
+    for value in graph.values():
+        if not value.info.is_addressable:
+            raise MemoryLimitError(
+                "a tensor has dimensions that no array can have",
+                where=f"'{value.name}'",
+                actual=str(value.info),
+            )
+    for layer in graph.layers:
+        needed = sum(info.size_bytes for info in layer.output_infos)
+        needed += layer.operation.scratch_bytes(layer.input_infos, layer.output_infos)
+        if needed > limit_bytes:
+            raise MemoryLimitError(
+                "one execution of the network needs too much memory",
+                where=layer.where,
+                expected=f"at most {limit_bytes} bytes (memory_limit_bytes)",
+                actual=f"{needed} bytes",
+            )
