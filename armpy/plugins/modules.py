@@ -122,7 +122,7 @@ def forget_module(name: str) -> None:
     """Remove a private module and its submodules from ``sys.modules``."""
     for finder in [f for f in sys.meta_path if isinstance(f, SnapshotFinder) and f.package == name]:
         sys.meta_path.remove(finder)
-    for key in [key for key in sys.modules if key == name or key.startswith(f"{name}.")]:
+    for key in [key for key in [*sys.modules] if key == name or key.startswith(f"{name}.")]:
         module = sys.modules.pop(key)
         for location in getattr(module, "__path__", ()):
             sys.path_importer_cache.pop(location, None)

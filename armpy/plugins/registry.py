@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 
@@ -93,7 +94,8 @@ class BackendRegistry:
     reason is kept, logged once, and raised when it is asked for by name.
 
     A module from a directory tells its id when it is imported, so these are imported as soon
-    as all backends are wanted, or an id that no other candidate has.
+    as all backends are wanted, or an id that no other candidate has. It leaves ``sys.modules``
+    when the registry is closed, or is dropped: keep the registry as long as its backends.
 
     References
     ----------
@@ -109,6 +111,8 @@ class BackendRegistry:
         self._skipped: list[SkippedPath] = []
         self._lock = threading.RLock()
         self._is_closed = False
+        self._modules: set[str] = set()
+        weakref.finalize(self, _forget_modules, self._modules).atexit = False
 
     @classmethod
     def discover(cls, options: PluginOptions | None = None) -> BackendRegistry:
@@ -321,6 +325,7 @@ class BackendRegistry:
             # The files may have changed since they were found.
             snapshot = self._trust.check(candidate)
             record.private_name = private_name(candidate.path) if record.is_from_directory else ""
+            self._modules.add(record.private_name)
             record.opened = opened = open_candidate(candidate, record.private_name, snapshot)
             if candidate.backend_id not in ("", opened.backend_id):
                 raise RejectionError(
@@ -402,6 +407,7 @@ class BackendRegistry:
         record.opened = record.checked = None
         if record.private_name:
             forget_module(record.private_name)
+            self._modules.discard(record.private_name)
 
     def _probe_if_asked(self, records: Iterable[_Record]) -> None:
         """Probe what is about to be loaded, if the options say so."""
@@ -500,3 +506,9 @@ def preferred_backends(
             fix="Leave it out to use every installed backend",
         )
     return [registry.get(name) for name in names]
+
+
+def _forget_modules(names: set[str]) -> None:
+    """Remove the modules of a registry that nobody has any more."""
+    for name in filter(None, names):
+        forget_module(name)

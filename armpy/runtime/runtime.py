@@ -7,8 +7,15 @@ import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from typing import TypeAlias
 
-from armpy.backend import IBackendProfilingContext, Measurement, ReasonCode, Support
+from armpy.backend import (
+    IBackendContext,
+    IBackendProfilingContext,
+    Measurement,
+    ReasonCode,
+    Support,
+)
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.graph import Graph
 from armpy.logs import wants_traceback
@@ -30,6 +37,9 @@ from armpy.runtime.tensors import as_input, check_output_array, may_overlap
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 _log = logging.getLogger("armpy.runtime")
+
+Contexts: TypeAlias = Mapping[BackendId, IBackendContext]
+"""By backend id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +100,8 @@ class Runtime:
     def close(self) -> None:
         """Unload every network; deregister the backends that this runtime found itself.
 
-        Nothing can be loaded or run afterwards. Without it, all goes with the process.
+        Nothing can be loaded or run afterwards. Without it, all goes with the last reference to
+        the runtime and its models, but contexts are not told.
 
         Raises
         ------
@@ -186,7 +197,7 @@ class Runtime:
         with self._lock:
             network_id = self._next_id
             self._next_id += 1
-        self._notify("before_load_network", network_id)
+        _notify(self._contexts, "before_load_network", network_id)
         loaded = LoadedNetwork(
             graph,
             self._setup.backends,
@@ -194,7 +205,7 @@ class Runtime:
             self._network_settings(network_id),
             shared_state=shared,
         )
-        self._notify("after_load_network", network_id)
+        _notify(self._contexts, "after_load_network", network_id)
         with self._lock:
             self._networks[network_id] = loaded
         return network_id
@@ -208,7 +219,7 @@ class Runtime:
             options.memory_limit_bytes,
             options.custom_allocators,
             self._make_profiler() if options.profiling else None,
-            partial(self._after_run, network_id) if self._contexts else None,
+            partial(_after_run, self._contexts, network_id) if self._contexts else None,
             options.loop_timeout_s,
         )
 
@@ -243,26 +254,6 @@ class Runtime:
             If no such network is loaded.
         """
         return self.get_network(network_id).profiler
-
-    def _notify(self, event: str, network_id: int) -> None:
-        """Tell every context that a network comes or goes; then raise the first error."""
-        first: ArmpyError | None = None
-        for backend_id, context in self._contexts.items():
-            try:
-                call_method(backend_id, context, event, network_id)
-            except ArmpyError as error:
-                if first is not None:
-                    _log.warning("%s", error, exc_info=wants_traceback(_log))
-                first = first or error
-        if first is not None:
-            raise first
-
-    def _after_run(self, network_id: int) -> None:
-        """Tell every context that an execution has ended; its results are not to be lost."""
-        try:
-            self._notify("after_enqueue_workload", network_id)
-        except ArmpyError as error:
-            _log.warning("%s", error, exc_info=wants_traceback(_log))
 
     def get_network(self, network_id: int) -> LoadedNetwork:
         """The loaded network of an id.
@@ -348,11 +339,33 @@ class Runtime:
                 raise InvalidArgumentError(f"the network {network_id} is being unloaded")
             self._unloading.add(network_id)
         try:
-            self._notify("before_unload_network", network_id)
+            _notify(self._contexts, "before_unload_network", network_id)
             self._networks.pop(network_id).close()
         finally:
             self._unloading.discard(network_id)
-        self._notify("after_unload_network", network_id)
+        _notify(self._contexts, "after_unload_network", network_id)
+
+
+def _notify(contexts: Contexts, event: str, network_id: int) -> None:
+    """Tell every context that a network comes or goes; then raise the first error."""
+    first: ArmpyError | None = None
+    for backend_id, context in contexts.items():
+        try:
+            call_method(backend_id, context, event, network_id)
+        except ArmpyError as error:
+            if first is not None:
+                _log.warning("%s", error, exc_info=wants_traceback(_log))
+            first = first or error
+    if first is not None:
+        raise first
+
+
+def _after_run(contexts: Contexts, network_id: int) -> None:
+    """Tell every context that an execution has ended; its results are not to be lost."""
+    try:
+        _notify(contexts, "after_enqueue_workload", network_id)
+    except ArmpyError as error:
+        _log.warning("%s", error, exc_info=wants_traceback(_log))
 
 
 def _measurements(backend_id: BackendId, context: IBackendProfilingContext) -> list[ProfilingEvent]:

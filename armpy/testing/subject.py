@@ -53,12 +53,15 @@ class Subject:
         self.notes: dict[str, tuple[Case, ...]] = {}
         self.company: tuple[Neighbour | None, Neighbour | None] = (None, None)
         self._oracle = SupportOracle([self.backend])
+        self._others: list[BackendRegistry] = []
 
     def another_instance(self) -> IBackendInternal | None:
         """A second instance from the same source; None if the caller gave the registry."""
         if self._given.registry is not None:
             return None
-        return BackendRegistry.discover(self._given.plugin_options()).get(self.backend_id)
+        registry = BackendRegistry.discover(self._given.plugin_options())
+        self._others.append(registry)  # whose modules go with it
+        return registry.get(self.backend_id)
 
     @cached_property
     def runtime(self) -> Runtime:

@@ -88,7 +88,8 @@ def test_a_part_that_is_imported_later_is_the_one_that_was_hashed(tmp_path: Path
     package = write_module(
         folder, "Arm_Npu_backend", module_source("Npu", extra=LATE), part="VALUE = 'pinned'"
     )
-    pinned(folder, package).get("Npu")
+    registry = pinned(folder, package)
+    registry.get("Npu")
     (package / "part.py").write_text("VALUE = 'changed'")
     (name,) = private_modules()
     assert sys.modules[name].late() == "pinned"
@@ -100,7 +101,8 @@ def test_a_part_that_came_later_is_not_imported(tmp_path: Path) -> None:
     package = write_module(
         folder, "Arm_Npu_backend", module_source("Npu", extra=LATE), other="VALUE = 1"
     )
-    pinned(folder, package).get("Npu")
+    registry = pinned(folder, package)
+    registry.get("Npu")
     (package / "part.py").write_text("VALUE = 'unpinned'")
     (name,) = private_modules()
     with pytest.raises(ImportError, match="cannot import name 'part'"):
@@ -158,7 +160,8 @@ def test_a_pinned_extension_module_is_a_copy_of_what_was_hashed(tmp_path: Path) 
     package = write_module(folder, "Arm_Npu_backend", source, part="")
     copy = package / library.name
     shutil.copy(library, copy)
-    pinned(folder, package).get("Npu")
+    registry = pinned(folder, package)
+    registry.get("Npu")
     copy.write_bytes(b"no library")
     (name,) = private_modules()
     loaded = sys.modules[name].late()
