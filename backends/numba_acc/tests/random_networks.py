@@ -237,6 +237,28 @@ def random_network(seed: int) -> tuple[Network, dict[str, Array]]:
     }
 
 
+UNLIKE = (np.nan, np.inf, -np.inf, 1e-39, -1e-39, 0.0, -0.0)
+"""Floats whose sums and products with others do not depend on an order."""
+
+
+def make_hostile(inputs: dict[str, Array], seed: int) -> dict[str, Array]:
+    """The same inputs with some floats in each that no network should meet."""
+    random = np.random.default_rng(seed)
+    changed = {}
+    for name, array in inputs.items():
+        changed[name] = array.copy()
+        if array.dtype == np.float32:
+            places = random.integers(0, array.size, random.integers(1, 4))
+            changed[name].reshape(-1)[places] = random.choice(UNLIKE, len(places))
+    return changed
+
+
+def spreads(network: Network) -> bool:
+    """Whether a NaN may reach further than to where it is read (Winograd's tiles)."""
+    operations = [layer.operation for layer in network.build().layers]
+    return any(isinstance(each, Convolution2d) and each.stride == (1, 1) for each in operations)
+
+
 def _matrices(sketch: Sketch) -> Value:
     """A product of matrices, none of them constant."""
     rows, depth, columns, batch = (sketch.upto(60) for _ in range(4))

@@ -9,16 +9,31 @@ from __future__ import annotations
 
 import os
 
+import numpy as np
 import pytest
 from armpy_numba_acc.codegen.isa import Isa
 from armpy_numba_acc.options import ISA_VARIABLE
 
+from armpy.ops.operation import Array
+from armpy.tensor import TensorInfo
 from armpy.testing.random_graphs import run_random_graphs
-from armpy.testing.tolerance import EXACT, Tolerance
+from armpy.testing.tolerance import EXACT, Tolerance, compare
 from armpy.types import DataType
 from backends.numba_acc.tests import support
-from backends.numba_acc.tests.random_networks import random_network
-from backends.numba_acc.tests.support import ISA_NAMES, ISAS, check_against_reference
+from backends.numba_acc.tests.random_networks import (
+    TYPES,
+    make_hostile,
+    random_network,
+    spreads,
+)
+from backends.numba_acc.tests.support import (
+    ISA_NAMES,
+    ISAS,
+    check_against_reference,
+    run_compiled,
+    run_reference,
+    without_subnormals,
+)
 
 COUNT = int(os.environ.get("ARMPY_NUM_NETWORKS", "4"))
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
@@ -47,6 +62,33 @@ def test_random_networks_agree(isa: Isa) -> None:
             failures.append(f"{seed}: {error}")
         support._GUARDED.clear()  # a process can have so many mappings only
     assert failures == []
+
+
+@pytest.mark.parametrize("isa", ISAS, ids=ISA_NAMES)
+def test_random_networks_agree_on_hostile_numbers(isa: Isa) -> None:
+    failures = []
+    start = len(TYPES) * (START + COUNT * ISAS.index(isa))
+    for seed in range(start, start + len(TYPES) * COUNT, len(TYPES)):  # those of floats
+        network, friendly = random_network(seed)
+        inputs = make_hostile(friendly, seed)
+        with np.errstate(all="ignore"):
+            expected = run_reference(network, without_subnormals(inputs))
+        found = run_compiled(network, inputs, isa)
+        if spreads(network):
+            expected = {name: with_nan_of(found[name], array) for name, array in expected.items()}
+        largest = max(np.abs(a[np.isfinite(a)]).max(initial=1.0) for a in expected.values())
+        for name, array in expected.items():
+            info = TensorInfo(array.shape, DataType.FLOAT32)
+            difference = compare(array, found[name], info, Tolerance(1e-5 * float(largest), 1e-6))
+            if difference is not None:
+                failures.append(f"{seed}: {difference}")
+        support._GUARDED.clear()
+    assert failures == []
+
+
+def with_nan_of(found: Array, expected: Array) -> Array:
+    """What is expected, or NaN where that is found."""
+    return np.where(np.isnan(found), found, expected)
 
 
 @pytest.mark.parametrize("name", ISA_NAMES)
