@@ -10,6 +10,7 @@ from armpy.frontends.tflite.operators import CONVERTERS
 from armpy.frontends.tflite.reader import enumerators
 from armpy.ops import Reshape, Select
 from tests.support.tflite_cases import CASES, IMAGE, STRIDES, Case, Spec, X, zeros
+from tests.support.tflite_writer import TfliteModel
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -146,3 +147,30 @@ def test_second_reader_of_a_variable_sees_what_the_first_one_left() -> None:
     first, second = built.layers
     assert second.inputs[4] is first.outputs[0]
     assert variable.next_value is second.outputs[0]
+
+
+@pytest.mark.parametrize(
+    ("operator", "kind", "least"),
+    [
+        ("ADD", "INT8", 3 / 2**20),
+        ("ADD", "INT16", 3 / 2**15),
+        ("SQUARED_DIFFERENCE", "INT8", 9 / 2**14),
+    ],
+)
+def test_outputs_finer_than_what_is_computed_are_refused_by_name(
+    operator: str, kind: str, least: float
+) -> None:
+    # Twice the inputs' scale, by 2**20 or 2**15, and its square by 2**14. LiteRT ends the process.
+    def model_of(scale: float) -> bytes:
+        model = TfliteModel()
+        graph = model.subgraph()
+        inputs = [graph.tensor(f"in{i}", (4,), kind, scale=1.5, zero_point=0) for i in range(2)]
+        output = graph.tensor("small", (4,), kind, scale=scale, zero_point=0)
+        graph.operator(operator, inputs, [output], {})
+        graph.inputs(*inputs)
+        graph.outputs(output)
+        return model.to_bytes()
+
+    assert len(parse_tflite(model_of(least * 1.01)).build().layers) == 1
+    with pytest.raises(ParserError, match=r"output 'small' is too small.*Expected more than"):
+        parse_tflite(model_of(least))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from armpy.frontends.tflite.node import Converter, ConverterTable, Node, direct, fused_activation
@@ -19,6 +20,13 @@ from armpy.ops import (
     Select,
     UnaryOperation,
 )
+from armpy.types import DataType
+
+_NEAR = 1e-3
+"""TFLite takes exponents for whole numbers that are so near to one."""
+
+_SUM_BITS = {DataType.QSYMM_S16: 15}
+"""Bits that sums of 16-bit elements are computed with beyond their inputs'; others have 20."""
 
 
 def _fused(operation: BinaryOperation, options_name: str) -> Converter:
@@ -35,11 +43,52 @@ def _additive(operation: BinaryOperation, options_name: str) -> Converter:
 
     def make(node: Node) -> ElementwiseBinary:
         options = node.options(options_name)
-        return ElementwiseBinary(
-            operation, fused_activation(options), power_of_two_scales=options.flag("PotScaleInt16")
-        )
+        shifts = options.flag("PotScaleInt16")
+        if operation is BinaryOperation.ADD and not (shifts and _are_shifted(node)):
+            _check_scale(node, 1, _SUM_BITS.get(node.outputs[0].data_type, 20))
+        return ElementwiseBinary(operation, fused_activation(options), power_of_two_scales=shifts)
 
     return direct(make)
+
+
+def _are_shifted(node: Node) -> bool:
+    """Whether 16-bit elements have scales that are powers of two, so that they can be shifted."""
+    infos = [*(value.info for value in node.inputs if value is not None), *node.outputs]
+    return all(
+        info.data_type is DataType.QSYMM_S16
+        and info.quantization is not None
+        and abs(math.log2(info.scale) - round(math.log2(info.scale))) < _NEAR
+        for info in infos
+    )
+
+
+def _squared_difference(node: Node) -> ElementwiseBinary:
+    """SQUARED_DIFFERENCE has 7 bits more for each of two factors."""
+    node.expect_outputs(1)
+    _check_scale(node, 2, 14)
+    return ElementwiseBinary(BinaryOperation.SQUARED_DIFFERENCE)
+
+
+def _check_scale(node: Node, power: int, num_bits: int) -> None:
+    """Check that what is computed with some bits more is not finer than the output.
+
+    Raises
+    ------
+    ParserError
+        If twice the larger scale of the inputs, to some power, is `num_bits` bits or more above
+        the output's: fixed point has no such multiplier, and TFLite ends the process.
+    """
+    infos = [value.info for value in node.inputs if value is not None]
+    output = node.outputs[0]
+    if not output.data_type.is_quantized or any(i.quantization is None for i in (*infos, output)):
+        return
+    largest = max((info.scale for info in infos), default=0.0)
+    if (2 * largest) ** power >= output.scale * 2.0**num_bits:
+        raise node.error(
+            f"the scale of the output '{node.output_names[0]}' is too small for its inputs",
+            expected=f"more than {(2 * largest) ** power / 2.0**num_bits:.9g}",
+            actual=f"{output.scale:.9g}",
+        )
 
 
 def _binary(operation: BinaryOperation) -> Converter:
@@ -78,7 +127,7 @@ CONVERTERS: ConverterTable = {
     "POW": _binary(BinaryOperation.POWER),
     "FLOOR_DIV": _binary(BinaryOperation.FLOOR_DIV),
     "FLOOR_MOD": _binary(BinaryOperation.FLOOR_MOD),
-    "SQUARED_DIFFERENCE": _binary(BinaryOperation.SQUARED_DIFFERENCE),
+    "SQUARED_DIFFERENCE": direct(_squared_difference),
     "ABS": _unary(UnaryOperation.ABS),
     "CEIL": _unary(UnaryOperation.CEIL),
     "COS": _unary(UnaryOperation.COS),
