@@ -240,22 +240,6 @@ def _dequantize_wide(x: Lanes, scale: Lanes) -> Lanes:
     return (x.converted("sitofp", F64) * scale.to_double()).to_single()
 
 
-def _quantized_add(
-    a: Lanes,
-    b: Lanes,
-    a_zero: Lanes,
-    a_scale: Lanes,
-    b_zero: Lanes,
-    b_scale: Lanes,
-    zero: Lanes,
-    low: Lanes,
-    high: Lanes,
-) -> Lanes:
-    """Sums; scales are counted in the output's."""
-    other = _to_steps(b, b_zero) * b_scale
-    return f.to_stored(_to_steps(a, a_zero).times_plus(a_scale, other), zero, low, high)
-
-
 def _quantized(function: Callable[[Lanes, Lanes], Lanes]) -> Expression:
     """A function of two real numbers; parameters: zero points and scales, as `compute` has them."""
 
@@ -300,7 +284,6 @@ _QUANTIZED: dict[str, Expression] = {
     "dequantize": Expression(_dequantize, 1, 2),
     "dequantize_each": Expression(lambda x, scale, zero: _to_steps(x, zero) * scale, 2, 1),
     "dequantize_wide": Expression(_dequantize_wide, 1, 1),
-    "quantized_add": Expression(_quantized_add, 2, 7),
     "quantized_prelu": Expression(_quantized_prelu, 2, 7),
 }
 

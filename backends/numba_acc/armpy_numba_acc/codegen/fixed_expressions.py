@@ -112,7 +112,9 @@ def _unless_near_half(
         How near a half is; with 1 all are.
     """
     elements, rest = to_low_half(steps, *bounds)
-    return replaced(abs(rest) > 0.5 - margin, elements, exactly)
+    # Of numbers beyond float32 nothing is left to compare.
+    is_sure = abs(rest) <= 0.5 - margin
+    return replaced(is_sure ^ 1, elements, exactly)
 
 
 def _stored(value: Lanes, low: Lanes, high: Lanes) -> Lanes:

@@ -37,7 +37,7 @@ from armpy_numba_acc.lowering.broadcasting import (
     emit_quantized,
 )
 from armpy_numba_acc.lowering.emitter import Emitter
-from armpy_numba_acc.lowering.fixed_elementwise import lower_fixed, refusal_of_wide
+from armpy_numba_acc.lowering.fixed_elementwise import lower_fixed, refusal_of_fixed
 from armpy_numba_acc.lowering.lookup import emit_lookup, emit_word_lookup
 from armpy_numba_acc.lowering.quantized import (
     QUANTIZED_TYPES,
@@ -60,14 +60,6 @@ _FLOAT_OPERATIONS = frozenset(BinaryOperation) - {
     BinaryOperation.FLOOR_DIV,
     BinaryOperation.FLOOR_MOD,
 }
-_OF_A_COMMON_SCALE = frozenset(
-    {BinaryOperation.ADD, BinaryOperation.SUB, BinaryOperation.SQUARED_DIFFERENCE}
-)
-"""Operations for which CpuRef brings inputs to twice the larger scale, in 20 bits."""
-
-_LARGEST_RATIO = 1 << 14
-"""Of an input's scale to another one or to the output's, with which that loses nothing."""
-
 _STORED_CHOICES = {
     BinaryOperation.MAXIMUM: "largest_byte",
     BinaryOperation.MINIMUM: "smallest_byte",
@@ -110,14 +102,9 @@ def check_binary(operation: Operation, inputs: OperandInfos, outputs: Sequence[T
         return f"{operation.operation.name} of {outputs[0].data_type.name} is not supported"
     if is_integer and operation.activation is not FusedActivation.NONE:
         return "an activation behind integers is not supported"
-    if operation.operation in _OF_A_COMMON_SCALE and outputs[0].data_type.is_quantized:
-        scales = [scale_of(info) for info in inputs if info is not None]
-        least = min(*scales, scale_of(outputs[0]))
-        if max(scales) > least * _LARGEST_RATIO:
-            return f"scales that differ by more than {_LARGEST_RATIO} are not supported"
-    if is_wide:
-        given = [info for info in inputs if info is not None]
-        return refusal_of_wide(operation, (*given, outputs[0]))
+    if outputs[0].data_type.is_quantized:
+        operands = [info for info in inputs if info is not None]
+        return refusal_of_fixed(operation, (*operands, outputs[0]))
     return ""
 
 
@@ -151,9 +138,6 @@ def _lower_quantized(emit: Emitter, layer: Layer, operation: ElementwiseBinary) 
             emit_elementwise(emit, f"int_{kind.name.lower()}", inputs, output, layer.name)
         return
     bounds = steps_bounds(operation.activation, output.info)
-    if kind in (BinaryOperation.ADD, BinaryOperation.SUB):
-        _lower_sum(emit, layer, -1 if kind is BinaryOperation.SUB else 1, bounds)
-        return
     a_scale, b_scale, scale = (scale_of(info) for info in infos)
 
     def parameters(a_zero: float, b_zero: float, zero: float) -> tuple[float, ...]:
@@ -162,18 +146,6 @@ def _lower_quantized(emit: Emitter, layer: Layer, operation: ElementwiseBinary) 
 
     name = f"quantized_{kind.name.lower()}"
     emit_quantized(emit, name, inputs, output, layer.name, parameters)
-
-
-def _lower_sum(emit: Emitter, layer: Layer, sign: int, bounds: tuple[float, float]) -> None:
-    """Sums and differences of quantised elements whose scales are far from the output's."""
-    inputs, output = given(layer), layer.outputs[0]
-    scales = [scale_of(value.info) / scale_of(output.info) for value in inputs]
-    factors = float(scales[0]), sign * float(scales[1])
-
-    def parameters(a: float, b: float, zero: float) -> tuple[float, ...]:
-        return (a, factors[0], b, factors[1], zero, *bounds)
-
-    emit_quantized(emit, "quantized_add", inputs, output, layer.name, parameters)
 
 
 def given(layer: Layer) -> list[Value]:

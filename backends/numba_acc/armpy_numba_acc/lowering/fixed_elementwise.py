@@ -39,6 +39,11 @@ _LARGEST_REACH = 2.0**20
 _SUMS = (BinaryOperation.ADD, BinaryOperation.SUB)
 
 
+_ODD_SCALES = np.errstate(all="ignore")
+"""Quotients that float32 cannot hold are infinite, or zero."""
+
+
+@_ODD_SCALES
 def lower_fixed(emit: Emitter, layer: Layer) -> bool:
     """Add the command if a layer is one of these; whether it is."""
     operation = layer.operation
@@ -60,13 +65,20 @@ def lower_fixed(emit: Emitter, layer: Layer) -> bool:
     return False
 
 
-def refusal_of_wide(operation: ElementwiseBinary, infos: Sequence[TensorInfo]) -> str:
-    """Why a sum, difference or product of 16-bit elements cannot be computed exactly."""
-    if operation.operation not in (*_SUMS, BinaryOperation.MUL):
+@_ODD_SCALES
+def refusal_of_fixed(operation: ElementwiseBinary, infos: Sequence[TensorInfo]) -> str:
+    """Why a layer that is computed in fixed point cannot be; empty if it can, or is not."""
+    kind, is_wide = operation.operation, infos[2].data_type is _WIDE
+    if is_wide and kind in (*_SUMS, BinaryOperation.MUL):
+        if any(info.zero_point for info in infos):
+            return f"zero points of {_WIDE.name} are not supported"
+        factors = _wide_factors(operation, infos)
+    elif not is_wide and kind in _SUMS:
+        factors = _sum_factors(infos, _BYTE_SHIFT)
+    elif not is_wide and kind is BinaryOperation.SQUARED_DIFFERENCE:
+        factors = _difference_factors(infos)
+    else:
         return ""
-    if any(info.zero_point for info in infos):
-        return f"zero points of {_WIDE.name} are not supported"
-    factors = _wide_factors(operation, infos)
     if any(multiplier_of(factor)[1] > _MOST_LEFT for factor in factors):
         return "scales that make results several times as large are not supported"
     return ""
@@ -78,6 +90,14 @@ def _wide_factors(operation: ElementwiseBinary, infos: Sequence[TensorInfo]) -> 
         a, b, output = (scale_of(info) for info in infos)
         return [float(a * b / output)]
     return _sum_factors(infos, _WIDE_SHIFT)
+
+
+def _difference_factors(infos: Sequence[TensorInfo]) -> list[float]:
+    """What inputs are multiplied by before their difference is squared, and the square."""
+    a, b, output = (scale_of(info) for info in infos)
+    common = 2 * float(max(a, b))
+    to_output = common * common / float(np.float32(1 << 14) * output)
+    return [float(a) / common, float(b) / common, to_output]
 
 
 def _sum_factors(infos: Sequence[TensorInfo], left_shift: int) -> list[float]:
@@ -160,13 +180,11 @@ def _lower_byte_sum(
     inputs: Sequence[Value],
     infos: Sequence[TensorInfo],
 ) -> bool:
-    """Sums and differences of bytes; not where scales make them larger than int64 holds."""
+    """Sums and differences of bytes."""
     sign = -1 if operation.operation is BinaryOperation.SUB else 1
     output = infos[2]
     a, b = (scale_of(info) / scale_of(output) for info in infos[:2])
     factors = _sum_factors(infos, _BYTE_SHIFT)
-    if multiplier_of(factors[2])[1] > _MOST_LEFT:
-        return False
     # Terms may be larger than their sum, and so is what float32 rounds off then.
     margin = min(_MARGIN * max(1.0, 256.0 * float(a + b) / 1024), 1.0)
     numbers = [number for factor in factors for number in parameters_of(factor)]
@@ -190,14 +208,9 @@ def _steps(operation: ElementwiseBinary, output: TensorInfo) -> tuple[float, flo
 def _lower_squared_difference(
     emit: Emitter, layer: Layer, operation: ElementwiseBinary, inputs: Sequence[Value]
 ) -> bool:
-    """Squared differences of bytes; not where scales make them larger than int64 holds."""
+    """Squared differences of bytes."""
     output = layer.outputs[0].info
-    a, b = (scale_of(value.info) for value in inputs)
-    common = 2 * float(max(a, b))
-    to_output = common * common / float(np.float32(1 << 14) * scale_of(output))
-    if multiplier_of(to_output)[1] > _MOST_LEFT:
-        return False
-    factors = float(a) / common, float(b) / common, to_output
+    factors = _difference_factors([*(value.info for value in inputs), output])
     numbers = [number for factor in factors for number in parameters_of(factor)]
     low, high = _steps(operation, output)
 

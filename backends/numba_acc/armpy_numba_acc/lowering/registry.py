@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.backend import ReasonCode, Support
 from armpy.graph import Layer
+from armpy.ops import BinaryOperation, ElementwiseBinary, FusedActivation, Select, Softmax
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
@@ -96,6 +97,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 }
 """Modules of this package, and the operations that each has in its ``LOWERINGS``."""
 
+_EXACT_OPERATIONS = (BinaryOperation.ADD, BinaryOperation.SUB, BinaryOperation.MUL)
 _LARGEST_SCALE = 2.0**40
 _SMALLEST_CHANNEL = 2.0**-126
 
@@ -121,7 +123,7 @@ def support(operation: Operation, inputs: OperandInfos, outputs: Sequence[Tensor
     for info in infos:
         if not info.is_fully_shaped:
             return Support.no(ReasonCode.SHAPE, f"the shape of {info} is not known")
-        if _has_odd_scale(info):
+        if _has_odd_scale(info) and not _takes_any_scale(operation):
             text = f"{info} has a scale out of the range of what kernels compute with"
             return Support.no(ReasonCode.QUANTIZATION, text)
     if has_empty(infos):
@@ -147,6 +149,19 @@ def _has_odd_scale(info: TensorInfo) -> bool:
         return False
     least = _SMALLEST_CHANNEL if info.has_per_axis_quantization else 1 / _LARGEST_SCALE
     return not all(s == 0 or least <= s <= _LARGEST_SCALE for s in info.quantization.scales)
+
+
+def _takes_any_scale(operation: Operation) -> bool:
+    """Whether a layer only moves elements, saturates, or is computed in fixed point.
+
+    Notes
+    -----
+    Masks of large negative numbers give attention scores such scales.
+    """
+    if isinstance(operation, ElementwiseBinary):
+        is_exact = operation.operation in _EXACT_OPERATIONS
+        return is_exact and operation.activation in (FusedActivation.NONE, FusedActivation.RELU)
+    return isinstance(operation, Select | Softmax)
 
 
 def refusal_of(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
