@@ -28,6 +28,7 @@ from armpy.backend.control_flow import (
 )
 from armpy.errors import ArmpyError, ExecutionTimeoutError
 from armpy.graph import Graph, graphs_of
+from armpy.network import check_shape_fits
 from armpy.ops import If, While
 from armpy.ops.operation import Array, located, require
 from armpy.tensor import TensorInfo
@@ -83,16 +84,30 @@ class NestedGraph:
         self._graph = graph
         self._subnetworks = subnetworks
         self._plan_of: Callable[[Shapes], Plan] | None = None
+        read = {value for layer in graph.layers for value in layer.inputs} | set(graph.outputs)
+        self._unread = tuple(i for i, value in enumerate(graph.inputs) if value not in read)
+        self._shapes_of_unread: dict[int, tuple[int, ...]] = {}
         infos = [info for info in inputs if info is not None]
         if all(info.is_fully_shaped for info in infos):
             subnetworks.prepare(graph, tuple(info.known_shape for info in infos))
 
     def plan(self, sources: Sequence[Array]) -> Plan:
-        """The plan for the shapes of some arrays."""
+        """The plan for the shapes of some arrays.
+
+        Notes
+        -----
+        A plan is the same for all shapes of inputs that nobody reads: the condition of a loop
+        whose tensors grow mostly reads a counter.
+        """
         plan_of = self._plan_of
         if plan_of is None:
             plan_of = self._plan_of = self._subnetworks.plan_of(self._graph)
-        return plan_of(tuple(array.shape for array in sources))
+        shapes = [array.shape for array in sources]
+        for index in self._unread:
+            value = self._graph.inputs[index]
+            check_shape_fits(value.name, value.info.shape, shapes[index])
+            shapes[index] = self._shapes_of_unread.setdefault(index, shapes[index])
+        return plan_of(tuple(shapes))
 
     def named(self, error: ArmpyError) -> ArmpyError:
         """An error of this graph with its name."""

@@ -34,7 +34,7 @@ from armpy.errors import (
 from armpy.graph import Graph, Value
 from armpy.graph.nesting import MAX_NESTING
 from armpy.network import Network
-from armpy.ops import Comparison, ElementwiseBinary, ExpandDims, If, While
+from armpy.ops import Comparison, Concat, ElementwiseBinary, ExpandDims, If, While
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.optimizer import OptimizedNetwork, optimize_graph
 from armpy.runtime import LoadedNetwork, Model, RuntimeOptions
@@ -408,7 +408,8 @@ class TestMemory:
         model = Model(growing(60), runtime_of(plan_cache_size=3))
         model(ints(0), floats(0))
         inner = loaded(model)._inner_networks("", set())
-        assert [len(network._plans) for _, network in inner] == [3, 3]
+        # The condition reads the counter only.
+        assert [len(network._plans) for _, network in inner] == [1, 3]
 
     def test_backends_know_what_is_planned_for_a_single_turn(
         self, monkeypatch: pytest.MonkeyPatch
@@ -422,8 +423,23 @@ class TestMemory:
 
         monkeypatch.setattr("armpy.runtime.loaded_network.optimize_graph", optimize)
         Model(growing(5), runtime_of())(ints(0), floats(0))
-        # The loop itself, then conditions and bodies of turns 0 to 5; the last has no body.
-        assert sorted(told) == [False] * (1 + 2 * 2) + [True] * (3 * 2 + 1)
+        # The loop itself, a condition that reads the counter only, and the bodies of five turns.
+        assert sorted(told) == [False] * (1 + 1 + 2) + [True] * 3
+
+    def test_shapes_that_nobody_reads_are_checked_all_the_same(self) -> None:
+        vector = f32(None)
+        condition = graph_of(
+            [i32(1), f32(2)], lambda net, i, _: net.add(LESS, i, net.constant(ints(4)))
+        )
+        body = counting(vector, body=lambda net, i, x: (net.add(Concat(0), x, x),))
+        graph = graph_of(
+            [i32(1), vector],
+            lambda net, *inputs: net.add_layer(While(condition, body), inputs, name="loop").outputs,
+        )
+        with pytest.raises(
+            InvalidArgumentError, match=r"^While 'loop' / condition / input 'in1'.*got \(4,\)"
+        ):
+            Model(graph, runtime_of())(ints(0), floats(1, 2))
 
     def test_a_closed_network_lets_inner_networks_go(self) -> None:
         model = Model(loop(3), runtime_of())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from functools import cache
+from functools import cache, lru_cache
 
 from armpy.backend import NO_OPTIONS, BackendOption, OptionScope, OptionValues
 from armpy.errors import InvalidArgumentError
@@ -71,8 +71,20 @@ class Settings:
         isa = _isa_named(name, "isa") if name else chosen_isa()
         if values.get("fast_math_enabled", False):
             isa = isa.relaxed()
-        num_threads = int(values.get("num_threads", 0)) or min(usable_cores(), MOST_THREADS)
+        num_threads = int(values.get("num_threads", 0)) or _default_threads()
         return cls(isa, num_threads)
+
+
+def _default_threads() -> int:
+    """As many as there are cores; processors are looked at again only if they are others."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return _threads_for(frozenset(affinity(0)) if affinity is not None else None)
+
+
+@lru_cache(maxsize=16)
+def _threads_for(cpus: frozenset[int] | None) -> int:
+    """As many as there are cores among some processors."""
+    return min(usable_cores(cpus=cpus), MOST_THREADS)
 
 
 def chosen_isa() -> Isa:
