@@ -30,6 +30,9 @@ from mutation.twin import NOT_MUTATED, Sources
 
 from armpy.testing.cases import all_sketches
 
+_AT_A_TIME = 50
+"""Mutations after which the figures are printed."""
+
 _LISTED = (Verdict.ESCAPED, Verdict.TOLERATED, Verdict.EQUIVALENT, Verdict.ENDED)
 
 
@@ -56,6 +59,8 @@ def main() -> int:
         trials.append(trial)
         if trial.verdict in _LISTED or options.verbose:
             print(f"{trial.verdict.name}  {site}\n    {trial.text}", flush=True)
+        if len(trials) % _AT_A_TIME == 0:
+            print(f"{len(trials)} judged: {_summary(trials)[0][-2]}", flush=True)
     lines, share = _summary(trials)
     print("\n".join(lines))
     return 0 if trials and share >= options.least else 1
@@ -94,8 +99,6 @@ def _summary(trials: Sequence[Trial]) -> tuple[list[str], float]:
     ):
         share = caught / whole if whole else 1.0
         lines.append(f"caught {caught} of {whole} {text}: {share:.1%}")
-    longest = max((trial.duration_s for trial in trials), default=0.0)
-    lines.append(f"the kit took {longest:.1f} s of processor time at most")
     return lines, share
 
 

@@ -6,7 +6,7 @@ They say whether a mutation that the kit let through changes any result at all.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -126,24 +126,9 @@ class Corpus:
     @contextmanager
     def _recording(self) -> Iterator[None]:
         """Keep what CpuRef's workloads are given and give."""
-        execute = ReferenceWorkload.execute
         self._before = self.counts()
-
-        def recorded(
-            workload: ReferenceWorkload[Operation],
-            inputs: Sequence[ITensorHandle | None],
-            outputs: Sequence[ITensorHandle],
-        ) -> None:
-            given = tuple(None if h is None else np.array(h.map()) for h in inputs)
-            execute(workload, inputs, outputs)
-            found = tuple(np.array(handle.map()) for handle in outputs)
-            self._keep(Run(workload.operation, workload.info, given, found))
-
-        ReferenceWorkload.execute = recorded  # type: ignore[method-assign,assignment]
-        try:
+        with recording(self._keep):
             yield
-        finally:
-            ReferenceWorkload.execute = execute  # type: ignore[method-assign]
 
     def _keep(self, run: Run) -> None:
         """Keep an execution if it is small and there are not too many of its operation."""
@@ -152,6 +137,41 @@ class Corpus:
         room = self._most + self._before[run.operation.name] - len(runs)
         if room > 0 and size_bytes <= _LARGEST_BYTES:
             runs.append(run)
+
+
+@contextmanager
+def recording(keep: Callable[[Run], None]) -> Iterator[None]:
+    """Tell a function what CpuRef's workloads are given and give.
+
+    Parameters
+    ----------
+    keep : callable
+        Is given each execution.
+    """
+    execute = ReferenceWorkload.execute
+
+    def recorded(
+        workload: ReferenceWorkload[Operation],
+        inputs: Sequence[ITensorHandle | None],
+        outputs: Sequence[ITensorHandle],
+    ) -> None:
+        given = tuple(None if h is None else _copied(h) for h in inputs)
+        execute(workload, inputs, outputs)
+        found = tuple(_copied(handle) for handle in outputs)
+        keep(Run(workload.operation, workload.info, given, found))
+
+    ReferenceWorkload.execute = recorded  # type: ignore[method-assign,assignment]
+    try:
+        yield
+    finally:
+        ReferenceWorkload.execute = execute  # type: ignore[method-assign]
+
+
+def _copied(handle: ITensorHandle) -> Array:
+    """A copy of a handle's elements."""
+    elements = np.array(handle.map())
+    handle.unmap()
+    return elements
 
 
 def _extreme(given: Values) -> Values:
