@@ -29,15 +29,7 @@ from tests.support.mutations import mutated
 from tests.support.odd_models import odd_model, odd_option
 from tests.support.shared import SHARED
 from tests.support.tflite_cases import CASES
-from tests.support.tflite_control_flow import (
-    appending,
-    below,
-    binary,
-    doubling,
-    if_model,
-    variable_model,
-    while_model,
-)
+from tests.support.tflite_control_flow import small_models
 
 COUNT = int(os.environ.get("ARMPY_FUZZ_COUNT", "3000"))
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
@@ -64,15 +56,7 @@ def _case_seeds() -> list[bytes]:
 
 def _control_flow_seeds() -> list[bytes]:
     """Small models with several subgraphs."""
-    counter = ("INT32", (1,))
-    vectors = [counter, ("FLOAT32", (2,)), ("FLOAT32", (3,))]
-    models = (
-        if_model(binary("ADD", [1]), binary("MUL", [[1], [2]])),
-        while_model(below(5), doubling, vectors),
-        while_model(below(5), appending, vectors[:2]),
-        variable_model(),
-    )
-    return [model.to_bytes() for model in models]
+    return [model.to_bytes() for model in small_models()]
 
 
 def _real_seeds() -> list[bytes]:

@@ -129,3 +129,15 @@ def variable_model(*, initial: Sequence[float] | None = (1, 2)) -> TfliteModel:
     main.inputs(x)
     main.outputs(after, before)
     return model
+
+
+def small_models() -> tuple[TfliteModel, ...]:
+    """One model per kind of control flow."""
+    counter = ("INT32", (1,))
+    vectors = [counter, ("FLOAT32", (2,)), ("FLOAT32", (3,))]
+    return (
+        if_model(binary("ADD", [1]), binary("MUL", [[1], [2]])),
+        while_model(below(5), doubling, vectors),
+        while_model(below(5), appending, vectors[:2]),
+        variable_model(),
+    )

@@ -1,0 +1,80 @@
+"""No damaged model makes NumbaAcc touch memory that is not its own, hang, or take too much.
+
+Every buffer lies between pages that nobody may touch; see `tests.support.guarded_runs`. 160 models
+are tried with one thread and with three: a quarter each are small sound ones with odd contents,
+small damaged ones, damaged ones with several subgraphs, and real damaged ones. The environment
+variable ``ARMPY_GUARDED_FUZZ_COUNT`` says how many (50,000 before a release), and
+``ARMPY_GUARDED_FUZZ_START`` at which number of each kind to begin. A failure names the number,
+which always gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.guarded_runs import KINDS, maker, run_guarded
+
+COUNT = int(os.environ.get("ARMPY_GUARDED_FUZZ_COUNT", "160"))
+START = int(os.environ.get("ARMPY_GUARDED_FUZZ_START", "0"))
+WAYS = ((1, "end"), (3, "end"), (3, "begin"))
+"""Threads, and where buffers lie within their pages."""
+
+PLANTED = """
+import sys
+from armpy_numba_acc.lowering import emitter
+from tests.support import guarded_runs
+from tests.support.guard_pages import GuardPages
+from tests.support.tflite_cases import CASES
+
+shift, code, side = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+command = emitter.Emitter.command
+
+def shifted(self, kernel, arguments, *others, **named):
+    moved = [a.at(shift) if isinstance(a, emitter.Buffer) else a for a in arguments]
+    command(self, kernel, moved if kernel.name == "elementwise" else arguments, *others, **named)
+
+emitter.Emitter.command = shifted
+pages = GuardPages(side == "end")
+guarded_runs.guard(pages)
+data = next(case.model().to_bytes() for case in CASES if case.operator == code)
+print(guarded_runs.try_one(data, 0, guarded_runs.runtime_of(1), pages))
+"""
+
+
+@pytest.mark.parametrize(("num_threads", "side"), WAYS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_damaged_models_touch_nothing_but_their_own(kind: str, num_threads: int, side: str) -> None:
+    if maker(kind) is None:
+        pytest.skip("there are no real models here")
+    each = COUNT // len(KINDS)
+    numbers = range(START, START + each)
+    tally = run_guarded(kind, numbers, num_threads, side)
+    assert tally.failures == {}
+    assert sum(tally.counts.values()) == len(numbers)
+    assert any("ran, numba" in outcome for outcome in tally.counts)
+
+
+@pytest.mark.parametrize(
+    ("shift", "side", "is_caught"),
+    [(0, "end", False), (0, "begin", False), (4, "end", True), (-4, "begin", True)],
+)
+def test_an_access_one_element_beside_a_tensor_is_caught(
+    shift: int, side: str, is_caught: bool
+) -> None:
+    process = subprocess.run(
+        [sys.executable, "-c", PLANTED, str(shift), "EXP", side],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        check=False,
+    )
+    if is_caught:
+        assert process.returncode == -signal.SIGSEGV
+    else:
+        assert (process.returncode, process.stdout) == (0, "ran, numba\n"), process.stderr
