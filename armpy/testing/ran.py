@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from armpy.backend import ReasonCode
 from armpy.graph import Layer
 from armpy.ops import MemCopy
 from armpy.optimizer import Placement
@@ -11,7 +12,7 @@ from armpy.types import BackendId
 
 
 def layers_run(placement: Placement | None, backend_id: BackendId) -> frozenset[str]:
-    """Names of a network's layers whose answers a backend has given.
+    """Names of a network's layers whose answers a backend has given, and of what these stand for.
 
     Parameters
     ----------
@@ -32,8 +33,26 @@ def layers_run(placement: Placement | None, backend_id: BackendId) -> frozenset[
         name
         for layer in placement.layers
         if layer.backend == backend_id and layer.operation != MemCopy.__name__
-        for name in layer.origins or (layer.layer,)
+        for name in (layer.layer, *layer.origins)
     )
+
+
+def layers_refused(
+    placement: Placement | None, backend_id: BackendId, code: ReasonCode
+) -> dict[str, str]:
+    """Layers that a backend said yes to and did not run after all: its words by layer's name.
+
+    Parameters
+    ----------
+    code : ReasonCode
+        COMPILATION for what it gave back, PREPARATION for what it failed to prepare.
+    """
+    refusals = () if placement is None else placement.refusals
+    return {
+        refusal.layer: refusal.text
+        for refusal in refusals
+        if refusal.backend == backend_id and refusal.code == code.value
+    }
 
 
 def kind_of(layer: Layer) -> str:

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 
-from armpy.errors import NnapiError
+from armpy.backend import ReasonCode
+from armpy.errors import BackendCapabilityError, NnapiError
+from armpy.graph import nested_graphs
 from armpy.nnapi.codes import OperandCode, OperationCode
 from armpy.nnapi.compilation import Compilation
 from armpy.nnapi.devices import DeviceManager
 from armpy.nnapi.execution import Execution
+from armpy.nnapi.lowering import lower_model
 from armpy.nnapi.model import Model
 from armpy.nnapi.model_description import Operand, Subgraph
 from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy.runtime import RuntimeOptions
+from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.testing.nnapi_vectors.example import Example
+from armpy.testing.ran import kind_of, kinds_run, layers_refused
 from armpy.testing.result import CaseResult, Outcome
+from armpy.testing.subject import Subject
 from armpy.testing.tolerance import (
     EXACT,
     FLOAT16,
@@ -58,6 +65,20 @@ class Variation:
         return f"{self.example.file}/{self.example.name}/{way}"
 
 
+ANSWERED_BY_OTHERS = "the core or another backend gave the answer"
+REFUSED = "refused, as it has to be"
+
+
+@dataclass
+class _Finding:
+    """What has come of a variation so far."""
+
+    outcome: Outcome = Outcome.PASSED
+    text: str = ""
+    claimed: tuple[str, ...] = ()
+    ran: tuple[str, ...] = ()
+
+
 class VectorJudge:
     """Runs examples on one device.
 
@@ -90,6 +111,13 @@ class VectorJudge:
         self._manager = DeviceManager(replace(options or RuntimeOptions(), backends=backends))
         self._devices = [self._manager.get_device_of_backend(backend) for backend in backends]
         self._compare_elements = compare_elements or compare_published
+        self._backend_id = backend_id
+        self._options = options
+
+    @cached_property
+    def _subject(self) -> Subject:
+        """The backend, to ask it about a network."""
+        return Subject(self._backend_id, replace(self._options or RuntimeOptions(), backends=None))
 
     def __call__(self, variation: Variation) -> CaseResult:
         """Judge one variation of an example.
@@ -97,32 +125,43 @@ class VectorJudge:
         Returns
         -------
         CaseResult
-            UNSUPPORTED if the device does not take an operation, with its name; CRASHED if
+            PASSED if the outputs are right and a layer ran on the backend; ELSEWHERE if none
+            did; UNSUPPORTED if the device does not take an operation, with its name; CRASHED if
             anything but an ArmpyError comes out.
         """
         example = variation.example
+        found = _Finding()
         try:
-            outcome, text = self._judge(variation)
+            self._judge(variation, found)
         except NnapiError as error:
-            expected = example.expects_failure
-            outcome, text = (Outcome.PASSED, "") if expected else (Outcome.FAILED, str(error))
+            found.outcome, found.text = Outcome.FAILED, str(error)
+            if example.expects_failure:
+                found.outcome, found.text = Outcome.ELSEWHERE, REFUSED
         except Exception as error:  # noqa: BLE001 - whatever comes out is the result
-            outcome, text = Outcome.CRASHED, f"{type(error).__name__}: {error}"
-        return CaseResult(
-            variation.case, operation_of(example), data_type_of(example), outcome, text
-        )
+            found.outcome, found.text = Outcome.CRASHED, f"{type(error).__name__}: {error}"
+        about = operation_of(example), data_type_of(example)
+        layers = found.claimed, found.ran
+        return CaseResult(variation.case, *about, found.outcome, found.text, *layers)
 
-    def _judge(self, variation: Variation) -> tuple[Outcome, str]:
-        """Build, compile, execute and compare."""
+    def _judge(self, variation: Variation, found: _Finding) -> None:
+        """Build, compile, execute and compare; what came of it is noted as it comes."""
         example = variation.example
         if variation.has_unknown_outputs:
             example = example.with_unknown_outputs()
         model = Model.from_description(example.model, self._manager)
         missing = self._unsupported(model, example)
         if missing and not example.expects_failure:
-            return Outcome.UNSUPPORTED, missing
+            found.outcome, found.text = Outcome.UNSUPPORTED, missing
+            return
         compilation = Compilation.create_for_devices(model, self._devices)
-        compilation.finish()
+        try:
+            compilation.finish()
+        except NnapiError as error:
+            reason = self._reason_to_give_back(example, error)
+            if reason is None:
+                raise
+            found.outcome, found.text = Outcome.ELSEWHERE, f"given back: {reason}"
+            return
         execution = Execution(compilation)
         buffers = [self._buffer(variation.example, i) for i in range(len(example.outputs))]
         for position, array in enumerate(example.inputs):
@@ -130,10 +169,40 @@ class VectorJudge:
         for position, buffer in enumerate(buffers):
             execution.set_output(position, buffer)
         execution.compute()
+        omitted = [position for position, array in enumerate(example.inputs) if array is None]
+        self._note_layers(compilation.network(omitted), found)
         if example.expects_failure:
-            return Outcome.FAILED, "it must fail, but did not"
+            found.outcome, found.text = Outcome.FAILED, "it must fail, but did not"
+            return
         problem = self._compare(variation.example, execution, buffers)
-        return (Outcome.FAILED, problem) if problem else (Outcome.PASSED, "")
+        if problem:
+            found.outcome, found.text = Outcome.FAILED, problem
+
+    def _note_layers(self, network: LoadedNetwork, found: _Finding) -> None:
+        """Note which layers the backend took, and which ran on it."""
+        placement, backend_id = network.placement, self._backend_id
+        layers = [*network.graph.layers]
+        for graph in nested_graphs(network.graph):
+            layers += graph.layers
+        given_back = layers_refused(placement, backend_id, ReasonCode.COMPILATION)
+        unprepared = layers_refused(placement, backend_id, ReasonCode.PREPARATION)
+        found.ran = kinds_run(layers, placement, backend_id)
+        left = {**given_back, **unprepared}
+        found.claimed = found.ran + tuple(kind_of(x) for x in layers if x.name in left)
+        if unprepared:
+            (name, text), *_ = unprepared.items()
+            text = f"{name} was said to be supported and could not be prepared: {text}"
+            found.outcome, found.text = Outcome.FAILED, text
+        elif not found.ran:
+            reason = next(iter(given_back.values()), "")
+            text = f"given back: {reason}" if reason else ANSWERED_BY_OTHERS
+            found.outcome, found.text = Outcome.ELSEWHERE, text
+
+    def _reason_to_give_back(self, example: Example, error: NnapiError) -> str | None:
+        """Why the backend gave back what it had said yes to; None if something else is wrong."""
+        if not isinstance(error.__cause__, BackendCapabilityError):
+            return None
+        return self._subject.reason_to_give_back(lower_model(example.model, ()))
 
     def _unsupported(self, model: Model, example: Example) -> str:
         """Which operations are not taken; empty if the backend, or its helper, takes them."""

@@ -25,12 +25,22 @@ Progress = Callable[[CaseResult], None]
 _BATCH = 16
 """Variations that a worker takes at a time."""
 
-_WORST_FIRST = (Outcome.CRASHED, Outcome.FAILED, Outcome.UNSUPPORTED, Outcome.KNOWN)
+_WORST_FIRST = (
+    *(Outcome.CRASHED, Outcome.FAILED, Outcome.UNSUPPORTED),
+    *(Outcome.ELSEWHERE, Outcome.KNOWN),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class VectorsResult(ConformanceResult):
     """What running test vectors has found: one result per variation of an example."""
+
+    @property
+    def shortcomings(self) -> tuple[str, ...]:
+        """Why the run proves nothing; what is not among the examples need not run."""
+        if self.layers_run or self.problems:
+            return ()
+        return (f"no layer ran on {self.backend}: this proves nothing about it",)
 
     @property
     def by_example(self) -> dict[str, Outcome]:
@@ -48,7 +58,8 @@ class VectorsResult(ConformanceResult):
         outcomes = list(self.by_example.values())
         examples = {
             outcome.value: outcomes.count(outcome)
-            for outcome in (Outcome.PASSED, Outcome.FAILED, Outcome.UNSUPPORTED, Outcome.CRASHED)
+            for outcome in Outcome
+            if outcome is not Outcome.KNOWN  # there are none of these
         }
         document = ConformanceResult.to_document(self)
         return {**examples, "examples": len(outcomes), "variations": len(self.results), **document}
