@@ -23,6 +23,7 @@ from armpy.testing.cases import (
     wide_sums,
     windows,
 )
+from armpy.testing.cases.variations import variations
 from armpy.testing.definitions import in_real_arithmetic, with_expected
 from armpy.testing.sketch import Sketch
 
@@ -43,9 +44,13 @@ _FAMILIES = (
 )
 
 
+_DELICATE = (detection, lookup)
+"""Families whose inputs mean something: boxes, keys. They have no variations."""
+
+
 @cache
 def operation_cases() -> tuple[Case, ...]:
-    """Every case of every operation: hand-worked ones, then those made from definitions.
+    """Every case of every operation: hand-worked ones, those of definitions, their variations.
 
     Notes
     -----
@@ -54,9 +59,10 @@ def operation_cases() -> tuple[Case, ...]:
     with real numbers.
     """
     made = list(by_hand.cases())
+    plain: list[Case] = []
     seen: set[tuple[str, str]] = set()
-    for sketch in all_sketches():
-        for case in sketch.cases():
+    for family in _FAMILIES:
+        for case in (case for sketch in family.sketches() for case in sketch.cases()):
             made.append(with_expected(case))
             name, label, types = case.id.split("/")
             key = (describe(case.operation), types)
@@ -64,7 +70,9 @@ def operation_cases() -> tuple[Case, ...]:
             if real is not None:
                 seen.add(key)
                 made.append(replace(real, id=f"{name}/{label}-in-reals/{types}"))
-    return tuple(made)
+            if family not in _DELICATE:
+                plain.append(case)
+    return (*made, *variations(plain))
 
 
 def all_sketches() -> Iterator[Sketch]:
