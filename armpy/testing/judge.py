@@ -72,9 +72,10 @@ def examine(subject: Subject, case: Case) -> Verdict:
     layers: tuple[Layer, ...] = ()
     text = ""
     try:
-        layers = _supported_layers(subject, case.graph())
+        graph = case.graph()
+        layers = _supported_layers(subject, graph)
         claimed = tuple(map(kind_of, layers))
-        placement, case = _run(subject, case, is_asked=bool(layers))
+        placement, case = _run(subject, case, graph, is_asked=bool(layers))
         ran = kinds_run(layers, placement, subject.backend_id)
         outcome = Outcome.PASSED if ran else Outcome.ELSEWHERE
         if case.neighbours:
@@ -113,22 +114,25 @@ def _supported_layers(subject: Subject, graph: Graph) -> tuple[Layer, ...]:
     return layers
 
 
-def _run(subject: Subject, case: Case, *, is_asked: bool) -> tuple[Placement | None, Case]:
+def _run(
+    subject: Subject, case: Case, graph: Graph, *, is_asked: bool
+) -> tuple[Placement | None, Case]:
     """Try a case alone, then with neighbours; where its layers ran, and the case as it ran."""
     try:
-        return run_trial(subject.runtime, trial_of(subject, case)), case
+        return run_trial(subject.runtime, trial_of(subject, case, graph)), case
     except BackendCapabilityError as error:
-        reason = subject.reason_to_give_back(case.graph()) if is_asked else None
+        reason = subject.reason_to_give_back(graph) if is_asked else None
         if reason is None:
             raise FailureError(f"said supported, but failed to prepare: {error}") from error
     except ArmpyError as error:
         raise FailureError(f"said supported, but failed to prepare: {error}") from error
     for together in sorted(companies(case), key=lambda c: (c.front, c.behind) != subject.company):
-        layers = subject.layers(together.graph())
+        graph = together.graph()
+        layers = subject.layers(graph)
         if not all(map(subject.support, layers)) or not _names_of(layers) >= {LAYER}:
             continue
         try:
-            placement = run_trial(subject.runtime, trial_of(subject, together))
+            placement = run_trial(subject.runtime, trial_of(subject, together, graph))
         except BackendCapabilityError:
             continue  # given back again
         except FailureError as failure:
@@ -148,9 +152,9 @@ def _names_of(layers: Sequence[Layer]) -> set[str]:
     return {layer.name for layer in layers}
 
 
-def trial_of(subject: Subject, case: Case) -> Trial:
-    """What to execute for a case, with the right answers."""
-    graph, feeds = case.graph(), case.feeds()
+def trial_of(subject: Subject, case: Case, graph: Graph) -> Trial:
+    """What to execute for a case whose network is built, with the right answers."""
+    feeds = case.feeds()
     both, expected = expected_of(subject, graph, feeds)
     if case.expected is not None:
         by_hand = dict(zip(graph.output_names, case.expected, strict=True))
