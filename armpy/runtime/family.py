@@ -6,10 +6,11 @@ import logging
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from armpy.backend import ReasonCode, Support
+from armpy.backend import Support
 from armpy.errors import ArmpyError
 from armpy.graph import Graph
 from armpy.logs import wants_traceback
@@ -18,9 +19,9 @@ from armpy.optimizer.assign import Exclusions
 from armpy.plugins.guard import GuardedBackend
 from armpy.runtime.control_flow import Plan, Shapes
 from armpy.runtime.host import host_session
-from armpy.runtime.session import BackendSession, open_session
+from armpy.runtime.session import BackendSession, SessionError, Sessions, open_session
 from armpy.runtime.settings import NetworkSettings
-from armpy.types import HOST, BackendId
+from armpy.types import BackendId
 
 if TYPE_CHECKING:
     from armpy.runtime.loaded_network import LoadedNetwork
@@ -43,8 +44,9 @@ class NetworkFamily:
 
     Attributes
     ----------
-    sessions : dict of str to BackendSession
-        By backend id, the core's own included.
+    sessions : Sessions
+        By backend id, the core's own included. A backend makes what a network needs when it first
+        gets a layer of it.
     lock : RLock
         Held while any network of the family makes a plan.
     """
@@ -69,23 +71,23 @@ class NetworkFamily:
         self._is_preparing = False
         # A proxy, as the family holds the session.
         host = host_session(weakref.proxy(self), settings.loop_timeout_s)
-        self.sessions: dict[BackendId, BackendSession] = {HOST: host}
+        by_id = {backend.backend_id: backend for backend in self.backends}
+        self.sessions = Sessions(host, partial(_open_session, by_id, settings))
         self._refusals: dict[BackendId, Support] = {}
-        for backend in self.backends:
-            self._open_session(backend)
+        if settings.profiler is not None:  # backends are told of it in this thread, before
+            self.open_sessions()
 
-    def _open_session(self, backend: GuardedBackend) -> None:
-        """Let a backend make what it needs for this network; one that fails gets no layers."""
-        backend_id, settings = backend.backend_id, self.settings
-        try:
-            self.sessions[backend_id] = open_session(
-                backend,
-                settings.optimizer.model_options.get(backend_id),
-                settings.allocators.get(backend_id),
-            )
-        except ArmpyError as error:
-            _log.warning("%s; its layers fall back", error, exc_info=wants_traceback(_log))
-            self._refusals[backend_id] = Support.no(ReasonCode.DEVICE, str(error))
+    def open_sessions(self) -> None:
+        """Let every backend make what it needs, as it cannot be known which get layers."""
+        for backend in self.backends:
+            try:
+                self.sessions[backend.backend_id]
+            except SessionError as error:
+                self.refuse(error)
+
+    def refuse(self, error: SessionError) -> None:
+        """Give no layers to a backend that could not make what it needs."""
+        self._refusals[error.backend_id] = error.answer
 
     def excluded(self, graph: Graph) -> Exclusions:
         """The layers of a graph that backends without a session do not get."""
@@ -139,3 +141,18 @@ class NetworkFamily:
         """Forget the inner networks; executions under way come to their end."""
         with self.lock:
             self._networks.clear()
+
+
+def _open_session(
+    backends: Mapping[BackendId, GuardedBackend], settings: NetworkSettings, backend_id: BackendId
+) -> BackendSession:
+    """Let a backend make what it needs for a network."""
+    try:
+        return open_session(
+            backends[backend_id],
+            settings.optimizer.model_options.get(backend_id),
+            settings.allocators.get(backend_id),
+        )
+    except ArmpyError as error:
+        _log.warning("%s; its layers fall back", error, exc_info=wants_traceback(_log))
+        raise SessionError(backend_id, error) from error

@@ -34,6 +34,7 @@ from armpy.runtime.dynamic_plan import DynamicPlan
 from armpy.runtime.family import NetworkFamily
 from armpy.runtime.limits import UNSET, Unset, loop_timeout
 from armpy.runtime.needs import check_layers
+from armpy.runtime.session import HandleFactories, SessionError
 from armpy.runtime.settings import NetworkSettings
 from armpy.runtime.state import SharedState
 from armpy.runtime.static_plan import StaticPlan
@@ -105,13 +106,14 @@ class LoadedNetwork:
         self._plans: OrderedDict[PlanKey, Plan] = OrderedDict()
         self._family = family or NetworkFamily(backends, evaluator, settings, _load_inner)
         self._lock = self._family.lock
-        self._excluded = self._family.excluded(self.graph)
         self.shared_state = shared_state or SharedState()
         self._state = self.shared_state.open(self.graph.variables)
         self._latest: tuple[PlanKey, Plan] | None = None
         self._is_closed = False
         if not is_inner:  # an inner one is told for which shapes
             self._prepare_default()
+            if not self._is_planned_whole():
+                self._family.open_sessions()
 
     def default_shapes(self) -> list[tuple[int, ...]] | None:
         """The shape of each input to prepare for; None if one is not known."""
@@ -140,6 +142,15 @@ class LoadedNetwork:
             if all(value.info.is_fully_shaped for value in self.graph.inputs):
                 raise
             _log.info("not prepared for the default shapes %s: %s", shapes, error)
+
+    def _is_planned_whole(self) -> bool:
+        """Whether every layer has its backend, for some shapes."""
+        latest = self._latest
+        return latest is not None and isinstance(latest[1], StaticPlan) and not self._runs_graphs()
+
+    def _runs_graphs(self) -> bool:
+        """Whether there is control flow."""
+        return any(graphs_of(layer.operation) for layer in self.graph.layers)
 
     def prepare(self, shapes: Sequence[tuple[int, ...]]) -> None:
         """Make the plan for some input shapes now instead of at the first call.
@@ -382,7 +393,7 @@ class LoadedNetwork:
     def _static_plan(self, graph: Graph) -> StaticPlan:
         """Optimise and prepare."""
         sessions = self._family.sessions
-        handles = {name: session.handles for name, session in sessions.items()}
+        handles = HandleFactories(sessions)
         options = self._settings.optimizer
 
         check_layers(graph, self._settings.memory_limit_bytes)
@@ -392,19 +403,21 @@ class LoadedNetwork:
             self._check_memory(network)
             return network
 
-        return self._prepared(optimize, lambda n: StaticPlan(n, sessions, self.profiler))
+        return self._prepared(graph, optimize, lambda n: StaticPlan(n, sessions, self.profiler))
 
     def _dynamic_plan(self, graph: Graph) -> DynamicPlan:
         """Place and prepare layers whose output shapes only their workloads can tell."""
         sessions, limit = self._family.sessions, self._settings.memory_limit_bytes
         options = self._settings.optimizer
         return self._prepared(
+            graph,
             lambda excluded: place_layers(graph, self._backends, options, excluded),
             lambda network: DynamicPlan(network, sessions, limit, self.profiler),
         )
 
     def _prepared(
         self,
+        graph: Graph,
         optimize: Callable[[Exclusions], OptimizedNetwork],
         make: Callable[[OptimizedNetwork], AnyPlan],
     ) -> AnyPlan:
@@ -414,12 +427,16 @@ class LoadedNetwork:
         -----
         What fails for these shapes is no reason to leave the backend out for others.
         """
-        excluded = dict(self._excluded)
+        excluded = self._family.excluded(graph)
         while True:
-            network = optimize(excluded)
             try:
+                network = optimize(excluded)
                 with network_timeout(self._settings.loop_timeout_s):
                     plan = make(network)
+            except SessionError as error:
+                self._family.refuse(error)
+                excluded.update(self._family.excluded(graph))
+                continue
             except PreparationError as error:
                 for failure in error.failures:
                     self._exclude(network, failure, excluded)

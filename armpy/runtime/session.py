@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+
 from armpy.backend import (
     DefaultAllocator,
     IBackendModelContext,
@@ -9,7 +11,10 @@ from armpy.backend import (
     ITensorHandleFactory,
     IWorkloadFactory,
     OptionValues,
+    ReasonCode,
+    Support,
 )
+from armpy.errors import ArmpyError
 from armpy.optimizer.bridge import choose_handle_factory
 from armpy.plugins.guard import GuardedBackend
 from armpy.records import dataclass
@@ -40,6 +45,53 @@ class BackendSession:
     allocator: ICustomAllocator
     memory: SharedMemory | None = None
     model_context: IBackendModelContext | None = None
+
+
+class SessionError(Exception):
+    """A backend could not make what a network needs; caught by whoever can do without it."""
+
+    def __init__(self, backend_id: BackendId, cause: ArmpyError) -> None:
+        super().__init__(str(cause))
+        self.backend_id = backend_id
+        self.answer = Support.no(ReasonCode.DEVICE, str(cause))
+
+
+class Sessions(dict[BackendId, BackendSession]):
+    """Sessions by backend id, each opened when it is first asked for.
+
+    Parameters
+    ----------
+    host : BackendSession
+        The core's own.
+    open_one : callable
+        Opens that of a backend, or raises `SessionError`.
+    """
+
+    def __init__(
+        self, host: BackendSession, open_one: Callable[[BackendId], BackendSession]
+    ) -> None:
+        super().__init__({host.backend_id: host})
+        self._open = open_one
+
+    def __missing__(self, backend_id: BackendId) -> BackendSession:
+        session = self[backend_id] = self._open(backend_id)
+        return session
+
+
+class HandleFactories(Mapping[BackendId, ITensorHandleFactory]):
+    """What makes each backend's tensors, by the backend's id; see `Sessions`."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+
+    def __getitem__(self, backend_id: BackendId) -> ITensorHandleFactory:
+        return self._sessions[backend_id].handles
+
+    def __iter__(self) -> Iterator[BackendId]:
+        return iter(self._sessions)
+
+    def __len__(self) -> int:
+        return len(self._sessions)
 
 
 def open_session(

@@ -102,9 +102,9 @@ def test_without_model_options_the_short_methods_are_called() -> None:
     assert run(backend, backend_options={"Telling": {"power": "low"}}) == 3
     assert backend.calls == [
         ("context", {"num_threads": 0, "power": "low"}),
-        ("factory", None),
         ("support", None),
         ("optimize", None),
+        ("factory", None),
     ]
 
 
@@ -114,10 +114,10 @@ def test_model_options_are_completed_and_reach_the_methods_with_options() -> Non
     complete = {"mode": "exact", "cache": True}
     assert backend.calls == [
         ("context", {"num_threads": 0, "power": "high"}),
-        ("model context", complete),
-        ("factory", complete),
         ("support", complete),
         ("optimize", complete),
+        ("model context", complete),
+        ("factory", complete),
     ]
 
 
@@ -125,9 +125,9 @@ def test_methods_with_options_that_are_not_overridden_forward_to_the_short_ones(
     backend = Telling()
     assert run(backend, backend_options={"Telling": {"mode": "exact"}}) == 3
     assert [call for call in backend.calls if call[1] is None] == [
-        ("factory", None),
         ("support", None),
         ("optimize", None),
+        ("factory", None),
     ]
 
 
