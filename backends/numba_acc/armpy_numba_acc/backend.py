@@ -23,7 +23,7 @@ from armpy.backend import (
     requested_tuning,
 )
 from armpy.graph import SubgraphView
-from armpy.ops import PreCompiled
+from armpy.ops import PreCompiled, While
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DeviceType
@@ -105,6 +105,13 @@ class NumbaBackend(IBackendInternal):
     ) -> OptimizationViews:
         """Put one program in the place of the region."""
         views = OptimizationViews()
+        if any(isinstance(layer.operation, While) for layer in view.layers):
+            # Few networks have loops.
+            from armpy_numba_acc.lowering.loops import refusal_of_region  # noqa: PLC0415
+
+            if reason := refusal_of_region(view):
+                views.fail(view, reason)
+                return views
         settings = Settings.of(model_options)
         if (request := requested_tuning()) is not None:
             # Nobody else needs it.

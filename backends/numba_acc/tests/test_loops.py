@@ -10,13 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from armpy_numba_acc.lowering.loops import MOST_LAYERS, check
+from armpy_numba_acc.lowering import loops
+from armpy_numba_acc.lowering.loops import check, refusal_of_region
 from armpy_numba_acc.runtime import instance
 from armpy_numba_acc.runtime.cancellation import Cancellation, cancellable
 
 from armpy import Model, Network, Runtime, RuntimeOptions
 from armpy.errors import ExecutionTimeoutError, InvalidArgumentError
-from armpy.graph import Graph, Value
+from armpy.graph import Graph, SubgraphView, Value
 from armpy.ops import (
     Activation,
     ActivationFunction,
@@ -204,7 +205,30 @@ def test_loops_that_would_be_too_many_layers_are_refused() -> None:
         loop = loop_of([VECTOR], body, 2)
     layer = specialize(network_of(loop, [VECTOR], 0)).layers[0]
     reason = check(layer.operation, layer.input_infos, layer.output_infos)
-    assert int(reason.split()[2]) > MOST_LAYERS
+    # 3 layers of the innermost; each other level has 4, and twice those of the next one.
+    assert reason == f"written out, it has {7 * 2**20 - 4} layers of {3 + 20 * 4}"
+
+
+def test_a_region_of_too_many_loops_goes_to_the_next_backend(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each has three layers at each of three levels."""
+
+    def build(net: Network, x: Value) -> tuple[Value, ...]:
+        for _ in range(3):
+            x = net.add_layer(nested(3), (number(net, 0), x)).outputs[1]
+        return (x,)
+
+    graph = specialize(graph_of([VECTOR], build))
+    view = SubgraphView.of(graph, graph.layers)
+    assert refusal_of_region(view) == ""
+    monkeypatch.setattr(loops, "MOST_LAYERS_OF_REGION", 25)
+    assert refusal_of_region(view) == "written out, its loops have 27 layers"
+    model = Model(graph, Runtime(RuntimeOptions(backends=["NumbaAcc", "CpuRef"])))
+    np.testing.assert_array_equal(model(X), X + 24 * Y)
+    report = model.placement
+    assert report is not None
+    assert {layer.backend for layer in report.layers if not layer.inside} == {"host"}
 
 
 def test_shapes_that_change_are_refused() -> None:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from armpy.graph import Graph, Layer, SubgraphView, Value
 from armpy.graph.counting import counted
-from armpy.graph.nesting import graphs_of
+from armpy.graph.nesting import graphs_of, nested_graphs
 from armpy.ops import While
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
@@ -18,8 +18,11 @@ from armpy_numba_acc.lowering.memory import Buffer
 from armpy_numba_acc.lowering.region import lower_layers, prepared
 from armpy_numba_acc.lowering.registry import Lowering
 
-MOST_LAYERS = 4096
-"""Of a loop, with all that it runs: a graph that lies in others many times is lowered as often."""
+MOST_LAYERS = 1024
+"""Of a loop whose graphs lie in each other more than once: each is lowered as often."""
+
+MOST_LAYERS_OF_REGION = 16384
+"""Of all loops of a region together: several may run the same graphs."""
 
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
@@ -37,8 +40,25 @@ def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorIn
     before = body.input_infos[: len(body.output_infos)]
     if [info.shape for info in before] != [info.shape for info in body.output_infos]:
         return "shapes change from turn to turn"
-    num_layers = _num_layers(operation, {})
-    return f"it runs {num_layers} layers" if num_layers > MOST_LAYERS else ""
+    num_layers, num_distinct = _num_layers(operation, {}), _num_distinct(operation)
+    is_too_much = num_layers > max(MOST_LAYERS, 2 * num_distinct)
+    return f"written out, it has {num_layers} layers of {num_distinct}" if is_too_much else ""
+
+
+def refusal_of_region(view: SubgraphView) -> str:
+    """Why a region cannot be lowered although each of its layers can; empty if it can."""
+    known: dict[Operation, int] = {}
+    num_layers = sum(_num_layers(layer.operation, known) for layer in view.layers)
+    if num_layers <= MOST_LAYERS_OF_REGION:
+        return ""
+    return f"written out, its loops have {num_layers} layers"
+
+
+def _num_distinct(operation: Operation) -> int:
+    """Layers of the graphs that an operation runs, each graph counted once."""
+    graphs = {graph for _, graph in graphs_of(operation)}
+    graphs.update(inner for graph in tuple(graphs) for inner in nested_graphs(graph))
+    return sum(len(graph.layers) for graph in graphs)
 
 
 def _num_layers(operation: Operation, known: dict[Operation, int]) -> int:
