@@ -104,7 +104,15 @@ def test_fused_clamps_and_slopes_keep_what_is_no_number() -> None:
     check(ops.Prelu(), [FIRST, SECOND], info, ELEMENTWISE)
 
 
-@pytest.mark.parametrize("data_type", [S32, DataType.SIGNED64, U8, DataType.BOOLEAN, S8])
+def test_every_number_but_zero_is_true() -> None:
+    info = TensorInfo(HOSTILE.shape, DataType.BOOLEAN)
+    network = network_of(ops.Cast(), [TensorInfo(HOSTILE.shape, F32)], info)
+    for isa in isas_for(ops.Cast()):
+        # Subnormals, too: their bits are looked at.
+        check_against_reference(network, {"x0": HOSTILE}, isa, {"y": HOSTILE != 0})
+
+
+@pytest.mark.parametrize("data_type", [S32, DataType.SIGNED64, U8, S8])
 def test_conversions_saturate(data_type: DataType) -> None:
     if data_type is not S8:
         quantization = Quantization.per_tensor(1.0) if data_type is U8 else None
