@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,9 @@ class ReferenceWorkload(IWorkload, Generic[OperationT]):
     outputs' shapes, `compute_dynamic` in place of the latter. All run without NumPy's
     floating-point warnings: infinities and NaNs are answers like any other.
     """
+
+    steps_over_nothing: ClassVar[bool] = False
+    """Whether `compute` may take many steps where all outputs are empty: it is not called then."""
 
     def __init__(self, operation: OperationT, info: WorkloadInfo) -> None:
         self.operation = operation
@@ -87,8 +90,7 @@ class ReferenceWorkload(IWorkload, Generic[OperationT]):
             with np.errstate(all="ignore"):
                 if not self._is_dynamic:
                     targets = _mapped(outputs, opened)
-                    # However many steps it takes to compute nothing: attributes may say many.
-                    if any(array.size for array in targets):
+                    if not self.steps_over_nothing or any(array.size for array in targets):
                         self.compute(arrays, targets)
                     return
                 results = self.compute_dynamic(arrays)

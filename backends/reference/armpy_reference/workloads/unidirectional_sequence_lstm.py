@@ -16,6 +16,8 @@ from armpy_reference.recurrent_workload import CellWorkload
 class UnidirectionalSequenceLstmWorkload(CellWorkload[UnidirectionalSequenceLstm, LstmCell]):
     """Run an LSTM over a sequence; see `FloatLstm` and `IntegerLstm`."""
 
+    steps_over_nothing = True
+
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compute the sequence and the states after it."""
         cell = self.cell_for(inputs)
