@@ -1,8 +1,8 @@
 """Measures how load times grow with the number of layers, by shape of graph and backend.
 
-Every figure is of a process of its own, from a .tflite file's bytes to a model that can run;
-kernels are compiled already. The last column is the time of the largest network divided by that
-of the smallest, against the ratio of their sizes: 1 is linear.
+Every figure is processor time of a process of its own, from a .tflite file's bytes to a model that
+can run; kernels are compiled already. The last column is the time of the largest network divided
+by that of the smallest, against the ratio of their sizes: 1 is linear.
 
 Usage::
 
@@ -24,9 +24,9 @@ import sys, time
 from armpy import load
 data = open(sys.argv[1], "rb").read()
 backends = [sys.argv[2], "CpuRef"] if sys.argv[2] != "CpuRef" else ["CpuRef"]
-begin = time.perf_counter()
+begin = time.process_time()
 model = load(data, backends=backends, num_threads=1)
-print(time.perf_counter() - begin)
+print(time.process_time() - begin)
 """
 
 

@@ -10,6 +10,9 @@ from armpy.ops import Concat, Stack
 from armpy.ops.shapes import normalize_axis
 from armpy.records import dataclass
 
+_DEEPEST = 64
+"""How deep tensors may lie in each other: what touches one touches all that it is in."""
+
 
 @dataclass(frozen=True, slots=True)
 class Join:
@@ -41,6 +44,7 @@ def find_joins(view: SubgraphView) -> Mapping[Value, Join]:
     made = {value for layer in view.layers for value in layer.outputs}
     outside = set(view.outputs)
     joins: dict[Value, Join] = {}
+    depths: dict[Value, int] = {}
     for layer in view.layers:
         if not isinstance(layer.operation, Concat | Stack):
             continue
@@ -50,8 +54,10 @@ def find_joins(view: SubgraphView) -> Mapping[Value, Join]:
             continue
         for value, offset in _parts(layer):
             fits = value in made and value not in outside and value not in joins
-            if fits and value.info.quantization == whole.info.quantization:
+            depth = depths.get(value, 0) + 1
+            if fits and depth <= _DEEPEST and value.info.quantization == whole.info.quantization:
                 joins[value] = Join(whole, offset)
+                depths[whole] = max(depths.get(whole, 0), depth)
     return joins
 
 
