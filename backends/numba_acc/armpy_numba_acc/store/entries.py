@@ -71,16 +71,16 @@ class Entries(IBackendCache):
     checksum is right, and it says of itself that it is the entry that was asked for. Keys
     name everything that the contents depend on, so an entry is never out of date.
 
-    To list the folder takes as long as there are files. It is done when the first entry is
-    written, and then once per thirty-second of the limit, so that what a write costs does not
-    grow with what is there. Processes that write side by side may exceed the limit by that much
-    each, until one of them looks.
+    To list the folder takes as long as there are files. It is done once per thirty-second of the
+    limit, so that what a write costs does not grow with what is there. A process begins anywhere
+    in that: many that write little list as often as one that writes as much as all of them.
+    Processes that write side by side may exceed the limit by that much each.
     """
 
     def __init__(self, folder: Path, limit_bytes: int) -> None:
         self._folder = folder
         self._limit_bytes = limit_bytes
-        self._unlisted_bytes = 0
+        self._unlisted_bytes = limit_bytes // _SLACK * os.urandom(1)[0] // 256
 
     @property
     def name(self) -> str:
