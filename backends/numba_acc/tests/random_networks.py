@@ -222,7 +222,7 @@ def random_network(seed: int) -> tuple[Network, dict[str, Array]]:
     """The network of a number, and inputs for it; two of three have one layer."""
     random = np.random.default_rng(seed)
     sketch = Sketch(random, TYPES[seed % len(TYPES)])
-    if sketch.data_type is not S16 and random.random() < 0.1:
+    if random.random() < 0.1:
         value = _matrices(sketch)
     else:
         value = sketch.image()

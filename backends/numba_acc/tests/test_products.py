@@ -125,6 +125,7 @@ BYTES = [
     (DataType.QASYMM_S8, DataType.QSYMM_S8, (-128, 0)),
     (DataType.QASYMM_S8, DataType.QASYMM_S8, (127, -128)),
     (DataType.QASYMM_U8, DataType.QASYMM_U8, (130, 255)),
+    (DataType.QSYMM_S16, DataType.QSYMM_S16, (0, 0)),
 ]
 """Types and zero points of both operands."""
 
@@ -143,7 +144,7 @@ SIZES = [
 @pytest.mark.parametrize(
     ("transpose_x", "transpose_y"), [(False, False), (True, True), (False, True)]
 )
-def test_matrices_of_bytes_are_multiplied_exactly(
+def test_matrices_of_integers_are_multiplied_exactly(
     transpose_x: bool,
     transpose_y: bool,
     types: tuple[DataType, DataType, tuple[int, int]],
@@ -173,7 +174,9 @@ def test_matrices_of_bytes_are_multiplied_exactly(
             y = network.constant(stored, data_type=y_type, quantization=quantization)
         else:
             y, given["y"] = network.input("y", infos[1]), stored
-        output = TensorInfo(None, x_type, Quantization.per_tensor(0.05**2 / ratio, 3))
+        is_wide = x_type is DataType.QSYMM_S16
+        scale = 0.05**2 / ratio * (256 if is_wide else 1)
+        output = TensorInfo(None, x_type, Quantization.per_tensor(scale, 0 if is_wide else 3))
         operation = ops.BatchMatMul(transpose_x, transpose_y)
         network.output("z", network.add(operation, x, y, output=output))
         check_against_reference(network, given, _isa(isa), tolerance=EXACT)

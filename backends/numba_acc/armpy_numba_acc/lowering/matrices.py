@@ -14,6 +14,7 @@ from armpy.ops import BatchMatMul
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
+from armpy_numba_acc.kernels import Kernel
 from armpy_numba_acc.lowering.broadcasting import KINDS, emit_on_buffers
 from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.filling import emit_fill
@@ -33,6 +34,7 @@ from armpy_numba_acc.lowering.weighted_bf16 import (
 from armpy_numba_acc.lowering.weighted_f32 import PackedF32, emit_product_f32
 from armpy_numba_acc.lowering.weighted_i16 import (
     LARGEST_FACTOR,
+    WIDE,
     Finish,
     PackedI16,
     emit_product_i16,
@@ -49,14 +51,17 @@ _UNBOUNDED = (-np.inf, np.inf)
 _MOST_PRODUCTS = (1 << 31) // (255 * 255)
 """Of bytes less their zero points, whose sum fits int32."""
 
+_MOST_WIDE_PRODUCTS = 1 << 16
+"""Of 16-bit elements, whose sum times a multiplier of 15 bits fits int64."""
+
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """float32, or 8 bits in, and out."""
+    """float32, or 8 or 16 bits in, and out."""
     assert isinstance(operation, BatchMatMul)
     data_type = outputs[0].data_type
     if data_type is DataType.FLOAT32:
         return ""
-    if data_type not in QUANTIZED_TYPES:
+    if data_type not in (*QUANTIZED_TYPES, WIDE):
         return f"{data_type.name} is not supported"
     x, y = inputs
     assert x is not None
@@ -64,8 +69,10 @@ def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorIn
     if any(info.has_per_axis_quantization for info in (x, y, outputs[0])):
         return "scales that run along an axis are not supported"
     depth = x.known_shape[-2 if operation.transpose_x else -1]
-    if depth > _MOST_PRODUCTS:
-        return f"sums of {depth} products may not fit 32 bits"
+    if depth > (_MOST_WIDE_PRODUCTS if data_type is WIDE else _MOST_PRODUCTS):
+        return f"sums of {depth} products may not fit {64 if data_type is WIDE else 32} bits"
+    if data_type is WIDE and (x.zero_point or y.zero_point or outputs[0].zero_point):
+        return f"zero points of {WIDE.name} are not supported"
     if not _real_factor(x, y, outputs[0]) < LARGEST_FACTOR:
         return f"scales that make sums {LARGEST_FACTOR:.0f} times as large are not supported"
     return ""
@@ -90,10 +97,13 @@ def lower(emit: Emitter, layer: Layer) -> None:
     operation, x, y = layer.operation, input_of(layer, 0), input_of(layer, 1)
     assert isinstance(operation, BatchMatMul)
     output = layer.outputs[0]
+    if output.info.data_type is WIDE:
+        _lower_wide(emit, layer, operation)
+        return
     *batches, rows, columns = output.info.known_shape
     depth = x.info.known_shape[-2 if operation.transpose_x else -1]
     factors = _maker_of(emit, layer, depth)
-    source, xs = _rows_of(factors, x, operation.transpose_x)
+    source, xs = _rows_of(factors, factors.source(x), x, operation.transpose_x)
     num_ys = prod(y.info.known_shape[:-2])
     pairs_of_x = prod(batches)
     if num_ys == 1 and xs.size == pairs_of_x:
@@ -107,6 +117,38 @@ def lower(emit: Emitter, layer: Layer) -> None:
         size = rows * depth * factors.size
         part = replace(patches, source=source.part(int(x_of[at]) * size, size))
         factors.multiply(part, panels[int(y_of[at])], target.at(at * rows * columns * size_out))
+
+
+def _lower_wide(emit: Emitter, layer: Layer, operation: BatchMatMul) -> None:
+    """Products of 16-bit elements, pair by pair of matrices."""
+    x, y, output = input_of(layer, 0), input_of(layer, 1), layer.outputs[0]
+    *batches, rows, columns = output.info.known_shape
+    depth = x.info.known_shape[-2 if operation.transpose_x else -1]
+    as_stored = _Words(emit, layer)
+    (xs, x_numbers), (ys, y_numbers) = (
+        _rows_of(as_stored, emit.source(value), value, is_transposed)
+        for value, is_transposed in ((x, operation.transpose_x), (y, operation.transpose_y))
+    )
+    real = np.array([_real_factor(x.info, y.info, output.info)])
+    factor, addend, shift, *_ = Rescaling.once(real, np.zeros(1, np.int64)).lines[:, 0].tolist()
+    target, scratch_bytes = emit.target(output), columns * 8
+    x_of, y_of = (np.broadcast_to(numbers, batches).ravel() for numbers in (x_numbers, y_numbers))
+    for at, (x_number, y_number) in enumerate(zip(x_of.tolist(), y_of.tolist(), strict=True)):
+        arguments = (
+            xs.at(x_number * rows * depth * 2),
+            ys.at(y_number * depth * columns * 2),
+            target.at(at * rows * columns * 2),
+            rows,
+            depth,
+            columns,
+            emit.scratch(scratch_bytes * emit.num_threads),
+            scratch_bytes,
+            factor,
+            addend,
+            shift,
+        )
+        num_operations = 2 * rows * depth * columns
+        emit.command(Kernel("product_i16"), arguments, layer.name, num_operations=num_operations)
 
 
 class _Floats:
@@ -252,11 +294,12 @@ def _stand_in(value: Value, factors: _Floats) -> Array:
     return np.empty(value.info.known_shape, f"V{factors.size}")
 
 
-def _rows_of(factors: _Floats, x: Value, is_transposed: bool) -> tuple[Buffer, Array]:
+def _rows_of(
+    factors: _Floats, source: Buffer, x: Value, is_transposed: bool
+) -> tuple[Buffer, Array]:
     """Where the rows of x lie one behind the other, and the number of each matrix."""
     emit, batches = factors.emit, x.info.known_shape[:-2]
     numbers = np.arange(prod(batches)).reshape(batches)
-    source = factors.source(x)
     if not is_transposed:
         return source, numbers
     whole = _stand_in(x, factors)
