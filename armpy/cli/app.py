@@ -56,7 +56,13 @@ def app(context: click.Context) -> None:
 
 @app.command(short_help="Run a model on a picture, on arrays, or on random numbers.")
 @model_options
-@click.option("--image", type=MODEL_FILE, help="A picture for a model with one image input.")
+@click.option(
+    "--image",
+    "images",
+    multiple=True,
+    type=MODEL_FILE,
+    help="A picture for a model with one image input; may be repeated.",
+)
 @click.option(
     "--input",
     "inputs",
@@ -119,28 +125,37 @@ def run(
     quantize_inputs: bool,
     profile: str | None,
     as_json: bool,
+    images: tuple[str, ...],
     **options: Any,  # Any: click hands over the fields of RunRequest by name
 ) -> None:
     """Run MODEL on a picture, on arrays, or on random numbers.
 
     A picture is stretched to the size of the input. Its pixels become what the input's
     type and quantisation say; for float inputs nothing says it, and pixels become numbers
-    from 0 to 1 unless --range, --mean or --std ask for others.
+    from 0 to 1 unless --range, --mean or --std ask for others. Of several pictures, each is
+    run alone; the outputs go to a folder each, and --json prints a list.
     """
     from armpy.cli import report
     from armpy.cli.printer import print_json
-    from armpy.cli.run import RunRequest, run_model
+    from armpy.cli.run import run_model, run_requests
 
-    request = RunRequest(**options, trace=profile)
+    requests = run_requests(images, **options, trace=profile)
+    results = []
     with load_model(
         load_request, quantize_inputs=quantize_inputs, profiling=profile is not None
     ) as loaded:
-        result = run_model(loaded, request)
-    for hint in result.hints:
+        for request in requests:
+            loaded.reset_state()
+            results.append(run_model(loaded, request))
+    for hint in dict.fromkeys(hint for result in results for hint in result.hints):
         click.echo(f"armpy: hint: {hint}", err=True)
     if as_json:
-        print_json(report.run_document(load_request.model, result))
-    else:
+        documents = [report.run_document(load_request.model, result) for result in results]
+        print_json(documents if len(images) > 1 else documents[0])
+        return
+    for number, result in enumerate(results):
+        if number:
+            click.echo()
         report.print_run(result)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from armpy.cli.files import read_inputs, write_outputs
+from armpy.cli.files import file_stems, read_inputs, write_outputs
 from armpy.cli.images import Normalization, image_input, open_image, sized_shapes
 from armpy.cli.labels import Labels, read_labels
 from armpy.cli.results import Array, Mask, OutputReport, as_mask, report_output
@@ -86,6 +87,35 @@ class RunRequest:
         if self.mean or self.std:
             return Normalization.from_mean(self.mean or (0.0,), self.std or (1.0,))
         return None
+
+
+def run_requests(images: Sequence[str], **options: Any) -> list[RunRequest]:  # Any: fields by name
+    """What to run: each of some pictures alone, or the one thing that there is without any.
+
+    Parameters
+    ----------
+    images : sequence of str
+        Paths. The outputs of several go to a folder each.
+    **options
+        Fields of `RunRequest`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If these do not go together.
+    """
+    if not images:
+        return [RunRequest(**options)]
+    if len(images) == 1:
+        return [RunRequest(image=images[0], **options)]
+    if options.get("trace") is not None:
+        raise InvalidArgumentError("--profile goes with one --image")
+    requests = [RunRequest(image=image, **options) for image in images]
+    stems = file_stems(Path(image).stem for image in images)
+    return [
+        request if request.output is None else replace(request, output=f"{request.output}/{stem}")
+        for request, stem in zip(requests, stems, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

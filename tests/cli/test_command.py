@@ -78,6 +78,30 @@ def test_the_run_as_json(armpy_command: Command) -> None:
     assert len(output["classes"]) == 2
 
 
+def test_several_pictures_are_run_one_by_one(armpy_command: Command, tmp_path: Path) -> None:
+    pictures = [str(DIGITS / "pictures" / f"{name}.png") for name in ("seven", "three")]
+    options = ["--labels", LABELS, "--output", str(tmp_path)]
+    for picture in pictures:
+        options += ["--image", picture]
+    out = succeed(armpy_command, "run", MODEL, *options)
+    assert re.findall(r"^inputs: ([^,]*),", out, re.MULTILINE) == pictures
+    best = [line.split() for line in out.splitlines() if re.match(r" *[37]  0\.99", line)]
+    assert [columns[-1] for columns in best] == ["seven", "three"]
+    for name, digit in (("seven", 7), ("three", 3)):
+        stored = np.load(tmp_path / name / "StatefulPartitionedCall_1_0.npy")
+        assert int(stored.argmax()) == digit
+    code, out, _ = armpy_command("run", MODEL, "--json", *options)
+    assert code == 0
+    found = [one["outputs"][0]["classes"][0]["label"] for one in json.loads(out)]
+    assert found == ["seven", "three"]
+
+
+def test_a_profile_is_of_one_picture(armpy_command: Command) -> None:
+    code, _, err = armpy_command("run", MODEL, "--image", SEVEN, "--image", SEVEN, "--profile")
+    assert code == 2
+    assert "--profile goes with one --image" in err
+
+
 def test_json_has_null_where_a_number_is_not_finite(
     armpy_command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

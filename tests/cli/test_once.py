@@ -26,7 +26,6 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [
-        (["run", DIGITS, "--image", DIGITS, "--image", DIGITS], "--image"),
         (["run", DIGITS, "--labels", DIGITS, "--top=1", "--labels", DIGITS], "--labels"),
         (["run", "--seed", "1", DIGITS, "--seed=2"], "--seed"),
         (["run", DIGITS, "--backends", "CpuRef", "--backends", "NumbaAcc"], "--backends"),
