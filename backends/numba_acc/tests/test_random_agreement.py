@@ -67,8 +67,9 @@ def test_random_networks_agree(isa: Isa) -> None:
 @pytest.mark.parametrize("isa", ISAS, ids=ISA_NAMES)
 def test_random_networks_agree_on_hostile_numbers(isa: Isa) -> None:
     failures = []
-    start = len(TYPES) * (START + COUNT * ISAS.index(isa))
-    for seed in range(start, start + len(TYPES) * COUNT, len(TYPES)):  # those of floats
+    count = max(1, COUNT // 4)
+    start = len(TYPES) * (START + count * ISAS.index(isa))
+    for seed in range(start, start + len(TYPES) * count, len(TYPES)):  # those of floats
         network, friendly = random_network(seed)
         inputs = make_hostile(friendly, seed)
         with np.errstate(all="ignore"):
