@@ -57,4 +57,4 @@ def test_a_program_that_is_too_large_goes_to_the_next_backend() -> None:
 def test_the_backend_keeps_to_the_contract_and_agrees_with_the_reference() -> None:
     with np.errstate(all="ignore"):
         result = run_conformance(BACKEND_ID)
-    assert result.is_passed, result.problems
+    assert result.is_passed, (result.shortcomings, result.problems)

@@ -157,4 +157,4 @@ def test_another_full_scale_is_part_of_the_gain() -> None:
 
 def test_the_backend_keeps_to_the_contract_and_agrees_with_the_reference() -> None:
     result = run_conformance(BACKEND_ID)
-    assert result.is_passed, result.problems
+    assert result.is_passed, (result.shortcomings, result.problems)

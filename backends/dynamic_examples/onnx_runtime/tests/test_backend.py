@@ -95,4 +95,4 @@ def test_an_unknown_option_is_an_error() -> None:
 def test_the_backend_keeps_to_the_contract_and_agrees_with_the_reference() -> None:
     with np.errstate(all="ignore"):
         result = run_conformance(BACKEND_ID)
-    assert result.is_passed, result.problems
+    assert result.is_passed, (result.shortcomings, result.problems)
