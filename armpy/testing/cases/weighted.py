@@ -21,7 +21,7 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.sketch import Scale, Selection, Sketch, Types, common, every, is_hybrid, of
-from armpy.testing.values import between, grid, rows
+from armpy.testing.values import Values, between, grid, rows
 from armpy.types import DataLayout, DataType
 
 NCHW = DataLayout.NCHW
@@ -195,6 +195,21 @@ def _far_from_1(
             label=f"hybrid-{'asymmetric-' if asymmetric else ''}step-{step}",
         )
         yield replace(line, values=(rows(low, high, step), grid, _bias))
+    label = f"hybrid-{'asymmetric-' if asymmetric else ''}zeros-first"
+    line = _hybrid(operation, shapes, -127, False)
+    yield replace(line, label=label, values=(_zeros_first(asymmetric), grid, _bias))
+
+
+def _zeros_first(asymmetric: bool) -> Values:
+    """Make a batch item of zeros, and others that reach further below 0 than above."""
+    given = rows(-195, 60) if asymmetric else rows(-127, 60)
+
+    def make(rng: np.random.Generator, info: TensorInfo) -> Array:
+        array = given(rng, info)
+        array[0] = 0
+        return array
+
+    return make
 
 
 def _convolutions() -> Iterator[Sketch]:

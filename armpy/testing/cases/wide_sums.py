@@ -168,13 +168,17 @@ def _large() -> Iterator[Sketch]:
             yield weighted.line("large", operation, shapes, of(DataType.QASYMM_S8), constants=())
             continue
         shapes = (image, weights or (1, 3, 3, 16), (weights[0] if weights else 16,))
-        yield weighted.line("large", operation, shapes, of(DataType.QASYMM_S8))
+        is_apart = isinstance(operation, DepthwiseConvolution2d)
+        types = _FLOAT_AND_BYTES if is_apart else of(DataType.QASYMM_S8)
+        yield weighted.line("large", operation, shapes, types)
 
 
 def _pooling() -> Iterator[Sketch]:
     """Sums of many elements; means of few whose halves are rounded."""
     for algorithm in (PoolingAlgorithm.AVERAGE, PoolingAlgorithm.MAX):
         name = algorithm.name.lower()
+        far = Pooling2d(algorithm, (20, 15), (5, 4), ((8, 10), (7, 9)))
+        yield Sketch(f"{name}-far", far, ((2, 6, 7, 3),), _FLOAT_AND_BYTES, (grid,))
         for label, size in (("pairs", (2, 2)), ("threes", (3, 1)), ("many", (9, 8))):
             pool = Pooling2d(algorithm, size, (1, 1), Padding.SAME)
             yield Sketch(f"{name}-{label}", pool, ((2, 12, 11, 3),), _integers, (thorough,))
