@@ -269,8 +269,8 @@ class _Substituter:
 
 def _origins(layer: Layer, view: SubgraphView) -> tuple[str, ...]:
     """What a replacement's layer stands for: what its backend says of the view, or all of it."""
-    replaced = tuple(layer.name for layer in view.layers)
-    return tuple(name for name in replaced if name in layer.origins) or replaced
+    replaced, said = tuple(layer.name for layer in view.layers), set(layer.origins)
+    return tuple(name for name in replaced if name in said) or replaced
 
 
 def backends_after(
