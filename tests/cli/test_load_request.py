@@ -53,14 +53,16 @@ def test_what_is_no_option_is_refused(text: str) -> None:
         split_option(text)
 
 
-def test_values_are_of_the_declared_types_and_the_last_counts(registry: BackendRegistry) -> None:
-    given = [
-        ("Acme.Npu", "num_threads", "2"),
-        ("Acme.Npu", "fast_math", "on"),
-        ("Acme.Npu", "num_threads", "3"),
-    ]
+def test_values_are_of_the_declared_types(registry: BackendRegistry) -> None:
+    given = [("Acme.Npu", "num_threads", "2"), ("Acme.Npu", "fast_math", "on")]
     values = parse_backend_options(registry, given)
-    assert values == {"Acme.Npu": {"num_threads": 3, "fast_math": True}}
+    assert values == {"Acme.Npu": {"num_threads": 2, "fast_math": True}}
+
+
+def test_an_option_that_is_given_twice_is_an_error(registry: BackendRegistry) -> None:
+    given = [("Acme.Npu", "num_threads", "2"), ("Acme.Npu", "num_threads", "3")]
+    with pytest.raises(InvalidArgumentError, match="num_threads: the option is given twice"):
+        parse_backend_options(registry, given)
 
 
 def test_an_unknown_option_names_the_nearest(registry: BackendRegistry) -> None:

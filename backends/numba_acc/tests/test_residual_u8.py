@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from armpy_numba_acc.lowering.region import lower_region
 
-from armpy import Network
+from armpy import Model, Network, Runtime, RuntimeOptions
 from armpy.graph import SubgraphView
 from armpy.ops import BinaryOperation, Convolution2d, ElementwiseBinary, FusedActivation, Padding
 from armpy.ops.operation import Array
@@ -103,12 +103,20 @@ def test_sums_are_the_references(name: str) -> None:
     [
         Case(other_shape=(1, 1, 1, 16)),
         Case(has_two_readers=True),
-        replace(Case(), scales=(1.2e5, 0.1, 0.1)),
     ],
-    ids=["broadcast", "read twice", "too large"],
+    ids=["broadcast", "read twice"],
 )
 def test_other_additions_stay_by_themselves(case: Case) -> None:
     net, inputs = network(case)
     assert any(kernel.startswith("elementwise") for kernel in kernels(net))
     expected, actual = run_reference(net, inputs)["y"], run_compiled(net, inputs, ISAS[0])["y"]
     np.testing.assert_allclose(actual.astype(int), expected.astype(int), rtol=0, atol=1)
+
+
+def test_an_addition_whose_output_is_far_finer_than_its_inputs_is_refused() -> None:
+    net, _ = network(replace(Case(), scales=(1.2e5, 0.1, 0.1)))
+    with Model(net, Runtime(RuntimeOptions(["NumbaAcc", "CpuRef"]))) as model:
+        assert model.placement is not None
+        (refusal,) = model.placement.refusals
+    assert refusal.operation == "ElementwiseBinary"
+    assert refusal.text == "scales that make results several times as large are not supported"

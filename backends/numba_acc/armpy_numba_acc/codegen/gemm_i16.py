@@ -89,7 +89,7 @@ def tile_definition_i16(
     has_pieces: bool,
     is_depthwise: bool,
     output_kind: str,
-    **rounding: str | bool,
+    rounding: str,
 ) -> str:
     """Write the function that computes one tile of ``rows`` by ``vectors * lanes`` elements.
 
@@ -106,7 +106,7 @@ def tile_definition_i16(
         Whether each column is that of one channel, and sees no other.
     output_kind : {"i16", "u8"}
         How elements are stored.
-    **rounding : str or bool
+    rounding : {"plain", "signed", "real"}
         See `Rescaling`.
 
     Returns
@@ -137,7 +137,7 @@ def tile_definition_i16(
     else:
         totals = add_up(taps, num_taps, steps, weights, line, zeros, step)
     places = rows_in_line(builder, output, pitch, count, rows)
-    rescaling = Rescaling(builder, head, lanes, vectors, (low, high), **rounding)
+    rescaling = Rescaling(builder, head, lanes, vectors, (low, high), rounding=rounding)
     stored = vector(_STORED[output_kind], lanes)
     offset = splat(builder, builder.trunc(zero_point, stored.element), lanes)
     elements = [

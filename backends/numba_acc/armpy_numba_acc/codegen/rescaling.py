@@ -41,8 +41,6 @@ class Rescaling:
     rounding : {"plain", "signed", "real"}
         ``(sum * factor + addend) >> shift``; the same with ``half``, less `step` where that is
         negative, added before the shift; or in float64, halves away from zero.
-    has_long_factors : bool
-        Whether factors may not fit 32 bits; products take longer then.
 
     Notes
     -----
@@ -54,7 +52,7 @@ class Rescaling:
     ``RoundingDivideByPOT``.
     """
 
-    def __init__(self, builder, head, lanes, vectors, bounds, *, rounding, has_long_factors):
+    def __init__(self, builder, head, lanes, vectors, bounds, *, rounding):
         self._builder, self._lanes, self._rounding = builder, lanes, rounding
         kind = vector(F64 if rounding == "real" else I64, lanes)
         count = {"real": 2, "plain": 3, "signed": NUM_LINES}[rounding]
@@ -62,7 +60,7 @@ class Rescaling:
             [load(builder, head, kind, I64(line * vectors + j)) for line in range(count)]
             for j in range(vectors)
         ]
-        if rounding != "real" and not has_long_factors:  # LLVM sees that their upper halves are 0
+        if rounding != "real":  # factors fit 32 bits: LLVM sees that their upper halves are 0
             short = vector(I32, lanes)
             for line in self._lines:
                 line[0] = builder.sext(builder.trunc(line[0], short), kind)

@@ -40,7 +40,6 @@ def make(
     is_depthwise: int,
     output_kind: str,
     rounding: str,
-    has_long_factors: int,
 ) -> Linked:
     """Make the kernel for one size of tiles; see `tile_definition_i16`.
 
@@ -58,7 +57,6 @@ def make(
         is_depthwise=bool(is_depthwise),
         output_kind=output_kind,
         rounding=rounding,
-        has_long_factors=bool(has_long_factors),
     )
     return Linked(_convolution_i16, definition)
 

@@ -269,9 +269,8 @@ def emit_tiles_i16(
     tile, width, num_taps = weights.tile, weights.tile.vectors * emit.isa.lanes, len(patches.taps)
     rescaling, size = finish.rescaling, 2 if finish.kind == "i16" else 1
     flags = (tile.has_table, weights.taps_at_once < num_taps, input_step != 0)
-    rounding = (rescaling.rounding, int(rescaling.has_long_factors))
     shape = (tile.rows, tile.vectors, *map(int, flags))
-    kernel = Kernel("convolution_i16", (*shape, finish.kind, *rounding))
+    kernel = Kernel("convolution_i16", (*shape, finish.kind, rescaling.rounding))
     target, pitch = output
     emit.command(
         kernel,

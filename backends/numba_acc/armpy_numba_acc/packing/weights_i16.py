@@ -70,17 +70,18 @@ class Rescaling:
         With p for the product, ``a = (p + 2**30) >> 31`` is divided by ``2**r``, halves away from
         zero: ``(a + 2**(r-1) - [a < 0]) >> r``. Both are one shift, by ``31 + r``, of
         ``p + 2**30 + (2**(r-1) - [a < 0]) * 2**31``, and a is negative where ``p + 2**30`` is.
+        Sums are not shifted to the left before, but by less to the right behind: nothing overflows.
         """
         multipliers, shifts = _multipliers(real)
         left, right = np.maximum(shifts, 0), np.maximum(-shifts, 0)
-        factor = multipliers << left
-        addend = bias * factor + (1 << 30)
+        shift = 31 - left + right
+        addend = bias * multipliers + np.left_shift(1, 30 - left)
         half = np.where(right > 0, np.left_shift(1, right + 30), 0)
         step = np.where(right > 0, 1 << 31, 0)
         if has_negatives and step.any():
-            return cls("signed", np.stack([factor, addend, right + 31, half, step]))
+            return cls("signed", np.stack([multipliers, addend, shift, half, step]))
         zeros = np.zeros_like(right)
-        return cls("plain", np.stack([factor, addend + half, right + 31, zeros, zeros]))
+        return cls("plain", np.stack([multipliers, addend + half, shift, zeros, zeros]))
 
     @classmethod
     def in_floats(cls, real: npt.NDArray[np.float64], bias: Int64Array) -> Rescaling:
@@ -89,11 +90,6 @@ class Rescaling:
         lines[0] = real.view(np.int64)
         lines[1] = bias.astype(np.float64).view(np.int64)
         return cls("real", lines)
-
-    @property
-    def has_long_factors(self) -> bool:
-        """Whether some do not fit 32 bits."""
-        return self.rounding != "real" and bool((self.lines[0] >= 1 << 31).any())
 
     def heads(self, width: int) -> Int64Array:
         """The lines of each panel, shape (panels, 5, width)."""
