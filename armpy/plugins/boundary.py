@@ -167,18 +167,19 @@ def exact(answer: object) -> object:
 
 
 def let_user_interrupt(error: BaseException) -> None:
-    """Raise a KeyboardInterrupt again that the user sent; let everything else pass.
+    """Raise again what the user or the application has sent by a signal; let all else pass.
 
     Notes
     -----
-    Called where a backend's BaseExceptions are contained. The interpreter raises the user's
-    interrupt between instructions, so that the innermost frame is not at a ``raise``
-    statement, or it is raised by the handler that the application has set for the signal.
-    A KeyboardInterrupt that a backend raises itself is neither.
+    Called where a backend's BaseExceptions are contained. What the application's handler of a
+    signal raises (a time-out, ``sys.exit()``) is raised wherever the interpreter happens to be, and
+    is not the backend's. The interpreter raises the user's KeyboardInterrupt between instructions,
+    so that the innermost frame is not at a ``raise`` statement. One that a backend raises
+    itself is neither.
     """
-    if not isinstance(error, KeyboardInterrupt):
-        return
-    if _is_from_signal_handler(error) or not raised_by_statement(error):
+    if _is_from_signal_handler(error):
+        raise error
+    if isinstance(error, KeyboardInterrupt) and not raised_by_statement(error):
         raise error
 
 
@@ -194,13 +195,19 @@ def raised_by_statement(error: BaseException) -> bool:
 
 
 def _is_from_signal_handler(error: BaseException) -> bool:
-    """Whether an exception has passed through the application's handler of the interrupt."""
-    handler: object = signal.getsignal(signal.SIGINT)
-    handler = getattr(handler, "func", handler)  # asyncio sets a functools.partial
-    code = getattr(getattr(handler, "__func__", handler), "__code__", None)
+    """Whether an exception has passed through one of the application's handlers of signals."""
+    codes = {code for number in signal.valid_signals() if (code := _handler_code(number))}
     trace = error.__traceback__
-    while trace is not None:
-        if isinstance(code, CodeType) and trace.tb_frame.f_code is code:
+    while trace is not None and codes:
+        if trace.tb_frame.f_code in codes:
             return True
         trace = trace.tb_next
     return False
+
+
+def _handler_code(number: int) -> CodeType | None:
+    """The code of the handler of a signal; None if it is no function in Python."""
+    handler: object = signal.getsignal(number)
+    handler = getattr(handler, "func", handler)  # asyncio sets a functools.partial
+    code = getattr(getattr(handler, "__func__", handler), "__code__", None)
+    return code if isinstance(code, CodeType) else None

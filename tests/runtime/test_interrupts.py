@@ -172,3 +172,28 @@ def test_an_interrupt_that_a_backend_raises_itself_is_contained() -> None:
     with pytest.raises(BackendError, match=text):
         model(X)
     np.testing.assert_array_equal(model(X), X + 3)
+
+
+class OutOfTimeError(BaseException):
+    """What an application's handler raises."""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="there is no such signal here")
+@pytest.mark.parametrize("kind", [OutOfTimeError, SystemExit, TimeoutError])
+@pytest.mark.parametrize("place", ["optimize_subgraph", "execute"])
+def test_what_a_handler_of_any_signal_raises_is_the_applications(
+    place: str, kind: type[BaseException]
+) -> None:
+    def on_alarm(number: int, frame: object) -> None:
+        raise kind("time is up")
+
+    before = signal.signal(signal.SIGALRM, on_alarm)
+    try:
+        runtime = runtime_of(
+            InterruptedBackend(place, functools.partial(signal.raise_signal, signal.SIGALRM))
+        )
+        with pytest.raises(kind, match="time is up"):
+            Model(chain(), runtime)(X)
+        np.testing.assert_array_equal(Model(chain(), runtime)(X), X + 3)
+    finally:
+        signal.signal(signal.SIGALRM, before)
