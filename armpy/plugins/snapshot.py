@@ -126,7 +126,7 @@ class Snapshot:
         """
         name = self.modules.get(module)
         if name is None:
-            return None
+            return self._folder_spec(fullname, module)
         path = self._paths[name]
         is_package = PurePosixPath(name).name.partition(".")[0] == _INIT
         places = [os.path.dirname(path)] if is_package else None
@@ -139,6 +139,20 @@ class Snapshot:
         return spec_from_file_location(
             fullname, path, loader=loader, submodule_search_locations=places
         )
+
+    def _folder_spec(self, fullname: str, module: str) -> ModuleSpec | None:
+        """How to import a folder that has modules and no ``__init__``; None if there is none."""
+        parts = module.split(".")
+        inside = next((n for n in self.modules if n.startswith(f"{module}.")), None)
+        if inside is None or not module:
+            return None
+        below = len(PurePosixPath(self.modules[inside]).parts) - len(parts)
+        spec = ModuleSpec(fullname, None, is_package=True)
+        folder = self._paths[self.modules[inside]]
+        for _ in range(below):
+            folder = os.path.dirname(folder)
+        spec.submodule_search_locations = [folder]
+        return spec
 
     @cached_property
     def _libraries(self) -> str:

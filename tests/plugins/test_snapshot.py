@@ -109,6 +109,18 @@ def test_a_part_that_came_later_is_not_imported(tmp_path: Path) -> None:
         sys.modules[name].late()
 
 
+def test_a_folder_without_init_is_a_part_of_a_pinned_package(tmp_path: Path) -> None:
+    folder = tmp_path / "plugins"
+    extra = "from .sub.deep.part import VALUE\nfrom .sub import deep\nassert VALUE == 'pinned'"
+    package = write_module(folder, "Arm_Npu_backend", module_source("Npu", extra=extra), other="")
+    (package / "sub" / "deep").mkdir(parents=True)
+    (package / "sub" / "deep" / "part.py").write_text("VALUE = 'pinned'")
+    registry = pinned(folder, package)
+    registry.get("Npu")
+    (name,) = (name for name in private_modules() if name.endswith(".sub"))
+    assert list(sys.modules[name].__path__) == [str(package / "sub")]
+
+
 def test_a_distributions_parts_are_those_that_were_hashed_now_and_later(
     site: FakeSite, tmp_path: Path
 ) -> None:
