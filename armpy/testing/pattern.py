@@ -32,10 +32,11 @@ class Pattern:
     inputs : mapping of str to ndarray, optional
         By name; made up of chance, always in the same way, if left out.
     expected : mapping of str to ndarray, optional
-        Outputs by name for these inputs; CpuRef says them if left out.
+        Outputs by name for these inputs, for layers that CpuRef cannot run; where it can, it says
+        what is right, and these have to be the same.
     again : (mapping, mapping), optional
-        Inputs and outputs of a second execution, if `expected` is given: a backend that gives an
-        old answer again is found by it.
+        Inputs and outputs of a second execution where CpuRef cannot say them: a backend that gives
+        an old answer again is found by it.
 
     Notes
     -----

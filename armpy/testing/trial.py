@@ -197,12 +197,12 @@ def other_feeds(graph: Graph, feeds: Arrays) -> dict[str, Array]:
     infos = {value.name: value.info for value in graph.inputs}
     return {
         name: array.reshape(-1)[::-1].reshape(array.shape).copy()
-        if _is_value(infos[name].data_type)
+        if is_value(infos[name].data_type)
         else array
         for name, array in feeds.items()
     }
 
 
-def _is_value(data_type: DataType) -> bool:
+def is_value(data_type: DataType) -> bool:
     """Whether a type holds what is computed with, and not places."""
     return data_type.is_float or data_type.is_quantized or data_type is DataType.BOOLEAN

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,7 @@ from armpy.ops import (
     ElementwiseBinary,
     ElementwiseUnary,
     PreCompiled,
+    TransposeConvolution2d,
     UnaryOperation,
 )
 from armpy.ops.operation import Array, OperandInfos, Operation
@@ -106,6 +108,28 @@ class Tampering(FakeBackend):
 
     def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
         return TamperedFactory(self.faults, self._tamper)
+
+
+class KeepsConstants(FakeBackend):
+    """Finds what it has made of constants by shapes and types, whatever their elements are."""
+
+    def __init__(self) -> None:
+        super().__init__("Liar", (TransposeConvolution2d,))
+        self._kept: dict[str, tuple[Array | None, ...]] = {}
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        return _KeepingFactory(self.faults, self._kept)
+
+
+class _KeepingFactory(FakeFactory):
+    def __init__(self, faults: Faults, kept: dict[str, tuple[Array | None, ...]]) -> None:
+        super().__init__(faults)
+        self._kept = kept
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        key = repr((operation, info.inputs, info.outputs, [c is None for c in info.constants]))
+        constants = self._kept.setdefault(key, info.constants)
+        return super().create_workload(operation, replace(info, constants=constants))
 
 
 def adds_one(_: Operation, __: list[Array], outputs: list[Array]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -34,6 +36,7 @@ from tests.support.lying_backends import (
     Crowded,
     Declaring,
     GivesBack,
+    KeepsConstants,
     OnlyOnce,
     Pairs,
     Stale,
@@ -353,3 +356,19 @@ def test_a_filter_that_selects_nothing_is_an_error() -> None:
 def test_a_backend_that_is_not_there_is_an_error() -> None:
     with pytest.raises(BackendUnavailableError, match="there is no backend 'Nobody'"):
         run_conformance("Nobody", filter="Rank/")
+
+
+def test_constants_of_another_network_are_noticed() -> None:
+    result = run(KeepsConstants(), "TransposeConvolution2d/")
+    assert not result.is_passed
+    assert any(problem.case.endswith("+other-constants") for problem in result.problems)
+
+
+def test_what_a_pattern_expects_is_held_against_cpu_ref() -> None:
+    pattern = exponential_pattern()
+    (name,) = pattern.graph.output_names
+    shape = pattern.graph.outputs[0].info.known_shape
+    wrong = replace(pattern, expected={name: np.full(shape, 7, np.float32)})
+    result = run(Declaring("Liar", [wrong]), "declared/")
+    (problem,) = result.problems
+    assert f"the pattern expects another output '{name}' than CpuRef" in problem.text

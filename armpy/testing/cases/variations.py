@@ -1,4 +1,4 @@
-"""Cases made of other cases: many more elements, and numbers that are none."""
+"""Cases made of other cases: many more elements, numbers that are none, other constants."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.testing.case import Case, CaseInput
 from armpy.testing.sketch import COMMON_TYPES
+from armpy.testing.trial import is_value
 from armpy.testing.values import stored
 from armpy.types import DataType
 
@@ -57,17 +58,17 @@ _KEEPS_NAN = (
 
 
 def variations(cases: Sequence[Case]) -> Iterator[Case]:
-    """One case of many elements and one with NaN and infinities for each kind of layer."""
-    for make in (with_many_elements, with_not_a_number):
+    """For each kind of layer a case of many elements, one with NaN, one with other constants."""
+    for make in (with_many_elements, with_not_a_number, with_other_constants):
         seen: set[tuple[object, ...]] = set()
         for case in cases:
             kind = _kind(case)
             is_common = case.data_type in _TYPES
-            if is_common and kind not in seen and case.expected is None:
-                made = make(case)
-                if made is not None:
-                    seen.add(kind)
-                    yield made
+            if not is_common or kind in seen or case.expected is not None:
+                continue
+            if made := make(case):
+                seen.add(kind)
+                yield from made
 
 
 def _kind(case: Case) -> tuple[object, ...]:
@@ -77,14 +78,14 @@ def _kind(case: Case) -> tuple[object, ...]:
     return (type(operation), *(getattr(operation, name, None) for name in names), case.data_type)
 
 
-def with_many_elements(case: Case) -> Case | None:
-    """The same layer on many times as many elements; None if its first dimension is fixed."""
+def with_many_elements(case: Case) -> tuple[Case, ...]:
+    """The same layer on many times as many elements; empty if its first dimension is fixed."""
     given = [item for item in case.inputs if item is not None and not item.is_constant]
     if not all(info.is_fully_shaped for info in case.outputs):
-        return None
+        return ()
     firsts = {item.info.known_shape[:1] for item in given}
     if len(firsts) != 1 or firsts <= {(), (0,)}:
-        return None
+        return ()
     largest = max(info.num_elements for info in (*(x.info for x in given), *case.outputs))
     is_cheap = isinstance(case.operation, _CHEAP)
     wanted = _MANY if is_cheap else _FEW
@@ -101,10 +102,10 @@ def with_many_elements(case: Case) -> Case | None:
     try:
         outputs = case.operation.infer(infos, declared)
     except ArmpyError:
-        return None
+        return ()
     if any(not x.is_fully_shaped or x.num_elements > 2 * _MANY for x in outputs):
-        return None
-    return replace(case, id=f"{case.id}+many-elements", inputs=inputs, outputs=outputs)
+        return ()
+    return (replace(case, id=f"{case.id}+many-elements", inputs=inputs, outputs=outputs),)
 
 
 def _larger(item: CaseInput, factor: int, rng: np.random.Generator | None) -> CaseInput:
@@ -119,17 +120,44 @@ def _larger(item: CaseInput, factor: int, rng: np.random.Generator | None) -> Ca
     return replace(item, info=item.info.with_shape(shape), data=data)
 
 
-def with_not_a_number(case: Case) -> Case | None:
-    """The same layer with NaN and both infinities in a float32 input; None if it has none."""
+def with_other_constants(case: Case) -> tuple[Case, ...]:
+    """The same layer with constants, and with these in reverse order; empty if it can have none.
+
+    Notes
+    -----
+    All cases run on one Runtime. A backend that keeps what it has made of constants and finds it by
+    shapes and types alone takes those of the other case.
+    """
+    made = case
+    if not any(item is not None and item.is_constant for item in case.inputs):
+        constant = [None if i is None else replace(i, is_constant=True) for i in case.inputs[1:]]
+        made = replace(case, id=f"{case.id}+constants", inputs=(*case.inputs[:1], *constant))
+    inputs = tuple(map(_with_other_elements, made.inputs))
+    if all(other is item for other, item in zip(inputs, made.inputs, strict=True)):
+        return ()
+    other = replace(made, id=f"{case.id}+other-constants", inputs=inputs)
+    return (other,) if made is case else (made, other)
+
+
+def _with_other_elements(item: CaseInput | None) -> CaseInput | None:
+    """A constant in reverse order; anything else, places and sizes too, as it is."""
+    if item is None or not item.is_constant or not is_value(item.info.data_type):
+        return item
+    data = item.data.reshape(-1)[::-1].reshape(item.data.shape)
+    return item if np.array_equal(data, item.data) else replace(item, data=data.copy())
+
+
+def with_not_a_number(case: Case) -> tuple[Case, ...]:
+    """The same layer with NaN and both infinities in a float32 input; empty if it has none."""
     if not isinstance(case.operation, _KEEPS_NAN):
-        return None
+        return ()
     for index, item in enumerate(case.inputs):
         is_float = item is not None and item.info.data_type is DataType.FLOAT32
         if item is not None and is_float and not item.is_constant and item.data.size > 5:
             inputs = list(case.inputs)
             inputs[index] = replace(item, data=_planted(item.data))
-            return replace(case, id=f"{case.id}+not-a-number", inputs=tuple(inputs))
-    return None
+            return (replace(case, id=f"{case.id}+not-a-number", inputs=tuple(inputs)),)
+    return ()
 
 
 def _planted(data: Array) -> Array:

@@ -52,7 +52,7 @@ SCALES: dict[str, tuple[Scale, Scale, Scale]] = {
     "fine-output": (Scale(1 / 20, 0.2), Scale(1 / 30, -0.3), Scale(1 / 300, 0.1)),
     "coarse-output": (Scale(1 / 20, 0.2), Scale(1 / 30, -0.3), Scale(5.0, -0.1)),
     "tiny": (Scale(3e-6, 0.5), Scale(2e-6, -0.5), Scale(4e-6, 0.2)),
-    "huge": (Scale(60.0, 0.5), Scale(35.0, -0.5), Scale(90.0, 0.0)),
+    "huge": (Scale(6e4, 0.5), Scale(3.5e4, -0.5), Scale(9e4, 0.0)),
 }
 """Scales of both inputs and of the output: factors far above and below 1, zero points anywhere."""
 
@@ -70,7 +70,7 @@ def sketches() -> Iterator[Sketch]:
 def _without_axes_or_elements() -> Iterator[Sketch]:
     """Tensors of rank 0, and empty ones."""
     scales, output = (Scale(1 / 30, 0.1), Scale(1 / 50, -0.4)), Scale(1 / 40, 0.2)
-    types = of(DataType.FLOAT32, DataType.QASYMM_S8)
+    types = of(DataType.FLOAT32, DataType.QASYMM_S8, DataType.QSYMM_S16)
     operations: list[tuple[str, Operation, int]] = [
         *((f.name, Activation(f, *_PARAMETERS.get(f, ())), 1) for f in ActivationFunction),
         *((f.name, ElementwiseUnary(f), 1) for f in UnaryOperation if f not in _NOT_QUANTIZED),
