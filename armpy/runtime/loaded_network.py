@@ -163,6 +163,11 @@ class LoadedNetwork:
         self._use(tuple(shapes))
 
     @property
+    def memory_limit_bytes(self) -> int:
+        """The most that one execution may take."""
+        return self._settings.memory_limit_bytes
+
+    @property
     def optimized(self) -> OptimizedNetwork | None:
         """The optimised network of the latest plan; None before the first one."""
         return None if self._latest is None else self._latest[1].network

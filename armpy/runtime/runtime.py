@@ -407,23 +407,28 @@ def run_by_name(
     ------
     InvalidArgumentError
         If an input is missing, not known, or does not fit; if an output array does not fit.
+    MemoryLimitError
+        If an input is larger than all that the network may take.
     """
     named = network.call(inputs, outputs)
     if named is not None:  # by far the commonest case
         return named
     if not (type(inputs) is dict and type(outputs) is dict):
         _check_mappings(inputs, outputs)
-    graph = network.graph
+    graph, limit_bytes = network.graph, network.memory_limit_bytes
     arrays = []
     for value in graph.inputs:
         name = value.name
         if name not in inputs:
             raise _wrong_names(network, inputs)
-        arrays.append(as_input(name, value.info, inputs[name], quantize=quantize_inputs))
+        given = inputs[name]
+        arrays.append(
+            as_input(name, value.info, given, quantize=quantize_inputs, limit_bytes=limit_bytes)
+        )
     if len(inputs) != len(arrays):
         raise _wrong_names(network, inputs)
-    given = _output_arrays(network, arrays, outputs) if outputs else None
-    return dict(zip(graph.output_names, network.run(arrays, given), strict=True))
+    results = _output_arrays(network, arrays, outputs) if outputs else None
+    return dict(zip(graph.output_names, network.run(arrays, results), strict=True))
 
 
 def _check_mappings(inputs: object, outputs: object) -> None:

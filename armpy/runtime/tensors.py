@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, MemoryLimitError
 from armpy.network import check_shape_fits
 from armpy.ops.operation import Array, located
 from armpy.tensor import TensorInfo, format_shape, shapes_agree
 
 
-def as_input(name: str, info: TensorInfo, given: object, *, quantize: bool = False) -> Array:
+def as_input(
+    name: str,
+    info: TensorInfo,
+    given: object,
+    *,
+    quantize: bool = False,
+    limit_bytes: int = sys.maxsize,
+) -> Array:
     """Check and convert one input.
 
     Parameters
@@ -23,6 +32,8 @@ def as_input(name: str, info: TensorInfo, given: object, *, quantize: bool = Fal
         Any strides, byte order and writability.
     quantize : bool
         Whether real numbers are quantised for a quantised input.
+    limit_bytes : int
+        The most that a copy of it may take.
 
     Returns
     -------
@@ -33,9 +44,19 @@ def as_input(name: str, info: TensorInfo, given: object, *, quantize: bool = Fal
     ------
     InvalidArgumentError
         If type or shape do not fit.
+    MemoryLimitError
+        If a copy would take too much.
     """
     dtype = info.data_type.dtype
     array = given if type(given) is np.ndarray else _as_array(name, info, given)
+    # Elements may stand for one another: a few bytes can be an array of any size.
+    if array.size * dtype.itemsize > limit_bytes:
+        raise MemoryLimitError(
+            "the input needs too much memory",
+            where=f"input '{name}'",
+            expected=f"at most {limit_bytes} bytes (memory_limit_bytes)",
+            actual=f"{array.size * dtype.itemsize} bytes",
+        )
     if array.dtype != dtype:
         array = _converted(name, info, array, quantize)
     if array.shape != info.shape:

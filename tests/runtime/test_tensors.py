@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, MemoryLimitError
 from armpy.ops.operation import Array
 from armpy.runtime.tensors import (
     as_input,
@@ -200,3 +200,9 @@ def test_an_output_array_that_does_not_fit_is_rejected(array: object, text: str)
     expected = r"output 'y': .*writable C-contiguous float32 array of shape \(2,\); "
     with pytest.raises(InvalidArgumentError, match=expected + text):
         check_output_array("y", f32(2), array)
+
+
+def test_an_input_whose_copy_would_be_too_large_is_refused_before_it_is_made() -> None:
+    huge = np.broadcast_to(np.float32(1), (1 << 20, 1 << 20))  # four bytes that look like 4 TiB
+    with pytest.raises(MemoryLimitError, match=r"^input 'x': .*at most 64 bytes .*4398046511104"):
+        as_input("x", TensorInfo((None, None), DataType.FLOAT32), huge, limit_bytes=64)

@@ -31,6 +31,7 @@ OPTIONS = (
         f"Instruction set, of {', '.join(NAMES)} one that the processor has; empty is what "
         f"{ISA_VARIABLE} says, else the best.",
         OptionScope.MODEL,
+        choices=("", *NAMES),
     ),
     BackendOption(
         "fast_math_enabled",

@@ -67,6 +67,12 @@ def test_an_option_is_refused_with_what_the_processor_has() -> None:
         Settings.of({"isa": name})
 
 
+def test_an_unknown_instruction_set_is_refused_where_it_is_set() -> None:
+    options = RuntimeOptions(["NumbaAcc"], backend_options={"NumbaAcc": {"isa": "foo"}})
+    with pytest.raises(InvalidArgumentError, match=r"'isa' cannot .* 'avx2', .*got 'foo'"):
+        Runtime(options)
+
+
 def test_every_option_says_what_it_is_for() -> None:
     assert [option.name for option in OPTIONS] == ["num_threads", "isa", "fast_math_enabled"]
     assert all(option.help.endswith(".") for option in OPTIONS)
