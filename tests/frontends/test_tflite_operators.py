@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from armpy.errors import ParserError
@@ -174,3 +176,12 @@ def test_outputs_finer_than_what_is_computed_are_refused_by_name(
     assert len(parse_tflite(model_of(least * 1.01)).build().layers) == 1
     with pytest.raises(ParserError, match=r"output 'small' is too small.*Expected more than"):
         parse_tflite(model_of(least))
+
+
+@pytest.mark.parametrize("missing", ["inputs", "outputs"])
+@pytest.mark.parametrize("operator", sorted({case.operator for case in CASES}))
+def test_an_operator_without_tensors_is_the_files_fault(operator: str, missing: str) -> None:
+    case = next(case for case in CASES if case.operator == operator)
+    empty = replace(case, outputs=()) if missing == "outputs" else replace(case, inputs=())
+    with pytest.raises(ParserError, match=f"operator 0 {operator}|has no outputs"):
+        parse_tflite(empty.model().to_bytes()).build()

@@ -42,6 +42,7 @@ def _additive(operation: BinaryOperation, options_name: str) -> Converter:
     """Converter of ADD or SUB, which say how 16-bit inputs are rescaled."""
 
     def make(node: Node) -> ElementwiseBinary:
+        node.expect_outputs(1)
         options = node.options(options_name)
         shifts = options.flag("PotScaleInt16")
         if operation is BinaryOperation.ADD and not (shifts and _are_shifted(node)):
