@@ -34,7 +34,7 @@ from armpy.network import Network
 from armpy.ops import Comparison, Concat, ElementwiseBinary, ExpandDims, If, While
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.optimizer import OptimizedNetwork, optimize_graph
-from armpy.runtime import LoadedNetwork, Model
+from armpy.runtime import Model
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from tests.support.control_flow import (
@@ -47,6 +47,7 @@ from tests.support.control_flow import (
     counting,
     graph_of,
     growing,
+    loaded,
     loop,
 )
 from tests.support.fake_backends import (
@@ -62,10 +63,6 @@ from tests.support.networks import ADD, MUL, RELU, f32, floats, i32, ints
 YES, NO = np.array([True]), np.array([False])
 ANY = TensorInfo(None, DataType.FLOAT32)
 PLUS, TIMES = applied(ADD, floats(1), f32(None)), applied(MUL, floats(2), f32(None))
-
-
-def loaded(model: Model) -> LoadedNetwork:
-    return model.runtime.get_network(model.network_id)
 
 
 def run(graph: Graph, *inputs: Array) -> list[Array]:

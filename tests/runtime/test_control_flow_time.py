@@ -12,15 +12,14 @@ from armpy.errors import (
     ExecutionTimeoutError,
     InvalidArgumentError,
 )
-from armpy.graph import Graph
-from armpy.ops.operation import Array
-from armpy.runtime import LoadedNetwork, Model, RuntimeOptions
+from armpy.runtime import Model, RuntimeOptions
 from tests.support.control_flow import (
     BOOL,
     chosen,
     counter,
     doubling,
     graph_of,
+    loaded,
     loop,
 )
 from tests.support.fake_backends import (
@@ -30,16 +29,6 @@ from tests.support.networks import i32, ints
 
 YES, NO = np.array([True]), np.array([False])
 TURNS = loop(1 << 30)
-
-
-def loaded(model: Model) -> LoadedNetwork:
-    return model.runtime.get_network(model.network_id)
-
-
-def run(graph: Graph, *inputs: Array) -> list[Array]:
-    """All outputs of a network on CpuRef."""
-    results = Model(graph, runtime_of())(*inputs)
-    return list(results) if isinstance(results, tuple) else [results]
 
 
 class TestTimeouts:

@@ -8,6 +8,7 @@ from armpy.graph import Graph, Value
 from armpy.network import Network
 from armpy.ops import Comparison, ComparisonOperation, Concat, If, While
 from armpy.ops.operation import Operation
+from armpy.runtime import LoadedNetwork, Model
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from tests.support.networks import ADD, f32, floats, i32, ints
@@ -96,3 +97,8 @@ def growing(limit: int, info: TensorInfo | None = None) -> Graph:
         [i32(1), vector],
         lambda net, *inputs: net.add_layer(operation, inputs, name="grow").outputs,
     )
+
+
+def loaded(model: Model) -> LoadedNetwork:
+    """The network behind a model."""
+    return model.runtime.get_network(model.network_id)
