@@ -27,7 +27,7 @@ WAYS = ((1, "end"), (3, "end"), (3, "begin"))
 
 PLANTED = """
 import sys
-from armpy_numba_acc.lowering import emitter
+from armpy_numba_acc.program import emitter
 from tests.support import guarded_runs
 from tests.support.guard_pages import GuardPages
 from tests.support.tflite_cases import CASES

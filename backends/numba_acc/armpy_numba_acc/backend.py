@@ -27,9 +27,9 @@ from armpy.ops import PreCompiled, While
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DeviceType
-from armpy_numba_acc.lowering.limits import TooLargeError
-from armpy_numba_acc.lowering.registry import support
 from armpy_numba_acc.options import OPTIONS, Settings
+from armpy_numba_acc.passes.support import support
+from armpy_numba_acc.program.limits import TooLargeError
 from armpy_numba_acc.runtime.profiling import NumbaProfilingContext, recorder_of_network
 from armpy_numba_acc.runtime.workload import ProgramFactory
 from armpy_numba_acc.store.programs import compiled_program

@@ -8,8 +8,8 @@ from functools import cache, lru_cache
 from armpy.backend import NO_OPTIONS, BackendOption, OptionScope, OptionValues
 from armpy.errors import InvalidArgumentError
 from armpy.records import dataclass
-from armpy_numba_acc.codegen.isa import NAMES, Isa
-from armpy_numba_acc.runtime.cores import usable_cores
+from armpy_numba_acc.machine.cores import usable_cores
+from armpy_numba_acc.machine.isa import NAMES, Isa
 from armpy_numba_acc.runtime.threads import MOST_THREADS
 from armpy_numba_acc.store.host import known_isas
 

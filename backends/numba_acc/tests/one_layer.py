@@ -5,7 +5,7 @@ from __future__ import annotations
 from zlib import crc32
 
 import numpy as np
-from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.machine.isa import Isa
 
 from armpy import Network, ops
 from armpy.ops.operation import Array, Operation

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from armpy_numba_acc.codegen.isa import host_isas
-from armpy_numba_acc.lowering.region import lower_region
-from armpy_numba_acc.runtime import python_function
+from armpy_numba_acc.llvm.host import host_isas
+from armpy_numba_acc.native import python_function
+from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.runtime.instance import Code, Instance
 
 from armpy import Model, Network

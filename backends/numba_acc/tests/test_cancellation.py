@@ -4,10 +4,10 @@ import threading
 
 import numpy as np
 import pytest
-from armpy_numba_acc.codegen.isa import host_isas
-from armpy_numba_acc.lowering.estimate import MOST_PIECES, num_pieces
-from armpy_numba_acc.lowering.program import Program
-from armpy_numba_acc.lowering.region import lower_region
+from armpy_numba_acc.llvm.host import host_isas
+from armpy_numba_acc.passes.region import lower_region
+from armpy_numba_acc.program.estimate import MOST_PIECES, num_pieces
+from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.runtime.cancellation import (
     Cancellation,
     cancellable,

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from armpy_numba_acc.codegen.isa import host_isas
-from armpy_numba_acc.lowering.region import lower_region
+from armpy_numba_acc.llvm.host import host_isas
+from armpy_numba_acc.passes.region import lower_region
 
 from armpy import Network, ops
 from armpy.graph import SubgraphView, Value

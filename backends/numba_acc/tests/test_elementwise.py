@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from armpy_numba_acc.lowering.broadcasting import collapsed
-from armpy_numba_acc.lowering.registry import support
+from armpy_numba_acc.passes.support import support
 
 from armpy import ops
 from armpy.tensor import Quantization, TensorInfo

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from armpy_numba_acc.lowering.registry import support
+from armpy_numba_acc.passes.support import support
 
 from armpy import Network, Quantization, Runtime, RuntimeOptions, ops
 from armpy.errors import ExecutionTimeoutError, InvalidArgumentError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from armpy_numba_acc.lowering.frames import without_frames
+from armpy_numba_acc.passes.pad_folding import without_frames
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.graph import SubgraphView, Value

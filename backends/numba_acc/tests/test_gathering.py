@@ -6,8 +6,8 @@ import os
 
 import numpy as np
 import pytest
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.lowering.region import lower_region
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.runtime.cancellation import Cancellation
 from armpy_numba_acc.runtime.instance import Code, Instance
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from armpy_numba_acc.codegen.isa import Host, host_isas, read_host
+from armpy_numba_acc.llvm.host import host_isas, read_host
+from armpy_numba_acc.machine.isa import Host
 from armpy_numba_acc.store import host
 from armpy_numba_acc.store.host import known_isas
 
@@ -36,7 +37,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         times.append(1)
         return read_host()
 
-    monkeypatch.setattr(host, "read_host", ask)
+    monkeypatch.setattr(host, "_read_host", ask)
     return times
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from armpy_numba_acc.codegen.isa import NAMES, make_isa
+from armpy_numba_acc.machine.isa import NAMES, make_isa
 
 X86 = "x86_64-unknown-linux-gnu"
 

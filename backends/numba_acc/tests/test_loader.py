@@ -8,10 +8,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from armpy_numba_acc.codegen.build import build_kernel
-from armpy_numba_acc.codegen.isa import host_isas, make_isa
-from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.runtime import elf, loader
+from armpy_numba_acc.llvm import loader as llvm_loader
+from armpy_numba_acc.llvm.build import build_kernel
+from armpy_numba_acc.llvm.host import host_isas
+from armpy_numba_acc.machine.isa import make_isa
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.native import elf, loader
 
 FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
@@ -39,7 +41,7 @@ def copied(address: int) -> list[int]:
 Load = Callable[[dict[str, bytes]], dict[str, int]]
 
 
-@pytest.mark.parametrize("load", [loader.load_objects, loader._loaded_by_llvm])
+@pytest.mark.parametrize("load", [loader.load_objects, llvm_loader.load_by_llvm])
 def test_code_runs_wherever_it_was_loaded(objects: dict[str, bytes], load: Load) -> None:
     addresses = load(objects)
     assert copied(addresses["copy"]) == np.arange(1000, dtype=np.uint8).tolist()
@@ -48,7 +50,7 @@ def test_code_runs_wherever_it_was_loaded(objects: dict[str, bytes], load: Load)
 def test_code_is_loaded_without_llvm(
     objects: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(loader, "_loaded_by_llvm")
+    monkeypatch.delattr(llvm_loader, "load_by_llvm")
     assert loader.load_objects(objects).keys() == objects.keys()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from armpy_numba_acc.lowering.region import lower_region
+from armpy_numba_acc.passes.region import lower_region
 
 from armpy import DataLayout, DataType, Network, Quantization, TensorInfo, ops
 from armpy.errors import InvalidArgumentError

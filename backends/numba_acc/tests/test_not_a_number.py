@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.machine.isa import Isa
 
 from armpy import DataType, Network, TensorInfo, ops
 from armpy.ops.operation import Array

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 import pytest
-from armpy_numba_acc.lowering.registry import support
+from armpy_numba_acc.passes.support import support
 
 from armpy import DataType, Network, Runtime, RuntimeOptions, TensorInfo, ops
 from armpy.errors import UnimplementedError

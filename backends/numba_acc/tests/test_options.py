@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 from armpy_numba_acc import NumbaBackend
-from armpy_numba_acc.codegen.isa import NAMES, host_isas
+from armpy_numba_acc.llvm.host import host_isas
+from armpy_numba_acc.machine.cores import usable_cores
+from armpy_numba_acc.machine.isa import NAMES
 from armpy_numba_acc.options import ISA_VARIABLE, OPTIONS, Settings
-from armpy_numba_acc.runtime.cores import usable_cores
 
 from armpy import Runtime, RuntimeOptions
 from armpy.errors import InvalidArgumentError

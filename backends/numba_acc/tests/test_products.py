@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.lowering.registry import support
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.passes.support import support
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.ops.operation import Operation

@@ -4,8 +4,8 @@ import json
 import threading
 
 import numpy as np
-from armpy_numba_acc.codegen.isa import host_isas
-from armpy_numba_acc.lowering.program import CommandInfo
+from armpy_numba_acc.llvm.host import host_isas
+from armpy_numba_acc.program.program import CommandInfo
 from armpy_numba_acc.runtime.profiling import NumbaProfilingContext, recorder_of_network
 from armpy_numba_acc.runtime.roofline import roofline_us
 

@@ -11,7 +11,7 @@ import os
 
 import numpy as np
 import pytest
-from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.options import ISA_VARIABLE
 
 from armpy.ops.operation import Array

@@ -3,7 +3,7 @@ from __future__ import annotations
 from importlib import import_module
 
 import pytest
-from armpy_numba_acc.lowering.registry import FAMILIES, lowering_of
+from armpy_numba_acc.program.registry import FAMILIES, lowering_of
 
 from armpy import ops
 

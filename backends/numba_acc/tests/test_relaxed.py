@@ -8,12 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from armpy_numba_acc import NumbaBackend
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.lowering import halves, relaxing
-from armpy_numba_acc.lowering.region import lower_region
+from armpy_numba_acc.lowering import relaxing
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.options import Settings
 from armpy_numba_acc.packing.weights_bf16 import as_bfloat16
+from armpy_numba_acc.passes import bfloat16 as halves
+from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.store.keys import object_key, program_key
 
 import armpy

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from armpy_numba_acc.lowering.region import lower_region
+from armpy_numba_acc.passes.region import lower_region
 
 from armpy import Model, Network, Runtime, RuntimeOptions
 from armpy.graph import SubgraphView

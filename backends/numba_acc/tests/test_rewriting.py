@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from armpy_numba_acc.lowering.rewriting import rewritten
+from armpy_numba_acc.passes.rewriting import rewritten
 
 from armpy import Network, ops
 from armpy.graph import SubgraphView

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from armpy_numba_acc.codegen.isa import host_isas, make_isa
-from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.llvm.host import host_isas
+from armpy_numba_acc.machine.isa import make_isa
+from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.store import keys
 from armpy_numba_acc.store.keys import object_key, program_key
 

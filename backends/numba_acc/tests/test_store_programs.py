@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from armpy_numba_acc.codegen.isa import host_isas
-from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.lowering import region as lowering
-from armpy_numba_acc.lowering.program import Program
-from armpy_numba_acc.lowering.region import lower_region
+from armpy_numba_acc.llvm.host import host_isas
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.passes import region as lowering
+from armpy_numba_acc.passes.region import lower_region
+from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.store import keys, objects, programs
 from armpy_numba_acc.store.objects import object_codes
 from armpy_numba_acc.store.programs import compiled_program, packed, unpacked

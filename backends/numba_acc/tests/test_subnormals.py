@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from armpy_numba_acc.codegen.compiler import compile_assembly
-from armpy_numba_acc.codegen.isa import Isa, make_isa
 from armpy_numba_acc.kernels import executor, worker
-from armpy_numba_acc.lowering.registry import support
+from armpy_numba_acc.llvm.compiler import compile_assembly
+from armpy_numba_acc.machine.isa import Isa, make_isa
+from armpy_numba_acc.passes.support import support
 from armpy_numba_acc.runtime.cancellation import Cancellation, cancellable
 
 from armpy import DataType, Network, TensorInfo, ops

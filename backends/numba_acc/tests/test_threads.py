@@ -9,9 +9,10 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from armpy_numba_acc.codegen import call_layout, teamwork
-from armpy_numba_acc.codegen.isa import host_isas
-from armpy_numba_acc.lowering.region import lower_region
+from armpy_numba_acc.llvm import teamwork
+from armpy_numba_acc.llvm.host import host_isas
+from armpy_numba_acc.machine import call_layout
+from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.runtime import instance, threads
 from armpy_numba_acc.runtime.instance import Code, Instance
 from armpy_numba_acc.runtime.threads import MOST_THREADS, Pool, place_elsewhere, pool

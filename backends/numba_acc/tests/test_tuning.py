@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from armpy_numba_acc.lowering import tiles
-from armpy_numba_acc.lowering.choices import Choices, Option
-from armpy_numba_acc.lowering.program import Program
-from armpy_numba_acc.lowering.region import lower_region
+from armpy_numba_acc.passes.region import lower_region
+from armpy_numba_acc.program.choices import Choices, Option
+from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.store import choices as kept
 from armpy_numba_acc.store import keys
 from armpy_numba_acc.store.host import processor

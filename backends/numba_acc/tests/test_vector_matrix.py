@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.lowering.region import lower_region
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.passes.region import lower_region
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.graph import SubgraphView, Value

@@ -34,7 +34,7 @@ with watch_progress(lambda step: told.append([step.done, step.total])):
     number = runtime.load_network(net)
 image = np.arange(256, dtype=np.float32).reshape(1, 8, 8, 4) / 256
 (result,) = runtime.enqueue_workload(number, {"x": image}).values()
-compilers = {"numba", "armpy_numba_acc.codegen.compiler"}
+compilers = {"numba", "armpy_numba_acc.llvm.compiler"}
 found = sorted(compilers.intersection(sys.modules))
 print(json.dumps({"result": result.tolist(), "compilers": found, "told": told}))
 """
@@ -62,7 +62,7 @@ def cold(folder: Path) -> Any:  # Any: JSON
 
 
 def test_a_first_start_compiles_and_says_how_far_it_is(cold: Any) -> None:
-    assert cold["compilers"] == ["armpy_numba_acc.codegen.compiler", "numba"]
+    assert cold["compilers"] == ["armpy_numba_acc.llvm.compiler", "numba"]
     total = cold["told"][0][1]
     assert total > 1
     assert cold["told"] == [[done, total] for done in range(total + 1)]
@@ -87,7 +87,7 @@ def test_a_process_that_has_the_backend_and_does_not_use_it_loads_no_library() -
     code = (
         "import sys; from armpy_numba_acc import NumbaBackend;"
         "from importlib import import_module;"
-        "from armpy_numba_acc.lowering.registry import FAMILIES;"
+        "from armpy_numba_acc.program.registry import FAMILIES;"
         "NumbaBackend().get_layer_support();"
         "[import_module('armpy_numba_acc.lowering.' + family) for family in FAMILIES];"
         "print([name for name in sys.modules if name.split('.')[0] in ('numba', 'llvmlite')])"

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from armpy_numba_acc.codegen.isa import Isa, make_isa
-from armpy_numba_acc.lowering.choices import Choices
-from armpy_numba_acc.lowering.region import lower_region
 from armpy_numba_acc.lowering.tiles import tile_of_f32
+from armpy_numba_acc.machine.isa import Isa, make_isa
 from armpy_numba_acc.packing.winograd import pack_winograd_f32
+from armpy_numba_acc.passes.region import lower_region
+from armpy_numba_acc.program.choices import Choices
 
 from armpy import DataType, Network, TensorInfo, ops
 from armpy.graph import SubgraphView

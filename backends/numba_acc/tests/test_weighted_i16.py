@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from armpy_numba_acc.codegen.compiler import compile_assembly
-from armpy_numba_acc.codegen.isa import Isa, make_isa
 from armpy_numba_acc.kernels import convolution_i16
-from armpy_numba_acc.lowering.region import lower_region
-from armpy_numba_acc.lowering.registry import support
+from armpy_numba_acc.llvm.compiler import compile_assembly
+from armpy_numba_acc.machine.isa import Isa, make_isa
 from armpy_numba_acc.packing.weights_i16 import LARGEST_SUM, Pieces
+from armpy_numba_acc.passes.region import lower_region
+from armpy_numba_acc.passes.support import support
 
 from armpy import Network
 from armpy.graph import SubgraphView

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from armpy_numba_acc.codegen.compiler import compile_assembly
-from armpy_numba_acc.codegen.isa import Isa, make_isa
 from armpy_numba_acc.kernels import convolution_u8
-from armpy_numba_acc.lowering.region import lower_region
-from armpy_numba_acc.lowering.registry import support
+from armpy_numba_acc.llvm.compiler import compile_assembly
+from armpy_numba_acc.machine.isa import Isa, make_isa
+from armpy_numba_acc.passes.region import lower_region
+from armpy_numba_acc.passes.support import support
 
 from armpy import Network
 from armpy.graph import SubgraphView

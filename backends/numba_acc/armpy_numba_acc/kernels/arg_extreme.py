@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from numba import int32, njit
 
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import (
+from armpy_numba_acc.llvm.pointers import (
     load_i32,
     load_i64,
     load_u8,
     store_i32,
     store_i64,
 )
-from armpy_numba_acc.codegen.positions import make_position_in_short_run
-from armpy_numba_acc.codegen.reductions import Accumulation, make_accumulation
-from armpy_numba_acc.codegen.sharing import share_items
+from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.positions import make_position_in_short_run
+from armpy_numba_acc.tiles.reductions import Accumulation, make_accumulation
 
 ARGUMENTS = ("source", "target", "outer", "axis", "inner", "block", "scratch", "is_wide")
 """Sizes in front of the axis, along it, and behind it; `scratch` has two int32 for each element

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from armpy_numba_acc.codegen.gemm_dynamic import gemm_tile_dynamic
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pixels import MOST_ROWS, moved_on, position_of
-from armpy_numba_acc.codegen.pointers import bits_to_f32, load_i64, stack_memory, store_i64
-from armpy_numba_acc.codegen.sharing import share_tiles
+from armpy_numba_acc.llvm.pointers import bits_to_f32, load_i64, stack_memory, store_i64
+from armpy_numba_acc.llvm.sharing import share_tiles
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.gemm_dynamic import gemm_tile_dynamic
+from armpy_numba_acc.tiles.pixels import MOST_ROWS, moved_on, position_of
 
 ARGUMENTS = (
     "input",

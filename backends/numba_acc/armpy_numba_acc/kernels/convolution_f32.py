@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from numba import njit
 
-from armpy_numba_acc.codegen.gemm_f32 import gemm_tile_f32
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pixels import moved_on, position_of
-from armpy_numba_acc.codegen.pointers import bits_to_f32, load_i64, store_i64
-from armpy_numba_acc.codegen.sharing import share_tiles
+from armpy_numba_acc.llvm.pointers import bits_to_f32, load_i64, store_i64
+from armpy_numba_acc.llvm.sharing import share_tiles
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.gemm_f32 import gemm_tile_f32
+from armpy_numba_acc.tiles.pixels import moved_on, position_of
 
 ARGUMENTS = (
     "input",

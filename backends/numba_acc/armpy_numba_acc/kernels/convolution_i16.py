@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from numba import njit
 
-from armpy_numba_acc.codegen import pixels
-from armpy_numba_acc.codegen.compiler import Linked
-from armpy_numba_acc.codegen.gemm_i16 import call_tile_i16, tile_definition_i16
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import load_i64
+from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.llvm.pointers import load_i64
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles import pixels
+from armpy_numba_acc.tiles.gemm_i16 import call_tile_i16, tile_definition_i16
 
 ARGUMENTS = (
     *pixels.ARGUMENTS,
@@ -46,7 +46,7 @@ def make(
     Notes
     -----
     Each pixel of the output takes pairs of elements at each tap's offset behind the address of
-    its pixel of the input. For threads see `armpy_numba_acc.codegen.sharing.share_tiles`.
+    its pixel of the input. For threads see `armpy_numba_acc.llvm.sharing.share_tiles`.
     """
     definition = tile_definition_i16(
         isa,

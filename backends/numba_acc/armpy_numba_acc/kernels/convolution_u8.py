@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from numba import int32, njit
 
-from armpy_numba_acc.codegen import pixels
-from armpy_numba_acc.codegen.byte_sum import call_byte_sum
-from armpy_numba_acc.codegen.compiler import Linked
-from armpy_numba_acc.codegen.gemm_u8 import call_tile_u8, tile_definition_u8
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import load_i64, stack_memory, store_i32
+from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.llvm.pointers import load_i64, stack_memory, store_i32
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles import pixels
+from armpy_numba_acc.tiles.byte_sum import call_byte_sum
+from armpy_numba_acc.tiles.gemm_u8 import call_tile_u8, tile_definition_u8
 
 ARGUMENTS = (
     *pixels.ARGUMENTS,
@@ -42,7 +42,7 @@ FLAGS = (
     "has_residual",
     "sum_has_negatives",
 )
-"""See `armpy_numba_acc.codegen.gemm_u8.tile_definition_u8`."""
+"""See `armpy_numba_acc.tiles.gemm_u8.tile_definition_u8`."""
 
 
 def make(isa: Isa, rows: int, vectors: int, *flags: int) -> Linked:
@@ -53,7 +53,7 @@ def make(isa: Isa, rows: int, vectors: int, *flags: int) -> Linked:
     Each pixel of the output takes `depth` elements, in `steps` groups of four, at each tap's
     offset behind the address of its pixel of the input. With `has_corrections` the sum of these
     elements times `correction` is added. For threads see
-    `armpy_numba_acc.codegen.sharing.share_tiles`.
+    `armpy_numba_acc.llvm.sharing.share_tiles`.
     """
     named = dict(zip(FLAGS, map(bool, flags), strict=True))
     return Linked(_convolution_u8, tile_definition_u8(isa, rows, vectors, **named))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from armpy_numba_acc.codegen import windows
-from armpy_numba_acc.codegen.compiler import Linked
-from armpy_numba_acc.codegen.depthwise_f32 import DepthwiseTile, depthwise_block_f32
-from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles import windows
+from armpy_numba_acc.tiles.depthwise_f32 import DepthwiseTile, depthwise_block_f32
 
 ARGUMENTS = (*windows.ARGUMENTS, "weights", "num_taps", "block_bytes", "low", "high")
 """`weights` holds for each block the bias, then one line per tap: `block_bytes`."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from armpy_numba_acc.codegen import windows
-from armpy_numba_acc.codegen.compiler import Linked
-from armpy_numba_acc.codegen.depthwise_u8 import Window, depthwise_block_u8
-from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles import windows
+from armpy_numba_acc.tiles.depthwise_u8 import Window, depthwise_block_u8
 
 ARGUMENTS = (
     *windows.ARGUMENTS,

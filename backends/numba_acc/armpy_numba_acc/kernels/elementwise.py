@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from armpy_numba_acc.codegen.compiler import Linked
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import load_i64
-from armpy_numba_acc.codegen.sharing import share
-from armpy_numba_acc.codegen.span import call_span, span_definition
+from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.llvm.pointers import load_i64
+from armpy_numba_acc.llvm.sharing import share
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.span import call_span, span_definition
 
 ARGUMENTS = (
     "first",
@@ -44,7 +44,7 @@ def make(isa: Isa, expression: str, kinds: str, patterns: str):
     ----------
     isa : Isa
     expression : str
-        See `armpy_numba_acc.codegen.expressions`.
+        See `armpy_numba_acc.tiles.expressions`.
     kinds : str
         How inputs and output are stored, with ``x`` in between.
     patterns : str

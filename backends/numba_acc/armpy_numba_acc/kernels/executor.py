@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from numba import njit
 
-from armpy_numba_acc.codegen.call_layout import CONTROL_NEXT, START, STAY
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import (
+from armpy_numba_acc.llvm.pointers import (
     atomic_load,
     atomic_store,
     load_i64,
     store_i64,
     yield_thread,
 )
-from armpy_numba_acc.codegen.subnormals import flushing, restoring
-from armpy_numba_acc.codegen.teamwork import (
+from armpy_numba_acc.llvm.subnormals import flushing, restoring
+from armpy_numba_acc.llvm.teamwork import (
     BUSY,
     COMMAND_WORDS,
     CONTROL,
@@ -32,7 +30,9 @@ from armpy_numba_acc.codegen.teamwork import (
     published,
     run_share,
 )
-from armpy_numba_acc.codegen.waiting import clock_ns, compare_and_swap, relaxing
+from armpy_numba_acc.llvm.waiting import clock_ns, compare_and_swap, relaxing
+from armpy_numba_acc.machine.call_layout import CONTROL_NEXT, START, STAY
+from armpy_numba_acc.machine.isa import Isa
 
 
 @njit(inline="always")
@@ -94,7 +94,7 @@ def make(isa: Isa):
 
     Notes
     -----
-    Its arguments are those of `armpy_numba_acc.codegen.teamwork`; with more than one thread there
+    Its arguments are those of `armpy_numba_acc.llvm.teamwork`; with more than one thread there
     are ``num_threads - 1`` workers. If another execution has them, it runs alone. The thread's
     floating-point modes are the caller's again whenever it returns.
     """

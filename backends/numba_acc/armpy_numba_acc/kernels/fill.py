@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import load_i64, store_i64, store_u8
-from armpy_numba_acc.codegen.sharing import share
+from armpy_numba_acc.llvm.pointers import load_i64, store_i64, store_u8
+from armpy_numba_acc.llvm.sharing import share
+from armpy_numba_acc.machine.isa import Isa
 
 ARGUMENTS = ("target", "size", "pattern")
 """`pattern` is 8 bytes of elements."""

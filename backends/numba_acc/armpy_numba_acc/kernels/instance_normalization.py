@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import float64
 
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import (
+from armpy_numba_acc.llvm.pointers import (
     bits_to_f32,
     load_f32,
     load_f64,
@@ -17,7 +16,8 @@ from armpy_numba_acc.codegen.pointers import (
     store_f32,
     store_f64,
 )
-from armpy_numba_acc.codegen.sharing import share
+from armpy_numba_acc.llvm.sharing import share
+from armpy_numba_acc.machine.isa import Isa
 
 ARGUMENTS = (
     "input",

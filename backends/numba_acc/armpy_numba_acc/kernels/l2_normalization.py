@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from armpy_numba_acc.codegen import functions as f
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.lanes import Lanes, larger
-from armpy_numba_acc.codegen.pointers import bits_to_f32, load_i64
-from armpy_numba_acc.codegen.row_pass import make_row_pass
-from armpy_numba_acc.codegen.sharing import share_items
+from armpy_numba_acc.llvm.lanes import Lanes, larger
+from armpy_numba_acc.llvm.pointers import bits_to_f32, load_i64
+from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles import functions as f
+from armpy_numba_acc.tiles.row_pass import make_row_pass
 
 ARGUMENTS = (
     "input",

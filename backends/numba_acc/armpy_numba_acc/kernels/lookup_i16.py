@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import load_i16, load_i64, store_i16
-from armpy_numba_acc.codegen.sharing import share
+from armpy_numba_acc.llvm.pointers import load_i16, load_i64, store_i16
+from armpy_numba_acc.llvm.sharing import share
+from armpy_numba_acc.machine.isa import Isa
 
 ARGUMENTS = ("input", "output", "table", "size")
 """`table` has 65,536 entries of 16 bits, by the elements' bits."""

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from armpy_numba_acc.codegen.byte_table import byte_table_definition
-from armpy_numba_acc.codegen.compiler import Linked
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import load_i64
-from armpy_numba_acc.codegen.sharing import share
-from armpy_numba_acc.codegen.span import call_span
+from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.llvm.pointers import load_i64
+from armpy_numba_acc.llvm.sharing import share
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.byte_table import byte_table_definition
+from armpy_numba_acc.tiles.span import call_span
 
 ARGUMENTS = ("input", "output", "table", "size")
 """`table` has 256 bytes."""

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-from armpy_numba_acc.codegen.call_layout import (
+from armpy_numba_acc.llvm.pointers import load_i64, load_u8, store_i64
+from armpy_numba_acc.llvm.waiting import clock_ns
+from armpy_numba_acc.machine.call_layout import (
     CONTROL_DEPTH,
     CONTROL_END,
     CONTROL_LIMIT,
@@ -14,12 +16,10 @@ from armpy_numba_acc.codegen.call_layout import (
     CONTROL_TURNS,
     STAY,
 )
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import load_i64, load_u8, store_i64
-from armpy_numba_acc.codegen.waiting import clock_ns
+from armpy_numba_acc.machine.isa import Isa
 
 ARGUMENTS = ("control", "turns", "flag", "most_turns", "target")
-"""`control` is what `armpy_numba_acc.codegen.call_layout` says, `turns` where the turns are
+"""`control` is what `armpy_numba_acc.machine.call_layout` says, `turns` where the turns are
 counted. There is another turn as long as the byte at `flag` is not 0 or, if that is no address,
 for `most_turns`. `target` is the command that a jump leads to."""
 

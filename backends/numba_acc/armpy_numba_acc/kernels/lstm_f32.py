@@ -10,11 +10,11 @@ import math
 import numpy as np
 from numba import njit
 
-from armpy_numba_acc.codegen.activate import make_activate
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import bits_to_f32, load_f32, load_i64, store_f32
-from armpy_numba_acc.codegen.reductions import add_in_any_order
-from armpy_numba_acc.codegen.sharing import share_items
+from armpy_numba_acc.llvm.pointers import bits_to_f32, load_f32, load_i64, store_f32
+from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.activate import make_activate
+from armpy_numba_acc.tiles.reductions import add_in_any_order
 
 ARGUMENTS = (
     "share",

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from numba import int32, int64, njit
 
-from armpy_numba_acc.codegen.fixed_point import halved, limited, rescaled
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import (
+from armpy_numba_acc.llvm.fixed_point import halved, limited, rescaled
+from armpy_numba_acc.llvm.pointers import (
     load_i8,
     load_i16,
     load_i32,
@@ -18,6 +17,7 @@ from armpy_numba_acc.codegen.pointers import (
     store_i16,
     store_u8,
 )
+from armpy_numba_acc.machine.isa import Isa
 
 ARGUMENTS = (
     "input",

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from armpy_numba_acc.codegen.blocks import make_copy_vector, nested_offsets
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import load_i64
-from armpy_numba_acc.codegen.sharing import share_items
+from armpy_numba_acc.llvm.pointers import load_i64
+from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.blocks import make_copy_vector, nested_offsets
 
 ARGUMENTS = (
     "source",

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import (
+from armpy_numba_acc.llvm.pointers import (
     load_i16,
     load_i32,
     load_i64,
@@ -16,7 +15,8 @@ from armpy_numba_acc.codegen.pointers import (
     store_i64,
     store_u8,
 )
-from armpy_numba_acc.codegen.sharing import share_items
+from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.machine.isa import Isa
 
 ARGUMENTS = ("indices", "on", "off", "target", "outers", "depth", "inner")
 """The axis of `depth` positions stands behind `outers` and in front of `inner` indices; `on` and

@@ -9,10 +9,10 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from armpy_numba_acc.codegen.dots import dot_products
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import load_i64, store_i64
-from armpy_numba_acc.codegen.vectors import F32, I32, I64, fma, load, store, vector
+from armpy_numba_acc.llvm.dots import dot_products
+from armpy_numba_acc.llvm.pointers import load_i64, store_i64
+from armpy_numba_acc.llvm.vectors import F32, I32, I64, fma, load, store, vector
+from armpy_numba_acc.machine.isa import Isa
 
 ARGUMENTS = ("memory", "repeats", "num_operations")
 """Address of 4096 bytes; how often; the last one is written."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from armpy_numba_acc.codegen import windows
-from armpy_numba_acc.codegen.compiler import Linked
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import load_i64, store_f32
-from armpy_numba_acc.codegen.pooling import pooling_block_f32
+from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.llvm.pointers import load_i64, store_f32
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles import windows
+from armpy_numba_acc.tiles.pooling import pooling_block_f32
 
 ARGUMENTS = (*windows.ARGUMENTS, "kernel_h", "kernel_w", "low", "high")
 """Slots come tap by tap; the first two are the size of a window."""

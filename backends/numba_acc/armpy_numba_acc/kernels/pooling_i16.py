@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from numba import njit
 
-from armpy_numba_acc.codegen import windows
-from armpy_numba_acc.codegen.compiler import Linked
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import load_i64, store_i32
-from armpy_numba_acc.codegen.pooling import max_block_i16, mean_block_i16
+from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.llvm.pointers import load_i64, store_i32
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles import windows
+from armpy_numba_acc.tiles.pooling import max_block_i16, mean_block_i16
 
 ARGUMENTS = (*windows.ARGUMENTS, "kernel_h", "kernel_w", "low", "high")
 """Slots come tap by tap; the first two are the size of a window."""

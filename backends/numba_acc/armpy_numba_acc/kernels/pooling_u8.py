@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 from numba import int32, njit
 
-from armpy_numba_acc.codegen import windows
-from armpy_numba_acc.codegen.compiler import Linked
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import bits_to_f32, load_i64, store_f32, store_i32
-from armpy_numba_acc.codegen.pooling import max_block_u8, mean_block_u8
+from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.llvm.pointers import bits_to_f32, load_i64, store_f32, store_i32
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles import windows
+from armpy_numba_acc.tiles.pooling import max_block_u8, mean_block_u8
 
 ARGUMENTS = (
     *windows.ARGUMENTS,

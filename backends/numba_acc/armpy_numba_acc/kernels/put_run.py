@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from armpy_numba_acc.codegen.blocks import make_copy_run
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import load_i32, load_i64
-from armpy_numba_acc.codegen.sharing import share
+from armpy_numba_acc.llvm.pointers import load_i32, load_i64
+from armpy_numba_acc.llvm.sharing import share
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.blocks import make_copy_run
 
 ARGUMENTS = ("source", "target", "index", "count", "run")
 """`target` has `count` places of `run` bytes each; the integer at `index` says which one. Nothing

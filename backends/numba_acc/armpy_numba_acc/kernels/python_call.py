@@ -5,7 +5,14 @@
 
 from __future__ import annotations
 
-from armpy_numba_acc.codegen.call_layout import (
+from armpy_numba_acc.llvm.compiler import Returning
+from armpy_numba_acc.llvm.pointers import (
+    call_address,
+    call_kernel,
+    load_i64,
+    store_i64,
+)
+from armpy_numba_acc.machine.call_layout import (
     ARRAY_TYPE,
     EXECUTOR,
     FINISHED,
@@ -19,14 +26,7 @@ from armpy_numba_acc.codegen.call_layout import (
     TAKE_BACK,
     TO_PYTHON,
 )
-from armpy_numba_acc.codegen.compiler import Returning
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import (
-    call_address,
-    call_kernel,
-    load_i64,
-    store_i64,
-)
+from armpy_numba_acc.machine.isa import Isa
 
 
 def make(isa: Isa, header_bytes: int) -> Returning:
@@ -41,7 +41,7 @@ def make(isa: Isa, header_bytes: int) -> Returning:
 
     Notes
     -----
-    Its owner is the array that holds what `armpy_numba_acc.codegen.call_layout` says. It gives a
+    Its owner is the array that holds what `armpy_numba_acc.machine.call_layout` says. It gives a
     Python integer: how many commands it has not run, or `NOT_RUN`.
     """
 

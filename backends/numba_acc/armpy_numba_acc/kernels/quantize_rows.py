@@ -8,18 +8,18 @@ from __future__ import annotations
 import numpy as np
 from numba import float64, int32, int64, njit
 
-from armpy_numba_acc.codegen import functions as f
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.lanes import Lanes
-from armpy_numba_acc.codegen.pointers import (
+from armpy_numba_acc.llvm.lanes import Lanes
+from armpy_numba_acc.llvm.pointers import (
     bits_to_f32,
     load_i32,
     load_i64,
     store_f32,
     store_i32,
 )
-from armpy_numba_acc.codegen.row_pass import make_row_pass
-from armpy_numba_acc.codegen.sharing import share, share_items
+from armpy_numba_acc.llvm.sharing import share, share_items
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles import functions as f
+from armpy_numba_acc.tiles.row_pass import make_row_pass
 
 ARGUMENTS = ("input", "output", "ranges", "rows", "length")
 """`ranges` has 8 bytes per row: the float32 scale and, for bytes, an int32 that the weights' sum

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import bits_to_f32, load_i64
-from armpy_numba_acc.codegen.quantize_u8 import VECTORS, quantize_block
-from armpy_numba_acc.codegen.sharing import share
+from armpy_numba_acc.llvm.pointers import bits_to_f32, load_i64
+from armpy_numba_acc.llvm.sharing import share
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.quantize_u8 import VECTORS, quantize_block
 
 ARGUMENTS = ("input", "output", "count", "zero_point", "flip", "scale", "inverse")
 """`zero_point` is that of the unsigned output, whose bytes are changed by `flip` in the end;

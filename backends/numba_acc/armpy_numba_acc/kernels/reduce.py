@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from numba import njit
 
-from armpy_numba_acc.codegen.blocks import nested_offsets
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import load_i64
-from armpy_numba_acc.codegen.reductions import make_accumulation
-from armpy_numba_acc.codegen.sharing import share_items
+from armpy_numba_acc.llvm.pointers import load_i64
+from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.blocks import nested_offsets
+from armpy_numba_acc.tiles.reductions import make_accumulation
 
 ARGUMENTS = (
     "source",

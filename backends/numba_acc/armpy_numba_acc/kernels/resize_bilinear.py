@@ -8,9 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import int32, njit
 
-from armpy_numba_acc.codegen.blending import make_blend
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import (
+from armpy_numba_acc.llvm.pointers import (
     load_f32,
     load_i32,
     load_i64,
@@ -19,7 +17,9 @@ from armpy_numba_acc.codegen.pointers import (
     store_i32,
     store_u8,
 )
-from armpy_numba_acc.codegen.sharing import share_items
+from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.blending import make_blend
 
 ARGUMENTS = (
     "input",

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import load_i16, load_i32, load_i64, store_i16, store_i64
-from armpy_numba_acc.codegen.sharing import share_items
 from armpy_numba_acc.kernels import resize_bilinear
+from armpy_numba_acc.llvm.pointers import load_i16, load_i32, load_i64, store_i16, store_i64
+from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.machine.isa import Isa
 
 ARGUMENTS = resize_bilinear.ARGUMENTS
 """Each thread has scratch memory for 8 bytes of every element of a row of the input."""

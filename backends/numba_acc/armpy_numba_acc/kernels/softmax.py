@@ -9,13 +9,13 @@ import math
 
 import numpy as np
 
-from armpy_numba_acc.codegen import functions as f
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.lanes import Lanes, larger
-from armpy_numba_acc.codegen.pointers import bits_to_f32, load_i64
-from armpy_numba_acc.codegen.row_pass import make_row_pass
-from armpy_numba_acc.codegen.sharing import share_items
-from armpy_numba_acc.codegen.span import size_of
+from armpy_numba_acc.llvm.lanes import Lanes, larger
+from armpy_numba_acc.llvm.pointers import bits_to_f32, load_i64
+from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles import functions as f
+from armpy_numba_acc.tiles.row_pass import make_row_pass
+from armpy_numba_acc.tiles.span import size_of
 
 ARGUMENTS = ("input", "output", "rows", "length", "factor", "per_scale", "zero_point")
 """`factor` is beta times the input's scale; `per_scale` 1 by the output's scale. Both, and

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from numba import njit
 
-from armpy_numba_acc.codegen.fixed_point import limited, rescaled
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import load_i16, load_i64, store_i16
-from armpy_numba_acc.codegen.sharing import share_items
+from armpy_numba_acc.llvm.fixed_point import limited, rescaled
+from armpy_numba_acc.llvm.pointers import load_i16, load_i64, store_i16
+from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.machine.isa import Isa
 
 ARGUMENTS = (
     "input",

@@ -8,12 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numba import int32, int64, njit
 
-from armpy_numba_acc.codegen.activate import make_activate
-from armpy_numba_acc.codegen.blocks import make_copy_run
-from armpy_numba_acc.codegen.dots import dot_products
-from armpy_numba_acc.codegen.fixed_point import limited, rescaled, wrapped
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import (
+from armpy_numba_acc.llvm.dots import dot_products
+from armpy_numba_acc.llvm.fixed_point import limited, rescaled, wrapped
+from armpy_numba_acc.llvm.pointers import (
     load_f32,
     load_i16,
     load_i32,
@@ -23,9 +20,12 @@ from armpy_numba_acc.codegen.pointers import (
     store_i32,
     store_u8,
 )
-from armpy_numba_acc.codegen.reductions import add_in_any_order
-from armpy_numba_acc.codegen.sharing import share_items
-from armpy_numba_acc.codegen.short_dots import make_line_dots, make_short_dot
+from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.activate import make_activate
+from armpy_numba_acc.tiles.blocks import make_copy_run
+from armpy_numba_acc.tiles.reductions import add_in_any_order
+from armpy_numba_acc.tiles.short_dots import make_line_dots, make_short_dot
 
 ARGUMENTS = (
     "input",

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from numba import int64, njit
 
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import (
+from armpy_numba_acc.llvm.pointers import (
     load_i8,
     load_i16,
     load_i32,
@@ -19,7 +18,8 @@ from armpy_numba_acc.codegen.pointers import (
     store_i64,
     store_u8,
 )
-from armpy_numba_acc.codegen.sharing import share_items
+from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.machine.isa import Isa
 
 ARGUMENTS = (
     "source",

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import bits_to_f32, load_i64
-from armpy_numba_acc.codegen.sharing import share_vectors
-from armpy_numba_acc.codegen.vector_matrix_f32 import column_vectors_f32
+from armpy_numba_acc.llvm.pointers import bits_to_f32, load_i64
+from armpy_numba_acc.llvm.sharing import share_vectors
+from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.vector_matrix import PANEL
+from armpy_numba_acc.tiles.vector_matrix_f32 import column_vectors_f32
 
 ARGUMENTS = ("input", "output", "residual", "weights", "depth", "columns", "low", "high")
 """`residual` may be 0; bounds are float32."""

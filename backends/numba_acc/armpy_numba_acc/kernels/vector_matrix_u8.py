@@ -5,19 +5,19 @@
 
 from __future__ import annotations
 
-from armpy_numba_acc.codegen.byte_sum import byte_sum_definition, call_byte_sum
-from armpy_numba_acc.codegen.compiler import Function, Linked
-from armpy_numba_acc.codegen.dots import dot_products
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import load_i64
-from armpy_numba_acc.codegen.sharing import share_vectors
-from armpy_numba_acc.codegen.vector_matrix_u8 import (
+from armpy_numba_acc.llvm.compiler import Function, Linked
+from armpy_numba_acc.llvm.dots import dot_products
+from armpy_numba_acc.llvm.pointers import load_i64
+from armpy_numba_acc.llvm.sharing import share_vectors
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.packing.vector_matrix import PANEL
+from armpy_numba_acc.tiles.byte_sum import byte_sum_definition, call_byte_sum
+from armpy_numba_acc.tiles.vector_matrix_u8 import (
     KERNEL_ARGUMENTS,
     Traits,
     column_vectors_u8,
     output_of,
 )
-from armpy_numba_acc.packing.vector_matrix import PANEL
 
 ARGUMENTS = KERNEL_ARGUMENTS
 

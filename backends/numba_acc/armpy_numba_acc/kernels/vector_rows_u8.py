@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from armpy_numba_acc.codegen.byte_sum import byte_sum_definition, call_byte_sum
-from armpy_numba_acc.codegen.compiler import Function, Linked
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import load_i64, stack_memory
-from armpy_numba_acc.codegen.sharing import share_items
-from armpy_numba_acc.codegen.vector_matrix import TOGETHER
-from armpy_numba_acc.codegen.vector_matrix_u8 import (
+from armpy_numba_acc.llvm.compiler import Function, Linked
+from armpy_numba_acc.llvm.pointers import load_i64, stack_memory
+from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.byte_sum import byte_sum_definition, call_byte_sum
+from armpy_numba_acc.tiles.vector_matrix import TOGETHER
+from armpy_numba_acc.tiles.vector_matrix_u8 import (
     KERNEL_ARGUMENTS,
     Traits,
     finish_u8,

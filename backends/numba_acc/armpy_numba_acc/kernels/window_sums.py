@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from numba import njit
 
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import load_f32, load_i64, store_f32
-from armpy_numba_acc.codegen.sharing import share, share_items
+from armpy_numba_acc.llvm.pointers import load_f32, load_i64, store_f32
+from armpy_numba_acc.llvm.sharing import share, share_items
+from armpy_numba_acc.machine.isa import Isa
 
 ARGUMENTS = ("input", "output", "planes", "length", "pitch", "radius")
 """`length` elements of each plane, neighbours `pitch` elements apart; no further than `radius`."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from numba import njit
 
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import bits_to_f32, load_i64, store_i64
-from armpy_numba_acc.codegen.sharing import share_items
-from armpy_numba_acc.codegen.winograd_f32 import input_tile, output_tile, product_tile
+from armpy_numba_acc.llvm.pointers import bits_to_f32, load_i64, store_i64
+from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.winograd import PAIRS
+from armpy_numba_acc.tiles.winograd_f32 import input_tile, output_tile, product_tile
 
 ARGUMENTS = (
     "input",

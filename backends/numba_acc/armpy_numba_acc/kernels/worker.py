@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from numba import njit
 
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import (
+from armpy_numba_acc.llvm.pointers import (
     atomic_add,
     atomic_load,
     atomic_store,
     load_i64,
     yield_thread,
 )
-from armpy_numba_acc.codegen.subnormals import flushing, restoring
-from armpy_numba_acc.codegen.teamwork import (
+from armpy_numba_acc.llvm.subnormals import flushing, restoring
+from armpy_numba_acc.llvm.teamwork import (
     ASLEEP,
     DONE,
     END,
@@ -30,7 +29,8 @@ from armpy_numba_acc.codegen.teamwork import (
     TAKEN,
     run_share,
 )
-from armpy_numba_acc.codegen.waiting import compare_and_swap, relaxing
+from armpy_numba_acc.llvm.waiting import compare_and_swap, relaxing
+from armpy_numba_acc.machine.isa import Isa
 
 
 def make(isa: Isa, patience: int):

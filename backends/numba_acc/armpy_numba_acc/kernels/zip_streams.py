@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-from armpy_numba_acc.codegen.blocks import nested_offsets
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.codegen.pointers import (
+from armpy_numba_acc.llvm.pointers import (
     load_i16,
     load_i32,
     load_i64,
@@ -17,7 +15,9 @@ from armpy_numba_acc.codegen.pointers import (
     store_i64,
     store_u8,
 )
-from armpy_numba_acc.codegen.sharing import share
+from armpy_numba_acc.llvm.sharing import share
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.blocks import nested_offsets
 
 ARGUMENTS = ("source", "target", "table", "num_dims", "num_items", "length", "pitch")
 """The table as for `move_runs`. The streams have `length` elements each and begin `pitch`

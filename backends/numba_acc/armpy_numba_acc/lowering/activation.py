@@ -19,23 +19,23 @@ from armpy.ops import Activation, ActivationFunction, L2Normalization, LogSoftma
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_numba_acc.kernels import Kernel
 from armpy_numba_acc.lowering.broadcasting import emit_elementwise
 from armpy_numba_acc.lowering.elementwise import REAL_TYPES, check_types, given
-from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.fixed_elementwise import rescaling_parameters
 from armpy_numba_acc.lowering.lookup import emit_lookup, emit_word_lookup
-from armpy_numba_acc.lowering.quantized import (
+from armpy_numba_acc.lowering.real_functions import emit_real
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.packing import tables, word_tables
+from armpy_numba_acc.packing.fixed_point import multiplier_of
+from armpy_numba_acc.packing.interpolation import SOFTMAX_STEP, softmax_tables
+from armpy_numba_acc.packing.quantized import (
     QUANTIZED_TYPES,
     scale_of,
     stored_bounds,
     zero_point_of,
 )
-from armpy_numba_acc.lowering.real_functions import emit_real
-from armpy_numba_acc.lowering.registry import Lowering
-from armpy_numba_acc.packing import tables, word_tables
-from armpy_numba_acc.packing.fixed_point import multiplier_of
-from armpy_numba_acc.packing.interpolation import SOFTMAX_STEP, softmax_tables
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.registry import Lowering
 
 _WIDE = DataType.QSYMM_S16
 

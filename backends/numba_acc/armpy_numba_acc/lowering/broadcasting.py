@@ -9,11 +9,11 @@ import numpy as np
 
 from armpy.graph import Value
 from armpy.types import DataType
-from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.lowering.emitter import Argument, Emitter
-from armpy_numba_acc.lowering.estimate import num_pieces
-from armpy_numba_acc.lowering.memory import Buffer
-from armpy_numba_acc.lowering.quantized import zero_point_of
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.packing.quantized import zero_point_of
+from armpy_numba_acc.program.emitter import Argument, Emitter
+from armpy_numba_acc.program.estimate import num_pieces
+from armpy_numba_acc.program.memory import Buffer
 
 MAX_INPUTS = 3
 
@@ -54,7 +54,7 @@ def emit_elementwise(
     ----------
     emit : Emitter
     expression : str
-        See `armpy_numba_acc.codegen.expressions`.
+        See `armpy_numba_acc.tiles.expressions`.
     inputs : sequence of Value
     output : Value
     label : str

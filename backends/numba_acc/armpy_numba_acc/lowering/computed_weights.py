@@ -9,13 +9,13 @@ from armpy.ops import Convolution2d, DepthwiseConvolution2d
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.types import DataType
 from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
-from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.filling import emit_fill
-from armpy_numba_acc.lowering.memory import Buffer
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
 from armpy_numba_acc.lowering.patches import input_of, patches_of_images, patches_of_vectors
 from armpy_numba_acc.lowering.tiles import tile_of_f32, width_of
 from armpy_numba_acc.lowering.weighted_f32 import PackedF32, emit_product_f32
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.memory import Buffer
 
 
 def has_computed_weights(inputs: OperandInfos) -> bool:

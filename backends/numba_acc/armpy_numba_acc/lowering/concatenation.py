@@ -11,12 +11,12 @@ from armpy.ops import Concat, Stack
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.ops.shapes import normalize_axis
 from armpy.tensor import TensorInfo
-from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.lookup import emit_lookup
-from armpy_numba_acc.lowering.memory import Buffer
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
-from armpy_numba_acc.lowering.quantized import scale_of, zero_point_of
-from armpy_numba_acc.lowering.registry import Lowering
+from armpy_numba_acc.packing.quantized import scale_of, zero_point_of
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.memory import Buffer
+from armpy_numba_acc.program.registry import Lowering
 
 _BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
 """Added to 0.49999997 it does not round up to 1."""
@@ -77,7 +77,7 @@ def requantization(source: TensorInfo, target: TensorInfo) -> Array:
     Parameters
     ----------
     source, target : TensorInfo
-        Of one of `armpy_numba_acc.lowering.quantized.QUANTIZED_TYPES`.
+        Of one of `armpy_numba_acc.packing.quantized.QUANTIZED_TYPES`.
 
     Returns
     -------

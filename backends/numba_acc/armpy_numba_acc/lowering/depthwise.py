@@ -14,16 +14,16 @@ from armpy_numba_acc.lowering.depthwise_f32 import lower_f32
 from armpy_numba_acc.lowering.depthwise_i16 import lower_i16
 from armpy_numba_acc.lowering.depthwise_u8 import lower_u8
 from armpy_numba_acc.lowering.dynamic_range import is_dynamic, rounded_input, with_real_weights
-from armpy_numba_acc.lowering.emitter import Emitter
-from armpy_numba_acc.lowering.memory import Buffer
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
 from armpy_numba_acc.lowering.patches import constant_of, input_of, patches_of_images
-from armpy_numba_acc.lowering.quantized import zero_point_of
-from armpy_numba_acc.lowering.registry import Lowering
 from armpy_numba_acc.lowering.weighted import check_weighted
 from armpy_numba_acc.lowering.weighted_i16 import WIDE
 from armpy_numba_acc.lowering.weighted_u8 import emit_product_u8, with_room
 from armpy_numba_acc.lowering.windows import Windows
+from armpy_numba_acc.packing.quantized import zero_point_of
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.memory import Buffer
+from armpy_numba_acc.program.registry import Lowering
 
 
 def lower(emit: Emitter, layer: Layer) -> None:

@@ -7,8 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from armpy.graph import Layer
-from armpy_numba_acc.lowering.emitter import Emitter
-from armpy_numba_acc.lowering.memory import Buffer
 from armpy_numba_acc.lowering.patches import constant_of, input_of, patches_of_images
 from armpy_numba_acc.lowering.tiles import Tile, rows_of_channels
 from armpy_numba_acc.lowering.weighted_i16 import (
@@ -20,6 +18,8 @@ from armpy_numba_acc.lowering.weighted_i16 import (
 )
 from armpy_numba_acc.lowering.windows import readable_behind
 from armpy_numba_acc.packing.weights_i16 import Pieces, pack_channels
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.memory import Buffer
 
 
 def lower_i16(emit: Emitter, layer: Layer, source: Buffer) -> None:

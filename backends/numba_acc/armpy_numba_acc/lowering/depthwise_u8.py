@@ -11,14 +11,8 @@ from armpy.graph import Layer
 from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.lowering.choices import Choices
 from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
-from armpy_numba_acc.lowering.emitter import Emitter
-from armpy_numba_acc.lowering.memory import Buffer
 from armpy_numba_acc.lowering.patches import constant_of, input_of, patches_of_images
-from armpy_numba_acc.lowering.quantized import stored_bounds, zero_point_of
 from armpy_numba_acc.lowering.weighted_u8 import LARGEST_STEP, largest_sums, output_factors
 from armpy_numba_acc.lowering.windows import (
     Tiling,
@@ -27,8 +21,14 @@ from armpy_numba_acc.lowering.windows import (
     readable_behind,
     window_arguments,
 )
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.packing.depthwise import pack_u8
 from armpy_numba_acc.packing.factors import Factors, Rounding
+from armpy_numba_acc.packing.quantized import stored_bounds, zero_point_of
+from armpy_numba_acc.program.choices import Choices
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.memory import Buffer
 
 Int64Array = npt.NDArray[np.int64]
 

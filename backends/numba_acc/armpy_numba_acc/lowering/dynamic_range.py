@@ -18,10 +18,6 @@ from armpy.ops import FullyConnected
 from armpy.ops.operation import Array, OperandInfos
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.lowering.emitter import Emitter
-from armpy_numba_acc.lowering.estimate import num_pieces
-from armpy_numba_acc.lowering.memory import Buffer
 from armpy_numba_acc.lowering.patches import (
     Patches,
     constant_of,
@@ -30,8 +26,12 @@ from armpy_numba_acc.lowering.patches import (
     patches_of_vectors,
 )
 from armpy_numba_acc.lowering.tiles import tile_of_u8
+from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.packing.weights_dynamic import pack_weights_dynamic
 from armpy_numba_acc.packing.weights_u8 import GROUP
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.estimate import num_pieces
+from armpy_numba_acc.program.memory import Buffer
 
 _WEIGHTS = (DataType.QASYMM_S8, DataType.QSYMM_S8)
 _CACHED_BYTES = 256 << 10

@@ -36,18 +36,18 @@ from armpy_numba_acc.lowering.broadcasting import (
     emit_on_buffers,
     emit_quantized,
 )
-from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.fixed_elementwise import lower_fixed, refusal_of_fixed
 from armpy_numba_acc.lowering.lookup import emit_lookup, emit_word_lookup
-from armpy_numba_acc.lowering.quantized import (
+from armpy_numba_acc.lowering.real_functions import emit_real
+from armpy_numba_acc.packing import tables, word_tables
+from armpy_numba_acc.packing.quantized import (
     QUANTIZED_TYPES,
     scale_of,
     stored_bounds,
     zero_point_of,
 )
-from armpy_numba_acc.lowering.real_functions import emit_real
-from armpy_numba_acc.lowering.registry import Lowering
-from armpy_numba_acc.packing import tables, word_tables
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.registry import Lowering
 
 INTEGER_TYPES = (DataType.SIGNED32, DataType.SIGNED64)
 REAL_TYPES = (DataType.FLOAT32, *QUANTIZED_TYPES)

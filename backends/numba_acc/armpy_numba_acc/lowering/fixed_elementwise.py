@@ -12,15 +12,15 @@ from armpy.ops import BinaryOperation, ElementwiseBinary
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_numba_acc.lowering.broadcasting import emit_elementwise, emit_quantized
-from armpy_numba_acc.lowering.emitter import Emitter
-from armpy_numba_acc.lowering.quantized import (
+from armpy_numba_acc.packing.fixed_point import multiplier_of, parameters_of
+from armpy_numba_acc.packing.quantized import (
     QUANTIZED_TYPES,
     range_of,
     scale_of,
     stored_bounds,
     zero_point_of,
 )
-from armpy_numba_acc.packing.fixed_point import multiplier_of, parameters_of
+from armpy_numba_acc.program.emitter import Emitter
 
 _WIDE = DataType.QSYMM_S16
 _MOST_LEFT = 1

@@ -13,10 +13,10 @@ from armpy.ops import Gather, GatherNd
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
-from armpy_numba_acc.kernels import Kernel
 from armpy_numba_acc.lowering.elementwise import given
-from armpy_numba_acc.lowering.emitter import Emitter
-from armpy_numba_acc.lowering.registry import Lowering
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.registry import Lowering
 
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from armpy.graph import Layer
 from armpy.ops import Convolution2d
-from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.patches import constant_of, input_of, patches_of_images
 from armpy_numba_acc.lowering.products import (
     emit_product,
@@ -14,6 +13,7 @@ from armpy_numba_acc.lowering.products import (
     readable,
     source_of_products,
 )
+from armpy_numba_acc.program.emitter import Emitter
 
 
 def lower_grouped(emit: Emitter, layer: Layer) -> None:

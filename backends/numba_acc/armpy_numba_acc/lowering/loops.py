@@ -11,12 +11,11 @@ from armpy.graph.nesting import graphs_of, nested_graphs
 from armpy.ops import While
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
-from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.list_writes import Write, find_writes
-from armpy_numba_acc.lowering.memory import Buffer
-from armpy_numba_acc.lowering.region import lower_layers, prepared
-from armpy_numba_acc.lowering.registry import Lowering
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.memory import Buffer
+from armpy_numba_acc.program.registry import Lowering
 
 MOST_LAYERS = 1024
 """Of a loop whose graphs lie in each other more than once: each is lowered as often."""
@@ -142,8 +141,8 @@ def _lowered(
     read = (value for write in written.values() for value in (write.element, write.index))
     outputs = tuple(dict.fromkeys(v for v in (*graph.outputs, *read) if v in made))
     view = SubgraphView(layers, graph.inputs, outputs)
-    view, places = prepared(view), dict(zip(graph.inputs, states, strict=True))
-    return lower_layers(view, emit.isa, lambda *found: emit.nested(view, places, name, *found))
+    assert emit.lower_graph is not None
+    return emit.lower_graph(emit, view, dict(zip(graph.inputs, states, strict=True)), name)
 
 
 def _write(

@@ -9,10 +9,10 @@ from armpy.ops import UnidirectionalSequenceLstm
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.lstm_f32 import lower_f32
 from armpy_numba_acc.lowering.lstm_q8 import check_q8, lower_q8
-from armpy_numba_acc.lowering.registry import Lowering
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.registry import Lowering
 
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:

@@ -10,11 +10,11 @@ import numpy.typing as npt
 from armpy.graph import Layer
 from armpy.ops import UnidirectionalSequenceLstm
 from armpy.ops.operation import Array
-from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.lowering.emitter import Argument, Emitter
-from armpy_numba_acc.lowering.memory import Buffer
 from armpy_numba_acc.lowering.patches import Patches, input_of
 from armpy_numba_acc.lowering.weighted_f32 import PackedF32, emit_product_f32
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.program.emitter import Argument, Emitter
+from armpy_numba_acc.program.memory import Buffer
 
 GATES = ("input", "forget", "cell", "output")
 BIASES = {

@@ -10,13 +10,13 @@ from armpy.graph import Layer
 from armpy.ops import UnidirectionalSequenceLstm
 from armpy.ops.operation import Array, OperandInfos
 from armpy.tensor import TensorInfo
-from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.lowering.emitter import Argument, Emitter
 from armpy_numba_acc.lowering.lstm_f32 import BIASES, GATES, constants_of, state_inputs
 from armpy_numba_acc.lowering.patches import input_of
-from armpy_numba_acc.lowering.quantized import zero_point_of
+from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.packing.fixed_point import multiplier_of
 from armpy_numba_acc.packing.gates import sigmoid_table, tanh_table
+from armpy_numba_acc.packing.quantized import zero_point_of
+from armpy_numba_acc.program.emitter import Argument, Emitter
 
 _GATE_SCALE = np.float32(2.0**-12)
 

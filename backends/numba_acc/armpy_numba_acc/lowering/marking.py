@@ -10,9 +10,9 @@ from armpy.ops import OneHot
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.ops.shapes import normalize_axis
 from armpy.tensor import TensorInfo
-from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.lowering.emitter import Emitter
-from armpy_numba_acc.lowering.registry import Lowering
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.registry import Lowering
 
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:

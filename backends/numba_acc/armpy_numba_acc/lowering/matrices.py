@@ -14,15 +14,10 @@ from armpy.ops import BatchMatMul
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_numba_acc.kernels import Kernel
 from armpy_numba_acc.lowering.broadcasting import KINDS, emit_on_buffers
-from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.filling import emit_fill
-from armpy_numba_acc.lowering.memory import Address, Buffer
 from armpy_numba_acc.lowering.moves import Side, emit_move
 from armpy_numba_acc.lowering.patches import Patches, input_of
-from armpy_numba_acc.lowering.quantized import QUANTIZED_TYPES, scale_of, zero_point_of
-from armpy_numba_acc.lowering.registry import Lowering
 from armpy_numba_acc.lowering.relaxing import are_many
 from armpy_numba_acc.lowering.tiles import tile_of_f32, width_of
 from armpy_numba_acc.lowering.weighted_bf16 import (
@@ -40,7 +35,12 @@ from armpy_numba_acc.lowering.weighted_i16 import (
     emit_product_i16,
 )
 from armpy_numba_acc.lowering.weighted_i16 import tile_of_patches as tile_of_words
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, scale_of, zero_point_of
 from armpy_numba_acc.packing.weights_i16 import Rescaling, pack_pairs
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.memory import Address, Buffer
+from armpy_numba_acc.program.registry import Lowering
 
 Packed: TypeAlias = PackedF32 | PackedBf16 | PackedI16
 """A matrix as a kernel wants it."""

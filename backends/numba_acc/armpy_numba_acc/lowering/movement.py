@@ -33,10 +33,10 @@ from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.ops.shapes import normalize_axis
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout
-from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.filling import emit_fill, stored_element
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
-from armpy_numba_acc.lowering.registry import Check, Lowering
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.registry import Check, Lowering
 
 Views = Callable[[Operation, Array, Array], tuple[Array, Array]]
 """Which part of the input becomes which part of the output, as arrays of one shape."""

@@ -17,9 +17,9 @@ import numpy as np
 from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
-from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.lowering.emitter import Emitter
-from armpy_numba_acc.lowering.memory import Address, Buffer
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.memory import Address, Buffer
 
 _STREAMS = (2, 3, 4)
 """How many streams are interleaved at once."""

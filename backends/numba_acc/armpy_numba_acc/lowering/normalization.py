@@ -11,13 +11,13 @@ from armpy.ops.operation import OperandInfos, Operation
 from armpy.ops.shapes import normalize_axes
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
-from armpy_numba_acc.kernels import Kernel
 from armpy_numba_acc.lowering.broadcasting import emit_on_buffers
 from armpy_numba_acc.lowering.elementwise import check_types
-from armpy_numba_acc.lowering.emitter import Emitter
-from armpy_numba_acc.lowering.memory import Buffer
 from armpy_numba_acc.lowering.patches import input_of
-from armpy_numba_acc.lowering.registry import Lowering
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.memory import Buffer
+from armpy_numba_acc.program.registry import Lowering
 
 _POWERS = {0.5: "sqrt.div", 1.0: "div"}
 """Words that divide by a power more quickly than in general."""

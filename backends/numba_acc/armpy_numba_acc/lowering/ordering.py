@@ -8,11 +8,11 @@ from armpy.graph import Layer
 from armpy.ops import TopkV2
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
-from armpy_numba_acc.kernels import Kernel
 from armpy_numba_acc.lowering.broadcasting import KINDS
 from armpy_numba_acc.lowering.elementwise import given
-from armpy_numba_acc.lowering.emitter import Emitter
-from armpy_numba_acc.lowering.registry import Lowering
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.registry import Lowering
 
 _KINDS = ("f32", "i32", "i16", "u16", "i8", "u8")
 

@@ -11,11 +11,11 @@ from armpy.graph import Layer
 from armpy.ops import Pad, PaddingMode
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
-from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.lowering.emitter import SIZES, Emitter
 from armpy_numba_acc.lowering.filling import emit_fill, stored_element
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
-from armpy_numba_acc.lowering.registry import Lowering
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.program.emitter import SIZES, Emitter
+from armpy_numba_acc.program.registry import Lowering
 
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:

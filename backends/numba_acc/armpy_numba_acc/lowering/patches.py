@@ -7,9 +7,9 @@ from armpy.ops import Convolution2d, DepthwiseConvolution2d
 from armpy.ops.operation import Array
 from armpy.ops.shapes import resolve_padding
 from armpy.records import dataclass
-from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.lowering.emitter import Emitter
-from armpy_numba_acc.lowering.memory import Buffer
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.memory import Buffer
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,7 @@ from armpy.ops import Pooling2d, PoolingAlgorithm
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
-from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.lowering.choices import Choices
-from armpy_numba_acc.lowering.emitter import Argument, Emitter
-from armpy_numba_acc.lowering.limits import MOST_TAPS
 from armpy_numba_acc.lowering.patches import input_of
-from armpy_numba_acc.lowering.quantized import QUANTIZED_TYPES, stored_bounds
-from armpy_numba_acc.lowering.registry import Lowering
 from armpy_numba_acc.lowering.windows import (
     Tiling,
     Windows,
@@ -25,6 +19,12 @@ from armpy_numba_acc.lowering.windows import (
     readable_behind,
     window_arguments,
 )
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, stored_bounds
+from armpy_numba_acc.program.choices import Choices
+from armpy_numba_acc.program.emitter import Argument, Emitter
+from armpy_numba_acc.program.limits import MOST_TAPS
+from armpy_numba_acc.program.registry import Lowering
 
 _NUDGE = np.float32(1 + 2.0**-21)
 """Makes up for rounding where a mean lies half-way between two integers."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from armpy.graph import Layer
 from armpy.ops.operation import Array
 from armpy.types import DataType
-from armpy_numba_acc.lowering.emitter import Emitter
-from armpy_numba_acc.lowering.memory import Address, Buffer
 from armpy_numba_acc.lowering.patches import Patches, constant_of, input_of
-from armpy_numba_acc.lowering.quantized import zero_point_of
 from armpy_numba_acc.lowering.relaxing import are_many
 from armpy_numba_acc.lowering.weighted_bf16 import PackedBf16, Rows, emit_product_bf16
 from armpy_numba_acc.lowering.weighted_f32 import PackedF32, bounds_of, emit_product_f32
 from armpy_numba_acc.lowering.weighted_i16 import WIDE, emit_weighted_i16
 from armpy_numba_acc.lowering.weighted_i16 import with_room as with_room_i16
 from armpy_numba_acc.lowering.weighted_u8 import emit_product_u8, with_room
+from armpy_numba_acc.packing.quantized import zero_point_of
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.memory import Address, Buffer
 
 WHOLE = slice(None)
 

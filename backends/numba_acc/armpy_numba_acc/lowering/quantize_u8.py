@@ -7,11 +7,11 @@ import numpy as np
 from armpy.graph import Layer
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.patches import input_of
-from armpy_numba_acc.lowering.quantized import QUANTIZED_TYPES, scale_of, zero_point_of
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, scale_of, zero_point_of
+from armpy_numba_acc.program.emitter import Emitter
 
 
 def is_quick(isa: Isa, source: TensorInfo, output: TensorInfo) -> bool:

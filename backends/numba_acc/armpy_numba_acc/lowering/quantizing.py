@@ -11,7 +11,6 @@ from armpy.ops import Cast, Dequantize, FusedActivation, Quantize
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_numba_acc.kernels import Kernel
 from armpy_numba_acc.lowering.broadcasting import (
     KINDS,
     emit_elementwise,
@@ -19,19 +18,20 @@ from armpy_numba_acc.lowering.broadcasting import (
     emit_quantized,
 )
 from armpy_numba_acc.lowering.elementwise import check_types, given, steps_bounds
-from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.fixed_elementwise import rescaling_parameters
 from armpy_numba_acc.lowering.lookup import emit_lookup
-from armpy_numba_acc.lowering.memory import Buffer
 from armpy_numba_acc.lowering.quantize_u8 import emit_quick, is_quick
-from armpy_numba_acc.lowering.quantized import (
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.packing import tables
+from armpy_numba_acc.packing.quantized import (
     QUANTIZED_TYPES,
     WIDE_TYPES,
     scale_of,
     zero_point_of,
 )
-from armpy_numba_acc.lowering.registry import Lowering
-from armpy_numba_acc.packing import tables
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.memory import Buffer
+from armpy_numba_acc.program.registry import Lowering
 
 _HALVES = {
     (DataType.FLOAT16, DataType.FLOAT32): "half_to_float",

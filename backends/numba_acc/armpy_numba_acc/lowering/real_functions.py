@@ -15,9 +15,9 @@ from armpy.ops import (
     Prelu,
 )
 from armpy.ops.operation import Operation
-from armpy_numba_acc.codegen.words import INPUT_WORDS
 from armpy_numba_acc.lowering.broadcasting import emit_elementwise
-from armpy_numba_acc.lowering.emitter import Emitter
+from armpy_numba_acc.machine.expression_words import INPUT_WORDS
+from armpy_numba_acc.program.emitter import Emitter
 
 Function = tuple[str, tuple[float, ...]]
 """Words of an expression that follow those of its inputs, and their parameters."""

@@ -12,12 +12,12 @@ from armpy.ops import Reduce, ReduceOperation
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.moves import Loop, emit_table, nested, stand_in
-from armpy_numba_acc.lowering.quantized import QUANTIZED_TYPES, scale_of, zero_point_of
-from armpy_numba_acc.lowering.registry import Lowering
+from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.packing.fixed_point import multiplier_of
+from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, scale_of, zero_point_of
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.registry import Lowering
 
 _LONGEST_BLOCK = 1024
 _MOST_REDUCED = {1: 1 << 23, 2: 1 << 16}

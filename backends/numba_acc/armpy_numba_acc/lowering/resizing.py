@@ -12,9 +12,9 @@ from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
-from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.lowering.emitter import Emitter
-from armpy_numba_acc.lowering.registry import Lowering
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.registry import Lowering
 
 FRACTION_BITS = 10
 """Of the weights of signed tensors, as in the kernel."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.lowering.choices import Choices, Option
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.program.choices import Choices, Option
 
 _TILES_U8: Mapping[str, tuple[tuple[int, int], ...]] = {
     "avx512vnni": ((16, 1), (14, 2), (8, 2), (7, 3), (5, 4), (1, 4)),

@@ -14,10 +14,7 @@ from armpy.ops.shapes import resolve_padding
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
-from armpy_numba_acc.kernels import Kernel
 from armpy_numba_acc.lowering.dynamic_range import check_dynamic, is_dynamic, with_real_operands
-from armpy_numba_acc.lowering.emitter import Emitter
-from armpy_numba_acc.lowering.limits import MOST_PARTS
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
 from armpy_numba_acc.lowering.patches import Patches, constant_of, input_of
 from armpy_numba_acc.lowering.products import (
@@ -26,10 +23,13 @@ from armpy_numba_acc.lowering.products import (
     readable,
     source_of_products,
 )
-from armpy_numba_acc.lowering.quantized import QUANTIZED_TYPES
-from armpy_numba_acc.lowering.registry import Lowering
 from armpy_numba_acc.lowering.weighted_i16 import WIDE, check_i16
 from armpy_numba_acc.lowering.weighted_u8 import check_u8
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.limits import MOST_PARTS
+from armpy_numba_acc.program.registry import Lowering
 
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:

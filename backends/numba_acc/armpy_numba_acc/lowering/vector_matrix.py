@@ -9,15 +9,12 @@ from armpy.ops import Convolution2d
 from armpy.ops.operation import Array
 from armpy.ops.shapes import resolve_padding
 from armpy.types import DataType
-from armpy_numba_acc.kernels import Kernel
 from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
-from armpy_numba_acc.lowering.emitter import Argument, Emitter
-from armpy_numba_acc.lowering.estimate import num_pieces
-from armpy_numba_acc.lowering.memory import Buffer, Space
 from armpy_numba_acc.lowering.patches import constant_of, input_of
-from armpy_numba_acc.lowering.quantized import stored_bounds, zero_point_of
 from armpy_numba_acc.lowering.weighted_u8 import largest_sums, output_factors
+from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.packing.factors import Factors
+from armpy_numba_acc.packing.quantized import stored_bounds, zero_point_of
 from armpy_numba_acc.packing.vector_matrix import (
     AT_ONCE,
     by_columns,
@@ -27,6 +24,9 @@ from armpy_numba_acc.packing.vector_matrix import (
     rows_u8,
 )
 from armpy_numba_acc.packing.weights_u8 import GROUP, without_zero_point
+from armpy_numba_acc.program.emitter import Argument, Emitter
+from armpy_numba_acc.program.estimate import num_pieces
+from armpy_numba_acc.program.memory import Buffer, Space
 
 _SUM_UP = 6.0
 """Cycles that summing up a row's lanes takes."""

@@ -15,18 +15,18 @@ from armpy_numba_acc.lowering.computed_weights import (
     lower_computed,
 )
 from armpy_numba_acc.lowering.dynamic_range import check_dynamic, is_dynamic, lower_dynamic
-from armpy_numba_acc.lowering.emitter import Emitter
 from armpy_numba_acc.lowering.grouped import lower_grouped
-from armpy_numba_acc.lowering.halves import has_pairs
-from armpy_numba_acc.lowering.limits import MOST_PARTS, MOST_TAPS
 from armpy_numba_acc.lowering.patches import input_of
-from armpy_numba_acc.lowering.quantized import QUANTIZED_TYPES
-from armpy_numba_acc.lowering.registry import Lowering
+from armpy_numba_acc.lowering.relaxing import has_pairs
 from armpy_numba_acc.lowering.vector_matrix import lower_vector, multiplies_vector
 from armpy_numba_acc.lowering.weighted_bf16 import lower_bf16
 from armpy_numba_acc.lowering.weighted_f32 import lower_f32
 from armpy_numba_acc.lowering.weighted_i16 import WIDE, check_i16, lower_i16
 from armpy_numba_acc.lowering.weighted_u8 import check_u8, lower_u8
+from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.limits import MOST_PARTS, MOST_TAPS
+from armpy_numba_acc.program.registry import Lowering
 
 _OF_IMAGES = (Convolution2d, DepthwiseConvolution2d)
 

@@ -13,10 +13,6 @@ from armpy.graph import Layer
 from armpy.ops import Convolution2d
 from armpy.ops.operation import Array
 from armpy.records import dataclass
-from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.lowering.emitter import SIZES, Emitter
-from armpy_numba_acc.lowering.estimate import num_pieces
-from armpy_numba_acc.lowering.memory import Address, Buffer
 from armpy_numba_acc.lowering.patches import (
     Patches,
     constant_of,
@@ -25,7 +21,11 @@ from armpy_numba_acc.lowering.patches import (
     patches_of_vectors,
 )
 from armpy_numba_acc.lowering.tiles import Tile, panels_at_once, tile_of_bf16
+from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.packing.weights_bf16 import pack_panels_bf16
+from armpy_numba_acc.program.emitter import SIZES, Emitter
+from armpy_numba_acc.program.estimate import num_pieces
+from armpy_numba_acc.program.memory import Address, Buffer
 
 _CACHED_BYTES = 512 << 10
 """Weights that are used for all pixels before the next ones."""

@@ -20,10 +20,6 @@ from armpy.ops.operation import Array, OperandInfos
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.lowering.emitter import Emitter
-from armpy_numba_acc.lowering.estimate import num_pieces
-from armpy_numba_acc.lowering.memory import Address, Buffer, Space
 from armpy_numba_acc.lowering.patches import (
     Patches,
     constant_of,
@@ -31,9 +27,13 @@ from armpy_numba_acc.lowering.patches import (
     patches_of_images,
     patches_of_vectors,
 )
-from armpy_numba_acc.lowering.quantized import scale_of, stored_bounds
 from armpy_numba_acc.lowering.tiles import Tile, panels_at_once, tile_of_i16
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.packing.quantized import scale_of, stored_bounds
 from armpy_numba_acc.packing.weights_i16 import Pieces, Rescaling, pack_pairs
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.estimate import num_pieces
+from armpy_numba_acc.program.memory import Address, Buffer, Space
 
 WIDE = DataType.QSYMM_S16
 

@@ -15,13 +15,7 @@ from armpy.ops.operation import Array, OperandInfos
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.kernels import Kernel
 from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
-from armpy_numba_acc.lowering.emitter import Emitter
-from armpy_numba_acc.lowering.estimate import num_pieces
-from armpy_numba_acc.lowering.fusion import Fusion
-from armpy_numba_acc.lowering.memory import Address, Buffer, Space
 from armpy_numba_acc.lowering.patches import (
     Patches,
     constant_of,
@@ -29,16 +23,22 @@ from armpy_numba_acc.lowering.patches import (
     patches_of_images,
     patches_of_vectors,
 )
-from armpy_numba_acc.lowering.quantized import (
+from armpy_numba_acc.lowering.tiles import Tile, panels_at_once, tile_of_u8
+from armpy_numba_acc.lowering.windows import readable_behind
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.packing.factors import Factors
+from armpy_numba_acc.packing.quantized import (
     QUANTIZED_TYPES,
     scale_of,
     stored_bounds,
     zero_point_of,
 )
-from armpy_numba_acc.lowering.tiles import Tile, panels_at_once, tile_of_u8
-from armpy_numba_acc.lowering.windows import readable_behind
-from armpy_numba_acc.packing.factors import Factors
 from armpy_numba_acc.packing.weights_u8 import GROUP, PackedWeights, pack_weights_u8
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.estimate import num_pieces
+from armpy_numba_acc.program.fusion import Fusion
+from armpy_numba_acc.program.memory import Address, Buffer, Space
 
 _CACHED_BYTES = 256 << 10
 """Weights that are used for all pixels before the next ones."""
@@ -176,7 +176,7 @@ class _Scaling:
     factors : Factors
     zero_point, low, high : int
     has_negatives, has_bounds, has_large_scales, is_vague : bool
-        See `armpy_numba_acc.codegen.exact_scaling`.
+        See `armpy_numba_acc.tiles.exact_scaling`.
     """
 
     factors: Factors

@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from armpy.ops.shapes import PaddingSpec, resolve_padding
 from armpy.records import dataclass
-from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.lowering.choices import Choices
-from armpy_numba_acc.lowering.emitter import Argument, Emitter
-from armpy_numba_acc.lowering.memory import Buffer, Space
+from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.packing.depthwise import block_starts
+from armpy_numba_acc.program.choices import Choices
+from armpy_numba_acc.program.emitter import Argument, Emitter
+from armpy_numba_acc.program.memory import Buffer, Space
 
 Slots = Sequence[tuple[int, int]] | npt.NDArray[np.int64]
 """Rows and columns of the input relative to a tile's first pixel."""
@@ -143,7 +143,7 @@ def window_arguments(
     padding: npt.NDArray[np.float32] | npt.NDArray[np.uint16] | npt.NDArray[np.uint8],
     out_bytes: int = 0,
 ) -> tuple[Argument, ...]:
-    """Arguments that kernels of `armpy_numba_acc.codegen.windows` begin with.
+    """Arguments that kernels of `armpy_numba_acc.tiles.windows` begin with.
 
     Parameters
     ----------

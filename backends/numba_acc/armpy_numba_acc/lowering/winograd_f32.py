@@ -9,12 +9,12 @@ from armpy.ops import Convolution2d
 from armpy.ops.operation import Array
 from armpy.ops.shapes import resolve_padding
 from armpy.records import dataclass
-from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.lowering.choices import Choices
-from armpy_numba_acc.lowering.emitter import Emitter
-from armpy_numba_acc.lowering.estimate import num_pieces
 from armpy_numba_acc.lowering.patches import constant_of, input_of
+from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.packing.winograd import PAIRS, pack_winograd_f32
+from armpy_numba_acc.program.choices import Choices
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.estimate import num_pieces
 
 _LEAST_CHANNELS = 16
 """With fewer the transforms cost what the multiplications save."""

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from armpy_numba_acc.codegen.byte_order import lane_order
+from armpy_numba_acc.machine.byte_order import lane_order
 from armpy_numba_acc.packing.factors import Factors
 
 Array = npt.NDArray[Any]  # Any: float32 or integers
@@ -61,7 +61,7 @@ def pack_u8(
     ndarray, uint8, shape (blocks, bytes)
         Of each block the bias as int32, scales and nudges as float32, exact factors of 8 bytes,
         then lines; each of these in the order of
-        `armpy_numba_acc.codegen.byte_order.lane_order`.
+        `armpy_numba_acc.machine.byte_order.lane_order`.
     """
     size = max(width, 16)
     order = lane_order(size)

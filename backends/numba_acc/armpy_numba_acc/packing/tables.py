@@ -22,7 +22,6 @@ import numpy.typing as npt
 from armpy.ops import Activation, ActivationFunction, UnaryOperation
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from armpy_numba_acc.lowering.quantized import scale_of, zero_point_of
 from armpy_numba_acc.packing.fixed_point import (
     Int64Array,
     high_product,
@@ -31,6 +30,7 @@ from armpy_numba_acc.packing.fixed_point import (
     multiplier_of,
     shifted_right,
 )
+from armpy_numba_acc.packing.quantized import scale_of, zero_point_of
 
 Floats = npt.NDArray[Any]  # Any: float32; a ufunc's type is not narrower
 RealFunction = Callable[[Floats], Floats]

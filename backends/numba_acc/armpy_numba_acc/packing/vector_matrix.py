@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.weights_u8 import GROUP, pairs_of_groups
 
 Array = npt.NDArray[Any]  # Any: float32 or integers

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.weights_u8 import lines_of_groups
 
 Array = npt.NDArray[Any]  # Any: integers of any width, or float32
@@ -16,7 +16,7 @@ Array = npt.NDArray[Any]  # Any: integers of any width, or float32
 def pack_weights_dynamic(
     isa: Isa, weights: Array, scales: Array, bias: Array | None, width: int
 ) -> tuple[Array, int]:
-    """Weights for `armpy_numba_acc.codegen.gemm_dynamic`.
+    """Weights for `armpy_numba_acc.tiles.gemm_dynamic`.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ class Rescaling:
     Parameters
     ----------
     rounding : {"plain", "signed", "real"}
-        See `armpy_numba_acc.codegen.rescaling.Rescaling`.
+        See `armpy_numba_acc.tiles.rescaling.Rescaling`.
     lines : ndarray, int64, shape (5, channels)
         Factor, addend, shift, half and step; or factor and addend as the bits of float64.
     """

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.records import dataclass
-from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.factors import Factors
 
 Array = npt.NDArray[Any]  # Any: integers of any width
@@ -47,7 +47,7 @@ def pack_weights_u8(
     input_zero_point: int,
     width: int,
 ) -> PackedWeights:
-    """Weights for `armpy_numba_acc.codegen.gemm_u8`.
+    """Weights for `armpy_numba_acc.tiles.gemm_u8`.
 
     Parameters
     ----------

@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from armpy.ops import UnaryOperation
 from armpy.tensor import TensorInfo
-from armpy_numba_acc.lowering.quantized import scale_of
 from armpy_numba_acc.packing.fixed_point import Int64Array, multiplied
 from armpy_numba_acc.packing.interpolation import interpolation_table
+from armpy_numba_acc.packing.quantized import scale_of
 from armpy_numba_acc.packing.tables import Floats, RealFunction, rounded_exp, rounded_log
 
 Int16Array = npt.NDArray[np.int16]

@@ -11,25 +11,25 @@ import numpy.typing as npt
 
 from armpy.errors import BackendError, ExecutionTimeoutError, InvalidArgumentError
 from armpy.ops.operation import Array
-from armpy_numba_acc.codegen import call_layout as layout
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.lowering.estimate import (
-    PARALLEL_COMMAND_US,
-    PARALLEL_PROGRAM_US,
-    estimated_us,
-)
-from armpy_numba_acc.lowering.memory import Space
-from armpy_numba_acc.lowering.program import Program
-from armpy_numba_acc.runtime.alignment import address_of, aligned, is_aligned
-from armpy_numba_acc.runtime.cancellation import Cancellation
-from armpy_numba_acc.runtime.python_function import (
+from armpy_numba_acc.machine import call_layout as layout
+from armpy_numba_acc.machine.alignment import address_of, aligned, is_aligned
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.native.python_function import (
     DEFINITION_WORDS,
     HEADER_BYTES,
     address_of_interpreters,
     check_layout,
     python_function,
 )
+from armpy_numba_acc.program.estimate import (
+    PARALLEL_COMMAND_US,
+    PARALLEL_PROGRAM_US,
+    estimated_us,
+)
+from armpy_numba_acc.program.memory import Space
+from armpy_numba_acc.program.program import Program
+from armpy_numba_acc.runtime.cancellation import Cancellation
 from armpy_numba_acc.runtime.threads import WORKER, Pool, pool
 from armpy_numba_acc.store.objects import kernel_addresses
 
@@ -41,7 +41,7 @@ PYTHON_CALL = Kernel("python_call", (HEADER_BYTES,))
 
 _SYNC_BYTES = 320
 _FAILURE, _CONTROL = 192, 256
-"""`armpy_numba_acc.codegen.teamwork` says what is in it, and where it says what has failed, and
+"""`armpy_numba_acc.llvm.teamwork` says what is in it, and where it says what has failed, and
 what loops need."""
 
 _PAUSE_NS = 50_000_000
@@ -143,7 +143,7 @@ class Instance:
         self._function = python_function(code.python_call, call, at=layout.NUM_WORDS)
 
     def _make_call(self) -> npt.NDArray[np.int64]:
-        """What native code is told, as `armpy_numba_acc.codegen.call_layout` says."""
+        """What native code is told, as `armpy_numba_acc.machine.call_layout` says."""
         code, program = self._code, self._code.program
         lets_others = code.is_long
         words = [
@@ -178,7 +178,7 @@ class Instance:
         return slots
 
     def _make_commands(self) -> npt.NDArray[np.int64]:
-        """The executor's table, as `armpy_numba_acc.codegen.teamwork` says."""
+        """The executor's table, as `armpy_numba_acc.llvm.teamwork` says."""
         code, program = self._code, self._code.program
         start = address_of(self._arguments)
         commands = np.empty((program.num_commands, 4), np.int64)

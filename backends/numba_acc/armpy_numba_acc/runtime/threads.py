@@ -20,9 +20,9 @@ from functools import cache, partial
 
 import numpy as np
 
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.runtime.alignment import address_of, aligned
+from armpy_numba_acc.machine.alignment import address_of, aligned
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.store.objects import kernel_addresses
 
 _log = logging.getLogger("armpy.NumbaAcc")

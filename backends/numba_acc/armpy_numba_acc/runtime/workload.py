@@ -17,7 +17,7 @@ from armpy.backend.control_flow import control_flow_time_left_s, loop_timeout_s
 from armpy.errors import UnimplementedError
 from armpy.ops import PreCompiled
 from armpy.ops.operation import Array, Operation
-from armpy_numba_acc.codegen.isa import Isa
+from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.runtime.cancellation import current_cancellation
 from armpy_numba_acc.runtime.instance import Code, Instance
 from armpy_numba_acc.runtime.profiling import Recorder

@@ -11,7 +11,7 @@ from armpy_numba_acc.store.entries import Entries
 from armpy_numba_acc.store.host import processor
 
 if TYPE_CHECKING:  # a process that finds everything on disk lowers nothing
-    from armpy_numba_acc.lowering.choices import Option
+    from armpy_numba_acc.program.choices import Option
 
 _KIND = "tuned"
 
@@ -30,7 +30,7 @@ def kept_choices(entries: Entries, key: str) -> dict[str, Option]:
     Returns
     -------
     dict of str to Option
-        As `armpy_numba_acc.lowering.choices.Choices` takes them; empty if none are known, or if
+        As `armpy_numba_acc.program.choices.Choices` takes them; empty if none are known, or if
         they were measured on another processor.
     """
     parts = entries.read(_KIND, key)

@@ -19,8 +19,7 @@ import numpy as np
 from armpy.backend import CacheEntry, IBackendCache
 from armpy.ops.operation import Array
 from armpy.records import dataclass
-from armpy_numba_acc.lowering.memory import ALIGNMENT_BYTES
-from armpy_numba_acc.runtime.alignment import aligned
+from armpy_numba_acc.machine.alignment import ALIGNMENT_BYTES, aligned
 
 Part: TypeAlias = bytes | Array
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 from functools import cache
 
-from armpy_numba_acc.codegen.isa import Host, Isa, host_isas, read_host
+from armpy_numba_acc.machine.isa import Host, Isa, isas_of
 from armpy_numba_acc.store.keys import package_version
 from armpy_numba_acc.store.settings import disk_entries
 
@@ -30,20 +30,28 @@ def known_isas() -> tuple[Isa, ...]:
     """
     entries, key = disk_entries(), _key()
     if entries is None or not key:
-        return host_isas(read_host())
+        return isas_of(_read_host())
     parts = entries.read(_KIND, key)
     if parts is not None:
         triple, cpu, available, lacking = json.loads(bytes(parts[0]))
-        return host_isas(Host(triple, cpu, frozenset(available), frozenset(lacking)))
-    host = read_host()
+        return isas_of(Host(triple, cpu, frozenset(available), frozenset(lacking)))
+    host = _read_host()
     fields = [host.triple, host.cpu, sorted(host.available), sorted(host.lacking)]
     entries.write(_KIND, key, [json.dumps(fields).encode()], f"features of {host.cpu}")
-    return host_isas(host)
+    return isas_of(host)
+
+
+def _read_host() -> Host:
+    """What LLVM says."""
+    # A process that has the backend and does not use it must not load LLVM.
+    from armpy_numba_acc.llvm.host import read_host  # noqa: PLC0415
+
+    return read_host()
 
 
 def processor() -> str:
     """Which processor this is, more precisely than instruction sets say."""
-    return _key() or read_host().cpu
+    return _key() or _read_host().cpu
 
 
 def _key() -> str:

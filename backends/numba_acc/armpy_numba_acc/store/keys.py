@@ -20,8 +20,8 @@ import numpy as np
 
 from armpy import __version__
 from armpy.graph import Graph, SubgraphView, Value
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.store.settings import disk_entries
 
 _IMPORTED_NS = time.time_ns()

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Sequence
 
 from armpy.backend import Progress, report_progress
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.kernels import Kernel
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.store.keys import is_current, object_key
 from armpy_numba_acc.store.settings import disk_entries
 
@@ -35,7 +35,7 @@ def kernel_addresses(kernels: Sequence[Kernel], isa: Isa) -> dict[Kernel, int]:
         missing = [k for k in dict.fromkeys(kernels) if (isa.key, k) not in _ADDRESSES]
         if missing:
             # A process that has the backend and does not use it must not load LLVM.
-            from armpy_numba_acc.runtime.loader import load_objects  # noqa: PLC0415
+            from armpy_numba_acc.native.loader import load_objects  # noqa: PLC0415
 
             codes = object_codes(missing, isa)
             addresses = load_objects({kernel.symbol: code for kernel, code in codes.items()})
@@ -72,7 +72,7 @@ def object_codes(kernels: Sequence[Kernel], isa: Isa) -> dict[Kernel, bytes]:
 def _compiled(kernel: Kernel, isa: Isa) -> bytes:
     """A kernel's object code, made now."""
     # Numba is slow to import, and not needed where everything is on disk.
-    from armpy_numba_acc.codegen.build import build_kernel  # noqa: PLC0415
+    from armpy_numba_acc.llvm.build import build_kernel  # noqa: PLC0415
 
     return build_kernel(kernel, isa)
 

@@ -13,9 +13,9 @@ import numpy as np
 from armpy.backend.control_flow import is_for_one_turn
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.kernels import Kernel
-from armpy_numba_acc.lowering.program import CommandInfo, Program
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.program.program import CommandInfo, Program
 from armpy_numba_acc.store.choices import kept_choices
 from armpy_numba_acc.store.keys import is_current, program_key, tuned_key
 from armpy_numba_acc.store.settings import disk_entries
@@ -69,8 +69,8 @@ def _lowered(
 ) -> Program:
     """A program made now."""
     # What makes programs is not needed where they are on disk.
-    from armpy_numba_acc.lowering.choices import Choices  # noqa: PLC0415
-    from armpy_numba_acc.lowering.region import lower_region  # noqa: PLC0415
+    from armpy_numba_acc.passes.region import lower_region  # noqa: PLC0415
+    from armpy_numba_acc.program.choices import Choices  # noqa: PLC0415
 
     return lower_region(view, isa, num_threads, Choices(isa, measured))
 

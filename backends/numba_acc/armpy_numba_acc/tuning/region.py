@@ -11,9 +11,9 @@ from armpy.backend import Progress, TunedChoice, TuningRequest, TuningResult, re
 from armpy.graph import Layer, SubgraphView
 from armpy.ops import While
 from armpy.records import dataclass
-from armpy_numba_acc.codegen.isa import Isa
-from armpy_numba_acc.lowering.choices import Choices, Decision, Option
-from armpy_numba_acc.lowering.region import lower_region, prepared
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.passes.region import lower_region, prepared
+from armpy_numba_acc.program.choices import Choices, Decision, Option
 from armpy_numba_acc.store.choices import keep_choices, kept_choices
 from armpy_numba_acc.store.keys import is_current, program_key
 from armpy_numba_acc.store.programs import title_of

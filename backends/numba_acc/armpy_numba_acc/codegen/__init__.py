@@ -1,1 +1,0 @@
-"""Code generation: from Python and LLVM's language to object code."""

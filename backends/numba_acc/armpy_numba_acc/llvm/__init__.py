@@ -1,0 +1,1 @@
+"""Vocabulary for LLVM's language: values, loops, pointers, and the compiler."""

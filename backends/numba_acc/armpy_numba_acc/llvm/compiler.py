@@ -1,0 +1,254 @@
+"""Compiles kernels: Python source through Numba to LLVM's language, and LLVM to object code.
+
+Notes
+-----
+Numba types the function and translates it, without optimising. Which processor the code is
+for is said to LLVM alone, so that kernels for any instruction set, and even for another
+architecture, can be made on any machine.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,attr-defined"
+# Numba and llvmlite have no types.
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from functools import cache
+from typing import TypeAlias
+
+import llvmlite.binding as llvm
+import numba
+from numba.core import config, registry
+from numba.core.ccallback import CFunc
+from numba.core.compiler_lock import global_compiler_lock
+
+from armpy.records import dataclass
+from armpy_numba_acc.machine.isa import Isa
+
+_ARGUMENTS = (numba.int64, numba.int64, numba.int64)
+_LOCK = threading.Lock()  # Numba's optimisation level is the process's
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """A kernel that calls functions which Numba does not see.
+
+    Parameters
+    ----------
+    function : callable
+        The kernel; it is translated once for all that it is linked with.
+    definitions : str
+        The functions, in LLVM's language.
+    """
+
+    function: Callable[[int, int, int], None]
+    definitions: str
+
+
+@dataclass(frozen=True, slots=True)
+class Returning:
+    """A function that gives an integer to whoever calls it, which no kernel does.
+
+    Parameters
+    ----------
+    function : callable
+    """
+
+    function: Callable[[int, int, int], int]
+
+
+Function: TypeAlias = Callable[[int, int, int], None] | Linked | Returning
+"""What a kernel is compiled from."""
+
+
+@cache
+def _initialize() -> None:
+    """Let LLVM know every target."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+def compile_kernel(function: Function, symbol: str, isa: Isa) -> bytes:
+    """Compile a kernel to object code.
+
+    Parameters
+    ----------
+    function : callable, Linked or Returning
+        Takes three integers: the address of its arguments, the thread's number, and the
+        number of threads. Uses `armpy_numba_acc.llvm.pointers` for memory, and raises
+        nothing.
+    symbol : str
+        What the compiled function is called.
+    isa : Isa
+
+    Returns
+    -------
+    bytes
+        An object file with one function ``void(int64, int64, int64)``, or ``int64(...)`` if it
+        is `Returning`.
+    """
+    module, machine = _module(function, symbol, isa)
+    code: bytes = machine.emit_object(module)
+    return code
+
+
+def compile_assembly(function: Function, symbol: str, isa: Isa) -> str:
+    """Compile a kernel to assembly text; parameters as for `compile_kernel`."""
+    module, machine = _module(function, symbol, isa)
+    text: str = machine.emit_assembly(module)
+    return text
+
+
+def _module(function, symbol: str, isa: Isa):
+    """The optimised module of a kernel, and the machine that it is for."""
+    _initialize()
+    machine = _machine(isa)
+    if isinstance(function, Linked):
+        return _linked(function, symbol, isa, machine), machine
+    if isinstance(function, Returning):
+        text = _wrapped(_unoptimized(function.function, numba.int64), symbol, "i64")
+    else:
+        text = _wrapped(_unoptimized(function), symbol)
+    module = _parsed(text, machine, isa)
+    module.name = symbol
+    _hide_all_but(module, symbol)
+    _optimize(module, machine)
+    return module, machine
+
+
+def _machine(isa: Isa):
+    """The processor that an instruction set's code is for."""
+    target = llvm.Target.from_triple(isa.triple)
+    return target.create_target_machine(
+        cpu=isa.cpu, features=isa.features, opt=3, reloc="pic", codemodel="default"
+    )
+
+
+def _parsed(text: str, machine, isa: Isa):
+    """A module for a machine."""
+    module = llvm.parse_assembly(text)
+    module.triple = isa.triple
+    module.data_layout = str(machine.target_data)
+    return module
+
+
+def _hide_all_but(module, symbol: str) -> None:
+    """Let LLVM drop or take apart every function but one."""
+    for defined in module.functions:
+        if not defined.is_declaration and defined.name != symbol:
+            defined.linkage = llvm.Linkage.internal
+
+
+def _optimize(module, machine) -> None:
+    """Do with a module all that LLVM can."""
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = True
+    options.slp_vectorization = True
+    passes = llvm.create_pass_builder(machine, options)
+    passes.getModulePassManager().run(module, passes)
+
+
+def _linked(function: Linked, symbol: str, isa: Isa, machine):
+    """The optimised module of a kernel and the functions that it calls.
+
+    Notes
+    -----
+    Both are optimised before they are joined: what Numba translates is the same for many
+    kernels, and LLVM takes twice as long for both in one. Afterwards little is left to do.
+    """
+    module = _parsed(_optimized_once(function.function, isa).replace(_ANY, symbol), machine, isa)
+    module.name = symbol
+    definitions = _parsed(function.definitions, machine, isa)
+    _optimize(definitions, machine)
+    called = [defined.name for defined in definitions.functions if not defined.is_declaration]
+    module.link_in(definitions)
+    text = str(module)
+    for name in called:
+        if len(re.findall(f'call [^\n]*@"?{re.escape(name)}"?\\(', text)) == 1:
+            module.get_function(name).add_function_attribute("alwaysinline")
+    _hide_all_but(module, symbol)
+    passes = llvm.create_new_module_pass_manager()
+    for add in _AFTER_LINKING:
+        getattr(passes, f"add_{add}_pass")()
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    passes.run(module, llvm.create_pass_builder(machine, options))
+    return module
+
+
+@cache
+def _optimized_once(function, isa: Isa) -> str:
+    """A kernel in LLVM's language, optimised, but for the functions that it is linked with."""
+    machine = _machine(isa)
+    module = _parsed(_wrapped(_translated_once(function), _ANY), machine, isa)
+    _hide_all_but(module, _ANY)
+    _optimize(module, machine)
+    return str(module)
+
+
+def _unoptimized(function, result=numba.types.void) -> str:
+    """A function in LLVM's language as Numba writes it."""
+    with _LOCK:
+        level = config.OPT
+        # Numba sets itself up for the level that it finds, which is to be the process's own.
+        _ = registry.cpu_target.target_context
+        config.OPT = config._OptLevel(0)
+        try:
+            return _translated(function, result)
+        finally:
+            config.OPT = level
+
+
+_translated_once = cache(_unoptimized)
+
+
+def _wrapped(text: str, symbol: str, result: str = "") -> str:
+    """A translated function, called from a plain C function that returns its result or nothing."""
+    end = f"%value = load {result}, ptr %result\n  ret {result} %value" if result else "ret void"
+    inner = _inner_name(text)
+    return text + _WRAPPER.format(symbol=symbol, inner=inner, result=result or "void", end=end)
+
+
+def _translated(function, result) -> str:
+    """What Numba makes of a function, before it makes code of it for the host.
+
+    Notes
+    -----
+    The host may not have the instructions, and would compile for nothing.
+    """
+    options = {"nopython": True, "error_model": "numpy"}
+    with global_compiler_lock:
+        compiled = CFunc(function, (_ARGUMENTS, result), locals={}, options=options)
+        library = compiled._compile_uncached().library
+        module = library._final_module
+        for other in dict.fromkeys(library._linking_libraries):
+            module.link_in(other._get_module_for_linking(), preserve=True)
+        return str(module)
+
+
+_ANY = "armpy_kernel_of_any_name"
+
+_AFTER_LINKING = (
+    "always_inliner",
+    "sroa",
+    "instruction_combine",
+    "simplify_cfg",
+    "global_dead_code_eliminate",
+)
+"""What is worth doing again where a function is put into its caller."""
+
+_WRAPPER = """
+define {result} @"{symbol}"(i64 %args, i64 %thread, i64 %num_threads) {{
+  %result = alloca ptr
+  %exception = alloca ptr
+  %status = call i32 {inner}(ptr %result, ptr %exception, i64 %args, i64 %thread, i64 %num_threads)
+  {end}
+}}
+"""
+
+
+def _inner_name(text: str) -> str:
+    """Name of the function that Numba made of a kernel: the first one defined."""
+    start = text.index("define i32 @") + len("define i32 ")
+    return text[start : text.index("(", start)]

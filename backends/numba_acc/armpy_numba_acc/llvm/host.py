@@ -1,0 +1,23 @@
+"""What LLVM says of this processor."""
+
+# mypy: disable-error-code="no-untyped-call"
+# llvmlite has no types.
+
+from __future__ import annotations
+
+import llvmlite.binding as llvm
+
+from armpy_numba_acc.machine.isa import Host, Isa, isas_of
+
+
+def read_host() -> Host:
+    """What LLVM says of this processor."""
+    features = llvm.get_host_cpu_features()
+    available = frozenset(name for name, has in features.items() if has)
+    lacking = frozenset(features) - available
+    return Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), available, lacking)
+
+
+def host_isas() -> tuple[Isa, ...]:
+    """The instruction sets that this processor has, best first."""
+    return isas_of(read_host())

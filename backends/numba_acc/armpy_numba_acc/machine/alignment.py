@@ -1,0 +1,39 @@
+"""Memory that begins at a cache line."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armpy.ops.operation import Array
+
+ALIGNMENT_BYTES = 64
+"""Of every buffer in the arena and among the constants."""
+
+
+def aligned(size_bytes: int, *, zeroed: bool = True) -> Array:
+    """Memory that begins at a cache line.
+
+    Parameters
+    ----------
+    size_bytes : int
+    zeroed : bool
+        Whether it must hold zeros.
+
+    Returns
+    -------
+    ndarray, uint8, shape (size_bytes,)
+    """
+    make = np.zeros if zeroed else np.empty
+    memory: Array = make(size_bytes + ALIGNMENT_BYTES, np.uint8)
+    skip = -address_of(memory) % ALIGNMENT_BYTES
+    return memory[skip : skip + size_bytes]
+
+
+def address_of(array: Array) -> int:
+    """Where an array's elements are."""
+    return int(array.ctypes.data)
+
+
+def is_aligned(array: Array) -> bool:
+    """Whether an array begins at a cache line."""
+    return address_of(array) % ALIGNMENT_BYTES == 0

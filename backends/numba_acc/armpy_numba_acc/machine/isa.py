@@ -1,0 +1,152 @@
+"""The instruction sets that kernels are made for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from armpy.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Isa:
+    """An instruction set, as the kernels' generators need to know it.
+
+    Parameters
+    ----------
+    name : str
+        Also what ``ARMPY_NUMBA_ISA`` calls it.
+    triple, cpu, features : str
+        For LLVM.
+    vector_bytes : int
+        Width of a register.
+    num_registers : int
+        Vector registers that a tile may fill.
+    dot : str
+        Instruction for 8-bit dot products: ``vpdpbusd512``, ``vpdpbusd256``, ``sdot`` or,
+        where there is none, empty: products of 16-bit integers then.
+    has_bfloat16 : bool
+        Whether there are dot products of bfloat16.
+    is_relaxed : bool
+        Whether these may take the place of float32.
+    has_byte_permute : bool
+        Whether one instruction looks up 64 bytes in a table of 128.
+    """
+
+    name: str
+    triple: str
+    cpu: str
+    features: str
+    vector_bytes: int
+    num_registers: int
+    dot: str = ""
+    has_bfloat16: bool = False
+    has_byte_permute: bool = False
+    is_relaxed: bool = False
+
+    def relaxed(self) -> Isa:
+        """The same, with dot products of bfloat16 for float32 if there are any."""
+        return replace(self, is_relaxed=self.has_bfloat16)
+
+    def strict(self) -> Isa:
+        """The same, with float32 as it is."""
+        return replace(self, is_relaxed=False)
+
+    @property
+    def lanes(self) -> int:
+        """float32 elements per register."""
+        return self.vector_bytes // 4
+
+    @property
+    def key(self) -> str:
+        """Everything that compiled code depends on."""
+        return f"{self.name} {self.triple} {self.cpu} {self.features}"
+
+
+_AVX2 = ("sse4.2", "avx", "avx2", "fma", "f16c", "bmi", "bmi2", "popcnt")
+_AVX512 = (*_AVX2, "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd")
+
+_NEEDED: Mapping[str, tuple[str, ...]] = {
+    "avx512vnni": (*_AVX512, "avx512vnni"),
+    "avx512": _AVX512,
+    "avx2vnni": (*_AVX2, "avxvnni"),
+    "avx2": _AVX2,
+    "neon": ("neon", "dotprod"),
+    "portable": (),
+}
+"""What a processor must have for each instruction set, best first."""
+
+NAMES = tuple(_NEEDED)
+"""Every instruction set, best first."""
+
+
+def make_isa(
+    name: str,
+    triple: str,
+    cpu: str,
+    available: frozenset[str],
+    lacking: frozenset[str] = frozenset(),
+) -> Isa:
+    """An instruction set on a processor.
+
+    Parameters
+    ----------
+    available : frozenset of str
+        LLVM's names of the features that the processor has.
+    lacking : frozenset of str
+        Those that it has not, whatever its model says: virtual machines hide some.
+    """
+    wanted = [*_NEEDED[name]]
+    has_bfloat16 = name == "avx512vnni" and "avx512bf16" in available
+    if has_bfloat16:
+        wanted.append("avx512bf16")
+    has_byte_permute = name == "avx512vnni" and "avx512vbmi" in available
+    if has_byte_permute:
+        wanted.append("avx512vbmi")
+    signed = [
+        *(f"+{feature}" for feature in wanted),
+        *(f"-{feature}" for feature in sorted(lacking)),
+    ]
+    features = ",".join(signed)
+    if name == "portable":
+        return Isa(name, triple, _baseline(triple), "", 16, 16)
+    if name == "neon":
+        return Isa(name, triple, cpu, features, 16, 32, dot="sdot")
+    if name.startswith("avx512"):
+        dot = "vpdpbusd512" if "vnni" in name else ""
+        # The processor's own model says how to schedule; more features than listed do no harm.
+        return Isa(name, triple, cpu, features, 64, 32, dot, has_bfloat16, has_byte_permute)
+    dot = "vpdpbusd256" if "vnni" in name else ""
+    return Isa(name, triple, "haswell", features, 32, 16, dot)
+
+
+def _baseline(triple: str) -> str:
+    """A processor that every one of an architecture can stand in for."""
+    return "x86-64" if triple.startswith("x86_64") else "generic"
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A processor, in LLVM's words.
+
+    Parameters
+    ----------
+    triple, cpu : str
+    available, lacking : frozenset of str
+        Features that it has and has not.
+    """
+
+    triple: str
+    cpu: str
+    available: frozenset[str]
+    lacking: frozenset[str]
+
+
+def isas_of(host: Host) -> tuple[Isa, ...]:
+    """The instruction sets that a processor has, best first."""
+    is_x86 = host.triple.startswith(("x86_64", "i386", "i686"))
+    return tuple(
+        make_isa(name, host.triple, host.cpu, host.available, host.lacking)
+        for name, needed in _NEEDED.items()
+        if host.available.issuperset(needed) and (name != "neon" or not is_x86)
+    )

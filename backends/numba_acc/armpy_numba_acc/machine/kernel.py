@@ -1,0 +1,26 @@
+"""Which kernel a command calls."""
+
+from __future__ import annotations
+
+from armpy.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel with what it is specialised for.
+
+    Parameters
+    ----------
+    name : str
+        Its module in `armpy_numba_acc.kernels`.
+    parameters : tuple of (int or str)
+        What its ``make`` takes behind the instruction set.
+    """
+
+    name: str
+    parameters: tuple[int | str, ...] = ()
+
+    @property
+    def symbol(self) -> str:
+        """Name of the compiled function."""
+        return "_".join((self.name, *map(str, self.parameters)))

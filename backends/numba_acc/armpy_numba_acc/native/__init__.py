@@ -1,0 +1,1 @@
+"""Native code in this process: object files, and functions that Python calls."""

@@ -1,0 +1,97 @@
+"""Finds tensors that relaxed float32 keeps as bfloat16 inside a region.
+
+Notes
+-----
+What products read has to be bfloat16 anyway. Where those who write and read a tensor can do with
+it, it is never stored otherwise, which halves the memory that layers without products wait for.
+Small tensors that no product reads cost nothing and stay as exact as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from armpy.graph import Layer, SubgraphView, Value
+from armpy.ops import (
+    Convolution2d,
+    DepthwiseConvolution2d,
+    FullyConnected,
+    Pad,
+    Reduce,
+    ReduceOperation,
+)
+from armpy.types import DataType
+from armpy_numba_acc.lowering.padding import frames_with_zeros
+from armpy_numba_acc.lowering.real_functions import function_of
+from armpy_numba_acc.lowering.relaxing import has_pairs
+from armpy_numba_acc.passes.chains import Chain
+from armpy_numba_acc.passes.joining import find_joins
+from armpy_numba_acc.program.fusion import Fusion
+
+_LEAST_ELEMENTS = 4096
+"""Of a tensor that is kept as bfloat16 although no product reads it."""
+
+
+def find_halves(
+    view: SubgraphView,
+    fusions: Mapping[Layer, Fusion],
+    chains: Mapping[Layer, Chain],
+) -> frozenset[Value]:
+    """Tensors that are written as bfloat16.
+
+    Parameters
+    ----------
+    view : SubgraphView
+    fusions, chains : mapping of Layer
+        Layers that are computed together.
+    """
+    absorbed = {layer for fusion in fusions.values() for layer in fusion.absorbed}
+    unwritten = absorbed | {layer for chain in chains.values() for layer in chain.layers[:-1]}
+    readers: dict[Value, list[Layer]] = {}
+    for layer in view.layers:
+        for value in layer.inputs:
+            if value is not None:
+                readers.setdefault(value, []).append(layer)
+    exact = {*view.outputs, *find_joins(view)}
+    found = set()
+    for layer in view.layers:
+        if layer in unwritten or not _writes_halves(layer):
+            continue
+        output = fusions[layer].output if layer in fusions else layer.outputs[0]
+        using = readers.get(output, ())
+        are_fit = all(each in absorbed or _reads_halves(each) for each in using)
+        if using and are_fit and output not in exact and _pays(output, using):
+            found.add(output)
+    return frozenset(found)
+
+
+def _reads_halves(layer: Layer) -> bool:
+    """Whether a layer can read bfloat16 in the place of float32."""
+    operation = layer.operation
+    if isinstance(operation, Reduce):
+        is_float = layer.outputs[0].info.data_type is DataType.FLOAT32
+        return is_float and operation.operation in (ReduceOperation.SUM, ReduceOperation.MEAN)
+    return _writes_halves(layer)
+
+
+def _writes_halves(layer: Layer) -> bool:
+    """Whether a layer can read and write bfloat16 in the place of float32."""
+    values = [value for value in (*layer.inputs, *layer.outputs) if value is not None]
+    if any(value.info.data_type is not DataType.FLOAT32 for value in values[:1] + values[-1:]):
+        return False
+    operation = layer.operation
+    if isinstance(operation, Convolution2d | FullyConnected):
+        return has_pairs(layer)
+    if isinstance(operation, DepthwiseConvolution2d):
+        channels = values[0].info.known_shape[3], values[-1].info.known_shape[3]
+        return channels[0] in (1, channels[1])
+    if isinstance(operation, Pad):
+        return frames_with_zeros(layer)
+    return function_of(operation) is not None
+
+
+def _pays(value: Value, readers: Sequence[Layer]) -> bool:
+    """Whether a tensor is better kept as bfloat16."""
+    if any(has_pairs(layer) and layer.inputs[0] is value for layer in readers):
+        return True
+    return value.info.num_elements >= _LEAST_ELEMENTS

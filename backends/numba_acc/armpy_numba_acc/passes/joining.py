@@ -1,0 +1,56 @@
+"""Finds tensors that are written directly into the tensor that they become a part of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import prod
+
+from armpy.graph import Layer, SubgraphView, Value
+from armpy.ops import Concat, Stack
+from armpy.ops.shapes import normalize_axis
+from armpy_numba_acc.program.memory import Join
+
+_DEEPEST = 64
+"""How deep tensors may lie in each other: what touches one touches all that it is in."""
+
+
+def find_joins(view: SubgraphView) -> Mapping[Value, Join]:
+    """The parts of concatenated tensors that can be written in place.
+
+    Parameters
+    ----------
+    view : SubgraphView
+
+    Notes
+    -----
+    They lie one behind the other if no axis in front of the concatenated one is longer than
+    1. A part has to be made in the region, for no other tensor of the caller's, and to be
+    quantised like the whole.
+    """
+    made = {value for layer in view.layers for value in layer.outputs}
+    outside = set(view.outputs)
+    joins: dict[Value, Join] = {}
+    depths: dict[Value, int] = {}
+    for layer in view.layers:
+        if not isinstance(layer.operation, Concat | Stack):
+            continue
+        whole = layer.outputs[0]
+        axis = normalize_axis(layer.operation.axis, len(whole.info.known_shape))
+        if prod(whole.info.known_shape[:axis]) != 1:
+            continue
+        for value, offset in _parts(layer):
+            fits = value in made and value not in outside and value not in joins
+            depth = depths.get(value, 0) + 1
+            if fits and depth <= _DEEPEST and value.info.quantization == whole.info.quantization:
+                joins[value] = Join(whole, offset)
+                depths[whole] = max(depths.get(whole, 0), depth)
+    return joins
+
+
+def _parts(layer: Layer) -> Iterator[tuple[Value, int]]:
+    """A layer's inputs with the offsets that they have one behind the other."""
+    offset = 0
+    for value in layer.inputs:
+        if value is not None:
+            yield value, offset
+            offset += value.info.size_bytes

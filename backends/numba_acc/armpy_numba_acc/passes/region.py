@@ -1,0 +1,111 @@
+"""Compiles a region to a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import TypeAlias
+
+from armpy.graph import Layer, SubgraphView, Value
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.passes.bfloat16 import find_halves
+from armpy_numba_acc.passes.chains import find_chains, lower_chain
+from armpy_numba_acc.passes.empties import without_empties
+from armpy_numba_acc.passes.fusion import find_fusions
+from armpy_numba_acc.passes.joining import find_joins
+from armpy_numba_acc.passes.pad_folding import without_frames
+from armpy_numba_acc.passes.rewriting import rewritten
+from armpy_numba_acc.program.choices import Choices
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.fusion import Fusion
+from armpy_numba_acc.program.memory import Buffer, Join
+from armpy_numba_acc.program.program import Program
+from armpy_numba_acc.program.registry import lowering_of
+
+MakeEmitter: TypeAlias = Callable[
+    [Mapping[Layer, Fusion], Collection[Value], Mapping[Value, Join]], Emitter
+]
+
+
+def lower_region(
+    view: SubgraphView,
+    isa: Isa,
+    num_threads: int = 1,
+    choices: Choices | None = None,
+) -> Program:
+    """Lower every layer of a region.
+
+    Parameters
+    ----------
+    view : SubgraphView
+        Whose layers `armpy_numba_acc.passes.support.support` has taken.
+    isa : Isa
+    num_threads : int
+        Most threads that will run the program.
+    choices : Choices, optional
+        Decides where there are several ways; by models of their costs if left out.
+    """
+    view = prepared(view)
+    choices = choices or Choices(isa)
+    num_threads = _worthwhile_threads(choices, view, num_threads)
+
+    def make_emitter(
+        fusions: Mapping[Layer, Fusion], halves: Collection[Value], joins: Mapping[Value, Join]
+    ) -> Emitter:
+        return Emitter(view, choices, num_threads, fusions, halves, joins, lower_nested)
+
+    return lower_layers(view, isa, make_emitter).finish()
+
+
+def lower_nested(
+    emit: Emitter, view: SubgraphView, places: Mapping[Value, Buffer], inside: str
+) -> Emitter:
+    """Add the commands of a graph that a layer runs; see `LowerGraph`."""
+    view = prepared(view)
+    return lower_layers(view, emit.isa, lambda *found: emit.nested(view, places, inside, *found))
+
+
+def lower_layers(view: SubgraphView, isa: Isa, make_emitter: MakeEmitter) -> Emitter:
+    """Add the commands of every layer.
+
+    Parameters
+    ----------
+    view : SubgraphView
+        As `prepared` gives it.
+    isa : Isa
+    make_emitter : callable
+        Makes what the commands are added to, for fused layers, tensors kept as bfloat16, and
+        joined ones.
+    """
+    fusions = find_fusions(view)
+    # What a layer absorbs is computed with it; a chain, where its last layer stands.
+    absorbed = {layer for fusion in fusions.values() for layer in fusion.absorbed}
+    chains = find_chains(view, absorbed)
+    halves = find_halves(view, fusions, chains) if isa.is_relaxed else ()
+    emitter = make_emitter(fusions, halves, find_joins(view))
+    choices = emitter.choices
+    joined = absorbed | {layer for chain in chains.values() for layer in chain.layers}
+    for layer in view.layers:
+        emitter.counter.begin(layer)
+        if layer in chains:
+            choices.begin(chains[layer].layers)
+            lower_chain(emitter, chains[layer])
+        elif layer not in joined:
+            fusion = fusions.get(layer)
+            choices.begin((layer, *(fusion.absorbed if fusion is not None else ())))
+            lowering = lowering_of(layer.operation)
+            assert lowering is not None  # `support` has taken the layer
+            lowering.lower(emitter, layer)
+    return emitter
+
+
+def prepared(view: SubgraphView) -> SubgraphView:
+    """A region with the layers that are lowered; the same if it is one of those already."""
+    return without_frames(rewritten(without_empties(view)))
+
+
+def _worthwhile_threads(choices: Choices, view: SubgraphView, num_threads: int) -> int:
+    """All threads that there may be, unless one alone was measured to be faster."""
+    options = list(dict.fromkeys([(num_threads,), (1,)]))
+    shape = (num_threads, len(view.layers))
+    (chosen,) = choices.choose("threads", shape, options, lambda option: -option[0])
+    return chosen

@@ -1,0 +1,227 @@
+"""Writes layers that have no lowering in terms of such that have.
+
+Notes
+-----
+float16 becomes float32 in front of a layer and is rounded behind it, as CpuRef does. Images with
+channels in front, and rows along another axis than the last one, are transposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field, replace
+from itertools import count
+from operator import is_
+
+import numpy as np
+
+from armpy.graph import Layer, SubgraphView, Value
+from armpy.ops import (
+    Cast,
+    Convolution2d,
+    DepthwiseConvolution2d,
+    InstanceNormalization,
+    L2Normalization,
+    LogSoftmax,
+    Pooling2d,
+    Resize,
+    Softmax,
+    Transpose,
+    TransposeConvolution2d,
+)
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.records import dataclass
+from armpy.tensor import TensorInfo
+from armpy.types import DataLayout, DataType
+
+_WITH_IMAGES = (
+    Convolution2d,
+    DepthwiseConvolution2d,
+    InstanceNormalization,
+    Pooling2d,
+    Resize,
+    TransposeConvolution2d,
+)
+"""Whose first input and output have a layout."""
+
+_WITH_ROWS = (L2Normalization, LogSoftmax, Softmax)
+"""Whose first input and output have an axis."""
+
+Permutation = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """Another operation that does the same to changed tensors.
+
+    Parameters
+    ----------
+    operation : Operation
+    permutation : tuple of int, optional
+        Of the first input's axes, and of the output's.
+    """
+
+    operation: Operation
+    permutation: Permutation | None = None
+
+    def input_info(self, info: TensorInfo | None, index: int) -> TensorInfo | None:
+        """What the operation gets in the place of an input."""
+        return None if info is None else self._changed(info, index == 0)
+
+    def output_info(self, info: TensorInfo) -> TensorInfo:
+        """What the operation gives in the place of an output."""
+        return self._changed(info, True)
+
+    def _changed(self, info: TensorInfo, is_permuted: bool) -> TensorInfo:
+        """A tensor as float32, and transposed."""
+        if info.data_type is DataType.FLOAT16:
+            info = replace(info, data_type=DataType.FLOAT32)
+        return _transposed(info, self.permutation) if is_permuted else info
+
+
+def rewriting_of(
+    operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+) -> Rewriting | None:
+    """How a layer is written otherwise; None if there is no way."""
+    rank = len(outputs[0].known_shape)
+    if isinstance(operation, _WITH_IMAGES) and operation.data_layout is DataLayout.NCHW:
+        return Rewriting(replace(operation, data_layout=DataLayout.NHWC), (0, 2, 3, 1))
+    if isinstance(operation, _WITH_ROWS) and rank and operation.axis % rank != rank - 1:
+        axis = operation.axis % rank
+        others = tuple(number for number in range(rank) if number != axis)
+        return Rewriting(replace(operation, axis=-1), (*others, axis))
+    infos = [info for info in (*inputs, *outputs) if info is not None]
+    if any(info.data_type is DataType.FLOAT16 for info in infos):
+        return Rewriting(operation)
+    return None
+
+
+def rewritten(view: SubgraphView) -> SubgraphView:
+    """A region with other layers in the place of those that have no lowering.
+
+    Parameters
+    ----------
+    view : SubgraphView
+        Whose layers `armpy_numba_acc.passes.support.support` has taken.
+    """
+    rewriter = _Rewriter()
+    for layer in view.layers:
+        rewriter.add(layer)
+    # A layer that reads converted constants only may take another one's place alone.
+    if len(rewriter.layers) == len(view.layers) and all(map(is_, rewriter.layers, view.layers)):
+        return view
+    return replace(view, layers=_needed(rewriter.layers, view.outputs))
+
+
+@dataclass(eq=False)
+class _Rewriter:
+    """Layers as they are written, and the tensors between them that the graph does not have."""
+
+    layers: list[Layer] = field(default_factory=list)
+    _made: dict[tuple[Value, Permutation | None, DataType], Value] = field(default_factory=dict)
+    _numbers: count[int] = field(default_factory=lambda: count(-1, -1))
+
+    def add(self, layer: Layer) -> None:
+        """Add a layer, or what it is written as."""
+        # The registry asks this module.
+        from armpy_numba_acc.program.registry import refusal_of  # noqa: PLC0415
+
+        infos = layer.operation, layer.input_infos, layer.output_infos
+        rewriting = rewriting_of(*infos)
+        if rewriting is None or not refusal_of(*infos):
+            self.layers.append(layer)
+            return
+        inputs = tuple(
+            value and self._input(value, rewriting.permutation if index == 0 else None)
+            for index, value in enumerate(layer.inputs)
+        )
+        outputs = tuple(self._given(value, rewriting) for value in layer.outputs)
+        self.layers.append(
+            replace(layer, operation=rewriting.operation, inputs=inputs, outputs=outputs)
+        )
+        for value, made in zip(layer.outputs, outputs, strict=True):
+            if made is not value:
+                self._output(value, made, rewriting.permutation)
+
+    def _given(self, value: Value, rewriting: Rewriting) -> Value:
+        """What the other operation gives: the graph's tensor, if it gives just that."""
+        info = rewriting.output_info(value.info)
+        is_same = rewriting.permutation is None and info == value.info
+        return value if is_same else self._value(info, value.name)
+
+    def _input(self, value: Value, permutation: Permutation | None) -> Value:
+        """A tensor as a layer wants it."""
+        data_type = value.info.data_type
+        wanted = DataType.FLOAT32 if data_type is DataType.FLOAT16 else data_type
+        value = self._converted(value, permutation, data_type)
+        return self._converted(value, None, wanted)
+
+    def _output(self, value: Value, made: Value, permutation: Permutation | None) -> None:
+        """Write a tensor of the graph from what a layer gives."""
+        data_type = value.info.data_type
+        if permutation is None:
+            self._layer(Cast(), made, value, "convert")
+            return
+        made = self._converted(made, None, data_type)
+        # Who wants it transposed gets it as it is.
+        self._made[value, permutation, data_type] = made
+        self._layer(Transpose(perm=_inverse(permutation)), made, value, "transpose")
+
+    def _converted(
+        self, value: Value, permutation: Permutation | None, data_type: DataType
+    ) -> Value:
+        """A tensor with other axes or of another type; the same if there is nothing to do."""
+        if permutation is None and value.info.data_type is data_type:
+            return value
+        key = value, permutation, data_type
+        if key not in self._made:
+            info = replace(_transposed(value.info, permutation), data_type=data_type)
+            if value.data is not None:
+                data = value.data if permutation is None else value.data.transpose(permutation)
+                data = np.ascontiguousarray(data, data_type.dtype)
+                self._made[key] = Value(next(self._numbers), info, value.name, data)
+            else:
+                self._made[key] = self._value(info, value.name)
+                operation = Cast() if permutation is None else Transpose(perm=permutation)
+                verb = "convert" if permutation is None else "transpose"
+                self._layer(operation, value, self._made[key], verb)
+        return self._made[key]
+
+    def _value(self, info: TensorInfo, name: str) -> Value:
+        """A new tensor."""
+        return Value(next(self._numbers), info, name)
+
+    def _layer(self, operation: Operation, source: Value, target: Value, verb: str) -> None:
+        """Add a layer of one input and one output."""
+        name = f"{verb} {target.name}"
+        self.layers.append(Layer(next(self._numbers), name, operation, (source,), (target,)))
+
+
+def _needed(layers: Sequence[Layer], outputs: Sequence[Value]) -> tuple[Layer, ...]:
+    """Layers without those whose outputs nobody reads."""
+    wanted = set(outputs)
+    kept = []
+    for layer in reversed(layers):
+        # What the rewriting adds has one output; all others were needed before.
+        is_added = layer.id < 0
+        if not is_added or layer.outputs[0] in wanted:
+            kept.append(layer)
+            wanted.update(value for value in layer.inputs if value is not None)
+    return tuple(reversed(kept))
+
+
+def _inverse(permutation: Permutation) -> Permutation:
+    """What takes transposed axes back."""
+    return tuple(int(number) for number in np.argsort(permutation))
+
+
+def _transposed(info: TensorInfo, permutation: Permutation | None) -> TensorInfo:
+    """A tensor with its axes in another order."""
+    if permutation is None:
+        return info
+    shape = tuple(info.known_shape[axis] for axis in permutation)
+    quantization = info.quantization
+    if quantization is not None and quantization.axis is not None:
+        axis = permutation.index(quantization.axis % len(shape))
+        quantization = replace(quantization, axis=axis)
+    return replace(info, shape=shape, quantization=quantization)

@@ -1,0 +1,86 @@
+"""Which layers can be lowered, as they are or written otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armpy.backend import ReasonCode, Support
+from armpy.ops import BinaryOperation, ElementwiseBinary, FusedActivation, Select, Softmax
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.tensor import TensorInfo
+from armpy_numba_acc.passes.empties import (
+    gives_nothing,
+    has_empty,
+    needed_inputs,
+    refusal_of_empty,
+)
+from armpy_numba_acc.program.registry import lowering_of, refusal_of
+
+_EXACT_OPERATIONS = (BinaryOperation.ADD, BinaryOperation.SUB, BinaryOperation.MUL)
+_LARGEST_SCALE = 2.0**40
+_SMALLEST_CHANNEL = 2.0**-126
+
+
+def support(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> Support:
+    """Whether a layer can be lowered, with the reason if not."""
+    lowering = lowering_of(operation)
+    if lowering is None:
+        return Support.no(ReasonCode.OPERATION, f"NumbaAcc has no {operation.name}")
+    infos = [info for info in (*inputs, *outputs) if info is not None]
+    for info in infos:
+        if not info.is_fully_shaped:
+            return Support.no(ReasonCode.SHAPE, f"the shape of {info} is not known")
+        if _has_odd_scale(info) and not _takes_any_scale(operation):
+            text = f"{info} has a scale out of the range of what kernels compute with"
+            return Support.no(ReasonCode.QUANTIZATION, text)
+    if has_empty(infos):
+        if gives_nothing(operation, inputs, outputs):
+            return Support.yes()
+        if reason := refusal_of_empty(operation, inputs, outputs):
+            return Support.no(ReasonCode.SHAPE, reason)
+        inputs = needed_inputs(operation, inputs)
+    reason = lowering.check(operation, inputs, outputs)
+    if reason and not _is_rewritten(operation, inputs, outputs):
+        return Support.no(ReasonCode.OTHER, reason)
+    return Support.yes()
+
+
+def _has_odd_scale(info: TensorInfo) -> bool:
+    """Whether float32 cannot hold products and quotients of some scales like a quantised tensor's.
+
+    Notes
+    -----
+    Channels without a weight that matters may have a tiny scale, but none that is subnormal.
+    """
+    if info.quantization is None or not info.data_type.is_quantized:
+        return False
+    least = _SMALLEST_CHANNEL if info.has_per_axis_quantization else 1 / _LARGEST_SCALE
+    return not all(s == 0 or least <= s <= _LARGEST_SCALE for s in info.quantization.scales)
+
+
+def _takes_any_scale(operation: Operation) -> bool:
+    """Whether a layer only moves elements, saturates, or is computed in fixed point.
+
+    Notes
+    -----
+    Masks of large negative numbers give attention scores such scales.
+    """
+    if isinstance(operation, ElementwiseBinary):
+        is_exact = operation.operation in _EXACT_OPERATIONS
+        return is_exact and operation.activation in (FusedActivation.NONE, FusedActivation.RELU)
+    return isinstance(operation, Select | Softmax)
+
+
+def _is_rewritten(
+    operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+) -> bool:
+    """Whether a layer can be lowered written otherwise."""
+    # Nearly all networks do without.
+    from armpy_numba_acc.passes.rewriting import rewriting_of  # noqa: PLC0415
+
+    rewriting = rewriting_of(operation, inputs, outputs)
+    if rewriting is None:
+        return False
+    changed = [rewriting.input_info(info, index) for index, info in enumerate(inputs)]
+    results = [rewriting.output_info(info) for info in outputs]
+    return not refusal_of(rewriting.operation, changed, results)

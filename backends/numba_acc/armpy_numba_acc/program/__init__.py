@@ -1,0 +1,1 @@
+"""Programs under construction: emitter, memory, choices, and which operations can be lowered."""

@@ -1,0 +1,107 @@
+"""What lowerings choose between, and who decides: a model of the cost, or what was measured."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias, TypeVar
+
+from armpy.graph import Layer
+from armpy.records import dataclass
+from armpy_numba_acc.machine.isa import Isa
+
+Option: TypeAlias = tuple[int, ...]
+"""One of several ways, as the numbers that it differs in."""
+
+OptionT = TypeVar("OptionT", bound=Option)
+
+_log = logging.getLogger("armpy.NumbaAcc")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One choice that was made.
+
+    Parameters
+    ----------
+    key : str
+        What is decided, and for which shape; equal keys are equal choices.
+    layers : tuple of Layer
+        Those that were lowered together when it was made.
+    options : tuple of Option
+        What could have been chosen.
+    modelled : Option
+        What the model of the cost says.
+    chosen : Option
+    """
+
+    key: str
+    layers: tuple[Layer, ...]
+    options: tuple[Option, ...]
+    modelled: Option
+    chosen: Option
+
+
+class Choices:
+    """Decides for the lowerings of one region.
+
+    Parameters
+    ----------
+    isa : Isa
+    measured : mapping of str to Option
+        Answers by key that take the place of the model's.
+
+    Attributes
+    ----------
+    made : dict of str to Decision
+        In the order of the region, each key once.
+    """
+
+    def __init__(self, isa: Isa, measured: Mapping[str, Option] | None = None) -> None:
+        self.isa = isa
+        self.made: dict[str, Decision] = {}
+        self._measured = measured or {}
+        self._layers: tuple[Layer, ...] = ()
+
+    def begin(self, layers: Sequence[Layer]) -> None:
+        """Say which layers are lowered together from now on."""
+        self._layers = tuple(layers)
+
+    def choose(
+        self,
+        family: str,
+        shape: Sequence[int],
+        options: Sequence[OptionT],
+        cost: Callable[[OptionT], float],
+        others: Sequence[OptionT] = (),
+    ) -> OptionT:
+        """The best of several ways.
+
+        Parameters
+        ----------
+        family : str
+            What is decided, such as ``convolution_u8 tile``.
+        shape : sequence of int
+            All numbers that the cost depends on.
+        options : sequence of tuple of int
+            At least one.
+        cost : callable
+            About how long one takes; of equal ones the first is best.
+        others : sequence of tuple of int
+            More ways, right as well, that only a measurement can prefer.
+        """
+        key = f"{family} {self.isa.name} {'x'.join(map(str, shape))}"
+        modelled = min(options, key=cost)
+        choosable = tuple(dict.fromkeys((*options, *others)))
+        chosen = self._measured_of(key, choosable) or modelled
+        self.made.setdefault(key, Decision(key, self._layers, choosable, modelled, chosen))
+        return chosen
+
+    def _measured_of(self, key: str, options: Sequence[OptionT]) -> OptionT | None:
+        """What was found fastest; None if nothing was, or if it is no option any more."""
+        if key not in self._measured:
+            return None
+        found = next((option for option in options if option == self._measured[key]), None)
+        if found is None:
+            _log.info("what was measured for %s does not fit and is not used", key)
+        return found

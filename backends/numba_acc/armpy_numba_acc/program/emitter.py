@@ -1,0 +1,382 @@
+"""Collects a region's commands while its layers are lowered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import field
+from typing import TypeAlias
+
+import numpy as np
+
+from armpy.graph import Layer, SubgraphView, Value
+from armpy.ops.operation import Array
+from armpy.records import dataclass
+from armpy.types import DataType
+from armpy_numba_acc.machine.alignment import ALIGNMENT_BYTES
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.program.choices import Choices
+from armpy_numba_acc.program.fusion import Fusion
+from armpy_numba_acc.program.limits import Counter
+from armpy_numba_acc.program.memory import (
+    Address,
+    Buffer,
+    Join,
+    Space,
+    plan_arena,
+)
+from armpy_numba_acc.program.program import CommandInfo, Program
+
+Argument: TypeAlias = Buffer | Address | int | float
+
+LowerGraph: TypeAlias = Callable[["Emitter", SubgraphView, Mapping[Value, Buffer], str], "Emitter"]
+"""Adds to an emitter's program the commands of a graph whose inputs are in some buffers; with where
+it is run, for people. Gives what knows where the graph's outputs are."""
+
+SIZES = {"f32": 4, "bf16": 2}
+"""Bytes of an element of float32, by how it is kept."""
+
+TOP_BIT = 0x80
+"""What bytes of int8 tensors are changed by inside a region."""
+
+SLACK_BYTES = 64
+"""Kernels may read so many bytes behind a buffer of the arena or the constants."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """One call of a kernel."""
+
+    kernel: Kernel
+    arguments: tuple[Argument, ...]
+    info: CommandInfo
+
+
+@dataclass(eq=False)
+class Emitter:
+    """The program under construction.
+
+    Parameters
+    ----------
+    view : SubgraphView
+        The region.
+    choices : Choices
+        Decides where there are several ways, and knows the instruction set.
+    num_threads : int
+    fusions : mapping of Layer to Fusion
+        What layers compute together with those behind them.
+    halves : collection of Value
+        float32 tensors that are kept as bfloat16; not all layers can read and write them.
+    joins : mapping of Value to Join
+        Tensors that are written directly into the one that they become a part of.
+    lower_graph : callable, optional
+        Adds the commands of a graph that a layer runs; see `LowerGraph`.
+    counter : Counter
+        Sees to it that no layer takes far more than its tensors do.
+
+    Notes
+    -----
+    int8 tensors are kept in the arena with their top bit flipped, so that kernels see
+    unsigned elements only: `zero_point` of such a tensor is 128 more than the graph says.
+    Constants are handed to lowerings as the graph has them.
+    """
+
+    view: SubgraphView
+    choices: Choices
+    num_threads: int = 1
+    fusions: Mapping[Layer, Fusion] = field(default_factory=dict)
+    halves: Collection[Value] = ()
+    joins: Mapping[Value, Join] = field(default_factory=dict)
+    lower_graph: LowerGraph | None = None
+    counter: Counter = field(default_factory=Counter)
+    _commands: list[_Command] = field(default_factory=list)
+    _buffers: list[Buffer] = field(default_factory=list)
+    _constants: list[tuple[Buffer, Array]] = field(default_factory=list)
+    _places: dict[Value, Buffer] = field(default_factory=dict)
+    _converted: dict[Value, Buffer] = field(default_factory=dict)
+    _inside: str = ""
+
+    def __post_init__(self) -> None:
+        self._tensors = {
+            value: Buffer(Space.TENSORS, value.info.size_bytes, number)
+            for number, value in enumerate((*self.view.inputs, *self.view.outputs))
+        }
+        self._given, self._wanted = set(self.view.inputs), set(self.view.outputs)
+        self._read = {value for layer in self.view.layers for value in layer.inputs}
+
+    def nested(
+        self,
+        view: SubgraphView,
+        places: Mapping[Value, Buffer],
+        inside: str,
+        fusions: Mapping[Layer, Fusion],
+        halves: Collection[Value],
+        joins: Mapping[Value, Join],
+    ) -> Emitter:
+        """What adds the commands of a graph that a layer runs to the same program.
+
+        Parameters
+        ----------
+        view : SubgraphView
+            The graph.
+        places : mapping of Value to Buffer
+            Where its inputs are, as they are kept.
+        inside : str
+            Where it is run, for people.
+        fusions, halves, joins
+            As for an `Emitter`.
+
+        Notes
+        -----
+        Its outputs are in the arena, or wherever `source` says. Nothing is chosen by what
+        was measured.
+        """
+        choices = Choices(self.isa)
+        made = Emitter(view, choices, self.num_threads, fusions, halves, joins, self.lower_graph)
+        made._commands, made._buffers = self._commands, self._buffers
+        made._constants, made._places = self._constants, dict(places)
+        made._given = made._wanted = set()
+        made._inside = f"{self._inside}{inside}/"
+        return made
+
+    @property
+    def num_commands(self) -> int:
+        """Commands so far."""
+        return len(self._commands)
+
+    @property
+    def isa(self) -> Isa:
+        """The instruction set."""
+        return self.choices.isa
+
+    # Buffers
+
+    def source(self, value: Value) -> Buffer:
+        """Where a layer reads a tensor, as the graph says that it is stored."""
+        return self._converted_once(value) if value in self.halves else self.source_as_kept(value)
+
+    def source_of_halves(self, value: Value) -> Buffer:
+        """Where a layer reads float32 elements as bfloat16."""
+        return self.source_as_kept(value) if value in self.halves else self._converted_once(value)
+
+    def kind_of(self, value: Value) -> str:
+        """How float32 elements are kept: ``f32`` or ``bf16``."""
+        return "bf16" if value in self.halves else "f32"
+
+    def _converted_once(self, value: Value) -> Buffer:
+        """A copy of float32 elements of the other kind than they are kept as."""
+        if value not in self._converted:
+            kept, count = self.source_as_kept(value), value.info.num_elements
+            kinds = ("bf16", "f32") if value in self.halves else ("f32", "bf16")
+            copy = self.scratch(count * SIZES[kinds[1]])
+            kernel = Kernel("elementwise", ("x0", "x".join(kinds), "v"))
+            numbers = (count, 1, 1, *(0,) * 5, SIZES[kinds[0]], 0, 0, SIZES[kinds[1]])
+            self.command(kernel, (kept, 0, 0, copy, *numbers), f"convert {value.name}")
+            self._converted[value] = copy
+        return self._converted[value]
+
+    def source_as_kept(self, value: Value) -> Buffer:
+        """Where a layer reads a tensor as it is kept, see `kind_of`."""
+        if value not in self._places:
+            self._places[value] = self._bring_in(value)
+        return self._places[value]
+
+    def _bring_in(self, value: Value) -> Buffer:
+        """The buffer of a constant or an input that is read for the first time."""
+        if value.data is not None:
+            return self.constant(_unsigned(value.data, value.info.data_type))
+        given = self._tensors[value]
+        if value.info.data_type is not DataType.QASYMM_S8:
+            return given
+        unsigned = self.scratch(value.info.size_bytes)
+        self.command(Kernel("flip"), (given, unsigned, given.size_bytes), f"flip {value.name}")
+        return unsigned
+
+    def flipped_source(self, value: Value) -> tuple[Buffer, int]:
+        """Where a layer reads a tensor that it can flip itself, and by what: `TOP_BIT` or 0.
+
+        Notes
+        -----
+        It may be the caller's.
+        """
+        is_given = value in self._given and value.info.data_type is DataType.QASYMM_S8
+        if is_given and value not in self._places:
+            return self._tensors[value], TOP_BIT
+        return self.source(value), 0
+
+    def flipped_target(self, value: Value) -> tuple[Buffer, int]:
+        """The same for a tensor that a layer writes."""
+        is_wanted = value in self._wanted and value.info.data_type is DataType.QASYMM_S8
+        if is_wanted and value not in self._read and value not in self.joins:
+            self._places[value] = self._tensors[value]
+            return self._tensors[value], TOP_BIT
+        return self.target(value), 0
+
+    def target(self, value: Value) -> Buffer:
+        """Where a layer writes a tensor; it may not write anything behind it."""
+        if value not in self._places:
+            self._places[value] = self._new_target(value)
+        return self._places[value]
+
+    def _new_target(self, value: Value) -> Buffer:
+        """Memory for a tensor: the caller's, a part of another tensor's, or the arena's."""
+        if value in self.joins:
+            join = self.joins[value]
+            return self.target(join.whole).part(join.offset_bytes, value.info.size_bytes)
+        if value in self._wanted and value.info.data_type is not DataType.QASYMM_S8:
+            return self._tensors[value]
+        return self.scratch(value.info.size_bytes // (2 if value in self.halves else 1))
+
+    def alias(self, value: Value, source: Value) -> None:
+        """Say that a tensor has the same bytes as another one."""
+        self.place(value, self.source(source))
+
+    def place(self, value: Value, buffer: Buffer) -> None:
+        """Say that a tensor's bytes are in a buffer; they are copied only for the caller."""
+        size = value.info.size_bytes
+        is_flipped = value.info.data_type is DataType.QASYMM_S8
+        if value in self._wanted and not is_flipped:
+            self.command(Kernel("copy"), (buffer, self.target(value), size), f"copy {value.name}")
+        else:
+            self._places[value] = buffer
+
+    def scratch(self, size_bytes: int) -> Buffer:
+        """New memory in the arena, from the first command that touches it to the last."""
+        self.counter.add_bytes(size_bytes)
+        buffer = Buffer(Space.ARENA, size_bytes + SLACK_BYTES)
+        self._buffers.append(buffer)
+        return buffer
+
+    def constant(self, data: Array) -> Buffer:
+        """Memory that holds an array, as it is stored."""
+        self.counter.add_bytes(data.nbytes)
+        array = np.ascontiguousarray(data)
+        buffer = Buffer(Space.CONSTANTS, array.nbytes)
+        self._constants.append((buffer, array))
+        return buffer
+
+    def failure(self) -> Buffer:
+        """Where a kernel says that an index is out of range."""
+        return Buffer(Space.FAILURE, 0)
+
+    def control(self) -> Buffer:
+        """What loops need, see `armpy_numba_acc.machine.call_layout`."""
+        return Buffer(Space.CONTROL, 0)
+
+    # Commands
+
+    def command(
+        self,
+        kernel: Kernel,
+        arguments: Sequence[Argument],
+        label: str,
+        *,
+        num_operations: int = 0,
+        num_bytes: int | None = None,
+        num_pieces: int = 1,
+    ) -> None:
+        """Add a call of a kernel.
+
+        Parameters
+        ----------
+        arguments : sequence of Buffer, Address, int or float
+            In the kernel's order; a float is handed over as the bits of a float32.
+        label : str
+            What it computes, for people.
+        num_bytes : int, optional
+            That it reads and writes; all of its buffers if left out.
+        num_pieces : int
+            How many pieces each thread's share is run in: the kernel is told so many times as
+            many threads. Executions can be stopped in between.
+        """
+        self.counter.add_command()
+        number = len(self._commands)
+        touched = [_buffer_of(argument) for argument in arguments]
+        for buffer in touched:
+            if buffer is not None:
+                buffer.touch(number)
+        if num_bytes is None:
+            num_bytes = sum(buffer.size_bytes for buffer in touched if buffer is not None)
+        label = f"{self._inside}{label}"
+        info = CommandInfo(label, kernel.symbol, num_bytes, num_operations, num_pieces)
+        self._commands.append(_Command(kernel, tuple(arguments), info))
+
+    def change_argument(self, command: int, index: int, argument: int) -> None:
+        """Give a command a number that was not known when it was added."""
+        old = self._commands[command]
+        arguments = (*old.arguments[:index], argument, *old.arguments[index + 1 :])
+        self._commands[command] = _Command(old.kernel, arguments, old.info)
+
+    def finish(self) -> Program:
+        """The program; outputs that are kept otherwise than the caller wants are converted."""
+        for value in self.view.outputs:
+            if 0 in value.info.known_shape:
+                continue
+            given, kept = self._tensors[value], self._places[value]
+            if value.info.data_type is DataType.QASYMM_S8 and kept is not given:
+                label = f"flip {value.name}"
+                self.command(Kernel("flip"), (kept, given, given.size_bytes), label)
+        kernels = list(dict.fromkeys(command.kernel for command in self._commands))
+        numbers = {kernel: number for number, kernel in enumerate(kernels)}
+        constants = self._packed_constants()
+        arena_bytes = plan_arena(self._buffers)
+        starts = np.cumsum([0, *(len(command.arguments) for command in self._commands)])
+        values = [_value(a) for command in self._commands for a in command.arguments]
+        bases = [_base(a) for command in self._commands for a in command.arguments]
+        return Program(
+            tuple(kernels),
+            np.array([numbers[command.kernel] for command in self._commands], np.int32),
+            starts.astype(np.int32),
+            np.array(values, np.int64),
+            np.array(bases, np.int16),
+            constants,
+            arena_bytes,
+            len(self.view.inputs),
+            len(self.view.outputs),
+            tuple(command.info for command in self._commands),
+            self.isa.name,
+            self.num_threads,
+        )
+
+    def _packed_constants(self) -> Array:
+        """All constants in one array, their offsets set."""
+        size = 0
+        for buffer, _ in self._constants:
+            buffer.offset = size
+            size += -(-(buffer.size_bytes + SLACK_BYTES) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        packed: Array = np.zeros(size, np.uint8)
+        for buffer, array in self._constants:
+            data = array.reshape(-1).view(np.uint8)
+            packed[buffer.offset : buffer.offset + data.size] = data
+        return packed
+
+
+def _unsigned(data: Array, data_type: DataType) -> Array:
+    """Stored elements as kernels see them."""
+    return data.view(np.uint8) ^ np.uint8(0x80) if data_type is DataType.QASYMM_S8 else data
+
+
+def _buffer_of(argument: Argument) -> Buffer | None:
+    """The buffer that an argument points into."""
+    if isinstance(argument, Address):
+        return argument.buffer
+    return argument if isinstance(argument, Buffer) else None
+
+
+def _value(argument: Argument) -> int:
+    """An argument as an integer: a number, or an offset."""
+    if isinstance(argument, Address):
+        return _value(argument.buffer) + argument.offset_bytes
+    if isinstance(argument, Buffer):
+        return argument.start
+    if isinstance(argument, float):
+        return int(np.float32(argument).view(np.int32))
+    return int(argument)
+
+
+def _base(argument: Argument) -> int:
+    """What an argument is an offset into."""
+    buffer = _buffer_of(argument)
+    if buffer is None:
+        return Space.NUMBER
+    return Space.TENSORS + buffer.tensor if buffer.space is Space.TENSORS else buffer.space

@@ -1,0 +1,50 @@
+"""What a layer computes together with those behind it."""
+
+from __future__ import annotations
+
+from armpy.graph import Layer, Value
+from armpy.ops import Convolution2d, FullyConnected
+from armpy.records import dataclass
+from armpy.types import DataType
+from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES
+
+Bounds = tuple[float | None, float | None]
+"""Lowest and highest value of an output; None where it is not bounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """What a layer computes together with those behind it.
+
+    Parameters
+    ----------
+    output : Value
+        What is written in the end.
+    bounds : (float or None, float or None)
+        What the output is clamped to.
+    residual : Value, optional
+        Added to the layer's output before it is clamped.
+    absorbed : tuple of Layer
+        Layers behind it that need no commands of their own.
+    """
+
+    output: Value
+    bounds: Bounds = (None, None)
+    residual: Value | None = None
+    absorbed: tuple[Layer, ...] = ()
+
+
+def is_fusing(layer: Layer) -> bool:
+    """Whether a layer's kernel can add a tensor to what it computes, and clamp."""
+    operation = layer.operation
+    if not isinstance(operation, Convolution2d | FullyConnected):
+        return False
+    infos = [value.info for value in (*layer.inputs, *layer.outputs) if value is not None]
+    sees_all = infos[0].known_shape[-1] == infos[1].known_shape[-1]
+    if infos[0].data_type in QUANTIZED_TYPES:
+        # A product of one vector has kernels of its own.
+        is_image = infos[-1].num_elements > infos[1].known_shape[0]
+        return isinstance(operation, Convolution2d) and sees_all and is_image
+    if any(info.data_type is not DataType.FLOAT32 for info in infos):
+        return False
+    return isinstance(operation, FullyConnected) or sees_all

@@ -1,0 +1,1 @@
+"""Micro-kernels: tiles of products, windows, rows and expressions."""

@@ -1,0 +1,345 @@
+"""What elementwise kernels compute, by name.
+
+Notes
+-----
+Quantised elements come as int32 and leave as int32. They are computed with as float32 numbers
+of steps, which hold sums and products of 8-bit integers exactly; one or two roundings follow
+from the scales. Results are rounded half away from zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from armpy.records import dataclass
+from armpy_numba_acc.llvm.lanes import F32, F64, I32, I64, Lanes, choose, clamp, larger, smaller
+from armpy_numba_acc.machine.expression_words import INPUT_WORDS, PARAMETER_WORD
+from armpy_numba_acc.tiles import functions as f
+from armpy_numba_acc.tiles.fixed_expressions import FUNCTIONS as FIXED
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A function of elements.
+
+    Parameters
+    ----------
+    compute : callable
+        Takes a `Lanes` per input and one per parameter; returns the output's.
+    num_inputs : int
+    num_parameters : int
+        float32 numbers, the same for all elements.
+    """
+
+    compute: Callable[..., Lanes]
+    num_inputs: int
+    num_parameters: int = 0
+
+
+def _to_steps(value: Lanes, zero: Lanes) -> Lanes:
+    """Differences of stored integers from their zero point."""
+    return value.to_float() - zero
+
+
+# Floats
+
+
+def _squared_difference(a: Lanes, b: Lanes) -> Lanes:
+    """The square of the difference."""
+    return (a - b) * (a - b)
+
+
+def _prelu(x: Lanes, alpha: Lanes) -> Lanes:
+    """``x``, or ``alpha x`` where negative."""
+    return choose(x >= 0.0, x, x * alpha)
+
+
+_FLOAT_BINARY: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+    "maximum": larger,
+    "minimum": smaller,
+    "squared_difference": _squared_difference,
+    "power": f.power,
+}
+
+_FLOAT_UNARY: dict[str, Callable[[Lanes], Lanes]] = {
+    "abs": abs,
+    "exp": f.exp,
+    "sqrt": Lanes.sqrt,
+    "rsqrt": lambda x: 1.0 / x.sqrt(),
+    "neg": Lanes.__neg__,
+    "log": f.log,
+    "sin": f.sin,
+    "cos": f.cos,
+    "ceil": f.ceil,
+    "floor": f.floor,
+    "round": f.round_to_even,
+    "square": lambda x: x * x,
+    "sigmoid": f.sigmoid,
+    "quick_sigmoid": f.quick_sigmoid,
+    "tanh": f.tanh,
+    "soft_relu": f.log1p_of_exp,
+    "hard_swish": f.hard_swish,
+    "gelu": f.gelu,
+    "gelu_by_tanh": f.gelu_by_tanh,
+}
+
+_FLOATS: dict[str, Expression] = {
+    "clamp": Expression(clamp, 1, 2),
+    "linear": Expression(lambda x, a, b: a * x + b, 1, 2),
+    "scaled_tanh": Expression(lambda x, a, b: a * f.tanh(b * x), 1, 2),
+    "leaky_relu": Expression(lambda x, a: choose(x > 0.0, x, x * a), 1, 1),
+    "elu": Expression(f.elu, 1, 1),
+    "prelu": Expression(_prelu, 2),
+}
+
+
+# Integers of any width, and stored elements as they are
+
+
+def _divide(a: Lanes, b: Lanes) -> Lanes:
+    """Quotients rounded towards zero, 0 where the divisor is 0."""
+    # The two divisors that processors may refuse are kept from them.
+    is_refused = b.equals(0) | b.equals(-1)
+    quotient = a / choose(is_refused, 1, b)
+    return choose(b.equals(0), 0, choose(b.equals(-1), -a, quotient))
+
+
+def _floor_divide(a: Lanes, b: Lanes) -> Lanes:
+    """Quotients rounded down, 0 where the divisor is 0."""
+    quotient = _divide(a, b)
+    is_rounded_up = (quotient * b).differs(a) & ((a ^ b) < 0) & b.differs(0)
+    return choose(is_rounded_up, quotient - 1, quotient)
+
+
+def _floor_modulo(a: Lanes, b: Lanes) -> Lanes:
+    """Rests that belong to quotients rounded down, 0 where the divisor is 0."""
+    return choose(b.equals(0), 0, a - _floor_divide(a, b) * b)
+
+
+_INTEGER_BINARY: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
+    "add": _FLOAT_BINARY["add"],
+    "sub": _FLOAT_BINARY["sub"],
+    "mul": _FLOAT_BINARY["mul"],
+    "div": _divide,
+    "maximum": larger,
+    "minimum": smaller,
+    "squared_difference": _squared_difference,
+    "floor_div": _floor_divide,
+    "floor_mod": _floor_modulo,
+}
+
+_COMPARISONS: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
+    "equal": Lanes.equals,
+    "not_equal": Lanes.differs,
+    "greater": Lanes.__gt__,
+    "greater_or_equal": Lanes.__ge__,
+    "less": Lanes.__lt__,
+    "less_or_equal": Lanes.__le__,
+    "logical_and": Lanes.__and__,
+    "logical_or": Lanes.__or__,
+}
+
+
+_STORED: dict[str, Expression] = {
+    "select": Expression(choose, 3),
+    "copy": Expression(lambda x: x, 1),
+    "logical_not": Expression(lambda x: x ^ 1, 1),
+    "int_abs": Expression(abs, 1),
+    "int_neg": Expression(Lanes.__neg__, 1),
+    "int_square": Expression(lambda x: x * x, 1),
+    "largest_byte": Expression(lambda a, b: a.call("umax", a, b), 2),
+    "smallest_byte": Expression(lambda a, b: a.call("umin", a, b), 2),
+    "is_not_zero": Expression(lambda x: x.differs(0), 1),
+    "centre": Expression(lambda x, zero: x - zero.to_integer(), 1, 1),
+}
+
+
+# Conversions of types
+
+
+def _resize(element: Any) -> Callable[[Lanes], Lanes]:  # Any: llvmlite has no types
+    """Integers of another width; narrower ones wrap."""
+
+    def convert(x: Lanes) -> Lanes:
+        name = "trunc" if x.element.width > element.width else "sext"
+        return x.converted("zext" if x.element.width == 1 else name, element)
+
+    return convert
+
+
+def _limited(lowest: int, highest: int) -> Callable[[Lanes], Lanes]:
+    """Integers of any width within bounds."""
+
+    def convert(x: Lanes) -> Lanes:
+        if x.element.width == 1:
+            return x.converted("zext", I32)
+        return _resize(I32)(clamp(x, lowest, highest))
+
+    return convert
+
+
+def _truncated(
+    lowest: int, highest: int, element: Any
+) -> Callable[[Lanes], Lanes]:  # Any: as above
+    """Floats without their fraction, saturated; NaN as the highest integer."""
+
+    def convert(x: Lanes) -> Lanes:
+        wide = x.to_double()
+        # No float64 is 2**63 - 1: conversion goes through those below it.
+        inside = clamp(wide, float(lowest), math.nextafter(float(highest) + 1, 0))
+        is_high = (wide >= float(highest)) | wide.differs(wide)
+        integers = choose(is_high, 0.0, inside).converted("fptosi", element)
+        return choose(is_high, highest, integers)
+
+    return convert
+
+
+_CASTS: dict[str, Expression] = {
+    "half_to_float": Expression(f.half_to_float, 1),
+    "float_to_half": Expression(f.float_to_half, 1),
+    "to_i32": Expression(_resize(I32), 1),
+    "to_i64": Expression(_resize(I64), 1),
+    "int_to_float": Expression(lambda x: x.converted("sitofp", F32), 1),
+    "bool_to_float": Expression(lambda x: x.converted("uitofp", F32), 1),
+    "float_to_i32": Expression(_truncated(-(1 << 31), (1 << 31) - 1, I32), 1),
+    "float_to_i64": Expression(_truncated(-(1 << 63), (1 << 63) - 1, I64), 1),
+    "float_to_u16": Expression(_truncated(0, (1 << 16) - 1, I32), 1),
+    "float_to_i16": Expression(_truncated(-(1 << 15), (1 << 15) - 1, I32), 1),
+    "has_magnitude": Expression(lambda x: (x & 0x7FFFFFFF).differs(0), 1),
+    "limited_to_u8": Expression(_limited(0, 255), 1),
+    "limited_to_i8": Expression(_limited(-128, 127), 1),
+    "limited_to_u16": Expression(_limited(0, (1 << 16) - 1), 1),
+    "limited_to_i16": Expression(_limited(-(1 << 15), (1 << 15) - 1), 1),
+    "float_to_u8": Expression(_truncated(0, 255, I32), 1),
+    "float_to_i8": Expression(_truncated(-128, 127, I32), 1),
+}
+
+
+# Quantised elements
+
+
+def _quantize(x: Lanes, scale: Lanes, zero: Lanes, low: Lanes, high: Lanes) -> Lanes:
+    """Stored integers of floats; NaN as 0."""
+    steps = x / scale
+    return f.to_stored(choose(steps.differs(steps), 0.0, steps), zero, low, high)
+
+
+def _dequantize(x: Lanes, scale: Lanes, zero: Lanes) -> Lanes:
+    """Floats of stored integers."""
+    return _to_steps(x, zero) * scale
+
+
+def _dequantize_wide(x: Lanes, scale: Lanes) -> Lanes:
+    """Floats of stored int32 whose zero point is 0."""
+    return (x.converted("sitofp", F64) * scale.to_double()).to_single()
+
+
+def _quantized(function: Callable[[Lanes, Lanes], Lanes]) -> Expression:
+    """A function of two real numbers; parameters: zero points and scales, as `compute` has them."""
+
+    def compute(
+        a: Lanes,
+        b: Lanes,
+        a_zero: Lanes,
+        a_scale: Lanes,
+        b_zero: Lanes,
+        b_scale: Lanes,
+        scale: Lanes,
+        zero: Lanes,
+        low: Lanes,
+        high: Lanes,
+    ) -> Lanes:
+        real = function(_to_steps(a, a_zero) * a_scale, _to_steps(b, b_zero) * b_scale)
+        return _quantize(real, scale, zero, low, high)
+
+    return Expression(compute, 2, 8)
+
+
+def _quantized_prelu(
+    x: Lanes,
+    alpha: Lanes,
+    x_zero: Lanes,
+    alpha_zero: Lanes,
+    ratio: Lanes,
+    scale: Lanes,
+    zero: Lanes,
+    low: Lanes,
+    high: Lanes,
+) -> Lanes:
+    """``x``, or ``alpha x`` where negative; the scale is that of the product."""
+    steps = _to_steps(x, x_zero)
+    product = steps * _to_steps(alpha, alpha_zero)
+    return f.to_stored(choose(steps >= 0.0, steps * ratio, product * scale), zero, low, high)
+
+
+_QUANTIZED: dict[str, Expression] = {
+    "quantize": Expression(_quantize, 1, 4),
+    "requantize": Expression(f.requantize, 1, 7),
+    "dequantize": Expression(_dequantize, 1, 2),
+    "dequantize_each": Expression(lambda x, scale, zero: _to_steps(x, zero) * scale, 2, 1),
+    "dequantize_wide": Expression(_dequantize_wide, 1, 1),
+    "quantized_prelu": Expression(_quantized_prelu, 2, 7),
+}
+
+_SINGLE: Mapping[str, Expression] = {
+    **{name: Expression(function, 2) for name, function in _FLOAT_BINARY.items()},
+    **{f"quantized_{name}": _quantized(function) for name, function in _FLOAT_BINARY.items()},
+    **{name: Expression(function, 1) for name, function in _FLOAT_UNARY.items()},
+    **{f"int_{name}": Expression(function, 2) for name, function in _INTEGER_BINARY.items()},
+    **{name: Expression(function, 2) for name, function in _COMPARISONS.items()},
+    **_FLOATS,
+    **_STORED,
+    **_CASTS,
+    **_QUANTIZED,
+    **{name: Expression(*entry) for name, entry in FIXED.items()},
+}
+
+
+def for_bfloat16(name: str) -> str:
+    """An expression whose results are as right as bfloat16 needs them."""
+    return ".".join(f"quick_{word}" if word == "sigmoid" else word for word in name.split("."))
+
+
+def expression_named(name: str) -> Expression:
+    """What kernels call an expression.
+
+    Parameters
+    ----------
+    name : str
+        Of one function; or several words with dots in between, in the order in which a
+        calculator with a stack takes them: ``x0`` to ``x2`` for the inputs, ``p`` for the
+        next parameter, and functions, which take what they need from the stack and from the
+        parameters. ``x0.x0.sigmoid.mul`` is ``x sigmoid(x)``.
+    """
+    words = name.split(".")
+    if name in _SINGLE:
+        return _SINGLE[name]
+    num_inputs = 1 + max(int(word[1:]) for word in words if word in INPUT_WORDS)
+    num_parameters = sum(
+        1 if word == PARAMETER_WORD else _SINGLE[word].num_parameters
+        for word in words
+        if word not in INPUT_WORDS
+    )
+
+    def compute(*operands: Lanes) -> Lanes:
+        inputs, parameters = operands[:num_inputs], list(operands[num_inputs:])
+        stack: list[Lanes] = []
+        for word in words:
+            if word in INPUT_WORDS:
+                stack.append(inputs[int(word[1:])])
+            elif word == PARAMETER_WORD:
+                stack.append(parameters.pop(0))
+            else:
+                function = _SINGLE[word]
+                taken = [stack.pop() for _ in range(function.num_inputs)][::-1]
+                taken += [parameters.pop(0) for _ in range(function.num_parameters)]
+                stack.append(function.compute(*taken))
+        return stack[0]
+
+    return Expression(compute, num_inputs, num_parameters)

@@ -1,0 +1,220 @@
+"""Expressions in fixed point, bit for bit TFLite's, for elements that float32 cannot do justice.
+
+Notes
+-----
+A multiplier comes as three float32: its upper bits, its lower 16 bits and its shift, to the left
+if positive; `packing.fixed_point.parameters_of` makes them. Products are of two int32, in int64.
+
+References
+----------
+TFLite reference kernels ``add.h``, ``integer_ops/add.h``, ``mul.h``, ``squared_difference.cc``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from armpy_numba_acc.llvm.lanes import I32, I64, Lanes, choose, clamp, replaced
+from armpy_numba_acc.tiles.functions import requantize, to_low_half
+
+_WORD_BITS = 15
+"""Bits that 16-bit elements are shifted left by before they are added."""
+
+_BYTE_BITS = 7
+"""The same for differences of bytes."""
+
+_SUM_BITS = 20
+"""The same for sums of bytes."""
+
+
+def _rescaled(value: Lanes, high: Lanes, low: Lanes, shift: Lanes) -> Lanes:
+    """int32 times a multiplier, rounded twice, as int64.
+
+    Notes
+    -----
+    Halves up, then halves away from zero, are one shift: see `FixedPointRescaling` in CpuRef.
+    """
+    multiplier = (high.to_integer() << 16) | low.to_integer()
+    shift = shift.to_integer().converted("sext", I64)
+    left, right = choose(shift > 0, shift, 0), choose(shift < 0, -shift, 0)
+    product = value.converted("sext", I64) * multiplier.converted("sext", I64)
+    product = (product << left) + (1 << 30)
+    is_rounded_twice = right > 0
+    one = right.like(1)
+    half = choose(is_rounded_twice, one << (right + 30), 0)
+    step = choose(is_rounded_twice, one << 31, 0)
+    return (product + half - ((product >> 63) & step)) >> (right + 31)
+
+
+def _sum_of(sign: int) -> Callable[..., Lanes]:
+    """A sum or a difference of 16-bit elements that are first brought to one scale."""
+
+    def compute(a: Lanes, b: Lanes, *numbers: Lanes) -> Lanes:
+        terms = [
+            _rescaled(value << _WORD_BITS, *numbers[3 * k : 3 * k + 3]).converted("trunc", I32)
+            for k, value in enumerate((a, b))
+        ]
+        total = terms[0] + terms[1] if sign > 0 else terms[0] - terms[1]
+        return _stored(_rescaled(total, *numbers[6:9]), *numbers[9:])
+
+    return compute
+
+
+def _byte_sum_of(sign: int) -> Callable[..., Lanes]:
+    """A sum or a difference of bytes, in float32 unless that is next to a half.
+
+    Notes
+    -----
+    `numbers` are the margin within which float32 may be wrong, and three multipliers.
+    """
+
+    def compute(
+        a: Lanes,
+        b: Lanes,
+        a_zero: Lanes,
+        a_scale: Lanes,
+        b_zero: Lanes,
+        b_scale: Lanes,
+        zero: Lanes,
+        low: Lanes,
+        high: Lanes,
+        margin: Lanes,
+        *numbers: Lanes,
+    ) -> Lanes:
+        x, y = a.to_float() - a_zero, b.to_float() - b_zero
+        steps = x.times_plus(a_scale, y * b_scale)
+
+        def exactly() -> Lanes:
+            """The same in fixed point."""
+            terms = [
+                _rescaled(value.to_integer() << _SUM_BITS, *numbers[3 * k : 3 * k + 3])
+                for k, value in enumerate((x, y))
+            ]
+            total = terms[0] + terms[1] if sign > 0 else terms[0] - terms[1]
+            rounded = _rescaled(total.converted("trunc", I32), *numbers[6:9])
+            return _stored(rounded + zero.to_integer().converted("sext", I64), low, high)
+
+        return _unless_near_half(steps, (zero, low, high), margin, exactly)
+
+    return compute
+
+
+def _unless_near_half(
+    steps: Lanes, bounds: tuple[Lanes, ...], margin: Lanes, exactly: Callable[[], Lanes]
+) -> Lanes:
+    """Stored integers of float32, or what is computed exactly where one is next to a half.
+
+    Parameters
+    ----------
+    bounds : tuple of Lanes
+        Zero point, lowest and highest stored integer.
+    margin : Lanes
+        How near a half is; with 1 all are.
+    """
+    elements, rest = to_low_half(steps, *bounds)
+    # Of numbers beyond float32 nothing is left to compare.
+    is_sure = abs(rest) <= 0.5 - margin
+    return replaced(is_sure ^ 1, elements, exactly)
+
+
+def _stored(value: Lanes, low: Lanes, high: Lanes) -> Lanes:
+    """int64 within bounds as int32."""
+    bounds = (bound.to_integer().converted("sext", I64) for bound in (low, high))
+    return clamp(value, *bounds).converted("trunc", I32)
+
+
+def _shifted(value: Lanes, right: Lanes) -> Lanes:
+    """int32 divided by a power of two, halves away from zero."""
+    right = right.to_integer()
+    half = choose(right > 0, right.like(1) << (right - 1), 0)
+    sign = choose(right > 0, value >> 31, 0)
+    return (value + half + sign) >> right
+
+
+def _shifting_sum_of(sign: int) -> Callable[..., Lanes]:
+    """The same where all scales are powers of two: saturated in 16 bits before it is clamped."""
+
+    def compute(
+        a: Lanes, b: Lanes, a_right: Lanes, b_right: Lanes, low: Lanes, high: Lanes
+    ) -> Lanes:
+        terms = _shifted(a, a_right), _shifted(b, b_right)
+        total = terms[0] + terms[1] if sign > 0 else terms[0] - terms[1]
+        total = clamp(total, -(1 << 15), (1 << 15) - 1)
+        return clamp(total, low.to_integer(), high.to_integer())
+
+    return compute
+
+
+def _product(a: Lanes, b: Lanes, *numbers: Lanes) -> Lanes:
+    """Products of 16-bit elements."""
+    return _stored(_rescaled(a * b, *numbers[:3]), *numbers[3:])
+
+
+def _byte_product(
+    a: Lanes,
+    b: Lanes,
+    a_zero: Lanes,
+    b_zero: Lanes,
+    scale: Lanes,
+    nudge: Lanes,
+    zero: Lanes,
+    low: Lanes,
+    high: Lanes,
+    margin: Lanes,
+    factor: Lanes,
+    rest: Lanes,
+    divisor: Lanes,
+) -> Lanes:
+    """Products of bytes less their zero points, in float32 unless that is next to a half.
+
+    Notes
+    -----
+    The nudge is how far below a half fixed point rounds up, as it rounds twice; the last three
+    are a multiplier as `requantize` takes it.
+    """
+    product = (a.to_float() - a_zero) * (b.to_float() - b_zero)
+    steps = product * scale
+
+    def exactly() -> Lanes:
+        """The same in fixed point."""
+        end = high + 1.0
+        return requantize(product.to_integer(), zero.like(0), factor, rest, divisor, zero, low, end)
+
+    nudged = steps + nudge.with_sign_of(steps)
+    return _unless_near_half(nudged, (zero, low, high), margin, exactly)
+
+
+def _byte_squared_difference(
+    a: Lanes, b: Lanes, a_zero: Lanes, b_zero: Lanes, *numbers: Lanes
+) -> Lanes:
+    """Squares of differences of bytes that are first brought to one scale."""
+    terms = [
+        _rescaled((value - zero.to_integer()) << _BYTE_BITS, *numbers[3 * k : 3 * k + 3])
+        for k, (value, zero) in enumerate(((a, a_zero), (b, b_zero)))
+    ]
+    difference = (terms[0] - terms[1]).converted("trunc", I32)
+    steps = _rescaled(difference * difference, *numbers[6:9])
+    zero, low, high = numbers[9:]
+    return _stored(steps + zero.to_integer().converted("sext", I64), low, high)
+
+
+def _leaky(x: Lanes, zero: Lanes, *numbers: Lanes) -> Lanes:
+    """A conversion with one multiplier for negative numbers and another for all others."""
+    parts = (numbers[0:3], numbers[3:6])
+    positive, negative = (requantize(x, zero, *part, *numbers[6:]) for part in parts)
+    return choose(x < zero.to_integer(), negative, positive)
+
+
+FUNCTIONS: Mapping[str, tuple[Callable[..., Lanes], int, int]] = {
+    "wide_add": (_sum_of(1), 2, 11),
+    "wide_sub": (_sum_of(-1), 2, 11),
+    "wide_shifting_add": (_shifting_sum_of(1), 2, 4),
+    "wide_shifting_sub": (_shifting_sum_of(-1), 2, 4),
+    "wide_mul": (_product, 2, 5),
+    "byte_add": (_byte_sum_of(1), 2, 17),
+    "byte_sub": (_byte_sum_of(-1), 2, 17),
+    "byte_mul": (_byte_product, 2, 11),
+    "byte_squared_difference": (_byte_squared_difference, 2, 14),
+    "requantize_leaky": (_leaky, 1, 10),
+}
+"""Functions by name, with the numbers of their inputs and parameters."""
