@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
 
+from armpy.ops.operands import Operands
 from armpy.ops.operation import Array, Operation
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
@@ -77,6 +78,30 @@ class Layer:
         """Info of each output."""
         return tuple(value.info for value in self.outputs)
 
+    def __getitem__(self, operand: str) -> Value:
+        """The operand of a name that the operation's definition gives it, such as ``weights``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such operand, or it is left out.
+        """
+        return Operands(self.operation, self.inputs)[operand]
+
+    def operand(self, name: str) -> Value | None:
+        """An operand that may be left out: None then."""
+        return Operands(self.operation, self.inputs).get(name)
+
+    def constant(self, name: str) -> Array | None:
+        """Elements of a constant operand; None if it is left out, or no constant."""
+        value = self.operand(name)
+        return None if value is None else value.data
+
+    @property
+    def output(self) -> Value:
+        """The first output, which most operations have only."""
+        return self.outputs[0]
+
     def __repr__(self) -> str:
         return f"Layer({self.id}, {self.where})"
 
@@ -102,6 +127,16 @@ class Variable:
     next_value: Value
     initial: Array
     key: Hashable | None = None
+
+
+def consumers_of(layers: Iterable[Layer]) -> Mapping[Value, tuple[Layer, ...]]:
+    """The layers that read each value, each of them once, in order."""
+    found: dict[Value, list[Layer]] = {}
+    for layer in layers:
+        for value in dict.fromkeys(layer.inputs):
+            if value is not None:
+                found.setdefault(value, []).append(layer)
+    return {value: tuple(readers) for value, readers in found.items()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,12 +177,7 @@ class Graph:
     @cached_property
     def consumers(self) -> Mapping[Value, tuple[Layer, ...]]:
         """The layers that read each value, in order; a value that none reads is missing."""
-        found: dict[Value, list[Layer]] = {}
-        for layer in self.layers:
-            for value in dict.fromkeys(layer.inputs):
-                if value is not None:
-                    found.setdefault(value, []).append(layer)
-        return {value: tuple(layers) for value, layers in found.items()}
+        return consumers_of(self.layers)
 
     @cached_property
     def producers(self) -> Mapping[Value, Layer]:

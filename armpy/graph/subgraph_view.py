@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 
-from armpy.graph.graph import Graph, Layer, Value
+from armpy.graph.graph import Graph, Layer, Value, consumers_of
 from armpy.records import dataclass
 
 
@@ -29,6 +30,16 @@ class SubgraphView:
     layers: tuple[Layer, ...]
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
+
+    @cached_property
+    def consumers(self) -> Mapping[Value, tuple[Layer, ...]]:
+        """The layers of the view that read each value, in order; without what none reads."""
+        return consumers_of(self.layers)
+
+    @cached_property
+    def producers(self) -> Mapping[Value, Layer]:
+        """The layer of the view that writes each value; without what none writes."""
+        return {value: layer for layer in self.layers for value in layer.outputs}
 
     @classmethod
     def of(cls, graph: Graph, layers: Iterable[Layer]) -> SubgraphView:

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.memory import Space
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.passes.support import support
-from armpy_numba_acc.program.memory import Space
 from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.runtime.instance import Code, Instance
 from armpy_numba_acc.store.objects import kernel_addresses

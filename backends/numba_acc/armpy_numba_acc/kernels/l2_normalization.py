@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from armpy_numba_acc.llvm.lanes import Lanes, larger
 from armpy_numba_acc.llvm.pointers import bits_to_f32, load_i64
 from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.llvm.values import Value, larger
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles import functions as f
 from armpy_numba_acc.tiles.row_pass import make_row_pass
@@ -27,7 +27,7 @@ ARGUMENTS = (
 """`least` is the least sum of squares that is divided by the root of, in steps of the input;
 `per_scale` is 1 by the output's scale. The last four are float32."""
 
-Pair = tuple[Lanes | None, Lanes | None]
+Pair = tuple[Value | None, Value | None]
 
 
 def make(isa: Isa, kind: str):
@@ -44,22 +44,22 @@ def make(isa: Isa, kind: str):
     zero = np.float32(0)
     size = 4 if is_float else 1
 
-    def centred(x: Lanes, zero_point: Lanes) -> Lanes:
+    def centred(x: Value, zero_point: Value) -> Value:
         return x if is_float else x.to_float() - zero_point
 
-    def square(x: Lanes, zero_point: Lanes, *_: Lanes) -> Pair:
+    def square(x: Value, zero_point: Value, *_: Value) -> Pair:
         value = centred(x, zero_point)
         return None, value * value
 
     def quotient(
-        x: Lanes, zero_point: Lanes, total: Lanes, per_scale: Lanes, output_zero: Lanes, _: Lanes
+        x: Value, zero_point: Value, total: Value, per_scale: Value, output_zero: Value, _: Value
     ) -> Pair:
         result = centred(x, zero_point) * (per_scale / total.sqrt())
         if is_float:
             return result, None
         return f.to_stored(result, output_zero, -output_zero, 255.0 - output_zero), None
 
-    add_up = make_row_pass(isa, kinds, square, Lanes.__add__, 0.0)
+    add_up = make_row_pass(isa, kinds, square, Value.__add__, 0.0)
     write = make_row_pass(isa, kinds, quotient, larger, 0.0)
 
     def l2_normalization(args, thread, num_threads):

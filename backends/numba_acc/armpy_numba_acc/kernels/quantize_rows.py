@@ -8,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 from numba import float64, int32, int64, njit
 
-from armpy_numba_acc.llvm.lanes import Lanes
 from armpy_numba_acc.llvm.pointers import (
     bits_to_f32,
     load_i32,
@@ -17,6 +16,7 @@ from armpy_numba_acc.llvm.pointers import (
     store_i32,
 )
 from armpy_numba_acc.llvm.sharing import share, share_items
+from armpy_numba_acc.llvm.values import Value
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles import functions as f
 from armpy_numba_acc.tiles.row_pass import make_row_pass
@@ -91,14 +91,14 @@ def make(isa: Isa, written: str, is_asymmetric: int):
     has_bytes = written == "u8"
     lowest = -128.0 if is_asymmetric else -127.0
 
-    def convert(x: Lanes, inverse: Lanes, zero: Lanes, scale: Lanes, *_: Lanes):
+    def convert(x: Value, inverse: Value, zero: Value, scale: Value, *_: Value):
         steps = zero + x * inverse if is_asymmetric else x * inverse
         integers = f.to_stored(
             steps, steps.like(128.0) if has_bytes else -zero, steps.like(lowest), steps.like(127.0)
         )
         return (integers if has_bytes else integers.to_float() * scale), None
 
-    write = make_row_pass(isa, ("f32", written), convert, Lanes.__add__, 0.0)
+    write = make_row_pass(isa, ("f32", written), convert, Value.__add__, 0.0)
     parameters_of = _asymmetric if is_asymmetric else _symmetric
     size = 1 if has_bytes else 4
     base = 128 if isa.dot == "sdot" else 0  # which multiplies elements less 128

@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 
-from armpy_numba_acc.llvm.lanes import Lanes, larger
 from armpy_numba_acc.llvm.pointers import bits_to_f32, load_i64
 from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.llvm.values import Value, larger
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles import functions as f
 from armpy_numba_acc.tiles.row_pass import make_row_pass
@@ -24,7 +24,7 @@ ARGUMENTS = ("input", "output", "rows", "length", "factor", "per_scale", "zero_p
 _BOUNDS = {"u8": (0.0, 255.0), "i16": (-32768.0, 32767.0)}
 """Lowest and highest stored integer."""
 
-Pair = tuple[Lanes | None, Lanes | None]
+Pair = tuple[Value | None, Value | None]
 
 
 def make(isa: Isa, kind: str, function: str, written: str = ""):
@@ -47,22 +47,22 @@ def make(isa: Isa, kind: str, function: str, written: str = ""):
     kinds = (kind, written or kind)
     low, high = _BOUNDS.get(kinds[1], (0.0, 0.0))
 
-    def real(x: Lanes) -> Lanes:
+    def real(x: Value) -> Value:
         return x if is_float else x.to_float()
 
-    def stored(x: Lanes, zero_point: Lanes) -> Lanes:
+    def stored(x: Value, zero_point: Value) -> Value:
         if is_float:
             return x
         return f.to_stored(x, zero_point, low - zero_point, high - zero_point)
 
-    def take(x: Lanes, *_: Lanes) -> Pair:
+    def take(x: Value, *_: Value) -> Pair:
         return None, real(x)
 
-    def exponential(x: Lanes, largest: Lanes, factor: Lanes, *_: Lanes) -> Pair:
+    def exponential(x: Value, largest: Value, factor: Value, *_: Value) -> Pair:
         result = f.exp_within((real(x) - largest) * factor)
         return (result if keeps else None), result
 
-    def scaled(x: Lanes, _: Lanes, __: Lanes, total: Lanes, *___: Lanes) -> Pair:
+    def scaled(x: Value, _: Value, __: Value, total: Value, *___: Value) -> Pair:
         return x * (1.0 / total), None
 
     def quotient(x, largest, factor, total, per_scale, zero_point) -> Pair:
@@ -74,9 +74,9 @@ def make(isa: Isa, kind: str, function: str, written: str = ""):
         return stored(result * per_scale, zero_point), None
 
     find_largest = make_row_pass(isa, kinds, take, larger, -math.inf)
-    add_up = make_row_pass(isa, kinds, exponential, Lanes.__add__, 0.0)
+    add_up = make_row_pass(isa, kinds, exponential, Value.__add__, 0.0)
     last = scaled if keeps else logarithm if is_log else quotient
-    write = make_row_pass(isa, kinds, last, Lanes.__add__, 0.0)
+    write = make_row_pass(isa, kinds, last, Value.__add__, 0.0)
     size, out_size = map(size_of, kinds)
 
     def softmax(args, thread, num_threads):

@@ -6,179 +6,122 @@ Kernels get addresses as plain integers: nothing is allocated, nothing can be ra
 part of Numba's runtime is needed by the compiled code.
 """
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
-# Numba's extension interface has no types.
-
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
-_I64 = ir.IntType(64)
+from armpy_numba_acc.llvm.primitives import NOTHING, WORD, primitive
+from armpy_numba_acc.llvm.values import F32, F64, I8, I16, I32, I64, Code, Kind, Value
+from armpy_numba_acc.machine.call import Pointer
+
+LoadInteger = Callable[[Pointer, int], int]
+LoadFloat = Callable[[Pointer, int], Any]  # Any: NumPy and Python have floats that differ
+StoreInteger = Callable[[Pointer, int, Any], None]  # Any: as above
+StoreFloat = Callable[[Pointer, int, Any], None]  # Any: as above
 
 
-def _element(builder, base, index, element):
-    """Pointer to element `index`; written so that LLVM sees what loops walk over."""
-    return builder.gep(builder.inttoptr(base, element.as_pointer()), (index,))
+def _make_load(kind: Any, element: Kind) -> Callable[[Pointer, int], Any]:  # Any: of Numba
+    """What loads element `index` of an array at an address."""
 
-
-def _make_load(kind, element, result=None):
-    """An intrinsic that loads element `index` of an array at an address."""
-
-    @intrinsic
-    def load(typingctx, base, index):
-        signature = (result or kind)(types.int64, types.int64)
-
-        def generate(context, builder, signature, args):
-            base, index = args
-            pointer = _element(builder, base, index, element)
-            return builder.load(pointer, align=context.get_abi_sizeof(element))
-
-        return signature, generate
+    @primitive(kind, WORD, WORD)
+    def load(code: Code, base: Value, index: Value) -> Value:
+        return base.load(element, index)
 
     return load
 
 
-def _make_store(kind, element):
-    """An intrinsic that stores element `index` of an array at an address."""
+def _make_store(kind: Any, element: Kind) -> Callable[[Pointer, int, Any], None]:  # Any: of Numba
+    """What stores element `index` of an array at an address."""
 
-    @intrinsic
-    def store(typingctx, base, index, value):
-        signature = types.void(types.int64, types.int64, kind)
-
-        def generate(context, builder, signature, args):
-            base, index, value = args
-            pointer = _element(builder, base, index, element)
-            builder.store(value, pointer, align=context.get_abi_sizeof(element))
-            return context.get_dummy_value()
-
-        return signature, generate
+    @primitive(NOTHING, WORD, WORD, kind)
+    def store(code: Code, base: Value, index: Value, value: Value) -> None:
+        base.store(value, index)
 
     return store
 
 
-load_i64 = _make_load(types.int64, _I64)
-load_i32 = _make_load(types.int32, ir.IntType(32))
-load_i16 = _make_load(types.int16, ir.IntType(16))
-load_i8 = _make_load(types.int8, ir.IntType(8))
-load_u8 = _make_load(types.uint8, ir.IntType(8))
-load_f32 = _make_load(types.float32, ir.FloatType())
-load_f64 = _make_load(types.float64, ir.DoubleType())
-store_i64 = _make_store(types.int64, _I64)
-store_i32 = _make_store(types.int32, ir.IntType(32))
-store_i16 = _make_store(types.int16, ir.IntType(16))
-store_u8 = _make_store(types.uint8, ir.IntType(8))
-store_f32 = _make_store(types.float32, ir.FloatType())
-store_f64 = _make_store(types.float64, ir.DoubleType())
+load_i64: LoadInteger = _make_load(types.int64, I64)
+load_i32: LoadInteger = _make_load(types.int32, I32)
+load_i16: LoadInteger = _make_load(types.int16, I16)
+load_i8: LoadInteger = _make_load(types.int8, I8)
+load_u8: LoadInteger = _make_load(types.uint8, I8)
+load_f32: LoadFloat = _make_load(types.float32, F32)
+load_f64: LoadFloat = _make_load(types.float64, F64)
+store_i64: StoreInteger = _make_store(types.int64, I64)
+store_i32: StoreInteger = _make_store(types.int32, I32)
+store_i16: StoreInteger = _make_store(types.int16, I16)
+store_u8: StoreInteger = _make_store(types.uint8, I8)
+store_f32: StoreFloat = _make_store(types.float32, F32)
+store_f64: StoreFloat = _make_store(types.float64, F64)
 
 
-@intrinsic
-def load_bf16(typingctx, base, index):
+@primitive(types.float32, WORD, WORD)
+def load_bf16(code: Code, base: Value, index: Value) -> Value:
     """Load element `index` of an array of bfloat16 at an address, as float32."""
-    signature = types.float32(types.int64, types.int64)
-
-    def generate(context, builder, signature, args):
-        base, index = args
-        halves = builder.load(_element(builder, base, index, ir.IntType(16)), align=2)
-        wide = builder.zext(halves, ir.IntType(32))
-        return builder.bitcast(builder.shl(wide, ir.Constant(wide.type, 16)), ir.FloatType())
-
-    return signature, generate
+    return (base.load(I16, index).unsigned(I32) << 16).as_float()
 
 
-@intrinsic
-def bits_to_f32(typingctx, bits):
+@primitive(types.float32, WORD)
+def bits_to_f32(code: Code, bits: Value) -> Value:
     """A float32 whose bits are the low half of an integer; how kernels get float arguments."""
-    signature = types.float32(types.int64)
-
-    def generate(context, builder, signature, args):
-        low = builder.trunc(args[0], ir.IntType(32))
-        return builder.bitcast(low, ir.FloatType())
-
-    return signature, generate
+    return bits.narrowed(I32).as_float()
 
 
-@intrinsic
-def call_kernel(typingctx, function, args, thread, num_threads):
+def _called(code: Code, function: Value, result: Kind, *arguments: Value) -> Any:
+    """What a function at an address gives (Any: llvmlite has no types)."""
+    kind = ir.FunctionType(result, [argument.kind for argument in arguments])
+    pointer = code.builder.inttoptr(function.value, kind.as_pointer())
+    return code.builder.call(pointer, [argument.value for argument in arguments])
+
+
+@primitive(NOTHING, WORD, WORD, WORD, WORD)
+def call_kernel(
+    code: Code, function: Value, args: Value, thread: Value, num_threads: Value
+) -> None:
     """Call a compiled kernel at an address."""
-    signature = types.void(types.int64, types.int64, types.int64, types.int64)
-
-    def generate(context, builder, signature, values):
-        function, args, thread, num_threads = values
-        kind = ir.FunctionType(ir.VoidType(), (_I64, _I64, _I64))
-        builder.call(builder.inttoptr(function, kind.as_pointer()), (args, thread, num_threads))
-        return context.get_dummy_value()
-
-    return signature, generate
+    _called(code, function, ir.VoidType(), args, thread, num_threads)
 
 
-@intrinsic
-def call_address(typingctx, function, value):
+@primitive(WORD, WORD, WORD)
+def call_address(code: Code, function: Value, value: Value) -> Value:
     """Call a C function at an address, of one word or none, that gives a word or nothing."""
-    signature = types.int64(types.int64, types.int64)
-
-    def generate(context, builder, signature, values):
-        kind = ir.FunctionType(_I64, (_I64,))
-        return builder.call(builder.inttoptr(values[0], kind.as_pointer()), values[1:])
-
-    return signature, generate
+    return code.of(_called(code, function, I64, value))
 
 
-@intrinsic
-def atomic_add(typingctx, base, value):
+def _atomic(base: Value) -> Any:  # Any: llvmlite has no types
+    """Pointer to a 64-bit integer that several threads use."""
+    return base.code.builder.inttoptr(base.value, I64.as_pointer())
+
+
+@primitive(WORD, WORD, WORD)
+def atomic_add(code: Code, base: Value, value: Value) -> Value:
     """Add to a 64-bit integer that other threads see; returns what it was."""
-    signature = types.int64(types.int64, types.int64)
-
-    def generate(context, builder, signature, args):
-        pointer = builder.inttoptr(args[0], _I64.as_pointer())
-        return builder.atomic_rmw("add", pointer, args[1], "acq_rel")
-
-    return signature, generate
+    return code.of(code.builder.atomic_rmw("add", _atomic(base), value.value, "acq_rel"))
 
 
-@intrinsic
-def atomic_load(typingctx, base):
+@primitive(WORD, WORD)
+def atomic_load(code: Code, base: Value) -> Value:
     """Read a 64-bit integer that other threads write."""
-    signature = types.int64(types.int64)
-
-    def generate(context, builder, signature, args):
-        pointer = builder.inttoptr(args[0], _I64.as_pointer())
-        return builder.load_atomic(pointer, "acquire", 8)
-
-    return signature, generate
+    return code.of(code.builder.load_atomic(_atomic(base), "acquire", 8))
 
 
-@intrinsic
-def atomic_store(typingctx, base, value):
+@primitive(NOTHING, WORD, WORD)
+def atomic_store(code: Code, base: Value, value: Value) -> None:
     """Write a 64-bit integer that other threads read."""
-    signature = types.void(types.int64, types.int64)
-
-    def generate(context, builder, signature, args):
-        pointer = builder.inttoptr(args[0], _I64.as_pointer())
-        builder.store_atomic(args[1], pointer, "release", 8)
-        return context.get_dummy_value()
-
-    return signature, generate
+    code.builder.store_atomic(value.value, _atomic(base), "release", 8)
 
 
-@intrinsic
-def yield_thread(typingctx):
+@primitive(NOTHING)
+def yield_thread(code: Code) -> None:
     """Let other threads have the processor."""
-    signature = types.void()
-
-    def generate(context, builder, signature, args):
-        function = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(ir.IntType(32), ()), "sched_yield"
-        )
-        builder.call(function, ())
-        return context.get_dummy_value()
-
-    return signature, generate
+    code.call("sched_yield", I32)
 
 
-def stack_memory(size_bytes):
+def stack_memory(size_bytes: int) -> Callable[[], int]:
     """Make the function that gives a kernel memory of its own, for as long as it runs.
 
     Notes
@@ -187,14 +130,8 @@ def stack_memory(size_bytes):
     threads there are, or pieces of a command.
     """
 
-    @intrinsic
-    def memory(typingctx):
-        signature = types.int64()
-
-        def generate(context, builder, signature, args):
-            room = cgutils.alloca_once(builder, ir.ArrayType(_I64, -(-size_bytes // 8)))
-            return builder.ptrtoint(room, _I64)
-
-        return signature, generate
+    @primitive(WORD)
+    def memory(code: Code) -> Value:
+        return code.stack(I64, -(-size_bytes // 8))
 
     return memory

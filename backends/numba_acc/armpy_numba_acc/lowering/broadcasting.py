@@ -10,10 +10,10 @@ import numpy as np
 from armpy.graph import Value
 from armpy.types import DataType
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.quantized import zero_point_of
 from armpy_numba_acc.program.emitter import Argument, Emitter
 from armpy_numba_acc.program.estimate import num_pieces
-from armpy_numba_acc.program.memory import Buffer
 
 MAX_INPUTS = 3
 

@@ -14,8 +14,8 @@ from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
 from armpy_numba_acc.lowering.patches import input_of, patches_of_images, patches_of_vectors
 from armpy_numba_acc.lowering.tiles import tile_of_f32, width_of
 from armpy_numba_acc.lowering.weighted_f32 import PackedF32, emit_product_f32
+from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.memory import Buffer
 
 
 def has_computed_weights(inputs: OperandInfos) -> bool:

@@ -13,9 +13,9 @@ from armpy.ops.shapes import normalize_axis
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.lookup import emit_lookup
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
+from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.quantized import scale_of, zero_point_of
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.memory import Buffer
 from armpy_numba_acc.program.registry import Lowering
 
 _BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))

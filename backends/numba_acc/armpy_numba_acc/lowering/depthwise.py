@@ -20,9 +20,9 @@ from armpy_numba_acc.lowering.weighted import check_weighted
 from armpy_numba_acc.lowering.weighted_i16 import WIDE
 from armpy_numba_acc.lowering.weighted_u8 import emit_product_u8, with_room
 from armpy_numba_acc.lowering.windows import Windows
+from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.quantized import zero_point_of
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.memory import Buffer
 from armpy_numba_acc.program.registry import Lowering
 
 

@@ -9,11 +9,11 @@ from armpy.ops.operation import Array
 from armpy_numba_acc.lowering.patches import constant_of
 from armpy_numba_acc.lowering.windows import Tiling, Windows, best_width, window_arguments
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.depthwise import pack_f32
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.emitter import SIZES, Emitter
 from armpy_numba_acc.program.fusion import Fusion
-from armpy_numba_acc.program.memory import Buffer
 
 _MOST_TAPS = 25
 """Of a window that kernels are made for; larger ones are walked over tap by tap."""

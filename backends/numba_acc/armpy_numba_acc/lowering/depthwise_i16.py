@@ -17,9 +17,9 @@ from armpy_numba_acc.lowering.weighted_i16 import (
     with_room,
 )
 from armpy_numba_acc.lowering.windows import readable_behind
+from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.weights_i16 import Pieces, pack_channels
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.memory import Buffer
 
 
 def lower_i16(emit: Emitter, layer: Layer, source: Buffer) -> None:

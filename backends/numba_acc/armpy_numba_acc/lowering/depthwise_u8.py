@@ -23,12 +23,12 @@ from armpy_numba_acc.lowering.windows import (
 )
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.depthwise import pack_u8
 from armpy_numba_acc.packing.factors import Factors, Rounding
 from armpy_numba_acc.packing.quantized import stored_bounds, zero_point_of
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.memory import Buffer
 
 Int64Array = npt.NDArray[np.int64]
 

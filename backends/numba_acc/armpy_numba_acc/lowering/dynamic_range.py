@@ -27,11 +27,11 @@ from armpy_numba_acc.lowering.patches import (
 )
 from armpy_numba_acc.lowering.tiles import tile_of_u8
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.weights_dynamic import pack_weights_dynamic
 from armpy_numba_acc.packing.weights_u8 import GROUP
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.estimate import num_pieces
-from armpy_numba_acc.program.memory import Buffer
 
 _WEIGHTS = (DataType.QASYMM_S8, DataType.QSYMM_S8)
 _CACHED_BYTES = 256 << 10

@@ -5,8 +5,8 @@ from __future__ import annotations
 from armpy.graph import Value
 from armpy.ops.operation import Array
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.memory import Buffer
 
 
 def emit_lookup(

@@ -13,8 +13,8 @@ from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.list_writes import Write, find_writes
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.memory import Buffer
 from armpy_numba_acc.program.registry import Lowering
 
 MOST_LAYERS = 1024

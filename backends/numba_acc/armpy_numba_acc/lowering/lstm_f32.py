@@ -13,8 +13,8 @@ from armpy.ops.operation import Array
 from armpy_numba_acc.lowering.patches import Patches, input_of
 from armpy_numba_acc.lowering.weighted_f32 import PackedF32, emit_product_f32
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Argument, Emitter
-from armpy_numba_acc.program.memory import Buffer
 
 GATES = ("input", "forget", "cell", "output")
 BIASES = {

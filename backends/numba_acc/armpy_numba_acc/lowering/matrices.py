@@ -36,10 +36,10 @@ from armpy_numba_acc.lowering.weighted_i16 import (
 )
 from armpy_numba_acc.lowering.weighted_i16 import tile_of_patches as tile_of_words
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, scale_of, zero_point_of
 from armpy_numba_acc.packing.weights_i16 import Rescaling, pack_pairs
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.memory import Address, Buffer
 from armpy_numba_acc.program.registry import Lowering
 
 Packed: TypeAlias = PackedF32 | PackedBf16 | PackedI16

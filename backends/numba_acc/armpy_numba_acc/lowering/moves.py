@@ -17,9 +17,10 @@ import numpy as np
 from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
+from armpy_numba_acc.machine.calls.moves import Copy, MoveElements, MoveRuns
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.memory import Address, Buffer
 
 _STREAMS = (2, 3, 4)
 """How many streams are interleaved at once."""
@@ -90,14 +91,14 @@ def emit_move(emit: Emitter, source: Side, target: Side, label: str) -> None:
         run = size * loops.pop().length
     places = source.address(), target.address()
     if not loops:
-        emit.command(Kernel("copy"), (*places, run), label)
+        emit(Copy(*places, run), label)
     elif run > size or size not in (1, 2, 4, 8):
-        _emit_nested(emit, Kernel("move_runs"), places, loops, (run,), label)
+        emit(MoveRuns(*_nested_words(emit, places, loops), run), label)
     elif not (
         _emit_streams(emit, places, loops, size, label)
         or _emit_tiles(emit, places, loops, size, label)
     ):
-        _emit_nested(emit, Kernel("move_elements", (size,)), places, loops, (), label)
+        emit(MoveElements(size, *_nested_words(emit, places, loops)), label)
 
 
 def nested(source: Array, target: Array) -> list[Loop]:
@@ -118,19 +119,18 @@ def nested(source: Array, target: Array) -> list[Loop]:
     return merged
 
 
-def _emit_nested(
-    emit: Emitter,
-    kernel: Kernel,
-    places: tuple[Address, Address],
-    loops: Sequence[Loop],
-    rest: tuple[int, ...],
-    label: str,
-) -> None:
-    """Add a command that walks over all loops, the inner two directly."""
+def _nested_words(
+    emit: Emitter, places: tuple[Address, Address], loops: Sequence[Loop]
+) -> tuple[Address, Address, Buffer, int, int, int, int, int, int, int, int]:
+    """Source, target, table of the outer loops, and the inner two loops."""
     padded = [*[Loop(1, 0, 0)] * (2 - len(loops)), *loops]
-    outer, inner = padded[:-2], padded[-2:]
-    numbers = [n for loop in inner for n in (loop.length, loop.source, loop.target)]
-    emit.command(kernel, (*places, *emit_table(emit, outer), *numbers, *rest), label)
+    rows, columns = padded[-2:]
+    return (
+        *places,
+        *emit_table(emit, padded[:-2]),
+        *(rows.length, rows.source, rows.target),
+        *(columns.length, columns.source, columns.target),
+    )
 
 
 def emit_table(emit: Emitter, loops: Sequence[Loop]) -> tuple[Buffer, int, int]:

@@ -15,8 +15,8 @@ from armpy_numba_acc.lowering.broadcasting import emit_on_buffers
 from armpy_numba_acc.lowering.elementwise import check_types
 from armpy_numba_acc.lowering.patches import input_of
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.memory import Buffer
 from armpy_numba_acc.program.registry import Lowering
 
 _POWERS = {0.5: "sqrt.div", 1.0: "div"}

@@ -12,9 +12,9 @@ from armpy_numba_acc.lowering.weighted_f32 import PackedF32, bounds_of, emit_pro
 from armpy_numba_acc.lowering.weighted_i16 import WIDE, emit_weighted_i16
 from armpy_numba_acc.lowering.weighted_i16 import with_room as with_room_i16
 from armpy_numba_acc.lowering.weighted_u8 import emit_product_u8, with_room
+from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.packing.quantized import zero_point_of
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.memory import Address, Buffer
 
 WHOLE = slice(None)
 

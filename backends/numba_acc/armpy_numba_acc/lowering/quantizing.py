@@ -22,6 +22,7 @@ from armpy_numba_acc.lowering.fixed_elementwise import rescaling_parameters
 from armpy_numba_acc.lowering.lookup import emit_lookup
 from armpy_numba_acc.lowering.quantize_u8 import emit_quick, is_quick
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing import tables
 from armpy_numba_acc.packing.quantized import (
     QUANTIZED_TYPES,
@@ -30,7 +31,6 @@ from armpy_numba_acc.packing.quantized import (
     zero_point_of,
 )
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.memory import Buffer
 from armpy_numba_acc.program.registry import Lowering
 
 _HALVES = {

@@ -13,11 +13,11 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_numba_acc.lowering.patches import constant_of, input_of
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.memory import Buffer, Space
 from armpy_numba_acc.packing.fixed_point import multiplier_of
 from armpy_numba_acc.packing.quantized import zero_point_of
 from armpy_numba_acc.packing.weights_u8 import GROUP, lines_of_groups
 from armpy_numba_acc.program.emitter import Argument, Emitter
-from armpy_numba_acc.program.memory import Buffer, Space
 from armpy_numba_acc.program.registry import Lowering
 
 _TYPES = (DataType.FLOAT32, DataType.QSYMM_S16)

@@ -13,6 +13,7 @@ from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
 from armpy_numba_acc.lowering.patches import constant_of, input_of
 from armpy_numba_acc.lowering.weighted_u8 import largest_sums, output_factors
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.memory import Buffer, Space
 from armpy_numba_acc.packing.factors import Factors
 from armpy_numba_acc.packing.quantized import stored_bounds, zero_point_of
 from armpy_numba_acc.packing.vector_matrix import (
@@ -26,7 +27,6 @@ from armpy_numba_acc.packing.vector_matrix import (
 from armpy_numba_acc.packing.weights_u8 import GROUP, without_zero_point
 from armpy_numba_acc.program.emitter import Argument, Emitter
 from armpy_numba_acc.program.estimate import num_pieces
-from armpy_numba_acc.program.memory import Buffer, Space
 
 _SUM_UP = 6.0
 """Cycles that summing up a row's lanes takes."""

@@ -22,10 +22,10 @@ from armpy_numba_acc.lowering.patches import (
 )
 from armpy_numba_acc.lowering.tiles import Tile, panels_at_once, tile_of_bf16
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.packing.weights_bf16 import pack_panels_bf16
 from armpy_numba_acc.program.emitter import SIZES, Emitter
 from armpy_numba_acc.program.estimate import num_pieces
-from armpy_numba_acc.program.memory import Address, Buffer
 
 _CACHED_BYTES = 512 << 10
 """Weights that are used for all pixels before the next ones."""

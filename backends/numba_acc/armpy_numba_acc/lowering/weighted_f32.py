@@ -17,11 +17,11 @@ from armpy_numba_acc.lowering.patches import (
 from armpy_numba_acc.lowering.tiles import panels_at_once, tile_of_f32, width_of
 from armpy_numba_acc.lowering.winograd_f32 import is_winograd, lower_winograd_f32
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.packing.weights import pack_panels_f32
 from armpy_numba_acc.program.choices import Option
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.estimate import num_pieces
-from armpy_numba_acc.program.memory import Address, Buffer
 
 SCRATCH_BYTES = 768
 """Of the kernel's tables, for each thread."""

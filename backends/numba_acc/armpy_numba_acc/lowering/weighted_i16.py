@@ -29,11 +29,11 @@ from armpy_numba_acc.lowering.patches import (
 )
 from armpy_numba_acc.lowering.tiles import Tile, panels_at_once, tile_of_i16
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.memory import Address, Buffer, Space
 from armpy_numba_acc.packing.quantized import scale_of, stored_bounds
 from armpy_numba_acc.packing.weights_i16 import Pieces, Rescaling, pack_pairs
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.estimate import num_pieces
-from armpy_numba_acc.program.memory import Address, Buffer, Space
 
 WIDE = DataType.QSYMM_S16
 

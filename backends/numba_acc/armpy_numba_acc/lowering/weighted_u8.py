@@ -27,6 +27,7 @@ from armpy_numba_acc.lowering.tiles import Tile, panels_at_once, tile_of_u8
 from armpy_numba_acc.lowering.windows import readable_behind
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.memory import Address, Buffer, Space
 from armpy_numba_acc.packing.factors import Factors
 from armpy_numba_acc.packing.quantized import (
     QUANTIZED_TYPES,
@@ -38,7 +39,6 @@ from armpy_numba_acc.packing.weights_u8 import GROUP, PackedWeights, pack_weight
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.estimate import num_pieces
 from armpy_numba_acc.program.fusion import Fusion
-from armpy_numba_acc.program.memory import Address, Buffer, Space
 
 _CACHED_BYTES = 256 << 10
 """Weights that are used for all pixels before the next ones."""

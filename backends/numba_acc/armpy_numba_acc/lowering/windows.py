@@ -10,10 +10,10 @@ import numpy.typing as npt
 from armpy.ops.shapes import PaddingSpec, resolve_padding
 from armpy.records import dataclass
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.memory import Buffer, Space
 from armpy_numba_acc.packing.depthwise import block_starts
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.emitter import Argument, Emitter
-from armpy_numba_acc.program.memory import Buffer, Space
 
 Slots = Sequence[tuple[int, int]] | npt.NDArray[np.int64]
 """Rows and columns of the input relative to a tile's first pixel."""

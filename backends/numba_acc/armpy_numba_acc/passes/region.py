@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from armpy.graph import Layer, SubgraphView, Value
 from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.passes.bfloat16 import find_halves
 from armpy_numba_acc.passes.chains import find_chains, lower_chain
 from armpy_numba_acc.passes.empties import without_empties
@@ -17,7 +18,7 @@ from armpy_numba_acc.passes.rewriting import rewritten
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.fusion import Fusion
-from armpy_numba_acc.program.memory import Buffer, Join
+from armpy_numba_acc.program.memory import Join
 from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.program.registry import lowering_of
 

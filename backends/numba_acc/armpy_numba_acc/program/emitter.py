@@ -13,18 +13,14 @@ from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy.types import DataType
 from armpy_numba_acc.machine.alignment import ALIGNMENT_BYTES
+from armpy_numba_acc.machine.call import Call
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.memory import Address, Buffer, Space
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.fusion import Fusion
 from armpy_numba_acc.program.limits import Counter
-from armpy_numba_acc.program.memory import (
-    Address,
-    Buffer,
-    Join,
-    Space,
-    plan_arena,
-)
+from armpy_numba_acc.program.memory import Join, plan_arena
 from armpy_numba_acc.program.program import CommandInfo, Program
 
 Argument: TypeAlias = Buffer | Address | int | float
@@ -300,6 +296,35 @@ class Emitter:
         label = f"{self._inside}{label}"
         info = CommandInfo(label, kernel.symbol, num_bytes, num_operations, num_pieces)
         self._commands.append(_Command(kernel, tuple(arguments), info))
+
+    def __call__(
+        self,
+        call: Call,
+        label: str,
+        *,
+        num_operations: int = 0,
+        num_bytes: int | None = None,
+        num_pieces: int = 1,
+    ) -> None:
+        """Add a call of a kernel.
+
+        Parameters
+        ----------
+        call : Call
+            The record of the kernel, filled.
+        label : str
+            What it computes, for people.
+        num_operations, num_bytes, num_pieces
+            As for `command`.
+        """
+        self.command(
+            call.kernel,
+            call.words,
+            label,
+            num_operations=num_operations,
+            num_bytes=num_bytes,
+            num_pieces=num_pieces,
+        )
 
     def change_argument(self, command: int, index: int, argument: int) -> None:
         """Give a command a number that was not known when it was added."""

@@ -1,85 +1,14 @@
-"""Memory of a program: buffers, where they are, and the arena that they share."""
+"""Memory of a program: the arena that buffers share, and tensors that lie in each other."""
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Sequence
 
 from armpy.graph import Value
 from armpy.lifetimes import neighbours, place_in_order
 from armpy.records import dataclass
 from armpy_numba_acc.machine.alignment import ALIGNMENT_BYTES
-
-
-class Space(enum.IntEnum):
-    """What a buffer is a part of; TENSORS is followed by those of the program."""
-
-    CONTROL = -3
-    FAILURE = -2
-    NUMBER = -1
-    ARENA = 0
-    CONSTANTS = 1
-    TENSORS = 2
-
-
-@dataclass(eq=False, slots=True)
-class Buffer:
-    """Some bytes that commands read or write.
-
-    Parameters
-    ----------
-    space : Space
-    size_bytes : int
-    tensor : int
-        Which of the program's tensors it is, inputs first, where `space` is TENSORS.
-    offset : int
-        Within the arena or the constants.
-    first, last : int
-        Numbers of the first and the last command that touch it, where it is in the arena.
-    whole : Buffer, optional
-        The one that it is a part of; `offset` counts from its beginning then.
-    """
-
-    space: Space
-    size_bytes: int
-    tensor: int = 0
-    offset: int = 0
-    first: int = -1
-    last: int = -1
-    whole: Buffer | None = None
-
-    def touch(self, command: int) -> None:
-        """Say that a command reads or writes it."""
-        self.first = command if self.first < 0 else min(self.first, command)
-        self.last = max(self.last, command)
-        if self.whole is not None:
-            self.whole.touch(command)
-
-    def part(self, offset_bytes: int, size_bytes: int) -> Buffer:
-        """Some of its bytes."""
-        return Buffer(self.space, size_bytes, self.tensor, offset_bytes, whole=self)
-
-    @property
-    def start(self) -> int:
-        """Where it begins within the arena, the constants or the tensor."""
-        return self.offset + (0 if self.whole is None else self.whole.start)
-
-    @property
-    def root(self) -> Buffer:
-        """The one that it is a part of in the end, or itself."""
-        return self if self.whole is None else self.whole.root
-
-    def at(self, offset_bytes: int) -> Address:
-        """An address within it."""
-        return Address(self, offset_bytes)
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """A place in a buffer."""
-
-    buffer: Buffer
-    offset_bytes: int = 0
+from armpy_numba_acc.machine.memory import Buffer
 
 
 @dataclass(frozen=True, slots=True)

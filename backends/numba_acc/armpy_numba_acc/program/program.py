@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from armpy.records import dataclass
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.program.memory import Space
+from armpy_numba_acc.machine.memory import Space
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from armpy_numba_acc.machine import call_layout as layout
 from armpy_numba_acc.machine.alignment import address_of, aligned, is_aligned
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.memory import Space
 from armpy_numba_acc.native.python_function import (
     DEFINITION_WORDS,
     HEADER_BYTES,
@@ -27,7 +28,6 @@ from armpy_numba_acc.program.estimate import (
     PARALLEL_PROGRAM_US,
     estimated_us,
 )
-from armpy_numba_acc.program.memory import Space
 from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.runtime.cancellation import Cancellation
 from armpy_numba_acc.runtime.threads import WORKER, Pool, pool

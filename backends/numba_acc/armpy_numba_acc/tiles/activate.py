@@ -11,11 +11,11 @@ from functools import cache
 from numba import types
 from numba.extending import intrinsic
 
-from armpy_numba_acc.llvm.lanes import Lanes, clamp
+from armpy_numba_acc.llvm.values import Code, Value, clamp
 from armpy_numba_acc.llvm.vectors import F32, load, store, vector
 from armpy_numba_acc.tiles import functions
 
-_FUNCTIONS: Mapping[str, Callable[[Lanes], Lanes]] = {
+_FUNCTIONS: Mapping[str, Callable[[Value], Value]] = {
     "NONE": lambda x: x,
     "RELU": lambda x: clamp(x, 0.0, float("inf")),
     "RELU1": lambda x: clamp(x, -1.0, 1.0),
@@ -45,7 +45,7 @@ def make_activate(lanes: int, name: str):
 
         def generate(context, builder, signature, args):
             target, source = args
-            result = _FUNCTIONS[name](Lanes(builder, load(builder, source, kind)))
+            result = _FUNCTIONS[name](Code(builder).of(load(builder, source, kind)))
             store(builder, result.value, target)
             return context.get_dummy_value()
 

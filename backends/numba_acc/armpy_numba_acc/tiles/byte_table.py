@@ -8,7 +8,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from armpy_numba_acc.llvm import vectors
-from armpy_numba_acc.llvm.lanes import Lanes, choose
+from armpy_numba_acc.llvm.values import Code, choose
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.span import SPAN_NAME, SPAN_TYPE, for_whole_vectors
 
@@ -60,4 +60,6 @@ def _permuted(builder, quarters, numbers):
     permute = vectors.intrinsic(builder, name, _WIDE, _WIDE, _WIDE, _WIDE)
     low = builder.call(permute, (quarters[0], numbers, quarters[1]))
     high = builder.call(permute, (quarters[2], numbers, quarters[3]))
-    return choose(Lanes(builder, numbers) < 0, Lanes(builder, high), Lanes(builder, low)).value
+    return choose(
+        Code(builder).of(numbers) < 0, Code(builder).of(high), Code(builder).of(low)
+    ).value

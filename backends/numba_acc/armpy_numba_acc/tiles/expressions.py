@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from armpy.records import dataclass
-from armpy_numba_acc.llvm.lanes import F32, F64, I32, I64, Lanes, choose, clamp, larger, smaller
+from armpy_numba_acc.llvm.values import F32, F64, I32, I64, Value, choose, clamp, larger, smaller
 from armpy_numba_acc.machine.expression_words import INPUT_WORDS, PARAMETER_WORD
 from armpy_numba_acc.tiles import functions as f
 from armpy_numba_acc.tiles.fixed_expressions import FUNCTIONS as FIXED
@@ -27,18 +27,18 @@ class Expression:
     Parameters
     ----------
     compute : callable
-        Takes a `Lanes` per input and one per parameter; returns the output's.
+        Takes a `Value` per input and one per parameter; returns the output's.
     num_inputs : int
     num_parameters : int
         float32 numbers, the same for all elements.
     """
 
-    compute: Callable[..., Lanes]
+    compute: Callable[..., Value]
     num_inputs: int
     num_parameters: int = 0
 
 
-def _to_steps(value: Lanes, zero: Lanes) -> Lanes:
+def _to_steps(value: Value, zero: Value) -> Value:
     """Differences of stored integers from their zero point."""
     return value.to_float() - zero
 
@@ -46,17 +46,17 @@ def _to_steps(value: Lanes, zero: Lanes) -> Lanes:
 # Floats
 
 
-def _squared_difference(a: Lanes, b: Lanes) -> Lanes:
+def _squared_difference(a: Value, b: Value) -> Value:
     """The square of the difference."""
     return (a - b) * (a - b)
 
 
-def _prelu(x: Lanes, alpha: Lanes) -> Lanes:
+def _prelu(x: Value, alpha: Value) -> Value:
     """``x``, or ``alpha x`` where negative."""
     return choose(x >= 0.0, x, x * alpha)
 
 
-_FLOAT_BINARY: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
+_FLOAT_BINARY: dict[str, Callable[[Value, Value], Value]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
@@ -67,12 +67,12 @@ _FLOAT_BINARY: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
     "power": f.power,
 }
 
-_FLOAT_UNARY: dict[str, Callable[[Lanes], Lanes]] = {
+_FLOAT_UNARY: dict[str, Callable[[Value], Value]] = {
     "abs": abs,
     "exp": f.exp,
-    "sqrt": Lanes.sqrt,
+    "sqrt": Value.sqrt,
     "rsqrt": lambda x: 1.0 / x.sqrt(),
-    "neg": Lanes.__neg__,
+    "neg": Value.__neg__,
     "log": f.log,
     "sin": f.sin,
     "cos": f.cos,
@@ -102,7 +102,7 @@ _FLOATS: dict[str, Expression] = {
 # Integers of any width, and stored elements as they are
 
 
-def _divide(a: Lanes, b: Lanes) -> Lanes:
+def _divide(a: Value, b: Value) -> Value:
     """Quotients rounded towards zero, 0 where the divisor is 0."""
     # The two divisors that processors may refuse are kept from them.
     is_refused = b.equals(0) | b.equals(-1)
@@ -110,19 +110,19 @@ def _divide(a: Lanes, b: Lanes) -> Lanes:
     return choose(b.equals(0), 0, choose(b.equals(-1), -a, quotient))
 
 
-def _floor_divide(a: Lanes, b: Lanes) -> Lanes:
+def _floor_divide(a: Value, b: Value) -> Value:
     """Quotients rounded down, 0 where the divisor is 0."""
     quotient = _divide(a, b)
     is_rounded_up = (quotient * b).differs(a) & ((a ^ b) < 0) & b.differs(0)
     return choose(is_rounded_up, quotient - 1, quotient)
 
 
-def _floor_modulo(a: Lanes, b: Lanes) -> Lanes:
+def _floor_modulo(a: Value, b: Value) -> Value:
     """Rests that belong to quotients rounded down, 0 where the divisor is 0."""
     return choose(b.equals(0), 0, a - _floor_divide(a, b) * b)
 
 
-_INTEGER_BINARY: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
+_INTEGER_BINARY: dict[str, Callable[[Value, Value], Value]] = {
     "add": _FLOAT_BINARY["add"],
     "sub": _FLOAT_BINARY["sub"],
     "mul": _FLOAT_BINARY["mul"],
@@ -134,15 +134,15 @@ _INTEGER_BINARY: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
     "floor_mod": _floor_modulo,
 }
 
-_COMPARISONS: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
-    "equal": Lanes.equals,
-    "not_equal": Lanes.differs,
-    "greater": Lanes.__gt__,
-    "greater_or_equal": Lanes.__ge__,
-    "less": Lanes.__lt__,
-    "less_or_equal": Lanes.__le__,
-    "logical_and": Lanes.__and__,
-    "logical_or": Lanes.__or__,
+_COMPARISONS: dict[str, Callable[[Value, Value], Value]] = {
+    "equal": Value.equals,
+    "not_equal": Value.differs,
+    "greater": Value.__gt__,
+    "greater_or_equal": Value.__ge__,
+    "less": Value.__lt__,
+    "less_or_equal": Value.__le__,
+    "logical_and": Value.__and__,
+    "logical_or": Value.__or__,
 }
 
 
@@ -151,10 +151,10 @@ _STORED: dict[str, Expression] = {
     "copy": Expression(lambda x: x, 1),
     "logical_not": Expression(lambda x: x ^ 1, 1),
     "int_abs": Expression(abs, 1),
-    "int_neg": Expression(Lanes.__neg__, 1),
+    "int_neg": Expression(Value.__neg__, 1),
     "int_square": Expression(lambda x: x * x, 1),
-    "largest_byte": Expression(lambda a, b: a.call("umax", a, b), 2),
-    "smallest_byte": Expression(lambda a, b: a.call("umin", a, b), 2),
+    "largest_byte": Expression(lambda a, b: a.call("umax", b), 2),
+    "smallest_byte": Expression(lambda a, b: a.call("umin", b), 2),
     "is_not_zero": Expression(lambda x: x.differs(0), 1),
     "centre": Expression(lambda x, zero: x - zero.to_integer(), 1, 1),
 }
@@ -163,20 +163,20 @@ _STORED: dict[str, Expression] = {
 # Conversions of types
 
 
-def _resize(element: Any) -> Callable[[Lanes], Lanes]:  # Any: llvmlite has no types
+def _resize(element: Any) -> Callable[[Value], Value]:  # Any: llvmlite has no types
     """Integers of another width; narrower ones wrap."""
 
-    def convert(x: Lanes) -> Lanes:
+    def convert(x: Value) -> Value:
         name = "trunc" if x.element.width > element.width else "sext"
         return x.converted("zext" if x.element.width == 1 else name, element)
 
     return convert
 
 
-def _limited(lowest: int, highest: int) -> Callable[[Lanes], Lanes]:
+def _limited(lowest: int, highest: int) -> Callable[[Value], Value]:
     """Integers of any width within bounds."""
 
-    def convert(x: Lanes) -> Lanes:
+    def convert(x: Value) -> Value:
         if x.element.width == 1:
             return x.converted("zext", I32)
         return _resize(I32)(clamp(x, lowest, highest))
@@ -186,10 +186,10 @@ def _limited(lowest: int, highest: int) -> Callable[[Lanes], Lanes]:
 
 def _truncated(
     lowest: int, highest: int, element: Any
-) -> Callable[[Lanes], Lanes]:  # Any: as above
+) -> Callable[[Value], Value]:  # Any: as above
     """Floats without their fraction, saturated; NaN as the highest integer."""
 
-    def convert(x: Lanes) -> Lanes:
+    def convert(x: Value) -> Value:
         wide = x.to_double()
         # No float64 is 2**63 - 1: conversion goes through those below it.
         inside = clamp(wide, float(lowest), math.nextafter(float(highest) + 1, 0))
@@ -224,37 +224,37 @@ _CASTS: dict[str, Expression] = {
 # Quantised elements
 
 
-def _quantize(x: Lanes, scale: Lanes, zero: Lanes, low: Lanes, high: Lanes) -> Lanes:
+def _quantize(x: Value, scale: Value, zero: Value, low: Value, high: Value) -> Value:
     """Stored integers of floats; NaN as 0."""
     steps = x / scale
     return f.to_stored(choose(steps.differs(steps), 0.0, steps), zero, low, high)
 
 
-def _dequantize(x: Lanes, scale: Lanes, zero: Lanes) -> Lanes:
+def _dequantize(x: Value, scale: Value, zero: Value) -> Value:
     """Floats of stored integers."""
     return _to_steps(x, zero) * scale
 
 
-def _dequantize_wide(x: Lanes, scale: Lanes) -> Lanes:
+def _dequantize_wide(x: Value, scale: Value) -> Value:
     """Floats of stored int32 whose zero point is 0."""
     return (x.converted("sitofp", F64) * scale.to_double()).to_single()
 
 
-def _quantized(function: Callable[[Lanes, Lanes], Lanes]) -> Expression:
+def _quantized(function: Callable[[Value, Value], Value]) -> Expression:
     """A function of two real numbers; parameters: zero points and scales, as `compute` has them."""
 
     def compute(
-        a: Lanes,
-        b: Lanes,
-        a_zero: Lanes,
-        a_scale: Lanes,
-        b_zero: Lanes,
-        b_scale: Lanes,
-        scale: Lanes,
-        zero: Lanes,
-        low: Lanes,
-        high: Lanes,
-    ) -> Lanes:
+        a: Value,
+        b: Value,
+        a_zero: Value,
+        a_scale: Value,
+        b_zero: Value,
+        b_scale: Value,
+        scale: Value,
+        zero: Value,
+        low: Value,
+        high: Value,
+    ) -> Value:
         real = function(_to_steps(a, a_zero) * a_scale, _to_steps(b, b_zero) * b_scale)
         return _quantize(real, scale, zero, low, high)
 
@@ -262,16 +262,16 @@ def _quantized(function: Callable[[Lanes, Lanes], Lanes]) -> Expression:
 
 
 def _quantized_prelu(
-    x: Lanes,
-    alpha: Lanes,
-    x_zero: Lanes,
-    alpha_zero: Lanes,
-    ratio: Lanes,
-    scale: Lanes,
-    zero: Lanes,
-    low: Lanes,
-    high: Lanes,
-) -> Lanes:
+    x: Value,
+    alpha: Value,
+    x_zero: Value,
+    alpha_zero: Value,
+    ratio: Value,
+    scale: Value,
+    zero: Value,
+    low: Value,
+    high: Value,
+) -> Value:
     """``x``, or ``alpha x`` where negative; the scale is that of the product."""
     steps = _to_steps(x, x_zero)
     product = steps * _to_steps(alpha, alpha_zero)
@@ -327,9 +327,9 @@ def expression_named(name: str) -> Expression:
         if word not in INPUT_WORDS
     )
 
-    def compute(*operands: Lanes) -> Lanes:
+    def compute(*operands: Value) -> Value:
         inputs, parameters = operands[:num_inputs], list(operands[num_inputs:])
-        stack: list[Lanes] = []
+        stack: list[Value] = []
         for word in words:
             if word in INPUT_WORDS:
                 stack.append(inputs[int(word[1:])])

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from armpy_numba_acc.llvm.lanes import I32, I64, Lanes, choose, clamp, replaced
+from armpy_numba_acc.llvm.control import replaced
+from armpy_numba_acc.llvm.values import I32, I64, Value, choose, clamp
 from armpy_numba_acc.tiles.functions import requantize, to_low_half
 
 _WORD_BITS = 15
@@ -27,7 +28,7 @@ _SUM_BITS = 20
 """The same for sums of bytes."""
 
 
-def _rescaled(value: Lanes, high: Lanes, low: Lanes, shift: Lanes) -> Lanes:
+def _rescaled(value: Value, high: Value, low: Value, shift: Value) -> Value:
     """int32 times a multiplier, rounded twice, as int64.
 
     Notes
@@ -46,10 +47,10 @@ def _rescaled(value: Lanes, high: Lanes, low: Lanes, shift: Lanes) -> Lanes:
     return (product + half - ((product >> 63) & step)) >> (right + 31)
 
 
-def _sum_of(sign: int) -> Callable[..., Lanes]:
+def _sum_of(sign: int) -> Callable[..., Value]:
     """A sum or a difference of 16-bit elements that are first brought to one scale."""
 
-    def compute(a: Lanes, b: Lanes, *numbers: Lanes) -> Lanes:
+    def compute(a: Value, b: Value, *numbers: Value) -> Value:
         terms = [
             _rescaled(value << _WORD_BITS, *numbers[3 * k : 3 * k + 3]).converted("trunc", I32)
             for k, value in enumerate((a, b))
@@ -60,7 +61,7 @@ def _sum_of(sign: int) -> Callable[..., Lanes]:
     return compute
 
 
-def _byte_sum_of(sign: int) -> Callable[..., Lanes]:
+def _byte_sum_of(sign: int) -> Callable[..., Value]:
     """A sum or a difference of bytes, in float32 unless that is next to a half.
 
     Notes
@@ -69,22 +70,22 @@ def _byte_sum_of(sign: int) -> Callable[..., Lanes]:
     """
 
     def compute(
-        a: Lanes,
-        b: Lanes,
-        a_zero: Lanes,
-        a_scale: Lanes,
-        b_zero: Lanes,
-        b_scale: Lanes,
-        zero: Lanes,
-        low: Lanes,
-        high: Lanes,
-        margin: Lanes,
-        *numbers: Lanes,
-    ) -> Lanes:
+        a: Value,
+        b: Value,
+        a_zero: Value,
+        a_scale: Value,
+        b_zero: Value,
+        b_scale: Value,
+        zero: Value,
+        low: Value,
+        high: Value,
+        margin: Value,
+        *numbers: Value,
+    ) -> Value:
         x, y = a.to_float() - a_zero, b.to_float() - b_zero
         steps = x.times_plus(a_scale, y * b_scale)
 
-        def exactly() -> Lanes:
+        def exactly() -> Value:
             """The same in fixed point."""
             terms = [
                 _rescaled(value.to_integer() << _SUM_BITS, *numbers[3 * k : 3 * k + 3])
@@ -100,15 +101,15 @@ def _byte_sum_of(sign: int) -> Callable[..., Lanes]:
 
 
 def _unless_near_half(
-    steps: Lanes, bounds: tuple[Lanes, ...], margin: Lanes, exactly: Callable[[], Lanes]
-) -> Lanes:
+    steps: Value, bounds: tuple[Value, ...], margin: Value, exactly: Callable[[], Value]
+) -> Value:
     """Stored integers of float32, or what is computed exactly where one is next to a half.
 
     Parameters
     ----------
-    bounds : tuple of Lanes
+    bounds : tuple of Value
         Zero point, lowest and highest stored integer.
-    margin : Lanes
+    margin : Value
         How near a half is; with 1 all are.
     """
     elements, rest = to_low_half(steps, *bounds)
@@ -117,13 +118,13 @@ def _unless_near_half(
     return replaced(is_sure ^ 1, elements, exactly)
 
 
-def _stored(value: Lanes, low: Lanes, high: Lanes) -> Lanes:
+def _stored(value: Value, low: Value, high: Value) -> Value:
     """int64 within bounds as int32."""
     bounds = (bound.to_integer().converted("sext", I64) for bound in (low, high))
     return clamp(value, *bounds).converted("trunc", I32)
 
 
-def _shifted(value: Lanes, right: Lanes) -> Lanes:
+def _shifted(value: Value, right: Value) -> Value:
     """int32 divided by a power of two, halves away from zero."""
     right = right.to_integer()
     half = choose(right > 0, right.like(1) << (right - 1), 0)
@@ -131,12 +132,12 @@ def _shifted(value: Lanes, right: Lanes) -> Lanes:
     return (value + half + sign) >> right
 
 
-def _shifting_sum_of(sign: int) -> Callable[..., Lanes]:
+def _shifting_sum_of(sign: int) -> Callable[..., Value]:
     """The same where all scales are powers of two: saturated in 16 bits before it is clamped."""
 
     def compute(
-        a: Lanes, b: Lanes, a_right: Lanes, b_right: Lanes, low: Lanes, high: Lanes
-    ) -> Lanes:
+        a: Value, b: Value, a_right: Value, b_right: Value, low: Value, high: Value
+    ) -> Value:
         terms = _shifted(a, a_right), _shifted(b, b_right)
         total = terms[0] + terms[1] if sign > 0 else terms[0] - terms[1]
         total = clamp(total, -(1 << 15), (1 << 15) - 1)
@@ -145,26 +146,26 @@ def _shifting_sum_of(sign: int) -> Callable[..., Lanes]:
     return compute
 
 
-def _product(a: Lanes, b: Lanes, *numbers: Lanes) -> Lanes:
+def _product(a: Value, b: Value, *numbers: Value) -> Value:
     """Products of 16-bit elements."""
     return _stored(_rescaled(a * b, *numbers[:3]), *numbers[3:])
 
 
 def _byte_product(
-    a: Lanes,
-    b: Lanes,
-    a_zero: Lanes,
-    b_zero: Lanes,
-    scale: Lanes,
-    nudge: Lanes,
-    zero: Lanes,
-    low: Lanes,
-    high: Lanes,
-    margin: Lanes,
-    factor: Lanes,
-    rest: Lanes,
-    divisor: Lanes,
-) -> Lanes:
+    a: Value,
+    b: Value,
+    a_zero: Value,
+    b_zero: Value,
+    scale: Value,
+    nudge: Value,
+    zero: Value,
+    low: Value,
+    high: Value,
+    margin: Value,
+    factor: Value,
+    rest: Value,
+    divisor: Value,
+) -> Value:
     """Products of bytes less their zero points, in float32 unless that is next to a half.
 
     Notes
@@ -175,7 +176,7 @@ def _byte_product(
     product = (a.to_float() - a_zero) * (b.to_float() - b_zero)
     steps = product * scale
 
-    def exactly() -> Lanes:
+    def exactly() -> Value:
         """The same in fixed point."""
         end = high + 1.0
         return requantize(product.to_integer(), zero.like(0), factor, rest, divisor, zero, low, end)
@@ -185,8 +186,8 @@ def _byte_product(
 
 
 def _byte_squared_difference(
-    a: Lanes, b: Lanes, a_zero: Lanes, b_zero: Lanes, *numbers: Lanes
-) -> Lanes:
+    a: Value, b: Value, a_zero: Value, b_zero: Value, *numbers: Value
+) -> Value:
     """Squares of differences of bytes that are first brought to one scale."""
     terms = [
         _rescaled((value - zero.to_integer()) << _BYTE_BITS, *numbers[3 * k : 3 * k + 3])
@@ -198,14 +199,14 @@ def _byte_squared_difference(
     return _stored(steps + zero.to_integer().converted("sext", I64), low, high)
 
 
-def _leaky(x: Lanes, zero: Lanes, *numbers: Lanes) -> Lanes:
+def _leaky(x: Value, zero: Value, *numbers: Value) -> Value:
     """A conversion with one multiplier for negative numbers and another for all others."""
     parts = (numbers[0:3], numbers[3:6])
     positive, negative = (requantize(x, zero, *part, *numbers[6:]) for part in parts)
     return choose(x < zero.to_integer(), negative, positive)
 
 
-FUNCTIONS: Mapping[str, tuple[Callable[..., Lanes], int, int]] = {
+FUNCTIONS: Mapping[str, tuple[Callable[..., Value], int, int]] = {
     "wide_add": (_sum_of(1), 2, 11),
     "wide_sub": (_sum_of(-1), 2, 11),
     "wide_shifting_add": (_shifting_sum_of(1), 2, 4),

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 
-from armpy_numba_acc.llvm.lanes import F64, I32, I64, Lanes, choose, clamp
-from armpy_numba_acc.llvm.vectors import I16, intrinsic
+from armpy_numba_acc.llvm.values import F64, I32, I64, Value, choose, clamp
+from armpy_numba_acc.llvm.vectors import I16
 from armpy_numba_acc.tiles.one_by_one import from_library
 
 _MAGIC = 12582912.0
@@ -42,7 +42,7 @@ _BELOW_HALF = 0.49999997
 """The largest float32 below one half: added to 0.49999997 it does not round up to 1."""
 
 
-def _polynomial(x: Lanes, coefficients: tuple[float, ...]) -> Lanes:
+def _polynomial(x: Value, coefficients: tuple[float, ...]) -> Value:
     """A polynomial, its constant term first."""
     result = x.like(coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
@@ -50,24 +50,24 @@ def _polynomial(x: Lanes, coefficients: tuple[float, ...]) -> Lanes:
     return result
 
 
-def round_to_even(x: Lanes) -> Lanes:
+def round_to_even(x: Value) -> Value:
     """Integers next to floats, halves to even."""
     magnitude = abs(x)
     rounded = ((magnitude + 8388608.0) - 8388608.0).with_sign_of(x)
     return choose(magnitude < 8388608.0, rounded, x)
 
 
-def round_half_away(x: Lanes) -> Lanes:
+def round_half_away(x: Value) -> Value:
     """int32 next to floats that fit, halves away from zero."""
     return (x + x.like(_BELOW_HALF).with_sign_of(x)).to_integer()
 
 
-def to_stored(steps: Lanes, zero: Lanes, low: Lanes, high: Lanes) -> Lanes:
+def to_stored(steps: Value, zero: Value, low: Value, high: Value) -> Value:
     """Stored integers, as int32, of quantised numbers; bounds are counted from the zero point."""
     return round_half_away(clamp(steps, low, high)) + zero.to_integer()
 
 
-def to_low_half(steps: Lanes, zero: Lanes, low: Lanes, high: Lanes) -> tuple[Lanes, Lanes]:
+def to_low_half(steps: Value, zero: Value, low: Value, high: Value) -> tuple[Value, Value]:
     """Stored integers of at most 16 bits, in the lower half of integers, and what was cut off.
 
     Notes
@@ -82,7 +82,7 @@ def to_low_half(steps: Lanes, zero: Lanes, low: Lanes, high: Lanes) -> tuple[Lan
     return clamp(moved.bits(), lowest, highest), steps - (moved - offset)
 
 
-def floor(x: Lanes) -> Lanes:
+def floor(x: Value) -> Value:
     """Integers at or below floats."""
     rounded = round_to_even(x)
     return choose(rounded > x, rounded - 1.0, rounded).with_sign_of(x)
@@ -96,7 +96,7 @@ _SMALLEST_NORMAL_HALF = 2.0**-14
 _SMALLEST_HALF = 2.0**-24
 
 
-def half_to_float(bits: Lanes) -> Lanes:
+def half_to_float(bits: Value) -> Value:
     """float32 of float16, whose bits come as int32."""
     magnitude = bits & 0x7FFF
     # Float16's exponent in float32's place is too small by 112.
@@ -109,7 +109,7 @@ def half_to_float(bits: Lanes) -> Lanes:
     return choose(magnitude >= _HALF_INFINITY, special, finite).with_sign_of(sign)
 
 
-def float_to_half(x: Lanes) -> Lanes:
+def float_to_half(x: Value) -> Value:
     """Bits of the float16 next to float32, halves to even, as int32."""
     magnitude = abs(x)
     bits = magnitude.bits()
@@ -123,22 +123,22 @@ def float_to_half(x: Lanes) -> Lanes:
     return result | ((x.bits() >> 16) & 0x8000)
 
 
-def floor_double(x: Lanes) -> Lanes:
+def floor_double(x: Value) -> Value:
     """Integers at or below float64 whose magnitude is below 2**51."""
     rounded = (x + _ROUND_DOUBLE) - _ROUND_DOUBLE
     return choose(rounded > x, rounded - 1.0, rounded)
 
 
 def requantize(
-    x: Lanes,
-    x_zero: Lanes,
-    factor: Lanes,
-    rest: Lanes,
-    divisor: Lanes,
-    zero: Lanes,
-    low: Lanes,
-    end: Lanes,
-) -> Lanes:
+    x: Value,
+    x_zero: Value,
+    factor: Value,
+    rest: Value,
+    divisor: Value,
+    zero: Value,
+    low: Value,
+    end: Value,
+) -> Value:
     """Stored integers of at most 16 bits in another quantisation, as fixed point has them.
 
     Notes
@@ -155,12 +155,12 @@ def requantize(
     return stored.converted("fptosi", I32)
 
 
-def ceil(x: Lanes) -> Lanes:
+def ceil(x: Value) -> Value:
     """Integers at or above floats."""
     return -floor(-x)
 
 
-def _split_exponent(x: Lanes) -> tuple[Lanes, Lanes]:
+def _split_exponent(x: Value) -> tuple[Value, Value]:
     """Split into ``n ln 2 + r``: a small r, and n in the low bits of integers."""
     shifted = x.times_plus(_LOG2_E, _MAGIC)
     n = shifted - _MAGIC
@@ -168,17 +168,17 @@ def _split_exponent(x: Lanes) -> tuple[Lanes, Lanes]:
     return n.times_plus(-_LN2_LOW, r), shifted.bits()
 
 
-def _power_of_two(bits: Lanes) -> Lanes:
+def _power_of_two(bits: Value) -> Value:
     """``2**n`` for an integer of at most 127 and at least -126 in a vector's low bits."""
     return ((bits << 23) + _ONE_BITS).as_float()
 
 
-def _exp_tail(r: Lanes) -> Lanes:
+def _exp_tail(r: Value) -> Value:
     """``exp(r) - 1`` for a small r."""
     return _polynomial(r, _EXP).times_plus(r * r, r)
 
 
-def exp(x: Lanes) -> Lanes:
+def exp(x: Value) -> Value:
     """Exponentials, 0 and infinity beyond what float32 holds."""
     r, bits = _split_exponent(clamp(x, -105.0, 90.0))
     # Two factors, as 2**n may be beyond float32 where the product is not.
@@ -187,21 +187,21 @@ def exp(x: Lanes) -> Lanes:
     return (_exp_tail(r) + 1.0) * first * rest
 
 
-def exp_within(x: Lanes) -> Lanes:
+def exp_within(x: Value) -> Value:
     """Exponentials of numbers that are moved into -88 to 87; 0 for -88, whose scale is 0."""
     r, bits = _split_exponent(clamp(x, -88.0, 87.0))
     scale = _power_of_two(bits)
     return _exp_tail(r).times_plus(scale, scale)
 
 
-def expm1(x: Lanes) -> Lanes:
+def expm1(x: Value) -> Value:
     """``exp(x) - 1`` without loss near 0, of numbers that are moved into -87 to 87."""
     r, bits = _split_exponent(clamp(x, -87.0, 87.0))
     scale = _power_of_two(bits)
     return _exp_tail(r).times_plus(scale, scale - 1.0)
 
 
-def sigmoid(x: Lanes) -> Lanes:
+def sigmoid(x: Value) -> Value:
     """``1 / (1 + exp(-x))``, right to 2e-7."""
     # exp from a power of 2 in one step: what is lost where it is far from 1 is not seen.
     scaled = clamp(x * -_LOG2_E, -125.0, 125.0)
@@ -212,40 +212,34 @@ def sigmoid(x: Lanes) -> Lanes:
     return 1.0 / (exponential + 1.0)
 
 
-def quick_sigmoid(x: Lanes) -> Lanes:
+def quick_sigmoid(x: Value) -> Value:
     """``1 / (1 + exp(-x))``, right to 2**-12; 16 elements on processors with AVX-512."""
     scaled = x * -_LOG2_E
-    whole = scaled.call("roundeven", scaled)
+    whole = scaled.call("roundeven")
     rest = scaled - whole
     exponential = _scaled(_polynomial(rest, _QUICK_EXP2).times_plus(rest, x.like(1.0)), whole)
     return _nearly_reciprocal(exponential + 1.0)
 
 
-def _scaled(x: Lanes, exponent: Lanes) -> Lanes:
+def _scaled(x: Value, exponent: Value) -> Value:
     """``x * 2**exponent``, 0 and infinity beyond what float32 holds."""
-    kind, (mask, mode) = x.value.type, (I16(-1), I32(4))
-    kinds = (kind, kind, kind, mask.type, mode.type)
+    mask, mode = x.code.constant(I16, -1), x.code.constant(I32, 4)
     name = "llvm.x86.avx512.mask.scalef.ps.512"
-    function = intrinsic(x.builder, name, kind, *kinds)  # type: ignore[no-untyped-call]
-    arguments = (x.value, exponent.value, x.value, mask, mode)
-    return x.of(x.builder.call(function, arguments))
+    return x.code.call(name, x.kind, x, exponent, x, mask, mode)
 
 
-def _nearly_reciprocal(x: Lanes) -> Lanes:
+def _nearly_reciprocal(x: Value) -> Value:
     """Reciprocals, right to 2**-14."""
-    kind, mask = x.value.type, I16(-1)
-    kinds, name = (kind, kind, mask.type), "llvm.x86.avx512.rcp14.ps.512"
-    function = intrinsic(x.builder, name, kind, *kinds)  # type: ignore[no-untyped-call]
-    return x.of(x.builder.call(function, (x.value, x.value, mask)))
+    return x.code.call("llvm.x86.avx512.rcp14.ps.512", x.kind, x, x, x.code.constant(I16, -1))
 
 
-def tanh(x: Lanes) -> Lanes:
+def tanh(x: Value) -> Value:
     """Hyperbolic tangents."""
     t = expm1(abs(x) * -2.0)
     return (-t / (t + 2.0)).with_sign_of(x)
 
 
-def log(x: Lanes) -> Lanes:
+def log(x: Value) -> Value:
     """Natural logarithms: minus infinity of 0, NaN of what is negative."""
     is_tiny = x < 2.0**-126
     bits = choose(is_tiny, x * 2.0**23, x).bits()
@@ -260,17 +254,17 @@ def log(x: Lanes) -> Lanes:
     return choose(x >= 0.0, result, math.nan)
 
 
-def log1p_of_exp(x: Lanes) -> Lanes:
+def log1p_of_exp(x: Value) -> Value:
     """``log(1 + exp(x))`` without an infinity in between; right to 1e-7."""
     return choose(x > 0.0, x, choose(x.differs(x), x, 0.0)) + log(exp_within(-abs(x)) + 1.0)
 
 
-def elu(x: Lanes, alpha: Lanes) -> Lanes:
+def elu(x: Value, alpha: Value) -> Value:
     """``x``, or ``alpha (exp(x) - 1)`` where negative."""
     return choose(x >= 0.0, x, alpha * expm1(x))
 
 
-def hard_swish(x: Lanes) -> Lanes:
+def hard_swish(x: Value) -> Value:
     """``x min(6, max(0, x + 3)) / 6``."""
     return clamp(x + 3.0, 0.0, 6.0) * x * (1.0 / 6.0)
 
@@ -278,7 +272,7 @@ def hard_swish(x: Lanes) -> Lanes:
 _ERFC = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 
 
-def gelu(x: Lanes) -> Lanes:
+def gelu(x: Value) -> Value:
     """``x`` times the probability that a standard normal variable is below it.
 
     Notes
@@ -295,7 +289,7 @@ def gelu(x: Lanes) -> Lanes:
     return x * 0.5 * choose(x > 0.0, 2.0 - upper, upper)
 
 
-def gelu_by_tanh(x: Lanes) -> Lanes:
+def gelu_by_tanh(x: Value) -> Value:
     """The approximation of `gelu` with tanh."""
     cubic = x + x * 0.044715 * x * x
     return x * 0.5 * (tanh(cubic * _ROOT_OF_TWO_OVER_PI) + 1.0)
@@ -312,7 +306,7 @@ _LARGEST_ANGLE = 2.0**27
 """Larger ones need more of pi than two float64 hold."""
 
 
-def _sine(x: Lanes, quarters: int) -> Lanes:
+def _sine(x: Value, quarters: int) -> Value:
     """Sine of ``x + quarters pi / 2``, reduced in float64."""
     wide = x.to_double()
     shifted = wide.times_plus(1 / _HALF_PI_HIGH, _ROUND_DOUBLE)
@@ -331,12 +325,12 @@ _SINE = (-1 / 6, 1 / 120, -1 / 5040, 1 / 362880)
 _COSINE = (-1 / 2, 1 / 24, -1 / 720, 1 / 40320, -1 / 3628800)
 
 
-def sin(x: Lanes) -> Lanes:
+def sin(x: Value) -> Value:
     """Sines."""
     return _sine(x, 0)
 
 
-def cos(x: Lanes) -> Lanes:
+def cos(x: Value) -> Value:
     """Cosines."""
     return _sine(x, 1)
 
@@ -345,7 +339,7 @@ _LOG2_TERMS = tuple(2 / (math.log(2) * (2 * k + 1)) for k in range(9))
 _EXP2_TERMS = tuple(math.log(2) ** k / math.factorial(k) for k in range(10))
 
 
-def power(x: Lanes, y: Lanes) -> Lanes:
+def power(x: Value, y: Value) -> Value:
     """``x**y`` as C defines it, computed in float64."""
     magnitude = abs(x)
     # All float32 are normal numbers of float64, whose bits are an exponent and a fraction.
@@ -366,7 +360,7 @@ def power(x: Lanes, y: Lanes) -> Lanes:
     return _with_sign(x, y, choose(x.differs(x), x, result))
 
 
-def _with_sign(x: Lanes, y: Lanes, result: Lanes) -> Lanes:
+def _with_sign(x: Value, y: Value, result: Value) -> Value:
     """A power of magnitudes, with what the sign of the base makes of it."""
     is_whole = round_to_even(y).equals(y)
     half = y * 0.5

@@ -9,25 +9,25 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from armpy_numba_acc.llvm import vectors
-from armpy_numba_acc.llvm.lanes import F64, Lanes
+from armpy_numba_acc.llvm.values import F64, Value
 from armpy_numba_acc.llvm.vectors import F32, I64
 
 
-def from_library(name: str, x: Lanes, mask: Lanes, others: Lanes) -> Lanes:
+def from_library(name: str, x: Value, mask: Value, others: Value) -> Value:
     """A function of the C library where a mask is set, and what is given elsewhere.
 
     Parameters
     ----------
     name : str
         Of a function of float64, such as ``sin``.
-    x : Lanes
+    x : Value
         float32.
-    mask : Lanes
+    mask : Value
         Vectors where no bit is set skip all this.
-    others : Lanes
+    others : Value
         float32.
     """
-    builder, count = x.builder, x.count
+    builder, count = x.code.builder, x.count
     kind = ir.IntType(count)
     given, result = (cgutils.alloca_once(builder, x.value.type) for _ in range(2))
     elements = [builder.bitcast(place, F32.as_pointer()) for place in (given, result)]

@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from armpy_numba_acc.llvm.lanes import Lanes, choose
+from armpy_numba_acc.llvm.values import Code, choose
 from armpy_numba_acc.llvm.vectors import (
     F32,
     I8,
@@ -74,10 +74,10 @@ def quantize_block(isa: Isa):
 
     def exact(builder, value, scale, zero_point):
         """Stored integers by a division."""
-        steps = Lanes(builder, value) / Lanes(builder, splat(builder, scale, isa.lanes))
+        steps = Code(builder).of(value) / Code(builder).of(splat(builder, scale, isa.lanes))
         steps = choose(steps.differs(steps), 0.0, steps)
         real = builder.sitofp(zero_point, F32)
-        zero = Lanes(builder, splat(builder, real, isa.lanes))
+        zero = Code(builder).of(splat(builder, real, isa.lanes))
         return (f.to_stored(steps, zero, -zero, 255.0 - zero) + _BASE).value
 
     @intrinsic

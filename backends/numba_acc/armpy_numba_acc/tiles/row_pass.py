@@ -14,14 +14,14 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from armpy_numba_acc.llvm import vectors
-from armpy_numba_acc.llvm.lanes import Lanes, choose
+from armpy_numba_acc.llvm.values import Code, Value, choose
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.span import for_whole_vectors, load_elements, store_elements
 
-Compute = Callable[..., tuple[Lanes | None, Lanes | None]]
+Compute = Callable[..., tuple[Value | None, Value | None]]
 """Takes elements and five parameters; gives what to write, and what to fold."""
 
-Fold = Callable[[Lanes, Lanes], Lanes]
+Fold = Callable[[Value, Value], Value]
 
 _F32 = ir.FloatType()
 _I64 = ir.IntType(64)
@@ -55,17 +55,17 @@ def make_row_pass(isa: Isa, kinds: tuple[str, str], compute: Compute, fold: Fold
     def step(builder, lanes, place, index, parameters, total, mask=None):
         """As many elements as there are lanes, or as a mask says; the total afterwards."""
         input_, output = place
-        x = Lanes(builder, load_elements(builder, input_, kinds[0], index, lanes, mask))
-        splats = [Lanes(builder, vectors.splat(builder, p, lanes)) for p in parameters]
+        x = Code(builder).of(load_elements(builder, input_, kinds[0], index, lanes, mask))
+        splats = [Code(builder).of(vectors.splat(builder, p, lanes)) for p in parameters]
         written, folded = compute(x, *splats)
         if written is not None:
             store_elements(builder, written.value, output, kinds[1], index, mask)
         if folded is None:
             return
-        before = Lanes(builder, builder.load(total))
+        before = Code(builder).of(builder.load(total))
         after = fold(before, folded)
         if mask is not None:
-            after = choose(Lanes(builder, mask), after, before)
+            after = choose(Code(builder).of(mask), after, before)
         builder.store(after.value, total)
 
     @intrinsic
@@ -80,8 +80,8 @@ def make_row_pass(isa: Isa, kinds: tuple[str, str], compute: Compute, fold: Fold
                 step(builder, width, place, index, parameters, totals[width], mask)
 
             for_whole_vectors(isa, builder, lanes, count, compute_at)
-            single = Lanes(builder, builder.load(totals[1]))
-            result = _folded(Lanes(builder, builder.load(totals[lanes])), fold)
+            single = Code(builder).of(builder.load(totals[1]))
+            result = _folded(Code(builder).of(builder.load(totals[lanes])), fold)
             result = fold(single, single.of(vectors.splat(builder, result, 1))).value
             return builder.extract_element(result, ir.IntType(32)(0))
 
@@ -98,15 +98,9 @@ def _filled(builder, lanes, number: float) -> Any:  # Any: llvmlite has no types
     return variable
 
 
-def _folded(total: Lanes, fold: Fold) -> Any:  # Any: llvmlite has no types
+def _folded(total: Value, fold: Fold) -> Any:  # Any: llvmlite has no types
     """One number from a vector."""
     while total.count > 1:
         half = total.count // 2
-        undefined = ir.Constant(total.value.type, ir.Undefined)
-        parts = []
-        for first in (0, half):
-            numbers = [ir.IntType(32)(first + i) for i in range(half)]
-            picked = ir.Constant(ir.VectorType(ir.IntType(32), half), numbers)
-            parts.append(total.of(total.builder.shuffle_vector(total.value, undefined, picked)))
-        total = fold(*parts)
-    return total.builder.extract_element(total.value, ir.IntType(32)(0))
+        total = fold(*(total.shuffled(range(first, first + half)) for first in (0, half)))
+    return total.at(0).value

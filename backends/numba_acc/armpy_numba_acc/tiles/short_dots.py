@@ -13,7 +13,7 @@ from numba.extending import intrinsic
 
 from armpy_numba_acc.llvm import vectors
 from armpy_numba_acc.llvm.dots import dot_products
-from armpy_numba_acc.llvm.lanes import Lanes
+from armpy_numba_acc.llvm.values import Code
 from armpy_numba_acc.llvm.vectors import I32, I64
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.span import load_elements
@@ -51,7 +51,7 @@ def make_short_dot(kinds: tuple[str, str], lanes: int):
 
             def add(width, index):
                 values = (
-                    Lanes(builder, load_elements(builder, row, kind, index, width))
+                    Code(builder).of(load_elements(builder, row, kind, index, width))
                     for row, kind in zip(rows, kinds, strict=True)
                 )
                 product = next(values) * next(values)

@@ -13,8 +13,8 @@ from numba.extending import intrinsic
 
 from armpy_numba_acc.llvm import vectors
 from armpy_numba_acc.llvm.bfloat16 import narrowed, widened
-from armpy_numba_acc.llvm.lanes import Lanes
 from armpy_numba_acc.llvm.linked import call_of
+from armpy_numba_acc.llvm.values import Code
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.expressions import expression_named, for_bfloat16
 
@@ -99,7 +99,7 @@ def span_definition(isa: Isa, name: str, kinds: Sequence[str], patterns: str) ->
             else:
                 values.append(load_elements(builder, address, kind, index, lanes, mask))
         values += [vectors.splat(builder, number, lanes) for number in numbers]
-        result = expression.compute(*(Lanes(builder, value) for value in values))
+        result = expression.compute(*(Code(builder).of(value) for value in values))
         store_elements(builder, result.value, output, kinds[-1], index, mask)
 
     for_whole_vectors(isa, builder, lanes, count, compute)

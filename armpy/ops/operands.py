@@ -1,0 +1,75 @@
+"""Operands by the names that an operation's definition gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Generic, TypeVar
+
+from armpy.errors import InvalidArgumentError
+from armpy.ops.operation import Operation
+from armpy.records import dataclass
+
+ItemT = TypeVar("ItemT")
+
+
+@dataclass(frozen=True, slots=True)
+class Operands(Generic[ItemT]):
+    """What belongs to each input of an operation: infos, values or arrays, by name.
+
+    Parameters
+    ----------
+    operation : Operation
+    items : sequence of (item or None)
+        In the definition's order; None, or missing at the end, for what is left out.
+
+    Notes
+    -----
+    A variadic operand's name is that of its first item.
+    """
+
+    operation: Operation
+    items: Sequence[ItemT | None]
+
+    def __getitem__(self, name: str) -> ItemT:
+        """The item of an operand that is there.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the operation has no such operand, or it is left out.
+        """
+        item = self.get(name)
+        if item is None:
+            raise InvalidArgumentError(
+                f"the operand {name!r} is left out",
+                where=self.operation.name,
+                expected="an operand that is there",
+                actual="none",
+                fix="Ask for it with get(), which gives None then",
+            )
+        return item
+
+    def get(self, name: str) -> ItemT | None:
+        """The item of an operand; None if it is left out.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the operation has no such operand.
+        """
+        index = _indices(type(self.operation)).get(name)
+        if index is None:
+            raise InvalidArgumentError(
+                f"there is no operand {name!r}",
+                where=self.operation.name,
+                expected=", ".join(operand.name for operand in self.operation.inputs),
+                actual=name,
+            )
+        return self.items[index] if index < len(self.items) else None
+
+
+@cache
+def _indices(kind: type[Operation]) -> dict[str, int]:
+    """Position of each operand among the inputs."""
+    return {operand.name: index for index, operand in enumerate(kind.inputs)}

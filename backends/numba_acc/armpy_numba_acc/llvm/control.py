@@ -1,0 +1,131 @@
+"""Loops and conditions of code under construction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from armpy_numba_acc.llvm.values import Code, Value, choose
+
+Step = Callable[[Value, list[Value]], Sequence[Value]]
+"""Takes the number of a turn and the values in front of it; gives those behind it."""
+
+Turn = Callable[[list[Value]], tuple[Value, Sequence[Value]]]
+"""Takes the values in front of a turn; gives whether there is another one, and those behind it."""
+
+
+def loop(code: Code, count: Value, values: Sequence[Value], step: Step) -> list[Value]:
+    """Loop, maybe never, with values in registers; what they are in the end.
+
+    Parameters
+    ----------
+    count : Value, int64
+        How often the loop turns.
+    values : sequence of Value
+        What they are at first.
+    step : callable
+        See `Step`.
+    """
+    builder = code.builder
+    head, body, done = (builder.append_basic_block(name) for name in ("head", "body", "done"))
+    before = builder.block
+    builder.branch(head)
+    builder.position_at_end(head)
+    first = [code.integer(0), *values]
+    number, *carried = phis = [code.of(builder.phi(value.kind)) for value in first]
+    builder.cbranch((number < count).value, body, done)
+    builder.position_at_end(body)
+    results = step(number, list(carried))
+    following = [number + 1, *results]
+    last = builder.block
+    builder.branch(head)
+    _join(phis, (before, first), (last, following))
+    builder.position_at_end(done)
+    return carried
+
+
+def loop_while(code: Code, values: Sequence[Value], turn: Turn) -> list[Value]:
+    """Loop at least once with values in registers; what they are in the end.
+
+    Parameters
+    ----------
+    values : sequence of Value
+        What they are at first.
+    turn : callable
+        See `Turn`.
+    """
+    builder = code.builder
+    body, done = (builder.append_basic_block(name) for name in ("turn", "done"))
+    before = builder.block
+    builder.branch(body)
+    builder.position_at_end(body)
+    carried = [code.of(builder.phi(value.kind)) for value in values]
+    goes_on, results = turn(list(carried))
+    last = builder.block
+    builder.cbranch(goes_on.value, body, done)
+    _join(carried, (before, values), (last, results))
+    builder.position_at_end(done)
+    return list(results)
+
+
+def repeat(code: Code, count: Value, values: Sequence[Value], step: Step) -> list[Value]:
+    """As `loop`, of a count that is at least 1."""
+
+    def turn(carried: list[Value]) -> tuple[Value, Sequence[Value]]:
+        number, *rest = carried
+        results = step(number, rest)
+        following = number + 1
+        return following < count, [following, *results]
+
+    return loop_while(code, [code.integer(0), *values], turn)[1:]
+
+
+def when(
+    condition: Value,
+    then: Callable[[], Sequence[Value]],
+    otherwise: Callable[[], Sequence[Value]] | None = None,
+    *,
+    likely: bool | None = None,
+) -> list[Value]:
+    """Run one of two pieces of code; what it gives.
+
+    Parameters
+    ----------
+    condition : Value, one bit
+    then, otherwise : callable
+        Write the code, and give as many values of the same types; nothing for `otherwise` if it
+        is left out.
+    likely : bool, optional
+        Which of the two is run nearly always.
+    """
+    builder = condition.code.builder
+    if otherwise is None:
+        with builder.if_then(condition.value, likely=likely):
+            then()
+        return []
+    with builder.if_else(condition.value, likely=likely) as (yes, no):
+        with yes:
+            ones = then()
+            end_of_ones = builder.block
+        with no:
+            others = otherwise()
+            end_of_others = builder.block
+    merged = [condition.of(builder.phi(one.kind)) for one in ones]
+    _join(merged, (end_of_ones, ones), (end_of_others, others))
+    return merged
+
+
+def replaced(mask: Value, values: Value, compute: Callable[[], Value]) -> Value:
+    """`values`, but where the mask is set what `compute` gives: it is run if a bit is."""
+
+    def others() -> list[Value]:
+        return [choose(mask, compute(), values)]
+
+    return when(mask.any(), others, lambda: [values], likely=False)[0]
+
+
+def _join(phis: Sequence[Value], *sides: tuple[Any, Sequence[Value]]) -> None:
+    """Say what values are, coming from each of some blocks (Any: llvmlite has no types)."""
+    for block, values in sides:
+        for phi, value in zip(phis, values, strict=True):
+            phi.value.add_incoming(value.value, block)

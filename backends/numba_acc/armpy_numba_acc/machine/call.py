@@ -1,0 +1,86 @@
+"""Calls of kernels as records, which those who emit them and the kernels read by the same names.
+
+Notes
+-----
+A call is a row of 64-bit words in memory, one for each field of its record. Lowerings fill records
+with buffers and numbers; kernels get them back by `armpy_numba_acc.llvm.calls.reader`, whose
+addresses are integers. The records themselves are in `armpy_numba_acc.machine.calls`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import re
+from functools import cache
+from typing import Any, ClassVar, TypeAlias
+
+from armpy.records import dataclass
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.memory import Address, Buffer
+
+Pointer: TypeAlias = Buffer | Address | int
+"""An address: of a buffer while a program is made, an integer while it runs; 0 for none."""
+
+Word: TypeAlias = Buffer | Address | int | float
+"""What a field becomes a word of; a float is kept as the bits of a float32."""
+
+
+class Work(enum.StrEnum):
+    """What a kernel's time goes into, for those who estimate it."""
+
+    FLOATS = "floats"
+    """Arithmetic on float32, or memory."""
+
+    BYTES = "bytes"
+    """Products of bytes, by as few instructions as the processor needs."""
+
+    PAIRS = "pairs"
+    """Products of 16-bit elements, two by one instruction."""
+
+    WINDOWS = "windows"
+    """Products that wait for elements of an image."""
+
+    WEIGHTS = "weights"
+    """Weights that are read once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of the kernel that is named like the record: ``MoveRuns`` of ``move_runs``.
+
+    Notes
+    -----
+    A record is a frozen dataclass whose fields are of type `Pointer`, ``int`` or ``float``. The
+    last one may be ``tuple[float, ...]``, which becomes as many words as it has numbers. Fields
+    that `parameters` names are no words: the kernel is made for them.
+    """
+
+    parameters: ClassVar[tuple[str, ...]] = ()
+    work: ClassVar[Work] = Work.FLOATS
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel, made for the record's parameters."""
+        made_for = tuple(getattr(self, name) for name in self.parameters)
+        return Kernel(_name_of(type(self).__name__), made_for)
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """The call's words in order."""
+        result: list[Word] = []
+        for field in word_fields(self):
+            value = getattr(self, field.name)
+            result += value if isinstance(value, tuple) else (value,)
+        return tuple(result)
+
+
+def word_fields(record: Call | type[Call]) -> tuple[dataclasses.Field[Any], ...]:
+    """Fields of a record that are words, in order (Any: of every type)."""
+    return tuple(f for f in dataclasses.fields(record) if f.name not in record.parameters)
+
+
+@cache
+def _name_of(record: str) -> str:
+    """Name of the module of a record's kernel."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", record).lower()

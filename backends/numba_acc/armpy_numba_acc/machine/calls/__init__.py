@@ -1,0 +1,1 @@
+"""Records of calls, by the kernels' families."""
