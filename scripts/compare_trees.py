@@ -1,0 +1,173 @@
+"""Compares the answers of two source trees bit for bit, for changes that must not change any.
+
+Usage::
+
+    python scripts/compare_trees.py OLD [NEW] [--only models,vectors,random,kit] [--backend ID]
+        [--instruction-set NAME] [--count N] [--every N] [--filter TEXT] [--jobs N]
+
+OLD and NEW are folders or revisions; NEW is this checkout if left out. Each tree runs in processes
+of its own, with its own packages and compiled kernels, on the same inputs, which the old tree has
+made: every model with its golden inputs and random ones, NNAPI's published examples, random
+networks, and the conformance kit's. Compared are type, shape and bytes of every output, which
+backend ran each layer, and the text of errors.
+
+A tree's answers are remembered as long as its source stays, so that the old one is run once. The
+exit status is 1 if anything differs, 2 if a tree cannot be run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from comparison.answers import read_subjects
+from comparison.differences import differences, worst_elements
+from comparison.subjects import KINDS, Selection
+from comparison.trees import Answers, Conditions, Store, Tree, TreeError
+
+ROOT = Path(__file__).resolve().parents[1]
+BACKENDS = ("NumbaAcc", "CpuRef")
+
+
+def main() -> int:
+    """Compare what the command line asks for; the exit status."""
+    options = _options()
+    store = Store(options.cache)
+    try:
+        store.forget()
+        old, new = (Tree.named(text, store, ROOT) for text in (options.old, options.new))
+        print(f"old: {old.name} {old.digest}\nnew: {new.name} {new.digest}", flush=True)
+        conditions = [
+            Conditions(backend, instruction_set, options.threads)
+            for backend in options.backend
+            for instruction_set in (options.instruction_set if backend == "NumbaAcc" else [""])
+        ]
+        differing = 0
+        for kind in options.only:
+            shared = str(options.shared.resolve())
+            chosen = options.count, options.seed, options.every, options.filter
+            selection = Selection(kind, *chosen, shared)
+            subjects = old.make_subjects(selection)
+            names = [subject.name for subject in read_subjects(subjects)]
+            _check(names, kind)
+            for how in conditions:
+                differing += _compare(old, new, subjects, names, how, options)
+        print(f"{differing} differences" if differing else "no difference")
+        return int(differing > 0)
+    except TreeError as error:
+        print(f"compare_trees.py: error: {error}", file=sys.stderr)
+        return 2
+
+
+def _check(names: Sequence[str], kind: str) -> None:
+    """Refuse a comparison of nothing, and one in which names stand for several things."""
+    if not names:
+        raise TreeError(f"there are no {kind} to compare")
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise TreeError(f"names stand for several things: {', '.join(twice[:5])}")
+
+
+def _compare(
+    old: Tree,
+    new: Tree,
+    subjects: Path,
+    names: Sequence[str],
+    how: Conditions,
+    options: argparse.Namespace,
+) -> int:
+    """Compare all answers on one backend; how many differ."""
+    before, after = (_answers(tree, subjects, names, how, options.jobs) for tree in (old, new))
+    found = {
+        number: texts
+        for number, name in enumerate(names)
+        if (texts := differences(before[name], after[name]))
+    }
+    kind = names[0].partition("/")[0]
+    print(
+        f"{kind} on {how}: {len(names) - len(found)} of {len(names)} equal, {len(found)} differ; "
+        f"{_share(how, before)}",
+        flush=True,
+    )
+    shown = list(found)[: options.show]
+    with tempfile.TemporaryDirectory(prefix="armpy-compare-") as scratch:
+        folders = Path(scratch, "old"), Path(scratch, "new")
+        for tree, folder in zip((old, new), folders, strict=True):
+            if shown:
+                tree.keep_outputs(subjects, names, shown, how, folder)
+        for number in shown:
+            print(f"DIFFERS {names[number]} on {how}")
+            for text in (*found[number], *worst_elements(names[number], *folders)):
+                print(f"    {text}")
+    for number in list(found)[len(shown) :]:
+        print(f"DIFFERS {names[number]} on {how}: {found[number][0][:200]}")
+    return len(found)
+
+
+def _answers(
+    tree: Tree, subjects: Path, names: Sequence[str], how: Conditions, jobs: int
+) -> Answers:
+    """A tree's answers; says how long they took."""
+    begin = time.perf_counter()
+    is_kept = tree.kept_answers(subjects, how).exists()
+    found = tree.answers(subjects, names, how, jobs)
+    took = "remembered" if is_kept else f"{time.perf_counter() - begin:.0f} s"
+    print(f"  {how} in {tree.name}: {took}", flush=True)
+    return found
+
+
+def _share(how: Conditions, answers: Answers) -> str:
+    """How much of it the backend ran: what it does not run proves nothing about it."""
+    mark = f" on {how.backend}"
+    placements = [answer.get("placement", ()) for answer in answers.values()]
+    taken = sum(any(line.endswith(mark) for line in placement) for placement in placements)
+    errors = sum(bool(answer["error"]) for answer in answers.values())
+    return f"{how.backend} ran layers of {taken}, {errors} are errors"
+
+
+def _words(text: str) -> list[str]:
+    """A list of words as the command line has it."""
+    return text.split(",")
+
+
+def _options() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("old", help="folder or revision")
+    parser.add_argument("new", nargs="?", default=str(ROOT), help="folder or revision; this one")
+    parser.add_argument("--only", type=_words, default=list(KINDS), help=",".join(KINDS))
+    parser.add_argument("--backend", type=_words, default=list(BACKENDS), help=",".join(BACKENDS))
+    parser.add_argument(
+        "--instruction-set", type=_words, default=[""], help="of NumbaAcc: avx512vnni,avx2,portable"
+    )
+    parser.add_argument("--count", type=int, default=300, help="random networks")
+    parser.add_argument("--seed", type=int, default=0, help="of the first random network")
+    parser.add_argument("--every", type=int, default=1, help="only every so many-th of each kind")
+    parser.add_argument("--filter", default="", help="only what has this in its name")
+    parser.add_argument("--threads", type=int, default=1, help="of NumbaAcc")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
+    parser.add_argument(
+        "--show", type=int, default=10, help="differences to show element by element"
+    )
+    parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared", help="test data")
+    user = os.getuid() if hasattr(os, "getuid") else ""
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        default=Path(tempfile.gettempdir(), f"armpy-compare-trees-{user}"),
+        help="what is remembered",
+    )
+    options = parser.parse_args()
+    for chosen, known in ((options.only, KINDS), (options.backend, BACKENDS)):
+        if unknown := [word for word in chosen if word not in known]:
+            parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(known)}")
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())

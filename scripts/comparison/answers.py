@@ -1,0 +1,187 @@
+"""Runs subjects in one source tree and writes down what comes out, to be compared as text.
+
+Runs in a process that `trees.py` starts with the tree first on the path.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import pickle
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .subjects import BuiltNetwork, ModelFile, NnapiModel, Subject
+
+Array = npt.NDArray[Any]  # Any: of every type
+Answer = dict[str, Any]  # Any: goes to JSON
+
+FOREIGN_CODE = 3
+"""Exit status where a module is not the tree's."""
+
+_PACKAGES = ("armpy", "armpy_numba_acc", "armpy_reference")
+_LOOP_TIMEOUT_S = 60.0
+
+
+class Court:
+    """Runs subjects on one backend, with CpuRef for what that does not take.
+
+    Parameters
+    ----------
+    backend : str
+    num_threads : int
+    folder : Path, optional
+        Where the outputs themselves are kept.
+    """
+
+    def __init__(self, backend: str, num_threads: int, folder: Path | None) -> None:
+        import armpy  # noqa: PLC0415 - the tree's own
+        from armpy.nnapi.devices import DeviceManager  # noqa: PLC0415
+
+        backends = list(dict.fromkeys([backend, "CpuRef"]))
+        options = armpy.RuntimeOptions(
+            backends=backends, num_threads=num_threads, loop_timeout_s=_LOOP_TIMEOUT_S
+        )
+        self._runtime = armpy.Runtime(options)
+        self._manager = DeviceManager(
+            armpy.RuntimeOptions(backends=backends, num_threads=num_threads)
+        )
+        self._devices = [self._manager.get_device_of_backend(one) for one in backends]
+        self._folder = folder
+
+    def answer(self, subject: Subject) -> Answer:
+        """Outputs of every call and placement; an error instead, where one comes out."""
+        kept: list[Array] = []
+        answer: Answer = {"name": subject.name, "outputs": [], "placement": [], "error": ""}
+        run = {ModelFile: self._model, BuiltNetwork: self._network, NnapiModel: self._nnapi}
+        try:
+            for outputs, placement in run[type(subject)](subject):  # type: ignore[operator]
+                kept += outputs
+                answer["outputs"].append([described(array) for array in outputs])
+                answer["placement"] = placed(placement)
+        except Exception as error:  # noqa: BLE001 - whatever comes out is the answer
+            answer["error"] = f"{type(error).__name__}: {error}"
+        if self._folder is not None:
+            arrays = {f"output {number}": array for number, array in enumerate(kept)}
+            np.savez(self._folder / kept_name(subject.name), **arrays)  # type: ignore[arg-type]
+        return answer
+
+    def _model(self, subject: ModelFile) -> Iterator[tuple[list[Array], Any]]:
+        """A model file, call by call; variables keep what they have become."""
+        import armpy  # noqa: PLC0415
+
+        with armpy.load(subject.path, runtime=self._runtime) as model:
+            for arrays in subject.calls:
+                shaped = [
+                    np.reshape(array, ()) if spec.shape == () else array
+                    for spec, array in zip(model.inputs, arrays, strict=True)
+                ]
+                got = model(*shaped)
+                yield (list(got) if isinstance(got, tuple) else [got]), model.placement
+
+    def _network(self, subject: BuiltNetwork) -> Iterator[tuple[list[Array], Any]]:
+        """A network of the conformance kit."""
+        import armpy  # noqa: PLC0415
+
+        with armpy.Model(subject.graph, self._runtime) as model:
+            for feeds in subject.calls:
+                yield list(model.run(feeds).values()), model.placement
+
+    def _nnapi(self, subject: NnapiModel) -> Iterator[tuple[list[Array], Any]]:
+        """A model of NNAPI."""
+        from armpy.nnapi.compilation import Compilation  # noqa: PLC0415
+        from armpy.nnapi.model import Model  # noqa: PLC0415
+
+        model = Model.from_description(subject.description, self._manager)
+        with Compilation.create_for_devices(model, self._devices) as compilation:
+            compilation.finish()
+            outputs = compilation(*subject.inputs)
+            omitted = [i for i, array in enumerate(subject.inputs) if array is None]
+            yield list(outputs), compilation.network(omitted).placement
+
+
+def described(array: Array) -> str:
+    """Type, shape and a digest of the bytes: NaNs differ if their payloads do."""
+    array = np.asarray(array)
+    digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:16]
+    return f"{array.dtype} {array.shape} {digest}"
+
+
+def placed(placement: Any) -> list[str]:  # Any: of the tree
+    """Which backend ran each layer, with the model's layers that it was made of."""
+    if placement is None:
+        return []
+    return [
+        f"{one.inside}/{one.layer} {one.operation} [{', '.join(one.origins)}] on {one.backend}"
+        for one in placement.layers
+    ]
+
+
+def kept_name(subject: str) -> str:
+    """Name of the file with a subject's outputs."""
+    return hashlib.sha256(subject.encode()).hexdigest()[:24] + ".npz"
+
+
+def read_subjects(path: Path) -> Iterator[Subject]:
+    """What `comparison.subjects` wrote."""
+    with path.open("rb") as file:
+        while True:
+            try:
+                yield pickle.load(file)
+            except EOFError:
+                return
+
+
+def foreign_modules(tree: Path, files: Mapping[str, str]) -> list[str]:
+    """Modules, by name with their files, that are not a tree's own."""
+    return [
+        f"{name} is {file}"
+        for name, file in files.items()
+        if not Path(file).resolve().is_relative_to(tree.resolve())
+    ]
+
+
+def loaded_files(backends: Iterable[object]) -> dict[str, str]:
+    """Files of armpy's packages and of the modules that loaded backends are defined in."""
+    names = {*_PACKAGES, *(type(backend).__module__ for backend in backends)}
+    names |= {name for name in sys.modules if name.partition(".")[0] in _PACKAGES}
+    return {
+        name: str(sys.modules[name].__file__)
+        for name in sorted(names)
+        if name in sys.modules and getattr(sys.modules[name], "__file__", None)
+    }
+
+
+def main() -> None:
+    """Answer what standard input asks for, one line of JSON after the other."""
+    job = json.loads(sys.stdin.read())
+    warnings.simplefilter("ignore")
+    logging.disable(logging.CRITICAL)  # placements tell what fell back
+    tree, folder = Path(job["tree"]), job["folder"] and Path(job["folder"])
+    court = Court(job["backend"], job["num_threads"], folder or None)
+    check_modules(tree, job["backend"])
+    wanted = frozenset(job["numbers"])
+    with Path(job["answers"]).open("a", encoding="utf-8") as file:
+        for number, subject in enumerate(read_subjects(Path(job["subjects"]))):
+            if number in wanted:
+                file.write(json.dumps(court.answer(subject) | {"number": number}) + "\n")
+                file.flush()
+    check_modules(tree, job["backend"])
+
+
+def check_modules(tree: Path, backend: str) -> None:
+    """End the process if any module is not the tree's."""
+    from armpy.plugins import BackendRegistry  # noqa: PLC0415
+
+    found = BackendRegistry.discover().get(backend)
+    foreign = foreign_modules(tree, loaded_files([found]))
+    if foreign:
+        print(f"not of {tree}: {'; '.join(foreign)}", file=sys.stderr)
+        sys.exit(FOREIGN_CODE)

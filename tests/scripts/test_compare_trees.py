@@ -1,0 +1,145 @@
+"""Two source trees are run apart, and every bit that differs between their answers is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scripts.comparison.answers import FOREIGN_CODE, described
+from scripts.comparison.differences import differences
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "scripts" / "compare_trees.py"
+PACKAGES = ("armpy", "backends/numba_acc/armpy_numba_acc", "backends/reference/armpy_reference")
+
+OTHER_ROUNDING = """
+
+def round_half_away(values: Any) -> Any:
+    return np.rint(values)  # half to even
+"""
+
+
+def copy_of_this_tree(folder: Path) -> Path:
+    for package in PACKAGES:
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / package, folder / package, ignore=ignored)
+    return folder
+
+
+def compare(old: Path | str, new: Path, cache: Path, *options: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), str(old), str(new), "--cache", str(cache), *options],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def answer(**changes: object) -> dict[str, object]:
+    return {
+        "error": "",
+        "outputs": [["float32 (2,) 12"]],
+        "placement": ["/a Add [] on X"],
+        **changes,
+    }
+
+
+def test_equal_answers_do_not_differ() -> None:
+    assert differences(answer(), answer()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"outputs": [["float32 (2,) 13"]]}, "call 0 output 0: float32 (2,) 12 -> float32 (2,) 13"),
+        ({"outputs": []}, "1 calls -> 0 calls"),
+        ({"outputs": [[]]}, "call 0: 1 outputs -> 0 outputs"),
+        ({"placement": ["/a Add [] on Y"]}, "placement: - /a Add [] on X; + /a Add [] on Y"),
+        ({"error": "ValueError: no"}, "error: none -> ValueError: no"),
+    ],
+)
+def test_whatever_differs_is_told(change: dict[str, object], told: str) -> None:
+    assert differences(answer(), answer(**change)) == [told]
+
+
+def test_a_process_that_ended_differs_from_an_answer() -> None:
+    assert differences(answer(), {"error": "the process ended with code -11"})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (np.zeros(1, np.float32), -np.zeros(1, np.float32)),
+        (
+            np.array([0x7FC00000], np.uint32).view(np.float32),
+            np.array([0x7FC00001], np.uint32).view(np.float32),
+        ),
+        (np.zeros((1, 2), np.uint8), np.zeros((2, 1), np.uint8)),
+        (np.zeros(2, np.uint8), np.zeros(2, np.int8)),
+    ],
+    ids=["sign of zero", "payload of NaN", "shape", "type"],
+)
+def test_digests_tell_apart_what_compares_equal(
+    one: np.ndarray[tuple[int, ...]], other: np.ndarray[tuple[int, ...]]
+) -> None:
+    assert described(one) != described(other)
+
+
+def test_one_altered_rounding_is_found_and_shown_by_element(tmp_path: Path) -> None:
+    altered = copy_of_this_tree(tmp_path / "altered")
+    with next(altered.rglob("armpy_reference/quantization.py")).open("a") as file:
+        file.write(OTHER_ROUNDING)
+    options = ("--only", "kit", "--backend", "CpuRef", "--filter", "kit/Quantize/")
+    code, text = compare(ROOT, altered, tmp_path / "cache", *options)
+    assert code == 1, text
+    assert "DIFFERS kit/Quantize/" in text
+    assert "elements, most at" in text
+    # What was remembered of the first tree is used, and it is equal to itself.
+    code, text = compare(ROOT, ROOT, tmp_path / "cache", *options)
+    assert code == 0, text
+    assert "no difference" in text
+    assert text.count("remembered") == 2
+
+
+def test_a_process_that_runs_another_tree_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "subjects").write_bytes(b"")
+    job = {
+        "tree": str(tmp_path),
+        "subjects": str(tmp_path / "subjects"),
+        "answers": str(tmp_path / "answers"),
+        "backend": "CpuRef",
+        "num_threads": 1,
+        "numbers": [],
+        "folder": None,
+    }
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", "from comparison.answers import main; main()"],
+        input=json.dumps(job),
+        env={**os.environ, "PYTHONPATH": str(ROOT / "scripts")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == FOREIGN_CODE, done.stderr
+    assert "armpy is " in done.stderr
+
+
+def test_nothing_to_compare_is_an_error(tmp_path: Path) -> None:
+    options = ("--only", "kit", "--backend", "CpuRef", "--filter", "no such case")
+    code, text = compare(ROOT, ROOT, tmp_path / "cache", *options)
+    assert code == 2, text
+    assert "there are no kit to compare" in text
+
+
+def test_what_is_neither_a_tree_nor_a_revision_is_an_error(tmp_path: Path) -> None:
+    code, text = compare("no-such-revision", ROOT, tmp_path / "cache")
+    assert code == 2, text
+    assert "no-such-revision is neither a folder with armpy's source nor a revision" in text
