@@ -5,6 +5,8 @@ import threading
 import numpy as np
 import pytest
 from armpy_numba_acc.llvm.host import host_isas
+from armpy_numba_acc.machine.call import Work
+from armpy_numba_acc.machine.execution import Command, word_of
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.program.estimate import MOST_PIECES, num_pieces
 from armpy_numba_acc.program.program import Program
@@ -81,11 +83,11 @@ def test_long_commands_are_run_in_pieces_with_the_same_results() -> None:
     Instance(Code(program, ISA)).run([x, in_pieces])
     code = Code(program, ISA)
     instance = Instance(code)
-    instance._commands[:, 2] = 1
+    instance._commands[:, word_of(Command, "num_pieces")] = 1
     instance.run([x, whole])
     np.testing.assert_array_equal(in_pieces, whole)
 
 
 def test_pieces_are_few_and_short_commands_have_one() -> None:
-    assert num_pieces(1000, "convolution_f32", ISA) == 1
-    assert num_pieces(10**15, "convolution_f32", ISA) == MOST_PIECES
+    assert num_pieces(Work.FLOATS, ISA, 1000) == 1
+    assert num_pieces(Work.FLOATS, ISA, 10**15) == MOST_PIECES

@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 from armpy_numba_acc.llvm.host import host_isas
+from armpy_numba_acc.machine.call import Work
 from armpy_numba_acc.program.program import CommandInfo
 from armpy_numba_acc.runtime.profiling import NumbaProfilingContext, recorder_of_network
 from armpy_numba_acc.runtime.roofline import roofline_us
@@ -86,9 +87,9 @@ def test_a_trace_has_what_is_known_about_commands() -> None:
 
 def test_the_least_time_grows_with_the_work_and_falls_with_threads() -> None:
     for isa in host_isas():
-        for kernel in ("convolution_f32", "convolution_u8"):
-            once = roofline_us(CommandInfo("", kernel, 0, 10**7), isa, 1)
-            assert roofline_us(CommandInfo("", kernel, 0, 2 * 10**7), isa, 1) == 2 * once
-            assert roofline_us(CommandInfo("", kernel, 0, 10**7), isa, 2) == once / 2
+        for work in (Work.FLOATS, Work.BYTES):
+            once = roofline_us(CommandInfo("", "", 0, 10**7, 1, work), isa, 1)
+            assert roofline_us(CommandInfo("", "", 0, 2 * 10**7, 1, work), isa, 1) == 2 * once
+            assert roofline_us(CommandInfo("", "", 0, 10**7, 1, work), isa, 2) == once / 2
         copied = roofline_us(CommandInfo("", "copy", 1 << 20, 0), isa, 1)
         assert roofline_us(CommandInfo("", "copy", 1 << 19, 0), isa, 1) < 4 * copied

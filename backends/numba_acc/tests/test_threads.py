@@ -4,18 +4,17 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import numpy as np
 import pytest
-from armpy_numba_acc.llvm import teamwork
+from armpy_numba_acc.llvm import fork_join
 from armpy_numba_acc.llvm.host import host_isas
-from armpy_numba_acc.machine import call_layout
+from armpy_numba_acc.machine import execution
 from armpy_numba_acc.passes.region import lower_region
-from armpy_numba_acc.runtime import instance, threads
+from armpy_numba_acc.runtime import threads
 from armpy_numba_acc.runtime.instance import Code, Instance
-from armpy_numba_acc.runtime.threads import MOST_THREADS, Pool, place_elsewhere, pool
+from armpy_numba_acc.runtime.threads import MOST_THREADS, Pool, pool
 
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
@@ -281,77 +280,15 @@ def test_there_is_room_for_every_worker_that_an_option_can_ask_for() -> None:
     assert len(pool()._words) >= 8 * (MOST_THREADS - 1)
 
 
-def test_python_and_kernels_agree_on_the_layout_of_what_they_share() -> None:
-    # The runtime does without these modules, which need Numba.
-    assert (instance._FAILURE, instance._SYNC_BYTES) == (teamwork.FAILURE, teamwork.SYNC_BYTES)
-    words = ("num_commands", "cancel", "finished")
-    assert [teamwork.ARGUMENTS.index(name) for name in words] == [
-        call_layout.NUM_COMMANDS,
-        call_layout.CANCEL,
-        call_layout.FINISHED,
-    ]
-    assert len(teamwork.ARGUMENTS) == call_layout.EXECUTOR
-    assert 8 * threads.LINE_WORDS == teamwork.LINE_BYTES
-    assert [8 * place for place in (threads._ASLEEP, threads._BUSY, threads._STOP)] == [
-        teamwork.ASLEEP,
-        teamwork.BUSY,
-        teamwork.STOP,
-    ]
-    assert threads.MOST_THREADS < teamwork.MOST_THREADS
+def test_a_publication_tells_every_thread_that_there_can_be() -> None:
+    assert threads.MOST_THREADS < fork_join.MOST_THREADS
 
 
-SCRIPT = """
-import threading
-from backends.numba_acc.tests.networks import convolutions, image, runtime_of
-
-runtime = runtime_of(3)
-network = runtime.load_network(convolutions())
-
-def run() -> None:
-    while True:
-        runtime.enqueue_workload(network, image())
-        done.set()
-
-done = threading.Event()
-threading.Thread(target=run, daemon=True).start()
-assert done.wait(60)
-"""
-
-
-def test_a_process_ends_while_executions_are_under_way() -> None:
-    for _ in range(3):  # where the execution is then is chance
-        done = run_apart(SCRIPT)
-        assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot be placed here")
-def test_a_worker_is_kept_off_the_callers_processor_and_within_its_limits() -> None:
-    allowed = os.sched_getaffinity(0)
-    if len(allowed) < 2:
-        pytest.skip("there is one processor only")
-    mine = min(allowed)
-    os.sched_setaffinity(0, {mine})
-    try:
-        with waiting_thread() as thread:
-            place_elsewhere(thread)
-            assert os.sched_getaffinity(thread.native_id or 0) == {mine}
-            os.sched_setaffinity(0, allowed)
-            place_elsewhere(thread)
-            placed = os.sched_getaffinity(thread.native_id or 0)
-    finally:
-        os.sched_setaffinity(0, allowed)
-    assert placed < allowed
-    assert len(placed) == len(allowed) - 1
-
-
-@contextmanager
-def waiting_thread() -> Iterator[threading.Thread]:
-    """A thread that waits until the block ends."""
-    end = threading.Event()
-    thread = threading.Thread(target=end.wait)
-    thread.start()
-    try:
-        yield thread
-    finally:
-        end.set()
-        thread.join()
+def test_no_two_places_of_the_shared_memory_are_one() -> None:
+    shared = [execution.PUBLISHED, execution.DONE, execution.JOINED, execution.FAILURE]
+    shared.append(execution.CONTROL)
+    assert len({place // execution.LINE_BYTES for place in shared}) == len(shared)
+    assert max(shared) + 8 * (execution.CONTROL_TURNS + 1) <= execution.SYNC_BYTES
+    ticket = [0, execution.ASLEEP, execution.BUSY, execution.STOP]
+    assert len({place // 8 for place in ticket}) == len(ticket)
+    assert max(ticket) < execution.LINE_BYTES

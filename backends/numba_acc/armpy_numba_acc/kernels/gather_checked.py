@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
+from armpy_numba_acc.llvm.fork_join import fail
 from armpy_numba_acc.llvm.pointers import load_i16, load_i32, load_i64
 from armpy_numba_acc.llvm.sharing import share_items
-from armpy_numba_acc.llvm.teamwork import fail
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.blocks import make_copy_run
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from armpy_numba_acc.llvm.pointers import load_i64, load_u8, store_i64
 from armpy_numba_acc.llvm.waiting import clock_ns
-from armpy_numba_acc.machine.call_layout import (
+from armpy_numba_acc.machine.execution import (
     CONTROL_DEPTH,
     CONTROL_END,
     CONTROL_LIMIT,
@@ -19,7 +19,7 @@ from armpy_numba_acc.machine.call_layout import (
 from armpy_numba_acc.machine.isa import Isa
 
 ARGUMENTS = ("control", "turns", "flag", "most_turns", "target")
-"""`control` is what `armpy_numba_acc.machine.call_layout` says, `turns` where the turns are
+"""`control` is what `armpy_numba_acc.machine.execution` says, `turns` where the turns are
 counted. There is another turn as long as the byte at `flag` is not 0 or, if that is no address,
 for `most_turns`. `target` is the command that a jump leads to."""
 

@@ -1,32 +1,15 @@
-"""What Python calls: takes the addresses from arrays and runs a program on them."""
-
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,call-arg"
-# What Numba compiles has no types for mypy: everything is an integer or an address.
+"""CPython's way into a program: takes the addresses from arrays and runs the executor on them."""
 
 from __future__ import annotations
 
+from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.compiler import Returning
-from armpy_numba_acc.llvm.pointers import (
-    call_address,
-    call_kernel,
-    load_i64,
-    store_i64,
-)
-from armpy_numba_acc.machine.call_layout import (
-    ARRAY_TYPE,
-    EXECUTOR,
-    FINISHED,
-    LET_OTHERS,
-    NOT_RUN,
-    NUM_COMMANDS,
-    NUM_SLOTS,
-    NUM_TENSORS,
-    NUM_THREADS,
-    SLOTS,
-    TAKE_BACK,
-    TO_PYTHON,
-)
+from armpy_numba_acc.llvm.pointers import call_address, call_kernel, load_i64, store_i64
+from armpy_numba_acc.machine.execution import NOT_RUN, Execution, Slot, num_words, word_of
 from armpy_numba_acc.machine.isa import Isa
+
+_FINISHED = word_of(Execution, "finished")
+_SLOT_BYTES = 8 * num_words(Slot)
 
 
 def make(isa: Isa, header_bytes: int) -> Returning:
@@ -41,33 +24,35 @@ def make(isa: Isa, header_bytes: int) -> Returning:
 
     Notes
     -----
-    Its owner is the array that holds what `armpy_numba_acc.machine.call_layout` says. It gives a
-    Python integer: how many commands it has not run, or `NOT_RUN`.
+    Its owner is the array that holds an `Execution`. It gives a Python integer: how many commands
+    it has not run, or `NOT_RUN`.
     """
+    read, read_slot = reader(Execution), reader(Slot)
 
-    def python_call(owner, arrays, num_arrays):
-        call = load_i64(owner + header_bytes, 0)
+    def python_call(owner: int, arrays: int, num_arrays: int) -> int:
+        execution = load_i64(owner + header_bytes, 0)
+        call = read(execution)
         left, number = NOT_RUN, 0
-        if num_arrays == load_i64(call, NUM_TENSORS):
-            kind = load_i64(call, ARRAY_TYPE)
+        if num_arrays == call.num_tensors:
+            # Nothing is written before every array is known to be one.
             while number < num_arrays:
-                if load_i64(load_i64(arrays, number) + header_bytes, -1) != kind:
+                if load_i64(load_i64(arrays, number) + header_bytes, -1) != call.array_type:
                     break
                 number += 1
-        if number == load_i64(call, NUM_TENSORS):
-            slot = load_i64(call, SLOTS)
-            for _ in range(load_i64(call, NUM_SLOTS)):
-                array = load_i64(arrays, load_i64(slot, 0))
+        if number == call.num_tensors:
+            for index in range(call.num_slots):
+                slot = read_slot(call.slots + _SLOT_BYTES * index)
+                array = load_i64(arrays, slot.number)
                 elements = load_i64(array + header_bytes, 0)
-                store_i64(load_i64(slot, 1), 0, elements + load_i64(slot, 2))
-                slot += 24
-            let_others, state = load_i64(call, LET_OTHERS), 0
-            if let_others != 0:
-                state = call_address(let_others, 0)
-            call_kernel(load_i64(call, EXECUTOR), call, 0, load_i64(call, NUM_THREADS))
-            if let_others != 0:
-                call_address(load_i64(call, TAKE_BACK), state)
-            left = load_i64(call, NUM_COMMANDS) - load_i64(call, FINISHED)
-        return call_address(load_i64(call, TO_PYTHON), left)
+                store_i64(slot.target, 0, elements + slot.offset)
+            state = 0
+            if call.let_others != 0:
+                state = call_address(call.let_others, 0)
+            call_kernel(call.executor, execution, 0, call.num_threads)
+            if call.let_others != 0:
+                call_address(call.take_back, state)
+            left = call.num_commands - load_i64(execution, _FINISHED)
+        result: int = call_address(call.to_python, left)
+        return result
 
     return Returning(python_call)

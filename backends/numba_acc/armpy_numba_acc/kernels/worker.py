@@ -1,39 +1,29 @@
-"""What a worker thread runs: waits for executions to take part in."""
-
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,call-arg,var-annotated"
-# What Numba compiles has no types for mypy: everything is an integer or an address.
+"""Worker: what a thread runs that waits for executions to take part in."""
 
 from __future__ import annotations
 
-from numba import njit
+from collections.abc import Callable
 
-from armpy_numba_acc.llvm.pointers import (
-    atomic_add,
-    atomic_load,
-    atomic_store,
-    load_i64,
-    yield_thread,
-)
+from armpy_numba_acc.llvm.calls import reader
+from armpy_numba_acc.llvm.fork_join import END, MOST_COMMANDS, MOST_THREADS, SPINS, run_share
+from armpy_numba_acc.llvm.pointers import atomic_add, atomic_load, atomic_store, yield_thread
+from armpy_numba_acc.llvm.primitives import inlined
 from armpy_numba_acc.llvm.subnormals import flushing, restoring
-from armpy_numba_acc.llvm.teamwork import (
+from armpy_numba_acc.llvm.waiting import compare_and_swap, relaxing
+from armpy_numba_acc.machine.execution import (
     ASLEEP,
     DONE,
-    END,
     JOINED,
-    MOST_COMMANDS,
-    MOST_THREADS,
     NO_CALL,
     PUBLISHED,
-    SPINS,
     STOP,
     TAKEN,
-    run_share,
+    Execution,
 )
-from armpy_numba_acc.llvm.waiting import compare_and_swap, relaxing
 from armpy_numba_acc.machine.isa import Isa
 
 
-def make(isa: Isa, patience: int):
+def make(isa: Isa, patience: int) -> Callable[[int, int, int], None]:
     """Make the function of a worker; it returns to sleep or, if it is told so, to stop.
 
     Parameters
@@ -44,14 +34,17 @@ def make(isa: Isa, patience: int):
 
     Notes
     -----
-    In place of arguments it takes the address of its ticket.
+    In place of a call it is told the address of its ticket.
     """
     relax, flush, restore = relaxing(isa), flushing(isa), restoring(isa)
+    read = reader(Execution)
 
-    @njit(inline="always")
-    def take_part(args):
+    @inlined
+    def take_part(execution: int) -> None:
         """Do a share of every command that is published for so many threads."""
-        commands, sync, cancel = load_i64(args, 0), load_i64(args, 2), load_i64(args, 3)
+        call = read(execution)
+        sync = call.sync
+        # Counted once and for good: the leader cuts shares for all numbers up to the last one.
         thread = 1 + atomic_add(sync + JOINED, 1)
         last, spins = 0, 0
         while True:
@@ -66,11 +59,12 @@ def make(isa: Isa, patience: int):
                 continue
             last, spins = word, 0
             number, num_threads = word // MOST_THREADS % MOST_COMMANDS, word % MOST_THREADS
+            # Who joined behind the publication has no share, and is not waited for.
             if thread < num_threads:
-                run_share(commands, number, thread, num_threads, cancel)
+                run_share(call.commands, number, thread, num_threads, call.cancel)
                 atomic_add(sync + DONE, 1)
 
-    def worker(ticket, thread, num_threads):
+    def worker(ticket: int, thread: int, num_threads: int) -> None:
         spins, modes = 0, flush()
         while spins < patience:
             call = atomic_load(ticket)
@@ -80,11 +74,14 @@ def make(isa: Isa, patience: int):
                     return
                 spins += 1
                 relax()
+            # The leader may take the ticket back at the same moment: one of the two has it.
             elif compare_and_swap(ticket, call, TAKEN) == call:
                 take_part(call)
+                # From here on nothing of the execution may be looked at: it is over for the leader.
                 atomic_store(ticket, NO_CALL)
                 spins = 0
         restore(modes)
+        # Whoever engages this worker from now on wakes it; one who looked before runs without it.
         atomic_store(ticket + ASLEEP, 1)
 
     return worker

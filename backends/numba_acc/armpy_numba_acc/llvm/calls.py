@@ -10,7 +10,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from armpy_numba_acc.llvm.values import F32, I64, Code
-from armpy_numba_acc.machine.call import Call, word_fields
+from armpy_numba_acc.machine.call import Call, Pointer, word_fields
 
 CallT = TypeVar("CallT", bound=Call)
 
@@ -18,7 +18,7 @@ _NUMBERS = {"Pointer": types.int64, "int": types.int64, "float": types.float32}
 _NUMBERS["tuple[float, ...]"] = types.int64
 
 
-def reader(kind: type[CallT]) -> Callable[[int], CallT]:
+def reader(kind: type[CallT]) -> Callable[[Pointer], CallT]:
     """What reads a kernel's call, for code that Numba compiles.
 
     Parameters
@@ -52,5 +52,5 @@ def reader(kind: type[CallT]) -> Callable[[int], CallT]:
         return result(types.int64), generate
 
     read.__name__ = f"read_{kind.__name__}"
-    made: Callable[[int], CallT] = intrinsic(read)
+    made: Callable[[Pointer], CallT] = intrinsic(read)
     return made

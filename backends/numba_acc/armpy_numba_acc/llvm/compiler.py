@@ -7,16 +7,13 @@ for is said to LLVM alone, so that kernels for any instruction set, and even for
 architecture, can be made on any machine.
 """
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,attr-defined"
-# Numba and llvmlite have no types.
-
 from __future__ import annotations
 
 import re
 import threading
 from collections.abc import Callable
 from functools import cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import llvmlite.binding as llvm
 import numba
@@ -27,6 +24,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from armpy.records import dataclass
 from armpy_numba_acc.machine.isa import Isa
 
+_Llvm: TypeAlias = Any  # Any: Numba and llvmlite have no types
 _ARGUMENTS = (numba.int64, numba.int64, numba.int64)
 _LOCK = threading.Lock()  # Numba's optimisation level is the process's
 
@@ -101,7 +99,7 @@ def compile_assembly(function: Function, symbol: str, isa: Isa) -> str:
     return text
 
 
-def _module(function, symbol: str, isa: Isa):
+def _module(function: Function, symbol: str, isa: Isa) -> tuple[_Llvm, _Llvm]:
     """The optimised module of a kernel, and the machine that it is for."""
     _initialize()
     machine = _machine(isa)
@@ -118,7 +116,7 @@ def _module(function, symbol: str, isa: Isa):
     return module, machine
 
 
-def _machine(isa: Isa):
+def _machine(isa: Isa) -> _Llvm:
     """The processor that an instruction set's code is for."""
     target = llvm.Target.from_triple(isa.triple)
     return target.create_target_machine(
@@ -126,7 +124,7 @@ def _machine(isa: Isa):
     )
 
 
-def _parsed(text: str, machine, isa: Isa):
+def _parsed(text: str, machine: _Llvm, isa: Isa) -> _Llvm:
     """A module for a machine."""
     module = llvm.parse_assembly(text)
     module.triple = isa.triple
@@ -134,14 +132,14 @@ def _parsed(text: str, machine, isa: Isa):
     return module
 
 
-def _hide_all_but(module, symbol: str) -> None:
+def _hide_all_but(module: _Llvm, symbol: str) -> None:
     """Let LLVM drop or take apart every function but one."""
     for defined in module.functions:
         if not defined.is_declaration and defined.name != symbol:
             defined.linkage = llvm.Linkage.internal
 
 
-def _optimize(module, machine) -> None:
+def _optimize(module: _Llvm, machine: _Llvm) -> None:
     """Do with a module all that LLVM can."""
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = True
@@ -150,7 +148,7 @@ def _optimize(module, machine) -> None:
     passes.getModulePassManager().run(module, passes)
 
 
-def _linked(function: Linked, symbol: str, isa: Isa, machine):
+def _linked(function: Linked, symbol: str, isa: Isa, machine: _Llvm) -> _Llvm:
     """The optimised module of a kernel and the functions that it calls.
 
     Notes
@@ -178,7 +176,7 @@ def _linked(function: Linked, symbol: str, isa: Isa, machine):
 
 
 @cache
-def _optimized_once(function, isa: Isa) -> str:
+def _optimized_once(function: Callable[..., object], isa: Isa) -> str:
     """A kernel in LLVM's language, optimised, but for the functions that it is linked with."""
     machine = _machine(isa)
     module = _parsed(_wrapped(_translated_once(function), _ANY), machine, isa)
@@ -187,7 +185,7 @@ def _optimized_once(function, isa: Isa) -> str:
     return str(module)
 
 
-def _unoptimized(function, result=numba.types.void) -> str:
+def _unoptimized(function: Callable[..., object], result: _Llvm = numba.types.void) -> str:
     """A function in LLVM's language as Numba writes it."""
     with _LOCK:
         level = config.OPT
@@ -210,7 +208,7 @@ def _wrapped(text: str, symbol: str, result: str = "") -> str:
     return text + _WRAPPER.format(symbol=symbol, inner=inner, result=result or "void", end=end)
 
 
-def _translated(function, result) -> str:
+def _translated(function: Callable[..., object], result: _Llvm) -> str:
     """What Numba makes of a function, before it makes code of it for the host.
 
     Notes
@@ -219,7 +217,7 @@ def _translated(function, result) -> str:
     """
     options = {"nopython": True, "error_model": "numpy"}
     with global_compiler_lock:
-        compiled = CFunc(function, (_ARGUMENTS, result), locals={}, options=options)
+        compiled: _Llvm = CFunc(function, (_ARGUMENTS, result), locals={}, options=options)
         library = compiled._compile_uncached().library
         module = library._final_module
         for other in dict.fromkeys(library._linking_libraries):

@@ -1,18 +1,15 @@
 """How threads share the work of a command."""
 
-# mypy: disable-error-code="no-untyped-def,untyped-decorator"
-# What Numba compiles has no types for mypy.
-
 from __future__ import annotations
 
-from numba import njit
+from armpy_numba_acc.llvm.primitives import inlined
 
 BLOCK = 64
 """Elements that one thread takes at least, so that no two write to one cache line."""
 
 
-@njit(inline="always")
-def share(count, thread, num_threads):
+@inlined
+def share(count: int, thread: int, num_threads: int) -> tuple[int, int]:
     """First and last (not included) of the elements that a thread takes."""
     if num_threads == 1:
         return 0, count
@@ -22,14 +19,16 @@ def share(count, thread, num_threads):
     return min(first, count), min(last, count)
 
 
-@njit(inline="always")
-def share_items(count, thread, num_threads):
+@inlined
+def share_items(count: int, thread: int, num_threads: int) -> tuple[int, int]:
     """The same for items that are a cache line or more each."""
     return count * thread // num_threads, count * (thread + 1) // num_threads
 
 
-@njit(inline="always")
-def share_tiles(num_tiles, num_panels, thread, num_threads):
+@inlined
+def share_tiles(
+    num_tiles: int, num_panels: int, thread: int, num_threads: int
+) -> tuple[int, int, int, int]:
     """First and last (not included) of a thread's tiles, and of its panels of weights.
 
     Notes
@@ -43,8 +42,8 @@ def share_tiles(num_tiles, num_panels, thread, num_threads):
     return first, last, 0, num_panels
 
 
-@njit(inline="always")
-def share_vectors(count, panel, thread, num_threads):
+@inlined
+def share_vectors(count: int, panel: int, thread: int, num_threads: int) -> tuple[int, int]:
     """The same for vectors of which whole panels stay together."""
     if num_threads == 1:
         return 0, count

@@ -11,55 +11,53 @@ keep subnormals. LiteRT does the same (``ruy::ScopedSuppressDenormals``).
 The mode belongs to a thread. Whoever sets it puts back what it found before it returns.
 """
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
-# Numba's extension interface has no types.
-
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
-
-from armpy_numba_acc.llvm import vectors
-from armpy_numba_acc.llvm.vectors import I8, I32, I64
+from armpy_numba_acc.llvm.primitives import NOTHING, WORD, primitive
+from armpy_numba_acc.llvm.values import I8, I32, I64, Code, Value
 from armpy_numba_acc.machine.isa import Isa
 
 _MXCSR_FTZ, _MXCSR_DAZ = 1 << 15, 1 << 6
 _FPCR_FZ = 1 << 24
 
+_Switch = tuple[Callable[[Code], Value], Callable[[Code, Value], None], int]
+"""How a processor's modes are read and written, and the bits that are set."""
 
-def _read_mxcsr(builder):
+
+def _read_mxcsr(code: Code) -> Value:
     """x86-64's word of modes."""
-    word = cgutils.alloca_once(builder, I32)
-    function = vectors.intrinsic(builder, "llvm.x86.sse.stmxcsr", ir.VoidType(), I8.as_pointer())
-    builder.call(function, (builder.bitcast(word, I8.as_pointer()),))
-    return builder.zext(builder.load(word), I64)
+    word = code.stack(I32)
+    code.call("llvm.x86.sse.stmxcsr", None, _pointer(word))
+    return word.load(I32).unsigned(I64)
 
 
-def _write_mxcsr(builder, mode):
+def _write_mxcsr(code: Code, mode: Value) -> None:
     """Set x86-64's word of modes."""
-    word = cgutils.alloca_once(builder, I32)
-    builder.store(builder.trunc(mode, I32), word)
-    function = vectors.intrinsic(builder, "llvm.x86.sse.ldmxcsr", ir.VoidType(), I8.as_pointer())
-    builder.call(function, (builder.bitcast(word, I8.as_pointer()),))
+    word = code.stack(I32)
+    word.store(mode.narrowed(I32))
+    code.call("llvm.x86.sse.ldmxcsr", None, _pointer(word))
 
 
-def _read_fpcr(builder):
+def _pointer(address: Value) -> Value:
+    """An address as the processor's instructions take it."""
+    return address.of(address.code.builder.inttoptr(address.value, I8.as_pointer()))
+
+
+def _read_fpcr(code: Code) -> Value:
     """AArch64's word of modes."""
-    return builder.call(vectors.intrinsic(builder, "llvm.aarch64.get.fpcr", I64), ())
+    return code.call("llvm.aarch64.get.fpcr", I64)
 
 
-def _write_fpcr(builder, mode):
+def _write_fpcr(code: Code, mode: Value) -> None:
     """Set AArch64's word of modes."""
-    function = vectors.intrinsic(builder, "llvm.aarch64.set.fpcr", ir.VoidType(), I64)
-    builder.call(function, (mode,))
+    code.call("llvm.aarch64.set.fpcr", None, mode)
 
 
-def _switch(isa: Isa):
-    """How a processor's modes are read and written, and the bits that are set; None without."""
+def _switch(isa: Isa) -> _Switch | None:
+    """See `_Switch`; None for processors without."""
     if isa.triple.startswith("x86_64"):
         return _read_mxcsr, _write_mxcsr, _MXCSR_FTZ | _MXCSR_DAZ
     if isa.triple.startswith(("aarch64", "arm64")):
@@ -68,41 +66,30 @@ def _switch(isa: Isa):
 
 
 @cache
-def flushing(isa: Isa):
+def flushing(isa: Isa) -> Callable[[], int]:
     """Make ``flush()``: from now on the thread flushes subnormals; returns its former modes."""
     switch = _switch(isa)
 
-    @intrinsic
-    def flush(typingctx):
-        signature = types.int64()
-
-        def generate(context, builder, signature, args):
-            if switch is None:
-                return I64(0)
-            read, write, flags = switch
-            modes = read(builder)
-            write(builder, builder.or_(modes, I64(flags)))
-            return modes
-
-        return signature, generate
+    @primitive(WORD)
+    def flush(code: Code) -> Value:
+        if switch is None:
+            return code.integer(0)
+        read, write, flags = switch
+        modes = read(code)
+        write(code, modes | flags)
+        return modes
 
     return flush
 
 
 @cache
-def restoring(isa: Isa):
+def restoring(isa: Isa) -> Callable[[int], None]:
     """Make ``restore(modes)``: the thread has its former modes again."""
     switch = _switch(isa)
 
-    @intrinsic
-    def restore(typingctx, modes):
-        signature = types.void(types.int64)
-
-        def generate(context, builder, signature, args):
-            if switch is not None:
-                switch[1](builder, args[0])
-            return context.get_dummy_value()
-
-        return signature, generate
+    @primitive(NOTHING, WORD)
+    def restore(code: Code, modes: Value) -> None:
+        if switch is not None:
+            switch[1](code, modes)
 
     return restore

@@ -13,7 +13,7 @@ from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.quantized import zero_point_of
 from armpy_numba_acc.program.emitter import Argument, Emitter
-from armpy_numba_acc.program.estimate import num_pieces
+from armpy_numba_acc.program.estimate import num_pieces, work_of
 
 MAX_INPUTS = 3
 
@@ -162,7 +162,7 @@ def emit_on_buffers(
         arguments,
         label,
         num_operations=output.info.num_elements,
-        num_pieces=num_pieces(0, kernel.symbol, emit.isa, num_bytes),
+        num_pieces=num_pieces(work_of(kernel.symbol), emit.isa, 0, num_bytes),
     )
 
 

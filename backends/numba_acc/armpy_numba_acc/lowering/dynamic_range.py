@@ -31,7 +31,7 @@ from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.weights_dynamic import pack_weights_dynamic
 from armpy_numba_acc.packing.weights_u8 import GROUP
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.estimate import num_pieces
+from armpy_numba_acc.program.estimate import num_pieces, work_of
 
 _WEIGHTS = (DataType.QASYMM_S8, DataType.QSYMM_S8)
 _CACHED_BYTES = 256 << 10
@@ -152,7 +152,7 @@ def _emit_product(
         ),
         layer.name,
         num_operations=num_operations,
-        num_pieces=num_pieces(num_operations, kernel.symbol, emit.isa),
+        num_pieces=num_pieces(work_of(kernel.symbol), emit.isa, num_operations),
     )
 
 

@@ -26,7 +26,7 @@ from armpy_numba_acc.packing.vector_matrix import (
 )
 from armpy_numba_acc.packing.weights_u8 import GROUP, without_zero_point
 from armpy_numba_acc.program.emitter import Argument, Emitter
-from armpy_numba_acc.program.estimate import num_pieces
+from armpy_numba_acc.program.estimate import num_pieces, work_of
 
 _SUM_UP = 6.0
 """Cycles that summing up a row's lanes takes."""
@@ -190,5 +190,5 @@ def _emit(
         arguments,
         " + ".join(each.name for each in (layer, *absorbed)),
         num_operations=num_operations,
-        num_pieces=num_pieces(num_operations, kernel.symbol, emit.isa, weights.nbytes),
+        num_pieces=num_pieces(work_of(kernel.symbol), emit.isa, num_operations, weights.nbytes),
     )

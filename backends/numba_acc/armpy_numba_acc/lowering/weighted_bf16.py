@@ -25,7 +25,7 @@ from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.packing.weights_bf16 import pack_panels_bf16
 from armpy_numba_acc.program.emitter import SIZES, Emitter
-from armpy_numba_acc.program.estimate import num_pieces
+from armpy_numba_acc.program.estimate import num_pieces, work_of
 
 _CACHED_BYTES = 512 << 10
 """Weights that are used for all pixels before the next ones."""
@@ -173,5 +173,5 @@ def emit_product_bf16(
         ),
         label,
         num_operations=num_operations,
-        num_pieces=num_pieces(num_operations, kernel.symbol, emit.isa),
+        num_pieces=num_pieces(work_of(kernel.symbol), emit.isa, num_operations),
     )

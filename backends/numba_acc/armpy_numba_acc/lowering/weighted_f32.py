@@ -21,7 +21,7 @@ from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.packing.weights import pack_panels_f32
 from armpy_numba_acc.program.choices import Option
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.estimate import num_pieces
+from armpy_numba_acc.program.estimate import num_pieces, work_of
 
 SCRATCH_BYTES = 768
 """Of the kernel's tables, for each thread."""
@@ -120,7 +120,7 @@ def emit_product_f32(
     low, high = bounds
     kernel = Kernel("convolution_f32", weights.tile)
     num_operations = 2 * patches.num_pixels * weights.columns * weights.depth
-    pieces = num_pieces(num_operations, kernel.symbol, emit.isa)
+    pieces = num_pieces(work_of(kernel.symbol), emit.isa, num_operations)
     num_panels = -(-weights.columns // width)
     shape = (patches.num_pixels, num_panels, weights.depth)
     emit.command(

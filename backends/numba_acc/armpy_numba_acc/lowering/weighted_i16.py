@@ -33,7 +33,7 @@ from armpy_numba_acc.machine.memory import Address, Buffer, Space
 from armpy_numba_acc.packing.quantized import scale_of, stored_bounds
 from armpy_numba_acc.packing.weights_i16 import Pieces, Rescaling, pack_pairs
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.estimate import num_pieces
+from armpy_numba_acc.program.estimate import num_pieces, work_of
 
 WIDE = DataType.QSYMM_S16
 
@@ -299,5 +299,5 @@ def emit_tiles_i16(
         ),
         label,
         num_operations=num_operations,
-        num_pieces=num_pieces(num_operations, kernel.symbol, emit.isa),
+        num_pieces=num_pieces(work_of(kernel.symbol), emit.isa, num_operations),
     )

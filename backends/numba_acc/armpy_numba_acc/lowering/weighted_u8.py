@@ -37,7 +37,7 @@ from armpy_numba_acc.packing.quantized import (
 )
 from armpy_numba_acc.packing.weights_u8 import GROUP, PackedWeights, pack_weights_u8
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.estimate import num_pieces
+from armpy_numba_acc.program.estimate import num_pieces, work_of
 from armpy_numba_acc.program.fusion import Fusion
 
 _CACHED_BYTES = 256 << 10
@@ -304,7 +304,7 @@ def emit_product_u8(
         ),
         label or layer.name,
         num_operations=num_operations,
-        num_pieces=num_pieces(num_operations, kernel.symbol, emit.isa),
+        num_pieces=num_pieces(work_of(kernel.symbol), emit.isa, num_operations),
     )
 
 

@@ -14,7 +14,7 @@ from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.packing.winograd import PAIRS, pack_winograd_f32
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.estimate import num_pieces
+from armpy_numba_acc.program.estimate import num_pieces, work_of
 
 _LEAST_CHANNELS = 16
 """With fewer the transforms cost what the multiplications save."""
@@ -130,7 +130,7 @@ def lower_winograd_f32(emit: Emitter, layer: Layer, weights: Array) -> None:
     scratch_bytes = -(-(1024 + 4 * padded + batch * tile_bytes + between_bytes) // 64) * 64
     num_operations = 2 * plan.num_products * depth * columns
     kernel = Kernel("winograd_f32", (plan.down, plan.right, rows, vectors))
-    pieces = num_pieces(num_operations, kernel.symbol, emit.isa)
+    pieces = num_pieces(work_of(kernel.symbol), emit.isa, num_operations)
     bias = constant_of(layer, 2)
     low, high = fusion.bounds
     begins = [resolve_padding(operation.padding, shape[1 + a], 3, 1, 1, a)[0] for a in range(2)]

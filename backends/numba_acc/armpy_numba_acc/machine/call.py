@@ -39,10 +39,16 @@ class Work(enum.StrEnum):
     """Products of 16-bit elements, two by one instruction."""
 
     WINDOWS = "windows"
-    """Products that wait for elements of an image."""
+    """Products of float32 that wait for elements of an image."""
+
+    BYTE_WINDOWS = "byte windows"
+    """The same of bytes."""
 
     WEIGHTS = "weights"
-    """Weights that are read once."""
+    """float32 weights that are read once."""
+
+    BYTE_WEIGHTS = "byte weights"
+    """The same of bytes."""
 
 
 @dataclass(frozen=True, slots=True)

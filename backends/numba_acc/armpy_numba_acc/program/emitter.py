@@ -18,6 +18,7 @@ from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.memory import Address, Buffer, Space
 from armpy_numba_acc.program.choices import Choices
+from armpy_numba_acc.program.estimate import work_of
 from armpy_numba_acc.program.fusion import Fusion
 from armpy_numba_acc.program.limits import Counter
 from armpy_numba_acc.program.memory import Join, plan_arena
@@ -256,7 +257,7 @@ class Emitter:
         return Buffer(Space.FAILURE, 0)
 
     def control(self) -> Buffer:
-        """What loops need, see `armpy_numba_acc.machine.call_layout`."""
+        """What loops need, see `armpy_numba_acc.machine.execution`."""
         return Buffer(Space.CONTROL, 0)
 
     # Commands
@@ -270,6 +271,7 @@ class Emitter:
         num_operations: int = 0,
         num_bytes: int | None = None,
         num_pieces: int = 1,
+        work: str = "",
     ) -> None:
         """Add a call of a kernel.
 
@@ -294,7 +296,8 @@ class Emitter:
         if num_bytes is None:
             num_bytes = sum(buffer.size_bytes for buffer in touched if buffer is not None)
         label = f"{self._inside}{label}"
-        info = CommandInfo(label, kernel.symbol, num_bytes, num_operations, num_pieces)
+        work = work or work_of(kernel.symbol)
+        info = CommandInfo(label, kernel.symbol, num_bytes, num_operations, num_pieces, str(work))
         self._commands.append(_Command(kernel, tuple(arguments), info))
 
     def __call__(
@@ -324,6 +327,7 @@ class Emitter:
             num_operations=num_operations,
             num_bytes=num_bytes,
             num_pieces=num_pieces,
+            work=call.work,
         )
 
     def change_argument(self, command: int, index: int, argument: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from armpy_numba_acc.machine.call import Work
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.program.program import CommandInfo
 
@@ -22,32 +23,63 @@ _WEIGHT_BYTES_PER_US = 40_000.0
 """Of weights that are read once, in the order in which they lie."""
 
 
+_WEIGHTS = (Work.WEIGHTS, Work.BYTE_WEIGHTS)
+_WINDOWS = (Work.WINDOWS, Work.BYTE_WINDOWS)
+
+
 def estimated_us(info: CommandInfo, isa: Isa) -> float:
-    """Microseconds that one thread needs for a command, about.
+    """Microseconds that one thread needs for a command, about."""
+    return _duration_us(info.work, isa, info.num_operations, info.num_bytes)
+
+
+def num_pieces(work: str, isa: Isa, num_operations: int, num_bytes: int = 0) -> int:
+    """How many pieces a command is to be run in, so that executions can be stopped in between.
+
+    Parameters
+    ----------
+    work : Work
+        Of the kernel's record.
+    isa : Isa
+    num_operations, num_bytes : int
+        Of the command.
+
+    Notes
+    -----
+    A kernel that has scratch memory for every thread needs so many times as much.
+    """
+    duration_us = _duration_us(work, isa, num_operations, num_bytes)
+    return min(int(duration_us / PIECE_US) + 1, MOST_PIECES)
+
+
+def _duration_us(work: str, isa: Isa, num_operations: int, num_bytes: int) -> float:
+    """Microseconds, about.
 
     Notes
     -----
     Products of bytes are taken to be as many times faster as fit into one instruction,
     depthwise convolutions to wait for memory, and products of one vector for their weights.
     """
+    if work in _WEIGHTS:
+        return num_bytes / _WEIGHT_BYTES_PER_US
     rate = _OPERATIONS_PER_US_AND_LANE * isa.lanes
-    if info.kernel.startswith("convolution_u8") and isa.dot:
+    if work == Work.BYTES and isa.dot:
         rate *= 4
-    elif info.kernel.startswith(("convolution_bf16", "convolution_i16")):
+    elif work == Work.PAIRS:
         rate *= 2
-    elif info.kernel.startswith("depthwise"):
+    elif work in _WINDOWS:
         rate /= 2
-    elif info.kernel.startswith("vector_"):
-        return info.num_bytes / _WEIGHT_BYTES_PER_US
-    return max(info.num_operations / rate, info.num_bytes / _BYTES_PER_US)
+    return max(num_operations / rate, num_bytes / _BYTES_PER_US)
 
 
-def num_pieces(num_operations: int, kernel: str, isa: Isa, num_bytes: int = 0) -> int:
-    """How many pieces a command is to be run in, so that executions can be stopped in between.
-
-    Notes
-    -----
-    A kernel that has scratch memory for every thread needs so many times as much.
-    """
-    duration_us = estimated_us(CommandInfo("", kernel, num_bytes, num_operations), isa)
-    return min(int(duration_us / PIECE_US) + 1, MOST_PIECES)
+def work_of(kernel: str) -> Work:
+    """What goes into the time of a kernel that has no record yet."""
+    is_bytes = "u8" in kernel
+    if kernel.startswith(("convolution_u8", "convolution_dynamic")):
+        return Work.BYTES
+    if kernel.startswith(("convolution_bf16", "convolution_i16")):
+        return Work.PAIRS
+    if kernel.startswith("depthwise"):
+        return Work.BYTE_WINDOWS if is_bytes else Work.WINDOWS
+    if kernel.startswith("vector_"):
+        return Work.BYTE_WEIGHTS if is_bytes else Work.WEIGHTS
+    return Work.FLOATS

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.records import dataclass
+from armpy_numba_acc.machine.call import Work
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.memory import Space
 
@@ -25,6 +26,8 @@ class CommandInfo:
         Additions and multiplications, each counted.
     num_pieces : int
         How many pieces each thread's share is run in; executions can be stopped in between.
+    work : str
+        What its time goes into, see `armpy_numba_acc.machine.call.Work`.
     """
 
     label: str
@@ -32,6 +35,7 @@ class CommandInfo:
     num_bytes: int = 0
     num_operations: int = 0
     num_pieces: int = 1
+    work: str = Work.FLOATS
 
 
 @dataclass(frozen=True, eq=False, slots=True)

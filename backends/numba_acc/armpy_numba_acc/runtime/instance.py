@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from armpy.errors import BackendError, ExecutionTimeoutError, InvalidArgumentError
 from armpy.ops.operation import Array
-from armpy_numba_acc.machine import call_layout as layout
+from armpy_numba_acc.machine import execution as layout
 from armpy_numba_acc.machine.alignment import address_of, aligned, is_aligned
+from armpy_numba_acc.machine.execution import Command, Execution, Slot, num_words, word_of
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.memory import Space
@@ -39,10 +40,9 @@ EXECUTOR = Kernel("executor")
 PYTHON_CALL = Kernel("python_call", (HEADER_BYTES,))
 """What Python calls; it calls the executor."""
 
-_SYNC_BYTES = 320
-_FAILURE, _CONTROL = 192, 256
-"""`armpy_numba_acc.llvm.teamwork` says what is in it, and where it says what has failed, and
-what loops need."""
+_NUM_THREADS, _CANCEL, _START, _FINISHED = (
+    word_of(Execution, field) for field in ("num_threads", "cancel", "start", "finished")
+)
 
 _PAUSE_NS = 50_000_000
 """Loops come back to Python so often, which looks whether somebody interrupts."""
@@ -126,10 +126,10 @@ class Instance:
         bases = program.argument_bases
         self._arguments[bases == Space.ARENA] += address_of(self._arena)
         self._arguments[bases == Space.CONSTANTS] += address_of(code.constants)
-        self._sync = aligned(_SYNC_BYTES)
-        self._failure = self._sync[_FAILURE:].view(np.int64)
+        self._sync = aligned(layout.SYNC_BYTES)
+        self._failure = self._sync[layout.FAILURE :].view(np.int64)
         self._arguments[bases == Space.FAILURE] += address_of(self._failure)
-        self._control = self._sync[_CONTROL:].view(np.int64)
+        self._control = self._sync[layout.CONTROL :].view(np.int64)
         self._arguments[bases == Space.CONTROL] += address_of(self._control)
         self._commands = self._make_commands()
         self._never = Cancellation()
@@ -140,48 +140,48 @@ class Instance:
         call = self._make_call()
         self._call = call.data
         self._is_parallel = code.num_threads > 1
-        self._function = python_function(code.python_call, call, at=layout.NUM_WORDS)
+        self._function = python_function(code.python_call, call, at=num_words(Execution))
 
     def _make_call(self) -> npt.NDArray[np.int64]:
-        """What native code is told, as `armpy_numba_acc.machine.call_layout` says."""
+        """What native code is told, and room for the interpreter behind it."""
         code, program = self._code, self._code.program
         lets_others = code.is_long
-        words = [
-            address_of(self._commands),
-            program.num_commands,
-            address_of(self._sync),
-            self._never.address,
-            0 if self.times_ns is None else address_of(self.times_ns),
-            code.pool.tickets,
-            0,  # finished
-            code.executor,
-            1,  # thread
-            program.num_inputs + program.num_outputs,
-            len(self._slots),
-            address_of(self._slots),
-            id(np.ndarray),
-            address_of_interpreters("PyLong_FromLongLong"),
-            address_of_interpreters("PyEval_SaveThread") if lets_others else 0,
-            address_of_interpreters("PyEval_RestoreThread"),
-            0,  # start
-        ]
-        return np.array([*words, *[0] * DEFINITION_WORDS], np.int64)
+        execution = Execution(
+            commands=address_of(self._commands),
+            num_commands=program.num_commands,
+            sync=address_of(self._sync),
+            cancel=self._never.address,
+            times=0 if self.times_ns is None else address_of(self.times_ns),
+            tickets=code.pool.tickets,
+            finished=0,
+            executor=code.executor,
+            num_threads=1,
+            num_tensors=program.num_inputs + program.num_outputs,
+            num_slots=len(self._slots),
+            slots=address_of(self._slots),
+            array_type=id(np.ndarray),
+            to_python=address_of_interpreters("PyLong_FromLongLong"),
+            let_others=address_of_interpreters("PyEval_SaveThread") if lets_others else 0,
+            take_back=address_of_interpreters("PyEval_RestoreThread"),
+            start=0,
+        )
+        return np.array([*execution.words, *[0] * DEFINITION_WORDS], np.int64)
 
     def _make_slots(self) -> npt.NDArray[np.int64]:
-        """Which arguments of commands lie in the caller's arrays."""
+        """The `Slot` of each argument of commands that lies in the caller's arrays."""
         program = self._code.program
         (found,) = np.nonzero(program.argument_bases >= Space.TENSORS)
-        slots = np.empty((len(found), 3), np.int64)
+        slots = np.empty((len(found), num_words(Slot)), np.int64)
         slots[:, 0] = program.argument_bases[found] - Space.TENSORS
         slots[:, 1] = address_of(self._arguments) + 8 * found
         slots[:, 2] = program.argument_values[found]
         return slots
 
     def _make_commands(self) -> npt.NDArray[np.int64]:
-        """The executor's table, as `armpy_numba_acc.llvm.teamwork` says."""
+        """The executor's table: a `Command` each."""
         code, program = self._code, self._code.program
         start = address_of(self._arguments)
-        commands = np.empty((program.num_commands, 4), np.int64)
+        commands = np.empty((program.num_commands, num_words(Command)), np.int64)
         commands[:, 0] = [code.kernels[number] for number in program.command_kernels]
         commands[:, 1] = start + 8 * program.argument_starts[:-1].astype(np.int64)
         commands[:, 2] = [info.num_pieces for info in program.infos]
@@ -214,7 +214,7 @@ class Instance:
         """
         if self._is_parallel:
             code = self._code
-            self._call[layout.NUM_THREADS] = code.pool.engage(code.num_threads, code.isa)
+            self._call[_NUM_THREADS] = code.pool.engage(code.num_threads, code.isa)
         if self._code.has_loops:
             self._run_loops(tensors, cancellation or self._never, time_left_s)
         elif cancellation is not None:
@@ -228,7 +228,7 @@ class Instance:
         if left == layout.NOT_RUN:
             raise BackendError(
                 "the program has another number of tensors",
-                expected=str(self._call[layout.NUM_TENSORS]),
+                expected=str(self._call[word_of(Execution, "num_tensors")]),
                 actual=str(len(tensors)),
             )
         if self._failure[0]:
@@ -259,19 +259,19 @@ class Instance:
             while True:
                 control[layout.CONTROL_PAUSE] = time.perf_counter_ns() + _PAUSE_NS
                 self._run_until(cancellation, tensors)
-                left = num_commands - call[layout.FINISHED]
+                left = num_commands - call[_FINISHED]
                 if not left:
                     break
                 end = control[layout.CONTROL_END]
                 if end >= 0 and time.perf_counter_ns() >= end:
                     raise self._timed_out(time_left_s)
-                call[layout.START] = call[layout.FINISHED]
+                call[_START] = call[_FINISHED]
         finally:
-            call[layout.START] = 0
+            call[_START] = 0
 
     def _timed_out(self, limit_s: float) -> ExecutionTimeoutError:
         """The error for a loop that takes too long."""
-        label = self._code.program.infos[self._call[layout.FINISHED]].label
+        label = self._code.program.infos[self._call[_FINISHED]].label
         return ExecutionTimeoutError(
             "control flow takes too long",
             where=f"NumbaAcc / '{label}'",
@@ -282,11 +282,11 @@ class Instance:
 
     def _run_until(self, cancellation: Cancellation, tensors: Sequence[Array]) -> None:
         """Run the program unless it is stopped."""
-        self._call[layout.CANCEL] = cancellation.address
+        self._call[_CANCEL] = cancellation.address
         try:
             left = self._run(tensors)
         finally:
-            self._call[layout.CANCEL] = self._never.address
+            self._call[_CANCEL] = self._never.address
         if left and self._control[layout.CONTROL_NEXT] != layout.STAY:
             num_commands = self._code.program.num_commands
             raise ExecutionTimeoutError(

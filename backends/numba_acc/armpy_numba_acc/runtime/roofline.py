@@ -15,14 +15,15 @@ from functools import cache
 import numpy as np
 
 from armpy_numba_acc.machine.alignment import address_of, aligned
+from armpy_numba_acc.machine.call import Work
+from armpy_numba_acc.machine.calls.measuring import Peak
+from armpy_numba_acc.machine.execution import word_of
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.program.program import CommandInfo
 from armpy_numba_acc.runtime.threads import FUNCTION
 from armpy_numba_acc.store.objects import kernel_addresses
 
-_BYTE_PRODUCTS = ("u8", "dynamic")
-"""In the names of kernels that multiply bytes."""
+_BYTE_PRODUCTS = (Work.BYTES, Work.BYTE_WINDOWS, Work.BYTE_WEIGHTS)
 
 _SMALLEST_BYTES = 1 << 16
 _LARGEST_BYTES = 1 << 26
@@ -38,7 +39,7 @@ def roofline_us(info: CommandInfo, isa: Isa, num_threads: int) -> float:
     What this machine can do is measured when it is first asked for: multiplications and
     additions in registers, and copies of as many bytes as the command touches.
     """
-    kind = "u8" if any(part in info.kernel for part in _BYTE_PRODUCTS) else "f32"
+    kind = "u8" if info.work in _BYTE_PRODUCTS else "f32"
     arithmetic_us = info.num_operations / (_operations_per_us(kind, isa) * num_threads)
     share_bytes = info.num_bytes / num_threads
     return max(arithmetic_us, share_bytes / _bytes_per_us(_rounded(share_bytes)))
@@ -55,12 +56,12 @@ def _rounded(size_bytes: float) -> int:
 @cache
 def _operations_per_us(kind: str, isa: Isa) -> float:
     """Most operations that one thread can do."""
-    kernel = Kernel("peak", (kind,))
+    kernel = Peak(kind, 0, 0, 0).kernel
     function = FUNCTION(kernel_addresses([kernel], isa)[kernel])
     memory = aligned(4096)
-    arguments = np.array([address_of(memory), _REPEATS, 0], np.int64)
+    arguments = np.array(Peak(kind, address_of(memory), _REPEATS, 0).words, np.int64)
     best_us = _least_us(lambda: function(address_of(arguments), 0, 1))
-    return float(arguments[2]) / best_us
+    return float(arguments[word_of(Peak, "num_operations")]) / best_us
 
 
 @cache

@@ -21,6 +21,7 @@ from functools import cache, partial
 import numpy as np
 
 from armpy_numba_acc.machine.alignment import address_of, aligned
+from armpy_numba_acc.machine.execution import ASLEEP, BUSY, LINE_BYTES, STOP
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.store.objects import kernel_addresses
@@ -30,11 +31,10 @@ _log = logging.getLogger("armpy.NumbaAcc")
 MOST_THREADS = 256
 """That one execution can have."""
 
-LINE_WORDS = 8
-"""Integers of a ticket's cache line: the ticket, whether its worker sleeps, and whether it is to
-end; the first one's has whether any execution has the workers, too."""
+LINE_WORDS = LINE_BYTES // 8
+"""Integers of a ticket's cache line."""
 
-_ASLEEP, _BUSY, _STOP = 1, 2, 3
+_ASLEEP, _BUSY, _STOP = ASLEEP // 8, BUSY // 8, STOP // 8
 
 WORKER = Kernel("worker", (1 << 13,))
 """Looks some hundred microseconds for more to do."""
