@@ -1,50 +1,119 @@
-"""Rooms that import a module of theirs when something in it is first asked for.
+"""Lazy exports of packages: a name's module is imported when the name is first asked for.
 
 Notes
 -----
 A process pays for what it uses: a model of three kinds of layers needs the definitions of three
-operations. A room says where its names come from and takes the two functions that modules may
-have for this (PEP 562)::
+operations. What a package exports stands once, in the stub that type checkers read in its place
+(the form of the lazy-loader package): ``__init__.pyi`` has a line for each name, or one for all
+that a module has in its ``__all__``::
 
-    if not TYPE_CHECKING:
-        __getattr__, __dir__ = offer(__name__, {"Convolution2d": "armpy.ops.convolution"})
+    from armpy.runtime.model import Model as Model
+    from armpy.ops.convolution import *
 
-Type checkers read the imports that stand beside it under ``TYPE_CHECKING``.
+and ``__init__.py`` has the functions that modules may have for this (PEP 562)::
+
+    __getattr__, __dir__ = offer(__name__)
 """
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from importlib import import_module
+from types import ModuleType
+
+from armpy.module_tables import ModuleTables, package_file
+
+_IMPORT = re.compile(r"^from ([\w.]+) import (?:\(([^)]*)\)|(.+))$", re.MULTILINE)
 
 
-def offer(
-    room: str, sources: Mapping[str, str]
-) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """A room's ``__getattr__`` and ``__dir__``.
+def offer(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Lazy ``__getattr__`` and ``__dir__`` of a package that exports what its stub says.
 
     Parameters
     ----------
-    room : str
-        The package's name.
-    sources : mapping of str to str
-        For each name the module that defines it, or the module itself if it is called that.
+    package : str
+        Its name.
+
+    Notes
+    -----
+    ``__all__`` is among what can be asked for, and so are the package's modules.
     """
-    contents = vars(sys.modules[room])
+    contents = vars(sys.modules[package])
+    exports: _Exports | None = None
+
+    def known() -> _Exports:
+        """What the stub says, read when something is asked for."""
+        nonlocal exports
+        exports = exports or _Exports(package)
+        return exports
 
     def find(name: str) -> object:
-        """Import what a name comes from; it is asked for once."""
-        source = sources.get(name)
-        if source is None:
-            raise AttributeError(f"module '{room}' has no attribute '{name}'")
-        module = import_module(source)
-        found = module if source == f"{room}.{name}" else getattr(module, name)
+        """Import what is asked for; from then on it is there."""
+        found = sorted(known().names()) if name == "__all__" else known().find(name)
         contents[name] = found
         return found
 
     def names() -> list[str]:
         """Everything that can be used."""
-        return sorted({*contents, *sources})
+        return sorted({*contents, *known().names()})
 
     return find, names
+
+
+class _Exports:
+    """What a package's stub says."""
+
+    def __init__(self, package: str) -> None:
+        self._package = package
+        self._sources: dict[str, str] = {}
+        self._families: list[str] = []
+        stub = package_file(package, "__init__.pyi").decode()
+        for source, several, one in _IMPORT.findall(stub):
+            if one == "*":
+                self._families.append(source)
+            names = re.findall(r"as (\w+)", several or one)
+            self._sources.update(dict.fromkeys(names, source))
+        modules = [family.removeprefix(f"{package}.") for family in self._families]
+        self._tables = ModuleTables(package, "__all__", modules)
+
+    def names(self) -> set[str]:
+        """Every name."""
+        return {*self._sources, *(name for f in self._tables.modules() for name in f.__all__)}
+
+    def find(self, name: str) -> object:
+        """Import what a name stands for.
+
+        Raises
+        ------
+        AttributeError
+            If it stands for nothing.
+        """
+        source = self._sources.get(name, self._package)
+        if source != self._package:
+            return getattr(import_module(source), name)
+        for family in self._loaded_first(name):
+            if name in family.__all__:
+                return getattr(family, name)
+        return self._module(name)
+
+    def _loaded_first(self, name: str) -> Iterator[ModuleType]:
+        """Families that may export a name; the others' texts are read if no imported one does."""
+        for family in self._families:
+            if (module := sys.modules.get(family)) and hasattr(module, "__all__"):
+                yield module
+        yield from self._tables.mentioning(name)
+
+    def _module(self, name: str) -> object:
+        """Import a module of the package."""
+        missing = AttributeError(f"module '{self._package}' has no attribute '{name}'")
+        if name.startswith("_") or not name.isidentifier():
+            raise missing
+        full_name = f"{self._package}.{name}"
+        try:
+            return import_module(full_name)
+        except ModuleNotFoundError as error:
+            if error.name != full_name:
+                raise
+            raise missing from None

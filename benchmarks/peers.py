@@ -175,7 +175,7 @@ def onnx_runtime(path: Path, inputs: Sequence[Array], num_threads: int) -> Prepa
     from armpy.errors import ArmpyError  # noqa: PLC0415
     from armpy.graph import SubgraphView  # noqa: PLC0415
     from armpy.optimizer import Evaluator  # noqa: PLC0415
-    from armpy.optimizer.specialize import specialize  # noqa: PLC0415
+    from armpy.optimizer.specialization import specialize  # noqa: PLC0415
 
     reference = armpy.Runtime(armpy.RuntimeOptions(backends=["CpuRef"]))
     model = armpy.load(path, runtime=reference)

@@ -37,7 +37,7 @@ def measure_model(path: Path, pairs: int) -> dict[str, float]:
     import armpy  # noqa: PLC0415
     from armpy.graph import SubgraphView  # noqa: PLC0415
     from armpy.optimizer import Evaluator  # noqa: PLC0415
-    from armpy.optimizer.specialize import specialize  # noqa: PLC0415
+    from armpy.optimizer.specialization import specialize  # noqa: PLC0415
     from armpy.plugins import BackendRegistry  # noqa: PLC0415
     from armpy.runtime import Runtime, RuntimeOptions  # noqa: PLC0415
 

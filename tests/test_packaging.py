@@ -8,13 +8,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
-def test_the_wheel_holds_every_template() -> None:
+def test_the_wheel_holds_every_template_and_every_stub() -> None:
     options = ConfigParser()
     options.read(ROOT / "setup.cfg")
     patterns = options["options.package_data"]["armpy"].split(", ")
     packed = {path for pattern in patterns for path in (ROOT / "armpy").glob(pattern)}
     templates = (ROOT / "armpy" / "cli" / "templates").rglob("*")
     assert packed.issuperset(path for path in templates if path.is_file())
+    assert packed.issuperset((ROOT / "armpy").rglob("*.pyi"))
 
 
 def test_setup_cfg_lists_the_packages_of_the_tree() -> None:

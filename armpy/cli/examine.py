@@ -9,14 +9,10 @@ import numpy as np
 from armpy.backend import BackendOption, IBackendInternal, OptionScope
 from armpy.backend.options import check_options
 from armpy.errors import ArmpyError
-from armpy.ops import (
-    Activation,
-    ActivationFunction,
-    BinaryOperation,
-    ElementwiseBinary,
-    FullyConnected,
-    Operation,
-)
+from armpy.ops.activation_layers import Activation, ActivationFunction
+from armpy.ops.dense import FullyConnected
+from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary
+from armpy.ops.operation import Operation
 from armpy.plugins import BackendRegistry
 from armpy.plugins.entry_points import find_entry_points, load_entry_point
 from armpy.plugins.guard import GuardedBackend

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from armpy.graph.graph import Graph, Value
-from armpy.ops import (
+from armpy.ops.activations import FusedActivation
+from armpy.ops.control_flow import While
+from armpy.ops.elementwise import (
     BinaryOperation,
     Comparison,
     ComparisonOperation,
     ElementwiseBinary,
-    FusedActivation,
     LogicalBinary,
     LogicalBinaryOperation,
 )
-from armpy.ops.control_flow import While
 from armpy.records import dataclass
 from armpy.types import DataType
 

@@ -23,7 +23,8 @@ from armpy.nnapi.model_description import (
 )
 from armpy.nnapi.operations import Arguments, OperationDefinition, definitions
 from armpy.nnapi.results import as_bad_data
-from armpy.ops import Composite, If, LayerBuilder, While
+from armpy.ops.composite import Composite, LayerBuilder
+from armpy.ops.control_flow import If, While
 from armpy.ops.operation import Array, Operation, require
 from armpy.records import dataclass
 from armpy.tensor import Quantization, Shape, TensorInfo, shapes_agree

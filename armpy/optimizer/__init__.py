@@ -1,23 +1,5 @@
 """From a graph to an optimised network with a backend for every layer."""
 
-from armpy.optimizer.evaluate import Evaluator
-from armpy.optimizer.optimize import (
-    OptimizedNetwork,
-    OptimizerOptions,
-    optimize_graph,
-    place_layers,
-)
-from armpy.optimizer.placement import LayerPlacement, Placement, Refusal
-from armpy.optimizer.specialize import specialize
+from armpy.lazy import offer
 
-__all__ = [
-    "Evaluator",
-    "LayerPlacement",
-    "OptimizedNetwork",
-    "OptimizerOptions",
-    "Placement",
-    "Refusal",
-    "optimize_graph",
-    "place_layers",
-    "specialize",
-]
+__getattr__, __dir__ = offer(__name__)

@@ -18,16 +18,13 @@ from armpy.backend import (
 from armpy.errors import ArmpyError, BackendCapabilityError, BackendError
 from armpy.graph import Graph, Layer, graphs_of
 from armpy.logs import wants_traceback
-from armpy.ops import (
-    Convolution2d,
-    DepthwiseConvolution2d,
-    FullyConnected,
-    TransposeConvolution2d,
-)
 from armpy.ops.control_flow import ControlFlow
+from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
+from armpy.ops.dense import FullyConnected
+from armpy.ops.transpose_convolution import TransposeConvolution2d
 from armpy.optimizer.host_backend import HostBackend
 from armpy.optimizer.placement import Refusal
-from armpy.optimizer.specialize import specialize
+from armpy.optimizer.specialization import specialize
 from armpy.plugins.boundary import ask_backend, ask_method, describe
 from armpy.records import dataclass
 from armpy.types import REFERENCE_BACKEND_ID, BackendId

@@ -13,7 +13,7 @@ from armpy.backend import (
 )
 from armpy.graph import Graph, Value
 from armpy.network import Network
-from armpy.ops import MemCopy
+from armpy.ops.backend_internal import MemCopy
 from armpy.plugins.boundary import ask_method, call_method
 from armpy.plugins.guard import GuardedHandleFactory
 from armpy.types import HOST, BackendId

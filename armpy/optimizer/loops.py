@@ -18,16 +18,12 @@ import numpy as np
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, Layer, Value, graphs_of
 from armpy.graph.counting import Counted, added_constant, counted
-from armpy.ops import (
-    Comparison,
-    ComparisonOperation,
-    Concat,
-    Reshape,
-    Select,
-    Slice,
-    While,
-)
+from armpy.ops.control_flow import While
+from armpy.ops.elementwise import Comparison, ComparisonOperation, Select
+from armpy.ops.joining import Concat
 from armpy.ops.operation import Array
+from armpy.ops.reshaping import Reshape
+from armpy.ops.slicing import Slice
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 

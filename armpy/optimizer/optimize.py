@@ -20,7 +20,7 @@ from armpy.backend import (
 from armpy.errors import ArmpyError, BackendCapabilityError, InvalidArgumentError
 from armpy.graph import Graph, Layer, SubgraphView, select_subgraphs, verify_graph
 from armpy.logs import wants_traceback
-from armpy.ops import PreCompiled
+from armpy.ops.backend_internal import PreCompiled
 from armpy.optimizer.assign import Assignment, Exclusions, SupportOracle, assign_backends
 from armpy.optimizer.bridge import bridge, choose_handle_factory
 from armpy.optimizer.memory_plan import MemoryPlan, plan_memory

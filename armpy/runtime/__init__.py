@@ -1,15 +1,5 @@
 """Loading networks and running them."""
 
-from armpy.runtime.loaded_network import LoadedNetwork
-from armpy.runtime.model import Model, TensorSpec
-from armpy.runtime.options import RuntimeOptions
-from armpy.runtime.runtime import DeviceSpec, Runtime
+from armpy.lazy import offer
 
-__all__ = [
-    "DeviceSpec",
-    "LoadedNetwork",
-    "Model",
-    "Runtime",
-    "RuntimeOptions",
-    "TensorSpec",
-]
+__getattr__, __dir__ = offer(__name__)

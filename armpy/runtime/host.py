@@ -15,7 +15,7 @@ from armpy.backend import (
     WorkloadInfo,
 )
 from armpy.errors import BackendError, UnimplementedError
-from armpy.ops import If, While
+from armpy.ops.control_flow import If, While
 from armpy.ops.operation import Operation
 from armpy.plugins.boundary import ask_method, call_method
 from armpy.runtime.control_flow import IfWorkload, Subnetworks, WhileWorkload

@@ -20,7 +20,7 @@ from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.graph import Graph
 from armpy.logs import wants_traceback
 from armpy.network import Network
-from armpy.ops import Composite
+from armpy.ops.composite import Composite
 from armpy.ops.operation import Array
 from armpy.optimizer import Evaluator, OptimizerOptions, specialize
 from armpy.optimizer.assign import SupportOracle

@@ -9,7 +9,7 @@ from typing import NoReturn, TypeAlias
 from armpy.backend import ITensorHandle, IWorkload, WorkloadInfo
 from armpy.errors import ArmpyError, BackendError
 from armpy.graph import Graph, Layer, Value
-from armpy.ops import MemCopy
+from armpy.ops.backend_internal import MemCopy
 from armpy.ops.control_flow import ControlFlow
 from armpy.optimizer import OptimizedNetwork
 from armpy.plugins.boundary import (

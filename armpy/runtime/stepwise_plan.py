@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from armpy.errors import UnimplementedError
 from armpy.graph import Graph, Layer, Value
-from armpy.ops import Composite
+from armpy.ops.composite import Composite
 from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork, Placement
 from armpy.optimizer.assign import is_dynamic

@@ -18,15 +18,17 @@ from armpy.nnapi.operations.definition import (
     forms,
     rows,
 )
-from armpy.ops import (
+from armpy.ops.activation_layers import (
     Activation,
     ActivationFunction,
-    BinaryOperation,
-    ElementwiseBinary,
-    ElementwiseUnary,
     L2Normalization,
     LogSoftmax,
     Softmax,
+)
+from armpy.ops.elementwise import (
+    BinaryOperation,
+    ElementwiseBinary,
+    ElementwiseUnary,
     UnaryOperation,
 )
 from armpy.ops.operation import require

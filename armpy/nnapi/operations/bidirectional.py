@@ -14,7 +14,8 @@ from armpy.nnapi.operations.shared import (
     recurrent_activation,
     recurrent_activation_argument,
 )
-from armpy.ops import BidirectionalSequenceLstm, BidirectionalSequenceRnn, Operand
+from armpy.ops.bidirectional import BidirectionalSequenceLstm, BidirectionalSequenceRnn
+from armpy.ops.operation import Operand
 
 _C = OperandCode
 _NUM_LSTM_DATA = 48

@@ -9,7 +9,7 @@ from armpy.nnapi.operations.definition import Argument, OperationDefinition, for
 from armpy.nnapi.operations.padding import PADDINGS, check_zero_point, padding_pairs
 from armpy.nnapi.operations.shared import data_layout, quantized_like, vector
 from armpy.nnapi.operations.windows import DEFAULT_NCHW, IMAGE, IMAGE_ROWS
-from armpy.ops import BatchToSpaceNd, DepthToSpace, SpaceToBatchNd, SpaceToDepth
+from armpy.ops.blocks import BatchToSpaceNd, DepthToSpace, SpaceToBatchNd, SpaceToDepth
 
 _C = OperandCode
 

@@ -9,13 +9,13 @@ from armpy.graph import Value
 from armpy.nnapi.codes import OperandCode, OperationCode
 from armpy.nnapi.lowering import Lowering
 from armpy.nnapi.operations.definition import Argument, OperationDefinition, forms, rows
-from armpy.ops import (
+from armpy.ops.elementwise import (
     Comparison,
     ComparisonOperation,
-    Dequantize,
     LogicalBinary,
     LogicalBinaryOperation,
 )
+from armpy.ops.quantizing import Dequantize
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 

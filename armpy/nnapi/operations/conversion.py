@@ -11,8 +11,8 @@ from armpy.nnapi.operations.definition import (
     forms,
     rows,
 )
-from armpy.ops import Cast, Dequantize, Quantize
 from armpy.ops.operation import require
+from armpy.ops.quantizing import Cast, Dequantize, Quantize
 
 _C = OperandCode
 

@@ -16,7 +16,7 @@ from armpy.nnapi.operations.boxes import (
 )
 from armpy.nnapi.operations.definition import Argument, OperationDefinition, forms, rows
 from armpy.nnapi.operations.shared import data_layout
-from armpy.ops import (
+from armpy.ops.detection import (
     AxisAlignedBboxTransform,
     BoxWithNmsLimit,
     DetectionPostProcess,

@@ -19,13 +19,12 @@ from armpy.nnapi.operations.definition import (
     rows,
 )
 from armpy.nnapi.operations.shared import ANY_NUMBERS_FROM_29, fused_activation
-from armpy.ops import (
-    Activation,
-    ActivationFunction,
+from armpy.ops.activation_layers import Activation, ActivationFunction
+from armpy.ops.activations import FusedActivation
+from armpy.ops.elementwise import (
     BinaryOperation,
     ElementwiseBinary,
     ElementwiseUnary,
-    FusedActivation,
     Prelu,
     Select,
     UnaryOperation,

@@ -10,15 +10,11 @@ from armpy.nnapi.codes import OperandCode, OperationCode
 from armpy.nnapi.lowering import Lowering
 from armpy.nnapi.operations.boxes import output_like
 from armpy.nnapi.operations.definition import Argument, OperationDefinition, forms, rows
-from armpy.ops import (
-    ChannelShuffle,
-    HashtableLookup,
-    LshProjection,
-    LshProjectionType,
-    RandomMultinomial,
-    TopkV2,
-)
+from armpy.ops.lookup import HashtableLookup, LshProjection, LshProjectionType
+from armpy.ops.movement import ChannelShuffle
 from armpy.ops.operation import require
+from armpy.ops.ordering import TopkV2
+from armpy.ops.sampling import RandomMultinomial
 
 _C = OperandCode
 

@@ -14,8 +14,9 @@ from armpy.nnapi.operations.shared import (
     recurrent_activation,
     recurrent_activation_argument,
 )
-from armpy.ops import Lstm, Operand, QLstm, QuantizedLstm, UnidirectionalSequenceLstm
-from armpy.ops.operation import TypeRule
+from armpy.ops.lstm import Lstm, UnidirectionalSequenceLstm
+from armpy.ops.operation import Operand, TypeRule
+from armpy.ops.quantized_lstm import QLstm, QuantizedLstm
 
 _C = OperandCode
 _NUM_DATA = 20

@@ -13,8 +13,11 @@ from armpy.nnapi.operations.definition import (
     rows,
 )
 from armpy.nnapi.operations.shared import ANY_NUMBERS_FROM_29, quantized_like, vector, with_an_axis
-from armpy.ops import Concat, ExpandDims, Fill, Rank, Reshape, Squeeze, Tile, Transpose
+from armpy.ops.generation import Fill, Rank
+from armpy.ops.joining import Concat
+from armpy.ops.movement import Tile, Transpose
 from armpy.ops.operation import require
+from armpy.ops.reshaping import ExpandDims, Reshape, Squeeze
 
 _C = OperandCode
 _UP_TO_4 = (1, 2, 3, 4)

@@ -13,7 +13,7 @@ from armpy.nnapi.operations.definition import (
     rows,
 )
 from armpy.nnapi.operations.shared import data_layout
-from armpy.ops import InstanceNormalization, Normalization
+from armpy.ops.normalization import InstanceNormalization, Normalization
 
 _C = OperandCode
 

@@ -15,7 +15,7 @@ from armpy.nnapi.operations.definition import (
     rows,
 )
 from armpy.nnapi.operations.shared import quantized_like
-from armpy.ops import Pad
+from armpy.ops.movement import Pad
 from armpy.ops.operation import require
 
 _C = OperandCode

@@ -18,7 +18,7 @@ from armpy.nnapi.operations.windows import (
     window_forms,
     window_padding,
 )
-from armpy.ops import Pooling2d, PoolingAlgorithm
+from armpy.ops.pooling import Pooling2d, PoolingAlgorithm
 
 _C = OperandCode
 

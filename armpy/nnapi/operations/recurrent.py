@@ -10,7 +10,7 @@ from armpy.nnapi.operations.shared import (
     recurrent_activation,
     recurrent_activation_argument,
 )
-from armpy.ops import Rnn, Svdf, UnidirectionalSequenceRnn
+from armpy.ops.recurrent import Rnn, Svdf, UnidirectionalSequenceRnn
 
 _C = OperandCode
 

@@ -13,7 +13,7 @@ from armpy.nnapi.operations.definition import (
     rows,
 )
 from armpy.nnapi.operations.shared import quantized_like, vector, with_an_axis
-from armpy.ops import ArgMinMax, ArgMinMaxFunction, Reduce, ReduceOperation
+from armpy.ops.reduction import ArgMinMax, ArgMinMaxFunction, Reduce, ReduceOperation
 
 _C = OperandCode
 

@@ -15,8 +15,8 @@ from armpy.nnapi.operations.boxes import (
 )
 from armpy.nnapi.operations.definition import Argument, OperationDefinition, forms, rows
 from armpy.nnapi.operations.shared import data_layout
-from armpy.ops import HeatmapMaxKeypoint, RoiAlign, RoiPooling
 from armpy.ops.operation import require
+from armpy.ops.region_pooling import HeatmapMaxKeypoint, RoiAlign, RoiPooling
 
 _C = OperandCode
 _ROIS = Argument("rois", "B", "Corners x1, y1, x2, y2 of each region.", ranks=(2,))

@@ -8,8 +8,9 @@ from armpy.nnapi.lowering import Lowering
 from armpy.nnapi.operations.definition import Argument, OperationDefinition, forms, rows
 from armpy.nnapi.operations.shared import data_layout, float32_product, quantized_like
 from armpy.nnapi.operations.windows import DEFAULT_NCHW, IMAGE, NCHW, require_image
-from armpy.ops import Quantize, Resize, ResizeMethod
 from armpy.ops.operation import require
+from armpy.ops.quantizing import Quantize
+from armpy.ops.resizing import Resize, ResizeMethod
 from armpy.ops.shapes import spatial
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType

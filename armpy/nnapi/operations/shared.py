@@ -11,8 +11,11 @@ from armpy.graph import Value
 from armpy.nnapi.codes import FuseCode, OperandCode, PaddingCode
 from armpy.nnapi.lowering import Lowering
 from armpy.nnapi.operations.definition import Argument, rows
-from armpy.ops import FusedActivation, Operand, Operation, Padding, RecurrentActivation, Reshape
-from armpy.ops.operation import require
+from armpy.ops.activations import FusedActivation
+from armpy.ops.operation import Operand, Operation, require
+from armpy.ops.recurrent import RecurrentActivation
+from armpy.ops.reshaping import Reshape
+from armpy.ops.shapes import Padding
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout
 

@@ -15,9 +15,10 @@ from armpy.nnapi.operations.definition import (
     rows,
 )
 from armpy.nnapi.operations.shared import ANY_NUMBERS_FROM_29, quantized_like, vector, with_an_axis
-from armpy.ops import Gather, Slice, Splitter, StridedSlice
 from armpy.ops.operation import require
 from armpy.ops.shapes import normalize_axis
+from armpy.ops.slicing import Gather, Slice, Splitter
+from armpy.ops.strided_slicing import StridedSlice
 
 _C = OperandCode
 

@@ -26,9 +26,9 @@ from armpy.nnapi.operations.windows import (
     require_image,
     stride,
 )
-from armpy.ops import Padding, TransposeConvolution2d
 from armpy.ops.operation import require
-from armpy.ops.shapes import image_shape
+from armpy.ops.shapes import Padding, image_shape
+from armpy.ops.transpose_convolution import TransposeConvolution2d
 
 _TENSORS = (IMAGE, FILTER, BIAS)
 _SCALARS = (*STRIDES, ACTIVATION, NCHW)

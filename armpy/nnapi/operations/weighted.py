@@ -24,7 +24,8 @@ from armpy.nnapi.operations.windows import (
     window_forms,
     window_padding,
 )
-from armpy.ops import Convolution2d, DepthwiseConvolution2d, FullyConnected
+from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
+from armpy.ops.dense import FullyConnected
 from armpy.ops.operation import require
 
 _C = OperandCode

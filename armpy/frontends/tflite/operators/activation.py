@@ -9,7 +9,13 @@ from armpy.frontends.tflite.node import (
     direct,
     require_no_activation,
 )
-from armpy.ops import Activation, ActivationFunction, L2Normalization, LogSoftmax, Softmax
+from armpy.ops.activation_layers import (
+    Activation,
+    ActivationFunction,
+    L2Normalization,
+    LogSoftmax,
+    Softmax,
+)
 
 
 def _activation(function: ActivationFunction, a: float = 0.0, b: float = 0.0) -> Converter:

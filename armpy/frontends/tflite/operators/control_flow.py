@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from armpy.frontends.tflite.node import ConverterTable, Node
 from armpy.graph import Value
-from armpy.ops import If, While
+from armpy.ops.control_flow import If, While
 from armpy.tensor import Shape
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armpy.frontends.tflite.node import ConverterTable, direct
-from armpy.ops import Cast, Dequantize, Quantize
+from armpy.ops.quantizing import Cast, Dequantize, Quantize
 
 CONVERTERS: ConverterTable = {
     "CAST": direct(Cast()),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armpy.frontends.tflite.node import ConverterTable, Node, direct, fused_activation
-from armpy.ops import BatchMatMul, FullyConnected
+from armpy.ops.dense import BatchMatMul, FullyConnected
 
 _DEFAULT_FORMAT = {0: None}
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from armpy.frontends.tflite.node import Converter, ConverterTable, Node, direct, fused_activation
 from armpy.graph import Value
-from armpy.ops import (
+from armpy.ops.elementwise import (
     BinaryOperation,
     Comparison,
     ComparisonOperation,
@@ -16,10 +16,10 @@ from armpy.ops import (
     LogicalBinary,
     LogicalBinaryOperation,
     Prelu,
-    Reshape,
     Select,
     UnaryOperation,
 )
+from armpy.ops.reshaping import Reshape
 from armpy.types import DataType
 
 _NEAR = 1e-3

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from armpy.frontends.tflite.node import ConverterTable, Node, direct
 from armpy.graph import Value
-from armpy.ops import Fill, OneHot, Range, Rank, Shape
+from armpy.ops.generation import Fill, OneHot, Range, Rank, Shape
 
 
 def _fill(node: Node) -> Sequence[Value]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from armpy.frontends.tflite.node import ConverterTable, Node, direct
-from armpy.ops import HashtableLookup, LshProjection, LshProjectionType, Normalization, TopkV2
+from armpy.ops.lookup import HashtableLookup, LshProjection, LshProjectionType
+from armpy.ops.normalization import Normalization
+from armpy.ops.ordering import TopkV2
 
 _PROJECTIONS = {1: LshProjectionType.SPARSE, 2: LshProjectionType.DENSE}
 

@@ -12,22 +12,10 @@ from armpy.frontends.tflite.node import (
     require_no_activation,
 )
 from armpy.graph import Value
-from armpy.ops import (
-    BatchToSpaceNd,
-    BroadcastTo,
-    Concat,
-    DepthToSpace,
-    Pad,
-    PaddingMode,
-    Resize,
-    ResizeMethod,
-    ReverseV2,
-    SpaceToBatchNd,
-    SpaceToDepth,
-    Stack,
-    Tile,
-    Transpose,
-)
+from armpy.ops.blocks import BatchToSpaceNd, DepthToSpace, SpaceToBatchNd, SpaceToDepth
+from armpy.ops.joining import Concat, Stack
+from armpy.ops.movement import BroadcastTo, Pad, PaddingMode, ReverseV2, Tile, Transpose
+from armpy.ops.resizing import Resize, ResizeMethod
 
 _MIRROR_MODES = {0: PaddingMode.REFLECT, 1: PaddingMode.SYMMETRIC}
 

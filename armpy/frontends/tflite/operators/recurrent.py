@@ -7,17 +7,10 @@ from collections.abc import Sequence
 from armpy.frontends.tflite.node import ConverterTable, Node
 from armpy.frontends.tflite.reader import Table
 from armpy.graph import Value
-from armpy.ops import (
-    BidirectionalSequenceLstm,
-    BidirectionalSequenceRnn,
-    Lstm,
-    RecurrentActivation,
-    Rnn,
-    Svdf,
-    UnidirectionalSequenceLstm,
-    UnidirectionalSequenceRnn,
-)
+from armpy.ops.bidirectional import BidirectionalSequenceLstm, BidirectionalSequenceRnn
+from armpy.ops.lstm import Lstm, UnidirectionalSequenceLstm
 from armpy.ops.operation import Operation
+from armpy.ops.recurrent import RecurrentActivation, Rnn, Svdf, UnidirectionalSequenceRnn
 
 _SVDF_STATE = _RNN_STATE = 4
 _LSTM_STATES = (18, 19)

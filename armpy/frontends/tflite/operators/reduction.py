@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armpy.frontends.tflite.node import Converter, ConverterTable, Node, direct
-from armpy.ops import ArgMinMax, ArgMinMaxFunction, Reduce, ReduceOperation
+from armpy.ops.reduction import ArgMinMax, ArgMinMaxFunction, Reduce, ReduceOperation
 
 
 def _reduce(operation: ReduceOperation) -> Converter:

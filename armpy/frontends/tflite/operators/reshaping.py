@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from armpy.frontends.tflite.node import ConverterTable, Node, direct
 from armpy.graph import Value
-from armpy.ops import ExpandDims, Reshape, Squeeze
+from armpy.ops.reshaping import ExpandDims, Reshape, Squeeze
 
 
 def _reshape(node: Node) -> Sequence[Value]:

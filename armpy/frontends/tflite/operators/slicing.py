@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from armpy.frontends.tflite.node import ConverterTable, Node, direct
 from armpy.graph import Value
-from armpy.ops import Gather, GatherNd, Slice, Splitter, StridedSlice, Unstack
+from armpy.ops.slicing import Gather, GatherNd, Slice, Splitter, Unstack
+from armpy.ops.strided_slicing import StridedSlice
 
 
 def _gather(node: Node) -> Gather:

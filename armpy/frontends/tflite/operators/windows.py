@@ -7,14 +7,10 @@ from collections.abc import Sequence
 from armpy.frontends.tflite.node import Converter, ConverterTable, Node, direct, fused_activation
 from armpy.frontends.tflite.reader import Table
 from armpy.graph import Value
-from armpy.ops import (
-    Convolution2d,
-    DepthwiseConvolution2d,
-    Pooling2d,
-    PoolingAlgorithm,
-    TransposeConvolution2d,
-)
+from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
+from armpy.ops.pooling import Pooling2d, PoolingAlgorithm
 from armpy.ops.shapes import Padding
+from armpy.ops.transpose_convolution import TransposeConvolution2d
 
 _PADDINGS = {0: Padding.SAME, 1: Padding.VALID}
 

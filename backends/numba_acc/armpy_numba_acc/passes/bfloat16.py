@@ -12,14 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from armpy.graph import Layer, SubgraphView, Value
-from armpy.ops import (
-    Convolution2d,
-    DepthwiseConvolution2d,
-    FullyConnected,
-    Pad,
-    Reduce,
-    ReduceOperation,
-)
+from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
+from armpy.ops.dense import FullyConnected
+from armpy.ops.movement import Pad
+from armpy.ops.reduction import Reduce, ReduceOperation
 from armpy.types import DataType
 from armpy_numba_acc.lowering.padding import frames_with_zeros
 from armpy_numba_acc.lowering.real_functions import function_of

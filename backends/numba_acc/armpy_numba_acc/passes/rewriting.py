@@ -16,20 +16,15 @@ from operator import is_
 import numpy as np
 
 from armpy.graph import Layer, SubgraphView, Value
-from armpy.ops import (
-    Cast,
-    Convolution2d,
-    DepthwiseConvolution2d,
-    InstanceNormalization,
-    L2Normalization,
-    LogSoftmax,
-    Pooling2d,
-    Resize,
-    Softmax,
-    Transpose,
-    TransposeConvolution2d,
-)
+from armpy.ops.activation_layers import L2Normalization, LogSoftmax, Softmax
+from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
+from armpy.ops.movement import Transpose
+from armpy.ops.normalization import InstanceNormalization
 from armpy.ops.operation import OperandInfos, Operation
+from armpy.ops.pooling import Pooling2d
+from armpy.ops.quantizing import Cast
+from armpy.ops.resizing import Resize
+from armpy.ops.transpose_convolution import TransposeConvolution2d
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType

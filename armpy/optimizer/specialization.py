@@ -10,7 +10,8 @@ from typing import TypeAlias
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, Layer, Value
 from armpy.network import Network
-from armpy.ops import Composite, While
+from armpy.ops.composite import Composite
+from armpy.ops.control_flow import While
 from armpy.ops.operation import Array, Operation, as_attribute, located
 from armpy.ops.trimming import trimmed
 from armpy.optimizer.evaluate import Evaluator, folding_allowance, is_small

@@ -1,0 +1,41 @@
+from armpy import ops as ops
+from armpy.backend.progress import watch_progress as watch_progress
+from armpy.errors import (
+    ArmpyError as ArmpyError,
+    BackendCapabilityError as BackendCapabilityError,
+    BackendError as BackendError,
+    BackendUnavailableError as BackendUnavailableError,
+    ExecutionTimeoutError as ExecutionTimeoutError,
+    GraphValidationError as GraphValidationError,
+    InvalidArgumentError as InvalidArgumentError,
+    LayerValidationError as LayerValidationError,
+    MemoryExportError as MemoryExportError,
+    MemoryImportError as MemoryImportError,
+    MemoryLimitError as MemoryLimitError,
+    MemoryValidationError as MemoryValidationError,
+    NnapiError as NnapiError,
+    ParserError as ParserError,
+    UnimplementedError as UnimplementedError,
+    UnsupportedOperatorError as UnsupportedOperatorError,
+)
+from armpy.loading import load as load
+from armpy.network import Network as Network
+from armpy.optimizer.optimize import (
+    OptimizedNetwork as OptimizedNetwork,
+    OptimizerOptions as OptimizerOptions,
+)
+from armpy.optimizer.placement import Placement as Placement
+from armpy.runtime.model import Model as Model
+from armpy.runtime.options import RuntimeOptions as RuntimeOptions
+from armpy.runtime.runtime import DeviceSpec as DeviceSpec, Runtime as Runtime
+from armpy.tensor import Quantization as Quantization, TensorInfo as TensorInfo
+from armpy.types import (
+    BackendId as BackendId,
+    DataLayout as DataLayout,
+    DataType as DataType,
+    DeviceType as DeviceType,
+    Priority as Priority,
+)
+
+__all__: list[str]
+__version__: str

@@ -1,0 +1,89 @@
+from armpy.backend.caches import (
+    CacheEntry as CacheEntry,
+    IBackendCache as IBackendCache,
+    cache_directory as cache_directory,
+)
+from armpy.backend.capabilities import (
+    Capabilities as Capabilities,
+    Capability as Capability,
+    PerformanceFigures as PerformanceFigures,
+    has_capability as has_capability,
+    has_matching_capability as has_matching_capability,
+)
+from armpy.backend.context import (
+    IBackendContext as IBackendContext,
+    IBackendModelContext as IBackendModelContext,
+    IBackendProfilingContext as IBackendProfilingContext,
+    Measurement as Measurement,
+)
+from armpy.backend.extension import (
+    CreateOperation as CreateOperation,
+    Extension as Extension,
+    ExtensionOperand as ExtensionOperand,
+    ExtensionOperandType as ExtensionOperandType,
+    ExtensionOperation as ExtensionOperation,
+)
+from armpy.backend.interface import (
+    BACKEND_API_VERSION as BACKEND_API_VERSION,
+    IBackendInternal as IBackendInternal,
+)
+from armpy.backend.layer_support import (
+    ILayerSupport as ILayerSupport,
+    ReasonCode as ReasonCode,
+    Support as Support,
+)
+from armpy.backend.memory import (
+    DefaultAllocator as DefaultAllocator,
+    ICustomAllocator as ICustomAllocator,
+    IMemoryManager as IMemoryManager,
+    MemorySource as MemorySource,
+)
+from armpy.backend.memory_strategy import (
+    IMemoryOptimizerStrategy as IMemoryOptimizerStrategy,
+    MemBin as MemBin,
+    MemBlock as MemBlock,
+    PackingType as PackingType,
+)
+from armpy.backend.optimization_views import (
+    OptimizationViews as OptimizationViews,
+    Substitution as Substitution,
+)
+from armpy.backend.options import (
+    NO_OPTIONS as NO_OPTIONS,
+    BackendOption as BackendOption,
+    OptionScope as OptionScope,
+    OptionValue as OptionValue,
+    OptionValues as OptionValues,
+)
+from armpy.backend.progress import (
+    Progress as Progress,
+    ProgressCallback as ProgressCallback,
+    report_progress as report_progress,
+    watch_progress as watch_progress,
+)
+from armpy.backend.tensor_handle import (
+    DynamicTensorHandle as DynamicTensorHandle,
+    HostTensorHandle as HostTensorHandle,
+    ITensorHandle as ITensorHandle,
+)
+from armpy.backend.tensor_handle_factory import (
+    HOST_FACTORY_ID as HOST_FACTORY_ID,
+    HostTensorHandleFactory as HostTensorHandleFactory,
+    ITensorHandleFactory as ITensorHandleFactory,
+    TensorHandleFactoryRegistry as TensorHandleFactoryRegistry,
+)
+from armpy.backend.tuning import (
+    TunedChoice as TunedChoice,
+    TuningRequest as TuningRequest,
+    TuningResult as TuningResult,
+    request_tuning as request_tuning,
+    requested_tuning as requested_tuning,
+)
+from armpy.backend.workload import (
+    ALIGNMENT_BYTES as ALIGNMENT_BYTES,
+    IWorkload as IWorkload,
+    IWorkloadFactory as IWorkloadFactory,
+    WorkloadInfo as WorkloadInfo,
+)
+
+__all__: list[str]

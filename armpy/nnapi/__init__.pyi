@@ -1,0 +1,42 @@
+from armpy.errors import NnapiError as NnapiError, ResultCode as ResultCode
+from armpy.nnapi.builder import ModelBuilder as ModelBuilder
+from armpy.nnapi.builder_values import Value as Value
+from armpy.nnapi.codes import (
+    DeviceTypeCode as DeviceTypeCode,
+    DurationCode as DurationCode,
+    FeatureLevel as FeatureLevel,
+    FuseCode as FuseCode,
+    OperandCode as OperandCode,
+    OperationCode as OperationCode,
+    PaddingCode as PaddingCode,
+    PreferenceCode as PreferenceCode,
+)
+from armpy.nnapi.compilation import Compilation as Compilation
+from armpy.nnapi.devices import (
+    Device as Device,
+    DeviceManager as DeviceManager,
+    default_manager as default_manager,
+)
+from armpy.nnapi.dump import graph_dump as graph_dump
+from armpy.nnapi.execution import (
+    DEFAULT_LOOP_TIMEOUT_NS as DEFAULT_LOOP_TIMEOUT_NS,
+    DURATION_UNAVAILABLE as DURATION_UNAVAILABLE,
+    MAXIMUM_LOOP_TIMEOUT_NS as MAXIMUM_LOOP_TIMEOUT_NS,
+    Execution as Execution,
+)
+from armpy.nnapi.memory import Memory as Memory
+from armpy.nnapi.model import Model as Model
+from armpy.nnapi.model_description import ModelDescription as ModelDescription
+from armpy.nnapi.operand_type import OperandType as OperandType
+from armpy.nnapi.validation import (
+    validate_model as validate_model,
+    validate_operation as validate_operation,
+)
+from armpy.nnapi.versions import (
+    compliant_slice as compliant_slice,
+    convert as convert,
+    minimum_feature_level as minimum_feature_level,
+)
+from armpy.types import Priority as Priority
+
+__all__: list[str]

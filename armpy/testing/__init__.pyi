@@ -1,0 +1,20 @@
+from armpy.testing.case import Case as Case, CaseInput as CaseInput
+from armpy.testing.conformance import all_cases as all_cases, run_conformance as run_conformance
+from armpy.testing.diff import (
+    LayerDifference as LayerDifference,
+    ModelDifference as ModelDifference,
+    first_difference as first_difference,
+)
+from armpy.testing.pattern import Pattern as Pattern
+from armpy.testing.result import (
+    CaseResult as CaseResult,
+    ConformanceResult as ConformanceResult,
+    Outcome as Outcome,
+)
+from armpy.testing.tolerance import (
+    TOLERANCES as TOLERANCES,
+    Tolerance as Tolerance,
+    compare as compare,
+)
+
+__all__: list[str]

@@ -1,0 +1,164 @@
+"""Packages export what their stubs say, when it is asked for."""
+
+from __future__ import annotations
+
+import ast
+import compileall
+import importlib
+import pickle
+import pkgutil
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import armpy
+from armpy import ops
+from armpy.module_tables import ModuleTables
+
+ROOT = Path(__file__).parents[1]
+STUBS = sorted((ROOT / "armpy").rglob("__init__.pyi"))
+PACKAGES = [".".join(path.parent.relative_to(ROOT).parts) for path in STUBS]
+NUMPYS_SIDE = """
+import sys
+import armpy, armpy.backend, armpy.graph, armpy.nnapi, armpy.ops, armpy.plugins, armpy.testing
+assert not {"numpy", "pluggy", "armpy.errors"} & set(sys.modules), "something was imported"
+from armpy import Network, TensorInfo, DataType
+from armpy.ops import Softmax
+net = Network()
+net.output("y", net.add(Softmax(), net.input("x", TensorInfo((1, 3), DataType.FLOAT32))))
+assert "armpy.nnapi.model" not in sys.modules and "armpy.ops.lstm" not in sys.modules
+from armpy.nnapi import Model
+from armpy.ops import *
+assert UnidirectionalSequenceLstm.__module__ == "armpy.ops.lstm"
+print(armpy.__file__)
+"""
+
+
+def stub_of(package: str) -> ast.Module:
+    """What type checkers read."""
+    return ast.parse(STUBS[PACKAGES.index(package)].read_text("utf-8"))
+
+
+def exports(package: str) -> dict[str, object]:
+    """What a stub exports, as type checkers understand it."""
+    found = {}
+    for node in stub_of(package).body:
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            module = importlib.import_module(node.module)
+            names = [alias.name for alias in node.names]
+            assert names == ["*"] or names == [alias.asname for alias in node.names]
+            names = list(module.__all__) if names == ["*"] else names
+            found.update({name: getattr(module, name) for name in names})
+    return found
+
+
+def run(code: str, path: Path) -> str:
+    """What a process prints that imports armpy from somewhere."""
+    code = f"import sys; sys.path.insert(0, {str(path)!r})\n" + code
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_package_exports_what_type_checkers_see(name: str) -> None:
+    package = importlib.import_module(name)
+    expected = exports(name)
+    assert package.__all__ == sorted(expected)
+    assert all(getattr(package, key) is value for key, value in expected.items())
+    assert set(expected) <= set(dir(package))
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_star_import_brings_all_names_and_no_others(name: str) -> None:
+    found: dict[str, object] = {}
+    exec(f"from {name} import *", found)
+    found.pop("__builtins__")
+    assert found == exports(name)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_what_can_be_pickled_is_exported_by_the_module_that_defines_it(name: str) -> None:
+    for node in stub_of(name).body:
+        if isinstance(node, ast.ImportFrom):
+            module = importlib.import_module(str(node.module))
+            for value in (getattr(module, alias.name, None) for alias in node.names):
+                if str(getattr(value, "__module__", None)).startswith("armpy"):
+                    assert value.__module__ == node.module
+                    assert pickle.loads(pickle.dumps(value)) is value
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_no_export_is_called_like_a_module_that_importing_would_put_in_its_place(name: str) -> None:
+    package = importlib.import_module(name)
+    modules = {module for _, module, _ in pkgutil.iter_modules(package.__path__)}
+    assert modules & set(package.__all__) <= {"ops"}  # it is the module
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_packages_modules_can_be_asked_for(name: str) -> None:
+    package = importlib.import_module(name)
+    module = next(m for _, m, _ in pkgutil.iter_modules(package.__path__) if m[0] != "_")
+    vars(package).pop(module, None)
+    assert getattr(package, module) is sys.modules[f"{name}.{module}"]
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+@pytest.mark.parametrize("asked", ["nonsense", "_private", "__wrapped__", "not a name"])
+def test_what_is_not_there_is_an_attribute_error(name: str, asked: str) -> None:
+    with pytest.raises(AttributeError, match=f"module '{name}' has no attribute '{asked}'"):
+        getattr(importlib.import_module(name), asked)
+
+
+def test_a_module_that_lacks_a_dependency_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pluggy", None)
+    importlib.import_module("armpy.plugins.registry")
+    monkeypatch.delitem(sys.modules, "armpy.plugins.registry")
+    monkeypatch.delattr("armpy.plugins.registry")
+    with pytest.raises(ModuleNotFoundError, match="pluggy"):
+        _ = armpy.plugins.registry
+
+
+def test_every_family_of_operations_is_exported() -> None:
+    starred = {
+        node.module
+        for node in stub_of("armpy.ops").body
+        if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
+    }
+    modules = [
+        importlib.import_module(f"armpy.ops.{n}") for _, n, _ in pkgutil.iter_modules(ops.__path__)
+    ]
+    assert starred == {m.__name__ for m in modules if hasattr(m, "__all__")}
+
+
+def test_texts_tell_every_family_of_operations() -> None:
+    tables = ModuleTables("armpy.ops", "__all__")
+    for family in tables.modules():
+        assert all(family in tables.mentioning(name) for name in family.__all__)
+
+
+def test_importing_packages_imports_only_what_is_used() -> None:
+    run(NUMPYS_SIDE, ROOT)
+
+
+def test_armpy_can_be_used_from_a_zip_file(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "armpy.zip", "w") as archive:
+        for path in (ROOT / "armpy").rglob("*.py*"):
+            if path.suffix in {".py", ".pyi"}:
+                archive.write(path, path.relative_to(ROOT))
+    assert "armpy.zip" in run(NUMPYS_SIDE, tmp_path / "armpy.zip")
+
+
+def test_armpy_can_be_used_without_its_text(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "armpy", tmp_path / "armpy", ignore=shutil.ignore_patterns("*.pyc"))
+    assert compileall.compile_dir(tmp_path, quiet=2, legacy=True)
+    for path in (tmp_path / "armpy").rglob("*.py"):
+        path.unlink()
+    code = NUMPYS_SIDE.replace('and "armpy.ops.lstm" not in sys.modules', "")
+    assert run(code, tmp_path).endswith("__init__.pyc")
