@@ -1,21 +1,50 @@
-"""Reads calls: what `armpy_numba_acc.machine.call` has records for, in code that Numba compiles."""
+"""Reads calls: what `armpy_numba_acc.machine.call` has records for, in generated code."""
 
 from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 from numba import types
 from numba.extending import intrinsic
 
-from armpy_numba_acc.llvm.values import F32, I64, Code
+from armpy_numba_acc.llvm.values import F32, I64, Code, Value
 from armpy_numba_acc.machine.call import Call, Pointer, word_fields
 
 CallT = TypeVar("CallT", bound=Call)
 
-_NUMBERS = {"Pointer": types.int64, "int": types.int64, "float": types.float32}
-_NUMBERS["tuple[float, ...]"] = types.int64
+
+class CallFields:
+    """A call's fields as values: ``CallFields(MoveRuns, args).rows``; each is loaded when asked for.
+
+    Parameters
+    ----------
+    kind : type
+        The record.
+    args : Value
+        Address of the words.
+
+    Notes
+    -----
+    Records within it are `CallFields` again; ``tuple[float, ...]`` is the address of the first one.
+    """
+
+    def __init__(self, kind: type[Call], args: Value) -> None:
+        self._places: dict[str, tuple[Any, Value]] = {}  # Any: a type
+        for name, hint in _hints(kind).items():
+            self._places[name] = hint, args
+            args = args + 8 * _num_words(hint)
+
+    def __getattr__(self, name: str) -> Any:  # Any: a Value, or CallFields
+        if name not in self._places:
+            raise AttributeError(f"the call has no {name!r}, but {', '.join(self._places)}")
+        hint, place = self._places[name]
+        if isinstance(hint, type) and issubclass(hint, Call):
+            return CallFields(hint, place)
+        if hint is float:
+            return place.load(F32)
+        return place if hint == tuple[float, ...] else place.load(I64)
 
 
 def reader(kind: type[CallT]) -> Callable[[Pointer], CallT]:
@@ -24,33 +53,56 @@ def reader(kind: type[CallT]) -> Callable[[Pointer], CallT]:
     Parameters
     ----------
     kind : type
-        The record, or one that it is derived from: its fields come first.
+        The record, or the one that it begins with.
 
     Returns
     -------
     callable
         Takes the address of the words. What it gives has the record's fields, but for its
-        `parameters`: addresses and integers of 64 bits, float32, and for ``tuple[float, ...]`` the
-        address of the first one, each in 8 bytes.
+        `parameters`: addresses and integers of 64 bits, float32, records within it, and for
+        ``tuple[float, ...]`` the address of the first one, each in 8 bytes.
     """
-    fields = word_fields(kind)
-    values = namedtuple(kind.__name__, [field.name for field in fields])  # type: ignore[misc]
-    result = types.NamedTuple([_NUMBERS[str(field.type)] for field in fields], values)
+    result = _numba_type(kind)
 
     def read(typingctx: Any, args: Any) -> Any:  # Any: Numba has no types
         def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-            place, words = Code(builder).of(given[0]), []
-            for number, field in enumerate(fields):
-                if field.type == "tuple[float, ...]":
-                    words.append(place + 8 * number)
-                elif field.type == "float":
-                    words.append(place.load(F32, 2 * number))
-                else:
-                    words.append(place.load(I64, number))
-            return context.make_tuple(builder, result, [word.value for word in words])
+            return _tuple(context, result, CallFields(kind, Code(builder).of(given[0])))
 
         return result(types.int64), generate
 
     read.__name__ = f"read_{kind.__name__}"
     made: Callable[[Pointer], CallT] = intrinsic(read)
     return made
+
+
+def _hints(kind: type[Call]) -> dict[str, Any]:  # Any: a type
+    """Types of a record's words."""
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in word_fields(kind)}
+
+
+def _num_words(hint: Any) -> int:  # Any: a type
+    """CallFields that a field takes."""
+    if isinstance(hint, type) and issubclass(hint, Call):
+        return sum(map(_num_words, _hints(hint).values()))
+    return 1
+
+
+def _numba_type(hint: Any) -> Any:  # Any: a type, and one of Numba's
+    """What a record or a field of it is for Numba."""
+    if isinstance(hint, type) and issubclass(hint, Call):
+        fields = {name: _numba_type(each) for name, each in _hints(hint).items()}
+        values = namedtuple(hint.__name__, fields)  # type: ignore[misc]
+        return types.NamedTuple([*fields.values()], values)
+    return types.float32 if hint is float else types.int64
+
+
+def _tuple(context: Any, kind: Any, words: CallFields) -> Any:  # Any: Numba has no types
+    """A record as Numba's tuple."""
+    values = [getattr(words, name) for name in kind.fields]
+    builder = next(iter(words._places.values()))[1].code.builder
+    made = [
+        _tuple(context, each, value) if isinstance(value, CallFields) else value.value
+        for each, value in zip(kind.types, values, strict=True)
+    ]
+    return context.make_tuple(builder, kind, made)

@@ -57,8 +57,8 @@ class Call:
 
     Notes
     -----
-    A record is a frozen dataclass whose fields are of type `Pointer`, ``int`` or ``float``. The
-    last one may be ``tuple[float, ...]``, which becomes as many words as it has numbers. Fields
+    A record is a frozen dataclass whose fields are of type `Pointer`, ``int``, ``float``, or of a
+    record that several kernels share, whose words stand in the field's place. The last one may be ``tuple[float, ...]``, which becomes as many words as it has numbers. Fields
     that `parameters` names are no words: the kernel is made for them.
     """
 
@@ -77,12 +77,15 @@ class Call:
         result: list[Word] = []
         for field in word_fields(self):
             value = getattr(self, field.name)
-            result += value if isinstance(value, tuple) else (value,)
+            if isinstance(value, Call):
+                result += value.words
+            else:
+                result += value if isinstance(value, tuple) else (value,)
         return tuple(result)
 
 
 def word_fields(record: Call | type[Call]) -> tuple[dataclasses.Field[Any], ...]:
-    """Fields of a record that are words, in order (Any: of every type)."""
+    """Fields of a record that are words, or records of words, in order (Any: of every type)."""
     return tuple(f for f in dataclasses.fields(record) if f.name not in record.parameters)
 
 
