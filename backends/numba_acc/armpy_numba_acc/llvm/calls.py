@@ -16,7 +16,7 @@ CallT = TypeVar("CallT", bound=Call)
 
 
 class CallFields:
-    """A call's fields as values: ``CallFields(MoveRuns, args).rows``; each is loaded when asked for.
+    """A call's fields as values, each loaded when asked for: ``CallFields(Copy, args).size``.
 
     Parameters
     ----------

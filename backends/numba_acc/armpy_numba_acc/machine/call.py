@@ -58,8 +58,9 @@ class Call:
     Notes
     -----
     A record is a frozen dataclass whose fields are of type `Pointer`, ``int``, ``float``, or of a
-    record that several kernels share, whose words stand in the field's place. The last one may be ``tuple[float, ...]``, which becomes as many words as it has numbers. Fields
-    that `parameters` names are no words: the kernel is made for them.
+    record that several kernels share, whose words stand in the field's place. The last one may be
+    ``tuple[float, ...]``, which becomes as many words as it has numbers. Fields that `parameters`
+    names are no words: the kernel is made for them.
     """
 
     parameters: ClassVar[tuple[str, ...]] = ()
