@@ -44,7 +44,7 @@ def main() -> int:
         old, new = (Tree.named(text, store, ROOT) for text in (options.old, options.new))
         print(f"old: {old.name} {old.digest}\nnew: {new.name} {new.digest}", flush=True)
         conditions = [
-            Conditions(backend, instruction_set, options.threads)
+            Conditions(backend, instruction_set, options.threads, options.relaxed)
             for backend in options.backend
             for instruction_set in (options.instruction_set if backend == "NumbaAcc" else [""])
         ]
@@ -89,9 +89,13 @@ def _compare(
         if (texts := differences(before[name], after[name]))
     }
     kind = names[0].partition("/")[0]
+    taken = _num_taken(how.backend, before)
+    errors = sum(bool(answer["error"]) for answer in before.values())
+    if not taken:
+        raise TreeError(f"{how} ran no layer of these {kind} subjects, which proves nothing")
     print(
         f"{kind} on {how}: {len(names) - len(found)} of {len(names)} equal, {len(found)} differ; "
-        f"{_share(how, before)}",
+        f"{how.backend} ran layers of {taken}, {errors} are errors",
         flush=True,
     )
     shown = list(found)[: options.show]
@@ -121,13 +125,10 @@ def _answers(
     return found
 
 
-def _share(how: Conditions, answers: Answers) -> str:
-    """How much of it the backend ran: what it does not run proves nothing about it."""
-    mark = f" on {how.backend}"
+def _num_taken(backend: str, answers: Answers) -> int:
+    """In how many networks a backend ran some of the layers."""
     placements = [answer.get("placement", ()) for answer in answers.values()]
-    taken = sum(any(line.endswith(mark) for line in placement) for placement in placements)
-    errors = sum(bool(answer["error"]) for answer in answers.values())
-    return f"{how.backend} ran layers of {taken}, {errors} are errors"
+    return sum(any(line.endswith(f" on {backend}") for line in lines) for lines in placements)
 
 
 def _words(text: str) -> list[str]:
@@ -149,6 +150,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="of the first random network")
     parser.add_argument("--every", type=int, default=1, help="only every so many-th of each kind")
     parser.add_argument("--filter", default="", help="only what has this in its name")
+    parser.add_argument("--relaxed", action="store_true", help="bfloat16 products of NumbaAcc")
     parser.add_argument("--threads", type=int, default=1, help="of NumbaAcc")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument(

@@ -12,6 +12,7 @@ import pickle
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,20 +40,24 @@ class Court:
     num_threads : int
     folder : Path, optional
         Where the outputs themselves are kept.
+    is_relaxed : bool
+        Whether NumbaAcc may round products of float32 to bfloat16.
     """
 
-    def __init__(self, backend: str, num_threads: int, folder: Path | None) -> None:
+    def __init__(
+        self, backend: str, num_threads: int, folder: Path | None, *, is_relaxed: bool = False
+    ) -> None:
         import armpy  # noqa: PLC0415 - the tree's own
         from armpy.nnapi.devices import DeviceManager  # noqa: PLC0415
 
         backends = list(dict.fromkeys([backend, "CpuRef"]))
         options = armpy.RuntimeOptions(
-            backends=backends, num_threads=num_threads, loop_timeout_s=_LOOP_TIMEOUT_S
+            backends=backends,
+            num_threads=num_threads,
+            backend_options={"NumbaAcc": {"fast_math_enabled": True}} if is_relaxed else {},
         )
-        self._runtime = armpy.Runtime(options)
-        self._manager = DeviceManager(
-            armpy.RuntimeOptions(backends=backends, num_threads=num_threads)
-        )
+        self._runtime = armpy.Runtime(replace(options, loop_timeout_s=_LOOP_TIMEOUT_S))
+        self._manager = DeviceManager(options)
         self._devices = [self._manager.get_device_of_backend(one) for one in backends]
         self._folder = folder
 
@@ -165,7 +170,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)  # placements tell what fell back
     tree, folder = Path(job["tree"]), job["folder"] and Path(job["folder"])
-    court = Court(job["backend"], job["num_threads"], folder or None)
+    is_relaxed = job["relaxed"]
+    court = Court(job["backend"], job["num_threads"], folder or None, is_relaxed=is_relaxed)
     check_modules(tree, job["backend"])
     wanted = frozenset(job["numbers"])
     with Path(job["answers"]).open("a", encoding="utf-8") as file:

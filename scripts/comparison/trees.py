@@ -47,15 +47,18 @@ class Conditions:
     instruction_set : str
         Of NumbaAcc; the processor's best if empty.
     num_threads : int
+    relaxed : bool
+        Whether NumbaAcc may round products of float32 to bfloat16.
     """
 
     backend: str
     instruction_set: str
     num_threads: int
+    relaxed: bool
 
     def __str__(self) -> str:
         isa = f" with {self.instruction_set}" if self.instruction_set else ""
-        return f"{self.backend}{isa}"
+        return f"{self.backend}{isa}{', relaxed' if self.relaxed else ''}"
 
 
 class Store:
@@ -174,8 +177,7 @@ class Tree:
 
     def kept_answers(self, subjects: Path, how: Conditions) -> Path:
         """Where the answers are, or are to be."""
-        conditions = f"{how.backend} {how.instruction_set} {how.num_threads}"
-        key = _key(self.digest, subjects.stem, conditions, _source("answers.py"))
+        key = _key(self.digest, subjects.stem, repr(how), _source("answers.py"))
         return self.store.path("answers", f"{key}.jsonl")
 
     def keep_outputs(
@@ -214,6 +216,7 @@ class Tree:
                         "answers": str(answers),
                         "backend": how.backend,
                         "num_threads": how.num_threads,
+                        "relaxed": how.relaxed,
                         "numbers": part,
                         "folder": folder and str(folder),
                     }

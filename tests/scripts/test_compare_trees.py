@@ -117,6 +117,7 @@ def test_a_process_that_runs_another_tree_is_refused(tmp_path: Path) -> None:
         "answers": str(tmp_path / "answers"),
         "backend": "CpuRef",
         "num_threads": 1,
+        "relaxed": False,
         "numbers": [],
         "folder": None,
     }
@@ -137,6 +138,13 @@ def test_nothing_to_compare_is_an_error(tmp_path: Path) -> None:
     code, text = compare(ROOT, ROOT, tmp_path / "cache", *options)
     assert code == 2, text
     assert "there are no kit to compare" in text
+
+
+def test_what_the_backend_has_no_part_in_proves_nothing(tmp_path: Path) -> None:
+    options = ("--only", "kit", "--backend", "CpuRef", "--filter", "kit/Rank/")  # the core's own
+    code, text = compare(ROOT, ROOT, tmp_path / "cache", *options)
+    assert code == 2, text
+    assert "CpuRef ran no layer of these kit subjects" in text
 
 
 def test_what_is_neither_a_tree_nor_a_revision_is_an_error(tmp_path: Path) -> None:
