@@ -18,7 +18,6 @@ exit status is 1 if anything differs, 2 if a tree cannot be run.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 import time
@@ -26,10 +25,10 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from comparison.answers import read_subjects
 from comparison.differences import differences, worst_elements
+from comparison.runs import Answers, Conditions, Docket, answers_of, keep_outputs, kept_answers
 from comparison.subjects import KINDS, Selection
-from comparison.trees import Answers, Conditions, Store, Tree, TreeError
+from comparison.trees import Store, Tree, TreeError, default_store
 
 ROOT = Path(__file__).resolve().parents[1]
 BACKENDS = ("NumbaAcc", "CpuRef")
@@ -53,11 +52,10 @@ def main() -> int:
             shared = str(options.shared.resolve())
             chosen = options.count, options.seed, options.every, options.filter
             selection = Selection(kind, *chosen, shared)
-            subjects = old.make_subjects(selection)
-            names = [subject.name for subject in read_subjects(subjects)]
-            _check(names, kind)
+            docket = Docket.made_by(old, selection)
+            _check(docket.names, kind)
             for how in conditions:
-                differing += _compare(old, new, subjects, names, how, options)
+                differing += _compare(old, new, docket, how, options)
         print(f"{differing} differences" if differing else "no difference")
         return int(differing > 0)
     except TreeError as error:
@@ -74,15 +72,11 @@ def _check(names: Sequence[str], kind: str) -> None:
 
 
 def _compare(
-    old: Tree,
-    new: Tree,
-    subjects: Path,
-    names: Sequence[str],
-    how: Conditions,
-    options: argparse.Namespace,
+    old: Tree, new: Tree, docket: Docket, how: Conditions, options: argparse.Namespace
 ) -> int:
     """Compare all answers on one backend; how many differ."""
-    before, after = (_answers(tree, subjects, names, how, options.jobs) for tree in (old, new))
+    before, after = (_answers(tree, docket, how, options.jobs) for tree in (old, new))
+    names = docket.names
     found = {
         number: texts
         for number, name in enumerate(names)
@@ -103,7 +97,7 @@ def _compare(
         folders = Path(scratch, "old"), Path(scratch, "new")
         for tree, folder in zip((old, new), folders, strict=True):
             if shown:
-                tree.keep_outputs(subjects, names, shown, how, folder)
+                keep_outputs(tree, docket, shown, how, folder)
         for number in shown:
             print(f"DIFFERS {names[number]} on {how}")
             for text in (*found[number], *worst_elements(names[number], *folders)):
@@ -113,13 +107,11 @@ def _compare(
     return len(found)
 
 
-def _answers(
-    tree: Tree, subjects: Path, names: Sequence[str], how: Conditions, jobs: int
-) -> Answers:
+def _answers(tree: Tree, docket: Docket, how: Conditions, jobs: int) -> Answers:
     """A tree's answers; says how long they took."""
     begin = time.perf_counter()
-    is_kept = tree.kept_answers(subjects, how).exists()
-    found = tree.answers(subjects, names, how, jobs)
+    is_kept = kept_answers(tree, docket, how).exists()
+    found = answers_of(tree, docket, how, jobs)
     took = "remembered" if is_kept else f"{time.perf_counter() - begin:.0f} s"
     print(f"  {how} in {tree.name}: {took}", flush=True)
     return found
@@ -157,13 +149,7 @@ def _options() -> argparse.Namespace:
         "--show", type=int, default=10, help="differences to show element by element"
     )
     parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared", help="test data")
-    user = os.getuid() if hasattr(os, "getuid") else ""
-    parser.add_argument(
-        "--cache",
-        type=Path,
-        default=Path(tempfile.gettempdir(), f"armpy-compare-trees-{user}"),
-        help="what is remembered",
-    )
+    parser.add_argument("--cache", type=Path, default=default_store(), help="what is remembered")
     options = parser.parse_args()
     for chosen, known in ((options.only, KINDS), (options.backend, BACKENDS)):
         if unknown := [word for word in chosen if word not in known]:
