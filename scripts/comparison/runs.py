@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .answers import FOREIGN_CODE
+from .answers import FOREIGN_CODE, read_subjects
 from .subjects import Selection
 from .trees import Tree, TreeError
 
@@ -71,7 +71,7 @@ class Docket:
                 unfinished.unlink(missing_ok=True)
                 raise TreeError(f"{tree.name} cannot make what is to be compared")
             unfinished.replace(path)
-        return cls(path, _names(tree, path))
+        return cls(path, tuple(subject.name for subject in read_subjects(path)))
 
 
 def answers_of(tree: Tree, docket: Docket, how: Conditions, jobs: int = 1) -> Answers:
@@ -148,30 +148,6 @@ def _run(
                     error = f"the process ended with code {code}"
                     yield {"name": docket.names[left[0]], "error": error}
                 parts[index] = left[1:]
-
-
-def _names(tree: Tree, path: Path) -> tuple[str, ...]:
-    """Names of subjects, read in a tree: this process imports nothing of armpy."""
-    kept = path.with_suffix(".names")
-    if not kept.exists():
-        done = subprocess.run(
-            [sys.executable, "-c", _TELL_NAMES, str(path)],
-            env=tree.environment(),
-            stdout=subprocess.PIPE,
-            check=True,
-        )
-        unfinished = path.with_suffix(f".{os.getpid()}")
-        unfinished.write_bytes(done.stdout)
-        unfinished.replace(kept)
-    names: list[str] = json.loads(kept.read_text("utf-8"))
-    return tuple(names)
-
-
-_TELL_NAMES = """
-import json, pathlib, sys
-from comparison.answers import read_subjects
-print(json.dumps([subject.name for subject in read_subjects(pathlib.Path(sys.argv[1]))]))
-"""
 
 
 def _start(

@@ -1,4 +1,4 @@
-"""A copy of CpuRef under another name and backend id, with one of its modules changed."""
+"""A copy of CpuRef, and of the arithmetic it uses, with one module changed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 import armpy_reference
 from armpy_reference.factory import snake_case
 
-from armpy import ops
+from armpy import numerics, ops
 from armpy.backend import IBackendInternal
 from armpy.ops import Operation
 
@@ -24,25 +24,27 @@ ORIGINAL = "armpy_reference"
 TWIN = "armpy_reference_twin"
 TWIN_ID = "CpuTwin"
 
-NOT_MUTATED = ("", "backend", "factory", "workloads")
+ARITHMETIC = "armpy.numerics"
+"""Becomes a part of the twin, so that it can be changed for that alone."""
+
+NOT_MUTATED = ("", "backend", "factory", "numerics", "workloads")
 """Modules that compute nothing."""
 
 
+_PACKAGES = ("", "numerics", "workloads")
+
+
 class Sources:
-    """The texts of CpuRef's modules, and what depends on each.
+    """The texts of CpuRef's modules and of `armpy.numerics`, and what depends on each.
 
     Attributes
     ----------
     texts : dict of str to str
-        By name in the package; the package itself is ``""``.
+        By name in the package; the package itself is ``""``, and arithmetic is ``numerics``.
     """
 
     def __init__(self) -> None:
-        folder = Path(str(armpy_reference.__file__)).parent
-        self.texts = {
-            _module_name(path.relative_to(folder)): path.read_text(encoding="utf-8")
-            for path in sorted(folder.rglob("*.py"))
-        }
+        self.texts = _texts(armpy_reference, "") | _texts(numerics, "numerics")
         self._code = {name: self._compiled(name, text) for name, text in self.texts.items()}
         self._imports = {name: _imported(text) for name, text in self.texts.items()}
 
@@ -114,7 +116,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         package, _, name = fullname.partition(".")
         if package != TWIN or name not in self._code:
             return None
-        return importlib.util.spec_from_loader(fullname, self, is_package=name in ("", "workloads"))
+        return importlib.util.spec_from_loader(fullname, self, is_package=name in _PACKAGES)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
         """A module like any other."""
@@ -124,10 +126,15 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(self._code[module.__name__.partition(".")[2]], module.__dict__)
 
 
-def _module_name(path: Path) -> str:
-    """``workloads/resize.py`` as ``workloads.resize``."""
-    parts = path.with_suffix("").parts
-    return ".".join(part for part in parts if part != "__init__")
+def _texts(package: ModuleType, prefix: str) -> dict[str, str]:
+    """Texts of a package's modules by name; ``workloads/resize.py`` is ``workloads.resize``."""
+    folder, texts = Path(str(package.__file__)).parent, {}
+    for path in sorted(folder.rglob("*.py")):
+        parts = (prefix, *path.relative_to(folder).with_suffix("").parts)
+        name = ".".join(part for part in parts if part not in ("", "__init__"))
+        text = path.read_text(encoding="utf-8")
+        texts[name] = text.replace(ARITHMETIC, f"{ORIGINAL}.numerics")
+    return texts
 
 
 def _imported(text: str) -> frozenset[str]:
@@ -137,7 +144,10 @@ def _imported(text: str) -> frozenset[str]:
         if isinstance(node, ast.ImportFrom) and node.module:
             package, _, name = node.module.partition(".")
             if package == ORIGINAL:
-                found.update([name] if name else [alias.name for alias in node.names])
+                if name not in _PACKAGES:
+                    found.add(name)
+                else:  # of which modules are imported
+                    found.update(f"{name}.{alias.name}".lstrip(".") for alias in node.names)
     return frozenset(found)
 
 

@@ -48,13 +48,11 @@ KNOWN = (
     "workloads.box_with_nms_limit: comparison: "
     "overlap < np.float32(self.operation.iou_threshold) -> "
     "overlap <= np.float32(self.operation.iou_threshold)",
-    "real_activations: comparison: x >= 0 -> x < 0",
-    "workloads.resize: constant: 10 -> 9",
-    "workloads.resize: operator: scale // 2 - one // 2 -> scale // 2 + one // 2",
-    "fixed_point: comparison: shift > 30 -> shift <= 30",
-    "fixed_point: operator left out: -shift -> shift",
-    "requantize: operator: multiplier.multiplier << multiplier.left_shift -> "
-    "multiplier.multiplier >> multiplier.left_shift",
+    "numerics.activations: comparison: values >= 0 -> values < 0",
+    "numerics.resize: constant: 10 -> 9",
+    "numerics.resize: operator: scale // 2 - one // 2 -> scale // 2 + one // 2",
+    "numerics.fixed_point: comparison: shift > 30 -> shift <= 30",
+    "numerics.fixed_point: operator left out: -shift -> shift",
     "workloads.transpose_convolution2d: slice: self._left:self._left + out_width -> "
     ":self._left + out_width",
     "workloads.transpose_convolution2d: operator: (height - 1) * down + kernel_height -> "
@@ -98,7 +96,7 @@ def test_operations_that_need_a_module_are_found_through_other_modules() -> None
     sources = Sources()
     assert sources.operations_of("farm_hash") == {"LshProjection"}
     assert {"Convolution2d", "Pooling2d", "Lstm"} <= sources.operations_of("workload")
-    assert "Activation" in sources.operations_of("gemmlowp")
+    assert "Activation" in sources.operations_of("numerics.gemmlowp")
 
 
 def test_mutations_that_once_escaped_are_caught() -> None:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from armpy.numerics.rounding import round_half_away
 from armpy.records import dataclass
-from armpy_reference.quantization import round_half_away
 
 Float32Array = npt.NDArray[np.float32]
 

@@ -6,8 +6,8 @@ from functools import cache
 
 import numpy as np
 
-from armpy_reference import gemmlowp
-from armpy_reference.fixed_point import Int64Array, rounding_shift_right
+from armpy.numerics import gemmlowp
+from armpy.numerics.rounding import Int64Array, rounding_shift_right
 
 LARGEST = 32767
 """The largest int16, which is 1 where there are no integer bits."""
@@ -21,8 +21,7 @@ def saturate(values: Int64Array) -> Int64Array:
 def shifted_product(lhs: Int64Array, rhs: Int64Array, exponent: int) -> Int64Array:
     """Product divided by a power of two, rounded half away from zero."""
     product = lhs * rhs
-    rounding_shift_right(product, exponent)
-    return product
+    return rounding_shift_right(product, exponent, out=product)
 
 
 def truncated_quotient(values: Int64Array, divisor: int) -> Int64Array:

@@ -9,16 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from armpy.numerics.fixed_point import Multiplier, quantize_multiplier
+from armpy.numerics.gemmlowp import inverse_sqrt_multiplier
+from armpy.numerics.rounding import Int64Array
 from armpy.ops import QLstm, UnidirectionalSequenceLstm
 from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
-from armpy_reference.fixed_point import (
-    Int64Array,
-    Multiplier,
-    quantize_multiplier,
-)
-from armpy_reference.gemmlowp import inverse_sqrt_multiplier
 from armpy_reference.lstm import BIASES, GATES, LstmCell
 from armpy_reference.lstm_fixed_point import (
     LARGEST,
@@ -56,7 +53,7 @@ class _Product:
         """Multiply, add the bias, rescale; not saturated."""
         sums = (values.astype(np.float64) @ self.weights).astype(np.int64)
         sums += self.bias
-        self.rescale.apply_in_place(sums)
+        self.rescale.apply(sums, out=sums)
         return sums
 
 

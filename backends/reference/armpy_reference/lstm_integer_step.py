@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from armpy.numerics.rounding import Int64Array
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from armpy_reference.fixed_point import Int64Array
 from armpy_reference.lstm_integer import IntegerLstm
 
 

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from armpy.numerics.quantization import QuantizationParameters
+from armpy.numerics.rounding import round_half_away
 from armpy.ops.activations import FusedActivation
 from armpy.tensor import Quantization, TensorInfo
 
 Float32Array = npt.NDArray[np.float32]
-
-_FAR = 1 << 31
-"""Steps that no stored integer is away from another."""
 
 
 def scale_of(info: TensorInfo) -> np.float32:
@@ -22,11 +21,9 @@ def scale_of(info: TensorInfo) -> np.float32:
     return np.float32(info.scale)
 
 
-def real_bound(bound: float, info: TensorInfo) -> int:
-    """The stored integer next to a real number; it may lie outside of the type's range."""
-    with np.errstate(over="ignore"):
-        steps = round_half_away(np.float32(bound) / scale_of(info))
-    return info.zero_point + int(np.clip(steps, -_FAR, _FAR))
+def parameters_of(info: TensorInfo) -> QuantizationParameters:
+    """The per-tensor parameters of a quantised tensor, or of a plain one of integers."""
+    return QuantizationParameters(scale_of(info), info.zero_point, *info.data_type.integer_range)
 
 
 def activation_range(activation: FusedActivation, info: TensorInfo) -> tuple[int, int]:
@@ -37,29 +34,8 @@ def activation_range(activation: FusedActivation, info: TensorInfo) -> tuple[int
     activation : FusedActivation
     info : TensorInfo
         Of the output; quantised per tensor, or of a plain integer type.
-
-    References
-    ----------
-    TFLite ``CalculateActivationRangeQuantized``.
     """
-    lowest, highest = info.data_type.integer_range
-    low, high = activation.bounds
-    if low is not None:
-        lowest = max(lowest, real_bound(low, info))
-    if high is not None:
-        highest = min(highest, real_bound(high, info))
-    return lowest, highest
-
-
-def round_half_away(values: Any) -> Any:  # Any: a scalar or an array of either float type
-    """Round to an integer, halves away from zero, as C's ``round`` does."""
-    return np.trunc(values + np.copysign(_below_half(values), values))
-
-
-def _below_half(values: Any) -> Any:  # Any: as above
-    """The largest number below one half: added to 0.49999997 it does not round up to 1."""
-    half = np.asarray(values).dtype.type(0.5)
-    return np.nextafter(half, half.dtype.type(0))
+    return parameters_of(info).clamp_of(activation.bounds)
 
 
 def dequantize(stored: npt.NDArray[Any], info: TensorInfo) -> Float32Array:

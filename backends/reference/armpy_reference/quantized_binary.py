@@ -15,12 +15,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from armpy.numerics.fixed_point import Multiplier, multiply_high
+from armpy.numerics.integer_functions import shifted_rescaling
+from armpy.numerics.logarithm import reciprocal
+from armpy.numerics.lookup_table import StoredFunction
+from armpy.numerics.rounding import (
+    Int64Array,
+    leading_zeros,
+    round_half_away,
+    rounding_shift_right,
+)
 from armpy.tensor import TensorInfo
-from armpy_reference.fixed_point import Int64Array, Multiplier, rounding_shift_right
-from armpy_reference.gemmlowp import multiply_high
-from armpy_reference.logarithm import leading_zeros, reciprocal
 from armpy_reference.lookup_table import Array, BinaryKernel
-from armpy_reference.quantization import dequantize, quantize, round_half_away, scale_of
+from armpy_reference.quantization import dequantize, parameters_of, quantize, scale_of
 
 Bounds = tuple[int, int]
 """Lowest and highest stored integer of an output, its fused activation included."""
@@ -43,7 +50,7 @@ def addition(
 
     def compute(lhs: Array, rhs: Array, out: Array) -> None:
         total = first(lhs) + sign * second(rhs)
-        to_output.apply_in_place(total)
+        to_output.apply(total, out=total)
         _finish(total, output, bounds, out)
 
     return compute
@@ -73,8 +80,8 @@ def shifting_addition(
 
     def compute(lhs: Array, rhs: Array, out: Array) -> None:
         left, right = lhs.astype(np.int64), rhs.astype(np.int64)
-        rounding_shift_right(left, shifts[0])
-        rounding_shift_right(right, shifts[1])
+        rounding_shift_right(left, shifts[0], out=left)
+        rounding_shift_right(right, shifts[1], out=right)
         total = np.clip(left + sign * right, low, high)
         out[...] = np.clip(total, *bounds)
 
@@ -90,7 +97,7 @@ def multiplication(
 
     def compute(lhs: Array, rhs: Array, out: Array) -> None:
         product = _centred(lhs, inputs[0]) * _centred(rhs, inputs[1])
-        multiplier.apply_in_place(product)
+        multiplier.apply(product, out=product)
         _finish(product, output, bounds, out)
 
     return compute
@@ -119,7 +126,7 @@ def division(inputs: Sequence[TensorInfo], output: TensorInfo, bounds: Bounds) -
         quotient = multiply_high(quotient, multiplier.multiplier)
         right_shift = headroom + bits_over_unit - shift
         quotient <<= np.maximum(-right_shift, 0)
-        rounding_shift_right(quotient, np.clip(right_shift, 0, 62))
+        rounding_shift_right(quotient, np.clip(right_shift, 0, 62), out=quotient)
         quotient = np.where(denominator == 0, numerator << 31, quotient)
         _finish(quotient, output, bounds, out)
 
@@ -140,7 +147,7 @@ def squared_difference(
     def compute(lhs: Array, rhs: Array, out: Array) -> None:
         difference = first(lhs) - second(rhs)
         difference *= difference
-        to_output.apply_in_place(difference)
+        to_output.apply(difference, out=difference)
         _finish(difference, output, bounds, out)
 
     return compute
@@ -225,17 +232,9 @@ def _twice_larger_scale(inputs: Sequence[TensorInfo]) -> float:
     return 2 * float(max(scale_of(info) for info in inputs))
 
 
-def _rescaling(info: TensorInfo, common: float, left_shift: int) -> Callable[[Array], Int64Array]:
+def _rescaling(info: TensorInfo, common: float, left_shift: int) -> StoredFunction:
     """A function that multiplies integers by ``2**left_shift * scale / common``."""
-    multiplier = Multiplier.from_real(float(scale_of(info)) / common)
-
-    def rescale(stored: Array) -> Int64Array:
-        values = _centred(stored, info)
-        values <<= left_shift
-        multiplier.apply_in_place(values)
-        return values
-
-    return rescale
+    return shifted_rescaling(float(scale_of(info)) / common, parameters_of(info), left_shift)
 
 
 def _centred(stored: Array, info: TensorInfo) -> Int64Array:

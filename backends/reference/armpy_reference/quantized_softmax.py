@@ -2,38 +2,34 @@
 
 References
 ----------
-TFLite reference kernels ``softmax.h``, ``log_softmax.h``; ``quantization_util.cc``
-(``PreprocessSoftmaxScaling``, ``CalculateInputRadius``).
+TFLite reference kernels ``softmax.h``, ``log_softmax.h``.
 """
 
 from __future__ import annotations
 
-import math
-from functools import lru_cache
-
 import numpy as np
 import numpy.typing as npt
 
-from armpy.tensor import TensorInfo
-from armpy_reference.fixed_point import (
-    Int64Array,
-    Multiplier,
-    quantize_multiplier,
-    rounding_shift_right,
+from armpy.numerics.fixed_point import Multiplier, multiply_high
+from armpy.numerics.gemmlowp import exp_on_negative_values
+from armpy.numerics.logarithm import logarithm, reciprocal
+from armpy.numerics.lookup_table import interpolate
+from armpy.numerics.rounding import Int64Array, leading_zeros, rounding_shift_right
+from armpy.numerics.softmax import (
+    ARGUMENT_INTEGER_BITS,
+    ARGUMENT_STEP,
+    argument_multiplier,
+    input_radius,
+    softmax16_tables,
 )
-from armpy_reference.gemmlowp import exp_on_negative_values, multiply_high
-from armpy_reference.logarithm import leading_zeros, logarithm, reciprocal
-from armpy_reference.lookup_table import Array, UnaryKernel, interpolate, interpolation_table
+from armpy.tensor import TensorInfo
+from armpy_reference.lookup_table import Array, UnaryKernel
 from armpy_reference.quantization import scale_of
 
-_ARGUMENT_INTEGER_BITS = 5
 _SUM_INTEGER_BITS = 12
 _LOG_OUTPUT_INTEGER_BITS = 4
+_LOG_SHIFT = 31 - ARGUMENT_INTEGER_BITS - _LOG_OUTPUT_INTEGER_BITS
 _LOWEST_INT32 = -(1 << 31)
-
-# The tables of the 16-bit softmax reach over 10 in the argument of exp, over 1 otherwise.
-_INT16_STEPS = 65535
-_LEAST_ARGUMENT = 10.0
 
 
 class _Exponentials:
@@ -54,19 +50,16 @@ class _Exponentials:
     """
 
     def __init__(self, source: TensorInfo, beta: float) -> None:
-        scale = float(np.float32(beta)) * float(scale_of(source))
-        real = min(scale * (1 << (31 - _ARGUMENT_INTEGER_BITS)), (1 << 31) - 1.0)
-        self.multiplier, self.shift = quantize_multiplier(real)
-        highest = (1 << _ARGUMENT_INTEGER_BITS) - 1
-        self.radius = math.floor(highest * 2.0 ** (31 - _ARGUMENT_INTEGER_BITS - self.shift))
+        self.multiplier, self.shift = argument_multiplier(source.scale, beta)
+        self.radius = input_radius(self.shift)
         differences = np.arange(256)
         inside = differences <= self.radius
         factor = Multiplier.from_pairs([(self.multiplier, self.shift)], ())
         self.arguments = factor.apply(np.where(inside, -differences, 0))
-        exponentials = exp_on_negative_values(self.arguments, _ARGUMENT_INTEGER_BITS)
+        exponentials = exp_on_negative_values(self.arguments, ARGUMENT_INTEGER_BITS)
         self.values = np.where(inside, exponentials, 0)
         self.summands = self.values.copy()
-        rounding_shift_right(self.summands, _SUM_INTEGER_BITS)
+        rounding_shift_right(self.summands, _SUM_INTEGER_BITS, out=self.summands)
 
     def sums_of(self, differences: npt.NDArray[np.uint8]) -> Int64Array:
         """Sums of rows of summands, saturated to 32 bits as the functions of them need it."""
@@ -98,7 +91,7 @@ def softmax8(source: TensorInfo, target: TensorInfo, beta: float) -> UnaryKernel
         sums = exponentials.sums_of(differences)
         inverse, bits_over_unit = reciprocal(sums, _SUM_INTEGER_BITS)
         result = multiply_high(exponentials.values[differences], inverse)
-        rounding_shift_right(result, bits_over_unit + 31 - bits)
+        rounding_shift_right(result, bits_over_unit + 31 - bits, out=result)
         out[...] = np.minimum(result + lowest, highest)
 
     return compute
@@ -117,7 +110,7 @@ def log_softmax8(source: TensorInfo, target: TensorInfo, beta: float) -> UnaryKe
         log_sums = logarithm(sums, _SUM_INTEGER_BITS)
         least = np.maximum(-exponentials.radius - 1, inverse.apply(log_sums + _LOWEST_INT32))
         result = exponentials.arguments[differences] - log_sums
-        rounding_shift_right(result, 31 - _ARGUMENT_INTEGER_BITS - _LOG_OUTPUT_INTEGER_BITS)
+        rounding_shift_right(result, _LOG_SHIFT, out=result)
         result = np.clip(result + highest, lowest, highest)
         out[...] = np.where(-differences.astype(np.int64) > least, result, lowest)
 
@@ -132,9 +125,9 @@ def softmax16(source: TensorInfo, beta: float) -> UnaryKernel:
     Interpolates tables of ``exp(x)`` for x in [-10, 0] and of ``1 / (1 + x)`` for x in
     [0, 1]; the sum has 15 fraction bits.
     """
-    exp_table, reciprocal_table = _softmax16_tables()
+    exp_table, reciprocal_table = softmax16_tables()
     factor = float(scale_of(source) * np.float32(beta))
-    multiplier = Multiplier.from_real(factor / (_LEAST_ARGUMENT / _INT16_STEPS))
+    multiplier = Multiplier.from_real(factor / ARGUMENT_STEP)
 
     def compute(stored: Array, out: Array) -> None:
         rows = stored.astype(np.int64)
@@ -150,16 +143,3 @@ def softmax16(source: TensorInfo, beta: float) -> UnaryKernel:
         out[...] = np.clip(result, 0, 32767)
 
     return compute
-
-
-@lru_cache(maxsize=1)
-def _softmax16_tables() -> tuple[Array, Array]:
-    """Samples of ``exp(x)`` and of ``1 / (1 + x)``, computed in float64."""
-    target = (2.0 / _INT16_STEPS, 0)
-    exp_table = interpolation_table(
-        np.exp, (_LEAST_ARGUMENT / _INT16_STEPS, 32767), target, np.float64
-    )
-    reciprocal_table = interpolation_table(
-        lambda x: 1 / (1 + x), (1.0 / _INT16_STEPS, -32768), target, np.float64
-    )
-    return exp_table, reciprocal_table

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from armpy.numerics.fixed_point import Multiplier
+from armpy.numerics.requantization import Requantization, reduced_multiplier
+from armpy.numerics.rounding import Int64Array, round_half_away
 from armpy.ops.activations import FusedActivation
 from armpy.records import dataclass
-from armpy_reference.fixed_point import Int64Array, Multiplier
-from armpy_reference.quantization import round_half_away
 
 Array = npt.NDArray[Any]  # Any: sums are floats of either size, outputs of any type
 
@@ -54,75 +55,41 @@ class Rescaling(ABC):
 
 @dataclass(frozen=True, slots=True)
 class FixedPointRescaling(Rescaling):
-    """Adds a bias, multiplies by a fixed-point number and rounds, in few passes.
+    """Requantisation in one multiplication and one shift.
 
     Parameters
     ----------
-    factor, addend, shift : ndarray, int64, shape () or (channels,)
-        The result is ``(value * factor + addend) >> shift``.
-    step, half : ndarray, int64, shape of `factor`, or None
-        With them, `step` is taken off negative products and `half` added before the shift.
-
-    Notes
-    -----
-    gemmlowp rounds twice: ``a = floor(p / 2**31 + 1/2)`` and then ``a / 2**r`` with halves away
-    from zero, which is ``floor((a + 2**(r-1) - [a < 0]) / 2**r)``. As ``floor(floor(u) + n) =
-    floor(u + n)`` for integers n, both are one shift of ``p + 2**30 + (2**(r-1) - [a < 0]) *
-    2**31`` by ``31 + r``, and ``a < 0`` where ``p + 2**30 < 0``. Where the result is clamped at
-    real 0 anyway, the term for negative values changes nothing and is left out.
+    arithmetic : Requantization
     """
 
-    factor: Int64Array
-    addend: Int64Array
-    shift: Int64Array
-    step: Int64Array | None = None
-    half: Int64Array | None = None
+    arithmetic: Requantization
 
     @classmethod
     def rounding_twice(
         cls, multiplier: Multiplier, bias: Int64Array, keeps_negatives: bool
     ) -> Rescaling:
         """As for 32-bit accumulators; `bias` of shape () or (channels,)."""
-        if multiplier.left_shift.any() or np.abs(bias).max(initial=0) > _LARGEST_BIAS:
+        if np.abs(bias).max(initial=0) > _LARGEST_BIAS:
             return WideRescaling(multiplier, bias)
-        right, factor = multiplier.right_shift, multiplier.multiplier
-        addend = bias * factor + (1 << 30)
-        half = np.where(right > 0, np.left_shift(1, right + 30), 0)
-        if not keeps_negatives or not right.any():
-            return cls(factor, addend + half, right + 31)
-        step = np.where(right > 0, 1 << 31, 0)
-        return cls(factor, addend, right + 31, step, half)
+        return cls(Requantization.rounding_twice(multiplier, bias, keeps_negatives))
 
     @classmethod
     def rounding_once(cls, multiplier: Multiplier, bias: Int64Array) -> Rescaling:
         """As for 64-bit accumulators: a 16-bit multiplier, halves up."""
-        reduced = np.where(
-            multiplier.multiplier < 0x7FFF0000, (multiplier.multiplier + (1 << 15)) >> 16, 0x7FFF
-        )
-        shift = 15 - multiplier.left_shift + multiplier.right_shift
+        reduced, shift = reduced_multiplier(multiplier)
         bias = np.clip(bias, -_MOST, _MOST)
         if (shift < 1).any() or np.abs(bias).max(initial=0) > _LARGEST_BIAS:
             return SaturatingRescaling(reduced, shift, bias)
-        return cls(reduced, bias * reduced + np.left_shift(1, shift - 1), shift)
+        return cls(Requantization.rounding_once(multiplier, bias))
 
     def rescaled(self, sums: Array, scratch: Int64Array) -> Int64Array:
         """Compute in int64, in place."""
-        values = scratch
-        np.copyto(values, sums, casting="unsafe")
-        np.multiply(values, self.factor, out=values)
-        np.add(values, self.addend, out=values)
-        if self.step is not None and self.half is not None:
-            correction = values >> 63
-            np.bitwise_and(correction, self.step, out=correction)
-            np.subtract(self.half, correction, out=correction)
-            np.add(values, correction, out=values)
-        np.right_shift(values, self.shift, out=values)
-        return values
+        return self.arithmetic.apply(sums, out=scratch)
 
 
 @dataclass(frozen=True, slots=True)
 class WideRescaling(Rescaling):
-    """The same as rounding twice for any multiplier and bias, in more passes.
+    """The same as rounding twice for any bias, in more passes.
 
     Parameters
     ----------
@@ -137,7 +104,7 @@ class WideRescaling(Rescaling):
         """Compute in int64; biased sums are below 2**32."""
         np.copyto(scratch, sums, casting="unsafe")
         np.add(scratch, self.bias, out=scratch)
-        self.multiplier.apply_in_place(scratch)
+        self.multiplier.apply(scratch, out=scratch)
         return scratch
 
 

@@ -17,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.backend import WorkloadInfo
+from armpy.numerics.fixed_point import Multiplier
+from armpy.numerics.rounding import Int64Array
 from armpy.ops.activations import FusedActivation
 from armpy.ops.operation import Operation
 from armpy.records import dataclass
@@ -24,7 +26,6 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_reference.accumulate import exact_dtype
 from armpy_reference.dynamic_range import DynamicRange
-from armpy_reference.fixed_point import Int64Array, Multiplier
 from armpy_reference.quantization import activation_range
 from armpy_reference.requantize import (
     FixedPointRescaling,

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from armpy_reference import gemmlowp
 
 from armpy.ops import RecurrentActivation, Svdf, UnidirectionalSequenceLstm
 from armpy.ops.operation import Operation
@@ -347,56 +346,3 @@ def test_integer_lstm_normalizes_equal_cells_to_their_bias() -> None:
     operation = INTEGER.with_attributes(**scales)
     cell_state = run_lstm(operation, operands)[1]
     assert cell_state.item() == pytest.approx(math.tanh(1.0) / 2 * 2048, abs=1.5)
-
-
-@pytest.mark.parametrize("integer_bits", [0, 3, 6])
-def test_16_bit_tanh_and_logistic_follow_the_functions(integer_bits: int) -> None:
-    stored = np.arange(-32768, 32768)
-    real = stored * 2.0 ** (integer_bits - 15)
-    np.testing.assert_allclose(
-        gemmlowp.tanh(stored, integer_bits, 16) / 2**15, np.tanh(real), atol=4e-4
-    )
-    np.testing.assert_allclose(
-        gemmlowp.logistic(stored, integer_bits, 16) / 2**15, 1 / (1 + np.exp(-real)), atol=4e-4
-    )
-
-
-@pytest.mark.parametrize("integer_bits", [0, 4, 8])
-def test_32_bit_functions_follow_the_functions(integer_bits: int) -> None:
-    stored = np.linspace(-(2**31), 2**31 - 1, 10001).astype(np.int64)
-    real = stored * 2.0 ** (integer_bits - 31)
-    negative, below = stored[stored <= 0], real[stored <= 0]
-    np.testing.assert_allclose(
-        gemmlowp.tanh(stored, integer_bits) / 2**31, np.tanh(real), atol=3e-7
-    )
-    np.testing.assert_allclose(
-        gemmlowp.logistic(stored, integer_bits) / 2**31, 1 / (1 + np.exp(-real)), atol=3e-7
-    )
-    np.testing.assert_allclose(
-        gemmlowp.exp_on_negative_values(negative, integer_bits) / 2**31, np.exp(below), atol=3e-7
-    )
-
-
-def test_fixed_point_functions_are_exact_at_zero() -> None:
-    zero = np.array([0])
-    assert gemmlowp.exp_on_negative_values(zero, 5).item() == 2**31 - 1
-    assert gemmlowp.logistic(zero, 4).item() == 2**30
-    assert gemmlowp.tanh(zero, 4).item() == 0
-
-
-def test_inverse_square_root_is_near_the_real_one() -> None:
-    stored = np.array([2, 3, 4, 1000, 2**20 + 1, 2**29, 2**31 - 1])
-    multiplier, shift = gemmlowp.inverse_sqrt_multiplier(stored)
-    assert shift.max() <= 0
-    np.testing.assert_allclose(multiplier * 2.0 ** (shift - 31), 1 / np.sqrt(stored), rtol=2e-6)
-
-
-def test_inverse_square_root_of_zero_counts_as_one() -> None:
-    multiplier, shift = gemmlowp.inverse_sqrt_multiplier(np.array([0, 1]))
-    assert multiplier.tolist() == [2**31 - 1] * 2
-    assert shift.tolist() == [0, 0]
-
-
-def test_doubled_high_product_saturates() -> None:
-    lowest = np.array([-(2**31)])
-    assert gemmlowp.multiply_high(lowest, lowest).item() == 2**31 - 1

@@ -15,6 +15,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from armpy.graph import Layer
+from armpy.numerics.fixed_point import quantize_multiplier
+from armpy.numerics.softmax import (
+    ARGUMENT_STEP,
+    argument_multiplier,
+    input_radius,
+    softmax16_tables,
+)
 from armpy.ops import Activation, ActivationFunction, L2Normalization, LogSoftmax, Softmax
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
@@ -25,9 +32,7 @@ from armpy_numba_acc.lowering.fixed_elementwise import rescaling_parameters
 from armpy_numba_acc.lowering.lookup import emit_lookup, emit_word_lookup
 from armpy_numba_acc.lowering.real_functions import emit_real
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.packing import tables, word_tables
-from armpy_numba_acc.packing.fixed_point import multiplier_of
-from armpy_numba_acc.packing.interpolation import SOFTMAX_STEP, softmax_tables
+from armpy_numba_acc.packing import tables
 from armpy_numba_acc.packing.quantized import (
     QUANTIZED_TYPES,
     scale_of,
@@ -100,7 +105,7 @@ def _lower_wide(emit: Emitter, layer: Layer, operation: Activation) -> None:
         emit_elementwise(emit, "requantize_leaky", [value], output, layer.name, parameters)
     else:
         is_tanh = operation.function is ActivationFunction.TANH
-        table = (word_tables.of_tanh if is_tanh else word_tables.of_sigmoid)(source)
+        table = (tables.of_tanh16 if is_tanh else tables.of_sigmoid16)(source)
         emit_word_lookup(emit, table, value, output, layer.name)
 
 
@@ -148,16 +153,11 @@ def _steps_of_log_softmax(operation: LogSoftmax, source: TensorInfo, output: Ten
     -----
     With the output that TFLite has, CpuRef sets elements to the lowest one whose differences
     do not fit into 5 integer bits. Mostly they are the lowest anyhow.
-
-    References
-    ----------
-    TFLite ``CalculateInputRadius``.
     """
     if scale_of(output) != 1 / 16 or zero_point_of(output) != 255:
         return 255
     step = float(np.float32(operation.beta)) * float(scale_of(source))
-    _, exponent = math.frexp(step * 2.0**26)
-    radius = math.floor(31 * 2.0 ** (26 - exponent))
+    radius = input_radius(argument_multiplier(source.scale, operation.beta)[1])
     return 255 if (radius + 1) * step >= 254.5 / 16 else radius
 
 
@@ -187,7 +187,7 @@ def check_softmax(operation: Operation, inputs: OperandInfos, outputs: Sequence[
 def _lower_softmax16(emit: Emitter, layer: Layer, operation: Softmax) -> None:
     """The command for rows of 16 bits."""
     value, output = given(layer)[0], layer.outputs[0]
-    exponentials, reciprocals = softmax_tables()
+    exponentials, reciprocals = softmax16_tables()
     factor = float(scale_of(value.info) * np.float32(operation.beta))
     arguments = (
         emit.source(value),
@@ -195,7 +195,7 @@ def _lower_softmax16(emit: Emitter, layer: Layer, operation: Softmax) -> None:
         *_rows_of(operation, output.info),
         emit.constant(exponentials),
         emit.constant(reciprocals),
-        *multiplier_of(factor / SOFTMAX_STEP),
+        *quantize_multiplier(factor / ARGUMENT_STEP),
     )
     emit.command(Kernel("softmax_i16"), arguments, layer.name)
 

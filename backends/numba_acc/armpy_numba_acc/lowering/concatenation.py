@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from armpy.graph import Layer, Value
 from armpy.ops import Concat, Stack
-from armpy.ops.operation import Array, OperandInfos, Operation
+from armpy.ops.operation import OperandInfos, Operation
 from armpy.ops.shapes import normalize_axis
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.lookup import emit_lookup
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
 from armpy_numba_acc.machine.memory import Buffer
-from armpy_numba_acc.packing.quantized import scale_of, zero_point_of
+from armpy_numba_acc.packing import tables
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
-
-_BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
-"""Added to 0.49999997 it does not round up to 1."""
 
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
@@ -61,7 +56,7 @@ def _requantized(
     emit: Emitter, value: Value, output: Value, side: Side, label: str
 ) -> Buffer | None:
     """An input quantised like the output; None if it is in its place already."""
-    table = requantization(value.info, output.info)
+    table = tables.of_concatenation(value.info, output.info)
     size = value.info.size_bytes
     if side.part.flags.c_contiguous:
         emit_lookup(emit, table, value, side.buffer.part(side.offset_bytes, size), label)
@@ -69,29 +64,6 @@ def _requantized(
     scratch = emit.scratch(size)
     emit_lookup(emit, table, value, scratch, label)
     return scratch
-
-
-def requantization(source: TensorInfo, target: TensorInfo) -> Array:
-    """What each unsigned element of one quantisation is in another one.
-
-    Parameters
-    ----------
-    source, target : TensorInfo
-        Of one of `armpy_numba_acc.packing.quantized.QUANTIZED_TYPES`.
-
-    Returns
-    -------
-    ndarray, uint8, shape (256,)
-
-    Notes
-    -----
-    In float32, half away from zero, saturating.
-    """
-    scale = scale_of(source) * (np.float32(1) / scale_of(target))
-    bias = np.float32(-zero_point_of(source)) * scale
-    steps = np.arange(256, dtype=np.float32) * scale + bias
-    rounded = np.trunc(steps + np.copysign(_BELOW_HALF, steps))
-    return np.asarray(np.clip(rounded + zero_point_of(target), 0, 255), np.uint8)
 
 
 LOWERINGS = {Concat: Lowering(check, lower), Stack: Lowering(check, lower)}

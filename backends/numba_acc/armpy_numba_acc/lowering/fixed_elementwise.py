@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from armpy.graph import Layer, Value
+from armpy.numerics.fixed_point import quantize_multiplier
 from armpy.ops import BinaryOperation, ElementwiseBinary
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_numba_acc.lowering.broadcasting import emit_elementwise, emit_quantized
-from armpy_numba_acc.packing.fixed_point import multiplier_of, parameters_of
 from armpy_numba_acc.packing.quantized import (
     QUANTIZED_TYPES,
     range_of,
@@ -79,7 +79,7 @@ def refusal_of_fixed(operation: ElementwiseBinary, infos: Sequence[TensorInfo]) 
         factors = _difference_factors(infos)
     else:
         return ""
-    if any(multiplier_of(factor)[1] > _MOST_LEFT for factor in factors):
+    if any(quantize_multiplier(factor)[1] > _MOST_LEFT for factor in factors):
         return "scales that make results several times as large are not supported"
     return ""
 
@@ -127,7 +127,7 @@ def _lower_wide(
         parameters = (*shifts, *bounds)
     else:
         factors = _wide_factors(operation, infos)
-        parameters = (*(n for factor in factors for n in parameters_of(factor)), *bounds)
+        parameters = (*(n for factor in factors for n in _multiplier_words(factor)), *bounds)
     emit_elementwise(emit, name, inputs, layer.outputs[0], layer.name, parameters)
     return True
 
@@ -157,7 +157,7 @@ def _lower_byte_product(
     """Products of bytes; in float64, if at all, they are exact as the multiplier has 31 bits."""
     output = layer.outputs[0].info
     a, b = (scale_of(value.info) for value in inputs)
-    multiplier, shift = multiplier_of(float(a * b / scale_of(output)))
+    multiplier, shift = quantize_multiplier(float(a * b / scale_of(output)))
     left, right = max(shift, 0), max(-shift, 0)
     factor = math.ldexp(multiplier, left - 31)
     rounded, divisor = float(np.float32(factor)), 2.0**right
@@ -187,7 +187,7 @@ def _lower_byte_sum(
     factors = _sum_factors(infos, _BYTE_SHIFT)
     # Terms may be larger than their sum, and so is what float32 rounds off then.
     margin = min(_MARGIN * max(1.0, 256.0 * float(a + b) / 1024), 1.0)
-    numbers = [number for factor in factors for number in parameters_of(factor)]
+    numbers = [number for factor in factors for number in _multiplier_words(factor)]
     low, high = _steps(operation, output)
 
     def parameters(a_zero: float, b_zero: float, zero: float) -> tuple[float, ...]:
@@ -211,7 +211,7 @@ def _lower_squared_difference(
     """Squared differences of bytes."""
     output = layer.outputs[0].info
     factors = _difference_factors([*(value.info for value in inputs), output])
-    numbers = [number for factor in factors for number in parameters_of(factor)]
+    numbers = [number for factor in factors for number in _multiplier_words(factor)]
     low, high = _steps(operation, output)
 
     def parameters(a_zero: float, b_zero: float, zero: float) -> tuple[float, ...]:
@@ -239,10 +239,16 @@ def rescaling_parameters(
     """
     numbers: list[float] = []
     for ratio in ratios:
-        multiplier, shift = multiplier_of(abs(ratio))
+        multiplier, shift = quantize_multiplier(abs(ratio))
         factor = math.copysign(math.ldexp(multiplier, max(shift, 0) - 31), ratio)
         rounded = float(np.float32(factor))
         numbers += [rounded, factor - rounded, 2.0 ** max(-shift, 0)]
     low, high = bounds or range_of(target)
     zeros = float(zero_point_of(source)), float(zero_point_of(target))
     return (zeros[0], *numbers, zeros[1], float(low), float(high + 1))
+
+
+def _multiplier_words(real: float) -> tuple[float, float, float]:
+    """A multiplier as expressions in fixed point take it: upper and lower bits, and shift."""
+    multiplier, shift = quantize_multiplier(real)
+    return float(multiplier >> 16), float(multiplier & 0xFFFF), float(shift)

@@ -37,7 +37,7 @@ def emit_word_lookup(emit: Emitter, table: Array, value: Value, output: Value, l
     Parameters
     ----------
     table : ndarray, int16, shape (65536,)
-        By the element's bits, as `armpy_numba_acc.packing.word_tables` makes them.
+        By the element's bits, as `armpy_numba_acc.packing.tables` makes them.
     """
     count = value.info.num_elements
     arguments = (emit.source(value), emit.target(output), emit.constant(table), count)

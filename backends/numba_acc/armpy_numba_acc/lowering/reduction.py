@@ -8,13 +8,13 @@ from math import prod
 import numpy as np
 
 from armpy.graph import Layer, Value
+from armpy.numerics.fixed_point import mean_multiplier, quantize_multiplier
 from armpy.ops import Reduce, ReduceOperation
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_numba_acc.lowering.moves import Loop, emit_table, nested, stand_in
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.packing.fixed_point import multiplier_of
 from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, scale_of, zero_point_of
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
@@ -138,10 +138,9 @@ def _finish(
         return _bits(count if is_mean else 1), 0, 0, 0
     if operation.rounds_down:
         return 0, count, 0, 0
-    multiplier, shift = multiplier_of(float(scale_of(info)) / float(scale_of(output)))
+    multiplier, shift = quantize_multiplier(float(scale_of(info)) / float(scale_of(output)))
     if is_mean:
-        left = min(count.bit_length() - 1, 32, 31 + shift)
-        multiplier, shift = (multiplier << left) // count, shift - left
+        multiplier, shift = mean_multiplier(multiplier, shift, count)
     return multiplier, zero_point_of(info) * count, shift, zero_point_of(output)
 
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from armpy.graph import Layer
+from armpy.numerics.resize import (
+    Samples,
+    integer_samples,
+    nearest_positions,
+    real_samples,
+)
 from armpy.ops import Resize, ResizeMethod
 from armpy.ops.operation import Array, OperandInfos, Operation
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
-
-FRACTION_BITS = 10
-"""Of the weights of signed tensors, as in the kernel."""
 
 _KINDS = {
     DataType.FLOAT32: "f32",
@@ -25,22 +28,6 @@ _KINDS = {
     DataType.QASYMM_S8: "s8",
     DataType.QSYMM_S16: "s16",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Samples:
-    """Where the elements along an axis of the output come from.
-
-    Parameters
-    ----------
-    positions : ndarray, int64, shape (out, 2)
-        Of the two neighbours in the input.
-    weights : ndarray, float32 or int32, shape (out, 2)
-        Their shares.
-    """
-
-    positions: Array
-    weights: Array
 
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
@@ -68,7 +55,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
         return
     (height, _), (width, _) = sizes
     run = channels * value.info.data_type.size_bytes
-    rows, columns = (nearest_positions(operation, *pair) for pair in sizes)
+    rows, columns = (nearest_positions(*pair, **_rule_of(operation)) for pair in sizes)
     offsets = (rows[:, None] * width + columns) * run
     arguments = (
         emit.source(value),
@@ -94,7 +81,7 @@ def _emit_bilinear(
     kind = _KINDS[value.info.data_type]
     is_wide = kind == "s16"
     find = integer_samples if kind in ("s8", "s16") else real_samples
-    rows, columns = (find(operation, *pair) for pair in sizes)
+    rows, columns = (find(*pair, **_rule_of(operation)) for pair in sizes)
     row_bytes = width * channels * value.info.data_type.size_bytes
     pitch = (width * channels + out_width * channels + 2 * emit.isa.lanes) * 4
     if is_wide:
@@ -102,10 +89,10 @@ def _emit_bilinear(
     arguments = (
         emit.source(value),
         emit.target(output),
-        emit.constant(rows.positions * row_bytes),
-        emit.constant(rows.weights),
-        emit.constant(columns.positions * channels),
-        emit.constant(columns.weights),
+        emit.constant(_positions_of(rows) * row_bytes),
+        emit.constant(_weights_of(rows)),
+        emit.constant(_positions_of(columns) * channels),
+        emit.constant(_weights_of(columns)),
         emit.scratch(pitch * emit.num_threads),
         pitch,
         images,
@@ -120,74 +107,23 @@ def _emit_bilinear(
     emit.command(kernel, arguments, layer.name, num_operations=operations)
 
 
-def real_samples(operation: Resize, size: int, out_size: int) -> Samples:
-    """Samples of interpolation in float32.
-
-    Parameters
-    ----------
-    operation : Resize
-    size, out_size : int
-        Along the axis, before and after.
-
-    References
-    ----------
-    TFLite ``ComputeInterpolationValues``.
-    """
-    positions = np.arange(out_size, dtype=np.float32)
-    scale = _scale(operation, size, out_size)
-    if operation.half_pixel_centers:
-        positions = (positions + np.float32(0.5)) * scale - np.float32(0.5)
-    else:
-        positions = positions * scale
-    lower = np.maximum(np.floor(positions), 0)
-    upper = np.minimum(np.ceil(positions), size - 1)
-    share = positions - lower
-    return Samples(
-        np.stack((lower, upper), axis=1).astype(np.int64),
-        np.stack((np.float32(1) - share, share), axis=1),
-    )
+def _rule_of(operation: Resize) -> dict[str, bool]:
+    """Where elements lie upon each other."""
+    return {
+        "align_corners": operation.align_corners,
+        "half_pixel_centers": operation.half_pixel_centers,
+    }
 
 
-def integer_samples(operation: Resize, size: int, out_size: int) -> Samples:
-    """Samples of interpolation with integers; parameters as for `real_samples`.
-
-    References
-    ----------
-    TFLite ``ComputeInterpolationValuesInteger``.
-    """
-    one = 1 << FRACTION_BITS
-    if operation.align_corners and out_size > 1:
-        scale = (one * (size - 1) + (out_size - 1) // 2) // (out_size - 1)
-    else:
-        scale = (one * size + out_size // 2) // out_size
-    positions = np.arange(out_size, dtype=np.int64) * scale
-    if operation.half_pixel_centers:
-        positions += scale // 2 - one // 2
-    lower = np.maximum(positions >> FRACTION_BITS, 0)
-    upper = np.minimum((positions + one - 1) >> FRACTION_BITS, size - 1)
-    share = positions - lower * one
-    return Samples(
-        np.stack((lower, upper), axis=1), np.stack((one - share, share), axis=1).astype(np.int32)
-    )
+def _positions_of(samples: Samples) -> npt.NDArray[np.int64]:
+    """Both neighbours' positions (out, 2)."""
+    return np.stack((samples.lower, samples.upper), axis=1)
 
 
-def nearest_positions(operation: Resize, size: int, out_size: int) -> Array:
-    """Position of the input element that each output element is; parameters as above."""
-    offset = np.float32(0.5 if operation.half_pixel_centers else 0)
-    scaled = (np.arange(out_size, dtype=np.float32) + offset) * _scale(operation, size, out_size)
-    whole = (
-        np.trunc(scaled + np.nextafter(np.float32(0.5), np.float32(0)))
-        if operation.align_corners
-        else np.floor(scaled)
-    )
-    return np.asarray(np.clip(whole, 0, size - 1), np.int64)
-
-
-def _scale(operation: Resize, size: int, out_size: int) -> np.float32:
-    """Input elements per output element, in float32."""
-    if operation.align_corners and out_size > 1:
-        return np.float32(size - 1) / np.float32(out_size - 1)
-    return np.float32(size) / np.float32(out_size)
+def _weights_of(samples: Samples) -> Array:
+    """Both neighbours' weights (out, 2), float32 or int32 as the kernels take them."""
+    weights = np.stack((samples.lower_weights, samples.upper_weights), axis=1)
+    return weights.astype(np.int32) if weights.dtype.kind == "i" else weights
 
 
 LOWERINGS = {Resize: Lowering(check, lower)}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from armpy.graph import Layer
+from armpy.numerics.fixed_point import quantize_multiplier
 from armpy.ops import Svdf
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
@@ -14,7 +15,6 @@ from armpy.types import DataType
 from armpy_numba_acc.lowering.patches import constant_of, input_of
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.memory import Buffer, Space
-from armpy_numba_acc.packing.fixed_point import multiplier_of
 from armpy_numba_acc.packing.quantized import zero_point_of
 from armpy_numba_acc.packing.weights_u8 import GROUP, lines_of_groups
 from armpy_numba_acc.program.emitter import Argument, Emitter
@@ -109,8 +109,8 @@ def _integers(emit: Emitter, layer: Layer) -> tuple[Argument, ...]:
     bias = features.sum(axis=1, dtype=np.int64) * (base - zero_point_of(data))
     return (
         emit.constant(bias.astype(np.int32)),
-        *multiplier_of(data.scale * feature.scale / state.scale),
-        *multiplier_of(state.scale * time.scale / output.scale),
+        *quantize_multiplier(data.scale * feature.scale / state.scale),
+        *quantize_multiplier(state.scale * time.scale / output.scale),
         zero_point_of(output),
     )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from armpy.numerics.fixed_point import Multiplier
 from armpy.records import dataclass
-from armpy_numba_acc.packing.fixed_point import multiplier_of
 
 Int64Array = npt.NDArray[np.int64]
 Float32Array = npt.NDArray[np.float32]
@@ -95,10 +95,9 @@ class Factors:
         if not rounds_twice:
             scales = real.astype(np.float32)
             return cls(scales, np.zeros_like(scales), real.astype(np.float64).view(np.int64))
-        pairs = [multiplier_of(float(number)) for number in real]
-        multipliers, shifts = np.array(pairs, np.int64).reshape(-1, 2).T
-        left, right = np.maximum(shifts, 0), np.maximum(-shifts, 0)
-        scales = np.ldexp(multipliers.astype(np.float64), shifts - 31).astype(np.float32)
+        fixed = Multiplier.from_real(real)
+        multipliers, left, right = fixed.multiplier, fixed.left_shift, fixed.right_shift
+        scales = np.ldexp(multipliers.astype(np.float64), left - right - 31).astype(np.float32)
         nudges = np.where(right > 0, np.exp2(-(right + 1.0)), 0.0).astype(np.float32)
         exact = multipliers | left << 32 | right << 40 | np.int64(-1 << 63)
         return cls(scales, nudges, exact)

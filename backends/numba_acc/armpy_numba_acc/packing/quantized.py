@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from armpy.numerics.quantization import QuantizationParameters
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 
@@ -30,13 +31,18 @@ def scale_of(info: TensorInfo) -> np.float32:
     return np.float32(info.scale)
 
 
+def parameters_of(info: TensorInfo) -> QuantizationParameters:
+    """Per-tensor parameters of the elements in a region."""
+    return QuantizationParameters(scale_of(info), zero_point_of(info), *range_of(info))
+
+
 def range_of(info: TensorInfo) -> tuple[int, int]:
     """Lowest and highest element of a tensor in a region."""
     return (0, 255) if info.data_type in QUANTIZED_TYPES else info.data_type.integer_range
 
 
 def stored_bounds(bounds: tuple[float | None, float | None], info: TensorInfo) -> tuple[int, int]:
-    """Lowest and highest element in a region that a clamp lets through.
+    """Clamp of an activation function, as elements in a region.
 
     Parameters
     ----------
@@ -44,21 +50,5 @@ def stored_bounds(bounds: tuple[float | None, float | None], info: TensorInfo) -
         Lowest and highest real number; None where there is no bound.
     info : TensorInfo
         Of the output.
-
-    References
-    ----------
-    TFLite ``CalculateActivationRangeQuantized``.
     """
-    low, high = bounds
-    lowest, highest = range_of(info)
-    if low is not None:
-        lowest = max(lowest, _nearest(low, info))
-    if high is not None:
-        highest = min(highest, _nearest(high, info))
-    return lowest, highest
-
-
-def _nearest(real: float, info: TensorInfo) -> int:
-    """The element next to a real number, halves away from zero; it may be out of range."""
-    steps = float(np.float32(real) / scale_of(info))
-    return zero_point_of(info) + int(np.copysign(np.floor(abs(steps) + 0.5), steps))
+    return parameters_of(info).clamp_of(bounds)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from armpy.numerics.fixed_point import Multiplier
+from armpy.numerics.requantization import Requantization
 from armpy.records import dataclass
-from armpy_numba_acc.packing.fixed_point import multiplier_of
 
 Array = npt.NDArray[Any]  # Any: integers of any type
 Int64Array = npt.NDArray[np.int64]
@@ -47,12 +48,7 @@ class Rescaling:
             What sums are multiplied by; below 2**14.
         bias : ndarray, int64, shape (channels,)
         """
-        multipliers, shifts = _multipliers(real)
-        reduced = np.where(multipliers < 0x7FFF0000, (multipliers + (1 << 15)) >> 16, 0x7FFF)
-        right = 15 - shifts
-        addend = bias * reduced + np.left_shift(1, right - 1)
-        zeros = np.zeros_like(right)
-        return cls("plain", np.stack([reduced, addend, right, zeros, zeros]))
+        return cls._made(Requantization.rounding_once(Multiplier.from_real(real), bias))
 
     @classmethod
     def twice(
@@ -64,24 +60,19 @@ class Rescaling:
         ----------
         has_negatives : bool
             Whether results below the zero point matter.
-
-        Notes
-        -----
-        With p for the product, ``a = (p + 2**30) >> 31`` is divided by ``2**r``, halves away from
-        zero: ``(a + 2**(r-1) - [a < 0]) >> r``. Both are one shift, by ``31 + r``, of
-        ``p + 2**30 + (2**(r-1) - [a < 0]) * 2**31``, and a is negative where ``p + 2**30`` is.
-        Sums are not shifted to the left before, but by less to the right behind: nothing overflows.
         """
-        multipliers, shifts = _multipliers(real)
-        left, right = np.maximum(shifts, 0), np.maximum(-shifts, 0)
-        shift = 31 - left + right
-        addend = bias * multipliers + np.left_shift(1, 30 - left)
-        half = np.where(right > 0, np.left_shift(1, right + 30), 0)
-        step = np.where(right > 0, 1 << 31, 0)
-        if has_negatives and step.any():
-            return cls("signed", np.stack([multipliers, addend, shift, half, step]))
-        zeros = np.zeros_like(right)
-        return cls("plain", np.stack([multipliers, addend + half, shift, zeros, zeros]))
+        multiplier = Multiplier.from_real(real)
+        return cls._made(Requantization.rounding_twice(multiplier, bias, has_negatives))
+
+    @classmethod
+    def _made(cls, arithmetic: Requantization) -> Rescaling:
+        """Lay out the numbers as lines."""
+        zeros = np.zeros_like(arithmetic.shift)
+        half, step = arithmetic.half, arithmetic.step
+        rounding = "plain" if step is None else "signed"
+        ends = (zeros if half is None else half, zeros if step is None else step)
+        lines = (arithmetic.factor, arithmetic.addend, arithmetic.shift, *ends)
+        return cls(rounding, np.stack(lines))
 
     @classmethod
     def in_floats(cls, real: npt.NDArray[np.float64], bias: Int64Array) -> Rescaling:
@@ -98,13 +89,6 @@ class Rescaling:
         padded = np.zeros((_NUM_LINES, panels * width), np.int64)
         padded[:, :channels] = self.lines
         return np.ascontiguousarray(padded.reshape(_NUM_LINES, panels, width).swapaxes(0, 1))
-
-
-def _multipliers(real: npt.NDArray[np.float64]) -> tuple[Int64Array, Int64Array]:
-    """Multipliers of 31 bits, and shifts to the left."""
-    pairs = np.array([multiplier_of(float(number)) for number in real], np.int64)
-    multipliers, shifts = pairs.reshape(-1, 2).T
-    return multipliers, shifts
 
 
 @dataclass(frozen=True, eq=False, slots=True)

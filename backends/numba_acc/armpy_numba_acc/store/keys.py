@@ -27,7 +27,14 @@ from armpy_numba_acc.store.settings import disk_entries
 _IMPORTED_NS = time.time_ns()
 """About when the code of this process was read."""
 
-_SOURCES = ("armpy_numba_acc", "armpy.ops", "armpy.graph", "armpy.types", "armpy.tensor")
+_SOURCES = (
+    "armpy_numba_acc",
+    "armpy.ops",
+    "armpy.graph",
+    "armpy.numerics",
+    "armpy.types",
+    "armpy.tensor",
+)
 """Packages and modules that decide on what comes out."""
 
 _DISTRIBUTIONS = ("armpy", "numba", "llvmlite", "numpy")

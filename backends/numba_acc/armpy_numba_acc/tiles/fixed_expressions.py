@@ -3,7 +3,7 @@
 Notes
 -----
 A multiplier comes as three float32: its upper bits, its lower 16 bits and its shift, to the left
-if positive; `packing.fixed_point.parameters_of` makes them. Products are of two int32, in int64.
+if positive; `lowering.fixed_elementwise` makes them. Products are of two int32, in int64.
 
 References
 ----------
@@ -33,7 +33,7 @@ def _rescaled(value: Value, high: Value, low: Value, shift: Value) -> Value:
 
     Notes
     -----
-    Halves up, then halves away from zero, are one shift: see `FixedPointRescaling` in CpuRef.
+    Halves up, then halves away from zero, are one shift: see `Requantization`.
     """
     multiplier = (high.to_integer() << 16) | low.to_integer()
     shift = shift.to_integer().converted("sext", I64)

@@ -7,14 +7,16 @@ from functools import partial
 
 import numpy as np
 
+from armpy.numerics import integer_functions
+from armpy.numerics.elementary import FAST, ROUNDED
+from armpy.numerics.lookup_table import StoredFunction
 from armpy.ops import Activation, ActivationFunction
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from armpy_reference import quantized_unary
 from armpy_reference.blocks import in_blocks
-from armpy_reference.elementary_functions import FAST, ROUNDED
 from armpy_reference.lookup_table import UnaryKernel
-from armpy_reference.quantization import is_output_of, real_bound
+from armpy_reference.quantization import is_output_of, parameters_of
+from armpy_reference.quantized_unary import unary_kernel
 from armpy_reference.real_activations import apply_activation
 from armpy_reference.workload import ReferenceWorkload
 
@@ -29,8 +31,8 @@ class ActivationWorkload(ReferenceWorkload[Activation]):
         if target.data_type.is_quantized:
             is_8_bit = source.data_type.size_bytes == 1
             real = partial(apply_activation, self.operation, ROUNDED if is_8_bit else FAST)
-            kernel = _integer_kernel(self.operation, source, target)
-            self.kernel = quantized_unary.unary_kernel(source, target, real, kernel)
+            function = _integer_function(self.operation, source, target)
+            self.kernel = unary_kernel(source, target, real, function)
         else:
             self.kernel = partial(_compute_floats, self.operation)
 
@@ -44,24 +46,24 @@ def _compute_floats(operation: Activation, values: Array, out: Array) -> None:
     out[...] = apply_activation(operation, FAST, np.asarray(values, np.float32))
 
 
-def _integer_kernel(
+def _integer_function(
     operation: Activation, source: TensorInfo, target: TensorInfo
-) -> UnaryKernel | None:
+) -> StoredFunction | None:
     """The fixed-point arithmetic that TFLite has for a function, if it has."""
     function = operation.function
     is_16_bit = target.data_type.size_bytes == 2
+    parameters = parameters_of(source), parameters_of(target)
     if function is ActivationFunction.RELU:
-        return quantized_unary.clamped_rescaling(source, target, real_bound(0.0, target))
+        return integer_functions.clamped_rescaling(*parameters, (0.0, None))
     if function is ActivationFunction.BOUNDED_RELU:
-        low, high = real_bound(operation.b, target), real_bound(operation.a, target)
-        return quantized_unary.clamped_rescaling(source, target, low, high)
+        return integer_functions.clamped_rescaling(*parameters, (operation.b, operation.a))
     if function is ActivationFunction.LEAKY_RELU:
-        return quantized_unary.leaky_relu(source, target, operation.a)
+        return integer_functions.leaky_relu(*parameters, operation.a)
     if function is ActivationFunction.HARD_SWISH and not is_16_bit:
-        return quantized_unary.hard_swish(source, target)
+        return integer_functions.hard_swish(*parameters)
     if is_16_bit and is_output_of(target, 2**-15, 0) and source.zero_point == 0:
         if function is ActivationFunction.SIGMOID:
-            return quantized_unary.logistic16(source)
+            return integer_functions.logistic16(parameters[0])
         if function is ActivationFunction.TANH and operation.a == operation.b == 1:
-            return quantized_unary.tanh16(source)
+            return integer_functions.tanh16(parameters[0])
     return None

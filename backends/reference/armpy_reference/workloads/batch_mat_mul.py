@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from armpy.numerics.fixed_point import Multiplier
 from armpy.ops import BatchMatMul
 from armpy.ops.activations import FusedActivation
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_reference.accumulate import exact_dtype
-from armpy_reference.fixed_point import Multiplier
 from armpy_reference.quantization import activation_range
 from armpy_reference.requantize import FixedPointRescaling, QuantizedStage
 from armpy_reference.weighted import operand, real_factors

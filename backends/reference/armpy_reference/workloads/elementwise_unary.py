@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from armpy.numerics.integer_functions import absolute, reciprocal_square_root
+from armpy.numerics.lookup_table import RealFunction, by_interpolation, total_functions
 from armpy.ops import ElementwiseUnary, UnaryOperation
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from armpy_reference import quantized_unary
 from armpy_reference.blocks import in_blocks
-from armpy_reference.elementary_functions import ROUNDED
-from armpy_reference.lookup_table import RealFunction, UnaryKernel
+from armpy_reference.lookup_table import UnaryKernel
+from armpy_reference.quantization import parameters_of
+from armpy_reference.quantized_unary import integer_kernel, unary_kernel
 from armpy_reference.workload import ReferenceWorkload
 
 
@@ -50,35 +52,16 @@ def _plain_kernel(function: Callable[..., Any]) -> UnaryKernel:
 def _quantized_kernel(kind: UnaryOperation, source: TensorInfo, target: TensorInfo) -> UnaryKernel:
     """The arithmetic of TFLite where it has the operation, computation in float32 elsewhere."""
     is_16_bit = target.data_type.size_bytes == 2
-    real = _rounded_function(kind, target)
+    parameters = parameters_of(source), parameters_of(target)
+    real: RealFunction = total_functions(parameters[1]).get(kind.name, _FUNCTIONS[kind])
     if is_16_bit and kind in (UnaryOperation.EXP, UnaryOperation.LOG, UnaryOperation.RSQRT):
-        return quantized_unary.interpolating_kernel(source, target, real)
-    kernel = None
+        return integer_kernel(source, target, by_interpolation(real, *parameters))
+    function = None
     if kind is UnaryOperation.ABS:
-        kernel = quantized_unary.absolute(source, target)
+        function = absolute(*parameters)
     elif kind is UnaryOperation.RSQRT:
-        kernel = quantized_unary.reciprocal_square_root(source, target)
-    return quantized_unary.unary_kernel(source, target, real, kernel)
-
-
-def _rounded_function(kind: UnaryOperation, target: TensorInfo) -> RealFunction:
-    """The function of float32 numbers for tables.
-
-    Notes
-    -----
-    Where a logarithm is not defined it is the lowest number of the output, where a
-    reciprocal root is not it is the highest.
-    """
-    lowest, highest = (
-        np.float32(target.scale) * np.float32(bound - target.zero_point)
-        for bound in target.data_type.integer_range
-    )
-    special: dict[UnaryOperation, RealFunction] = {
-        UnaryOperation.EXP: ROUNDED.exp,
-        UnaryOperation.LOG: lambda x: np.where(x > 0, ROUNDED.log(x), lowest),
-        UnaryOperation.RSQRT: lambda x: np.where(x > 0, 1 / np.sqrt(x), highest),
-    }
-    return special.get(kind, _FUNCTIONS[kind])
+        function = reciprocal_square_root(*parameters)
+    return unary_kernel(source, target, real, function)
 
 
 def _rsqrt(values: Array, out: Array | None = None) -> Array:

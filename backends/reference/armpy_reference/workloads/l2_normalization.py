@@ -7,12 +7,13 @@ from functools import partial
 
 import numpy as np
 
+from armpy.numerics.fixed_point import multiply_high
+from armpy.numerics.gemmlowp import inverse_sqrt_multiplier
+from armpy.numerics.rounding import rounding_shift_right
 from armpy.ops import L2Normalization
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_reference.fixed_point import rounding_shift_right
-from armpy_reference.gemmlowp import inverse_sqrt_multiplier, multiply_high
 from armpy_reference.lookup_table import UnaryKernel
 from armpy_reference.quantization import is_output_of
 from armpy_reference.rows import along_axis, float_kernel
@@ -57,5 +58,5 @@ def _normalize_integers(source: TensorInfo, target: TensorInfo, stored: Array, o
         # TFLite's int8 kernel adds the fraction bits to the shift instead.
         shift = shift + _OUTPUT_FRACTION_BITS
         result = multiply_high(values << np.maximum(shift, 0), multiplier)
-    rounding_shift_right(result, np.maximum(-shift, 0))
+    rounding_shift_right(result, np.maximum(-shift, 0), out=result)
     out[...] = np.clip(result + target.zero_point, *target.data_type.integer_range)

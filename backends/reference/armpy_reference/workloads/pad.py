@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from armpy.numerics.rounding import round_half_away
 from armpy.ops import Pad, PaddingMode
 from armpy.ops.operation import Array
-from armpy_reference.quantization import round_half_away
 from armpy_reference.workload import ReferenceWorkload
 
 _NUMPY_MODES = {PaddingMode.REFLECT: "reflect", PaddingMode.SYMMETRIC: "symmetric"}

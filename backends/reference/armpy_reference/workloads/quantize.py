@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from armpy.numerics.integer_functions import requantization
 from armpy.ops import Quantize
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy_reference.blocks import in_blocks
-from armpy_reference.lookup_table import UnaryKernel, look_up, table_of_kernel
-from armpy_reference.quantization import quantize
-from armpy_reference.quantized_unary import requantization
+from armpy_reference.lookup_table import UnaryKernel
+from armpy_reference.quantization import parameters_of, quantize
+from armpy_reference.quantized_unary import integer_kernel
 from armpy_reference.workload import ReferenceWorkload
 
 
@@ -25,9 +26,8 @@ class QuantizeWorkload(ReferenceWorkload[Quantize]):
         if source.data_type.is_float:
             self.kernel = partial(_quantize, target)
             return
-        self.kernel = requantization(source, target)
-        if source.data_type.size_bytes == 1:
-            self.kernel = partial(look_up, table_of_kernel(self.kernel, source, target))
+        function = requantization(parameters_of(source), parameters_of(target))
+        self.kernel = integer_kernel(source, target, function)
 
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Convert each element."""

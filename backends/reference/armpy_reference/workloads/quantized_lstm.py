@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from armpy.numerics.fixed_point import Multiplier, multiply_high
+from armpy.numerics.rounding import Int64Array, rounding_shift_right
 from armpy.ops import QuantizedLstm
 from armpy.ops.operation import Array
-from armpy_reference.fixed_point import Int64Array, Multiplier, rounding_shift_right
-from armpy_reference.gemmlowp import multiply_high
 from armpy_reference.lstm import BIASES, GATES
 from armpy_reference.lstm_fixed_point import saturate, sigmoid, tanh
 from armpy_reference.recurrent_operands import by_name
@@ -55,12 +55,12 @@ class QuantizedLstmWorkload(ReferenceWorkload[QuantizedLstm]):
         centred = data.astype(np.float64) - _DATA_ZERO_POINT
         gates = {gate: self._gate(gate, centred, named) for gate in GATES}
         taken = multiply_high(sigmoid(gates["input"]), tanh(gates["cell"], 3), bits=16)
-        rounding_shift_right(taken, _CELL_INTEGER_BITS)
+        rounding_shift_right(taken, _CELL_INTEGER_BITS, out=taken)
         kept = multiply_high(sigmoid(gates["forget"]), named["cell_state_in"], bits=16)
         cell = saturate(taken + kept)
         passed = tanh(saturate(2 * cell), _CELL_INTEGER_BITS - 1)
         output = multiply_high(sigmoid(gates["output"]), passed, bits=16)
-        rounding_shift_right(output, _OUTPUT_SHIFT)
+        rounding_shift_right(output, _OUTPUT_SHIFT, out=output)
         outputs[0][...] = cell
         outputs[1][...] = np.clip(output, -128, 127) + _DATA_ZERO_POINT
 

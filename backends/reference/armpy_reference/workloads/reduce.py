@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from armpy.numerics.fixed_point import Multiplier, mean_multiplier, quantize_multiplier
 from armpy.ops import Reduce, ReduceOperation
 from armpy.ops.operation import Array
-from armpy_reference.fixed_point import Multiplier, quantize_multiplier
 from armpy_reference.quantization import saturate, scale_of
 from armpy_reference.requantize import FixedPointRescaling
 from armpy_reference.workload import ReferenceWorkload
@@ -133,14 +133,3 @@ class ReduceWorkload(ReferenceWorkload[Reduce]):
             rescaled = rescaling.rescaled(product * factor, product)
             product = rescaled.astype(np.int32).astype(np.int64)  # wraps around
         saturate(product.reshape(out.shape), self.info.outputs[0], out)
-
-
-def mean_multiplier(multiplier: int, shift: int, count: int) -> tuple[int, int]:
-    """A fixed-point multiplier divided by the number of elements.
-
-    References
-    ----------
-    TFLite ``QuantizedMeanOrSum``.
-    """
-    left = min(count.bit_length() - 1, 32, 31 + shift)
-    return (multiplier << left) // count, shift - left

@@ -3,39 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from armpy.numerics.resize import (
+    FRACTION_BITS,
+    integer_samples,
+    nearest_positions,
+    real_samples,
+)
+from armpy.numerics.rounding import rounding_shift_right
 from armpy.ops import Resize, ResizeMethod
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.types import DataLayout, DataType
-from armpy_reference.quantization import round_half_away
 from armpy_reference.workload import ReferenceWorkload
 
-Indices = npt.NDArray[np.int64]
 _INTEGER_TYPES = (DataType.QASYMM_S8, DataType.QSYMM_S16)
-_FRACTION_BITS = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Samples:
-    """Where the samples along one axis come from.
-
-    Parameters
-    ----------
-    lower, upper : ndarray, int64, shape (out,)
-        Positions of the two neighbours in the input.
-    lower_weights, upper_weights : ndarray, float32 or int64, shape (out,)
-        Their shares; integers have 10 fraction bits.
-    """
-
-    lower: Indices
-    upper: Indices
-    lower_weights: npt.NDArray[Any]  # Any: either of the two types above
-    upper_weights: npt.NDArray[Any]  # Any: as above
 
 
 class ResizeWorkload(ReferenceWorkload[Resize]):
@@ -49,11 +32,15 @@ class ResizeWorkload(ReferenceWorkload[Resize]):
             (source[a], output.known_shape[a]) for a in self.operation.data_layout.spatial_axes
         ]
         self.bilinear = self.operation.method is ResizeMethod.BILINEAR
+        rule = {
+            "align_corners": self.operation.align_corners,
+            "half_pixel_centers": self.operation.half_pixel_centers,
+        }
         if self.bilinear:
             find = integer_samples if output.data_type in _INTEGER_TYPES else real_samples
-            self.rows, self.columns = (find(self.operation, *pair) for pair in sizes)
+            self.rows, self.columns = (find(*pair, **rule) for pair in sizes)
         else:
-            self.nearest = [nearest_positions(self.operation, *pair) for pair in sizes]
+            self.nearest = [nearest_positions(*pair, **rule) for pair in sizes]
 
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Resize in NHWC order, which views give for NCHW."""
@@ -86,72 +73,5 @@ class ResizeWorkload(ReferenceWorkload[Resize]):
         data_type = self.info.outputs[0].data_type
         if data_type in _INTEGER_TYPES:
             # Half away from zero, of a number with twice the weights' fraction bits.
-            half = 1 << (2 * _FRACTION_BITS - 1)
-            return np.asarray(np.sign(total) * ((np.abs(total) + half) >> 2 * _FRACTION_BITS))
+            return rounding_shift_right(total, 2 * FRACTION_BITS, out=total)
         return total + np.float32(0.5) if data_type is DataType.QASYMM_U8 else total
-
-
-def real_samples(operation: Resize, size: int, out_size: int) -> Samples:
-    """Samples of bilinear interpolation in float32.
-
-    Parameters
-    ----------
-    operation : Resize
-    size, out_size : int
-        Along the axis, before and after.
-    """
-    positions = np.arange(out_size, dtype=np.float32)
-    scale = _scale(operation, size, out_size)
-    if operation.half_pixel_centers:
-        positions = (positions + np.float32(0.5)) * scale - np.float32(0.5)
-    else:
-        positions = positions * scale
-    lower = np.maximum(np.floor(positions), 0)
-    upper = np.minimum(np.ceil(positions), size - 1).astype(np.int64)
-    share = positions - lower
-    return Samples(lower.astype(np.int64), upper, np.float32(1) - share, share)
-
-
-def integer_samples(operation: Resize, size: int, out_size: int) -> Samples:
-    """Samples of bilinear interpolation with weights of 10 fraction bits.
-
-    Parameters
-    ----------
-    operation : Resize
-    size, out_size : int
-        Along the axis, before and after.
-    """
-    one = 1 << _FRACTION_BITS
-    if operation.align_corners and out_size > 1:
-        scale = (one * (size - 1) + (out_size - 1) // 2) // (out_size - 1)
-    else:
-        scale = (one * size + out_size // 2) // out_size
-    positions = np.arange(out_size, dtype=np.int64) * scale
-    if operation.half_pixel_centers:
-        positions += scale // 2 - one // 2
-    lower = np.maximum(positions >> _FRACTION_BITS, 0)
-    upper = np.minimum((positions + one - 1) >> _FRACTION_BITS, size - 1)
-    share = positions - lower * one
-    return Samples(lower, upper, one - share, share)
-
-
-def nearest_positions(operation: Resize, size: int, out_size: int) -> Indices:
-    """Position of the input element that each output element is.
-
-    Parameters
-    ----------
-    operation : Resize
-    size, out_size : int
-        Along the axis, before and after.
-    """
-    offset = np.float32(0.5 if operation.half_pixel_centers else 0)
-    positions = (np.arange(out_size, dtype=np.float32) + offset) * _scale(operation, size, out_size)
-    whole = round_half_away(positions) if operation.align_corners else np.floor(positions)
-    return np.asarray(np.clip(whole, 0, size - 1), np.int64)
-
-
-def _scale(operation: Resize, size: int, out_size: int) -> np.float32:
-    """Input elements per output element, in float32."""
-    if operation.align_corners and out_size > 1:
-        return np.float32(size - 1) / np.float32(out_size - 1)
-    return np.float32(size) / np.float32(out_size)

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from armpy.numerics.fixed_point import Multiplier
 from armpy.ops import RoiAlign
 from armpy.ops.operation import Array, require
 from armpy.records import dataclass
 from armpy.types import DataLayout
-from armpy_reference.fixed_point import Multiplier
 from armpy_reference.quantization import Float32Array, saturate, scale_of
 from armpy_reference.reals import to_real
 from armpy_reference.regions import scaled_regions

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from armpy.numerics.rounding import round_half_away
 from armpy.ops import RoiPooling
 from armpy.ops.operation import Array
 from armpy.types import DataLayout
-from armpy_reference.quantization import round_half_away
 from armpy_reference.reals import to_real
 from armpy_reference.regions import scaled_regions
 from armpy_reference.workload import ReferenceWorkload

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from armpy.numerics.fixed_point import Multiplier
 from armpy.ops import Svdf
 from armpy.ops.operation import Array
-from armpy_reference.fixed_point import Multiplier
 from armpy_reference.recurrent_activation import activate, as_float32
 from armpy_reference.workload import ReferenceWorkload
 

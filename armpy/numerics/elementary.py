@@ -1,4 +1,4 @@
-"""Elementary functions of floats, as NumPy has them and as C's mathematics library has them.
+"""Elementary functions of floats: NumPy's quick ones, and ones that are rounded correctly.
 
 Tables of 8-bit functions are compared bit by bit, so that the last bit of a float32 function
 can matter. NumPy's vectorised ones may be off by more than C's, which are nearly always
@@ -22,7 +22,13 @@ Function: TypeAlias = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True, slots=True)
 class ElementaryFunctions:
-    """Functions of float arrays that return new arrays of the same type."""
+    """Elementary functions of float arrays; they return new arrays of the same type.
+
+    Parameters
+    ----------
+    exp, expm1, log, tanh, erfc : callable
+        Of float32 or float64 arrays of any shape.
+    """
 
     exp: Function
     expm1: Function
@@ -32,7 +38,7 @@ class ElementaryFunctions:
 
 
 def erfc(values: FloatArray) -> FloatArray:
-    """The complementary error function, which NumPy lacks, rounded once.
+    """Complementary error function, which NumPy lacks, rounded once.
 
     Parameters
     ----------
@@ -56,7 +62,7 @@ def _rounded(function: Function) -> Function:
 
 
 FAST = ElementaryFunctions(np.exp, np.expm1, np.log, np.tanh, erfc)
-"""For tensors."""
+"""NumPy's functions, for tensors."""
 
 ROUNDED = ElementaryFunctions(
     exp=_rounded(np.exp),
@@ -65,4 +71,4 @@ ROUNDED = ElementaryFunctions(
     tanh=_rounded(np.tanh),
     erfc=erfc,
 )
-"""For tables."""
+"""Functions computed in float64 and rounded once, for tables."""

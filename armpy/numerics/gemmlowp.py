@@ -1,4 +1,4 @@
-"""Exponential, logistic and tanh in fixed point, as gemmlowp defines them.
+"""Exponential, logistic, tanh and reciprocal root in fixed point, as gemmlowp defines them.
 
 A number is stored in `bits` bits (32 or 16), the sign included, of which `integer_bits`
 stand before the binary point: it is ``stored * 2**(integer_bits + 1 - bits)``. Stored
@@ -13,12 +13,16 @@ gemmlowp ``fixedpoint/fixedpoint.h``; TFLite ``kernels/internal/common.h``
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
-from armpy_reference.fixed_point import Int64Array, rounding_shift_right
+from armpy.numerics.fixed_point import multiply_high
+from armpy.numerics.rounding import (
+    Int64Array,
+    Integers,
+    leading_zeros,
+    rounding_shift_right,
+    saturating_shift_left,
+)
 
 # Stored with 31 fraction bits (29 for the 17ths); narrower numbers round them.
 _EXP_MINUS_EIGHTH = 1895147668
@@ -39,14 +43,12 @@ _EXP_FACTORS = (
 )
 
 
-def exp_on_negative_values(
-    values: npt.NDArray[Any], integer_bits: int, bits: int = 32
-) -> Int64Array:
-    """``exp(x)`` for ``x <= 0``.
+def exp_on_negative_values(values: Integers, integer_bits: int, bits: int = 32) -> Int64Array:
+    """Exponential function in fixed point, ``exp(x)`` for ``x <= 0``.
 
     Parameters
     ----------
-    values : ndarray, any integer dtype, shape (...)
+    values : int or ndarray, any integer dtype, shape (...)
         Stored with `integer_bits`; none above 0.
     integer_bits : int
     bits : int
@@ -61,12 +63,16 @@ def exp_on_negative_values(
     -----
     A polynomial of degree 4 around -1/8 for the part of `x` in [-1/4, 0), times a constant
     per binary digit of the rest.
+
+    References
+    ----------
+    gemmlowp ``exp_on_negative_values``.
     """
-    stored = np.asarray(values).astype(np.int64)
+    stored = np.asarray(values, np.int64)
     fraction_bits = bits - 1 - integer_bits
     quarter = 1 << (fraction_bits - 2)
     part = (stored & (quarter - 1)) - quarter
-    result = _exp_near_zero(_shift_left(part, integer_bits, bits), bits)
+    result = _exp_near_zero(saturating_shift_left(part, integer_bits, bits), bits)
     rest = part - stored
     for exponent, factor in _EXP_FACTORS:
         if integer_bits > exponent:
@@ -74,17 +80,16 @@ def exp_on_negative_values(
             product = multiply_high(result, _constant(factor, bits), bits)
             result = np.where(digit, product, result)
     if integer_bits > 5:
-        result[stored < -(32 << fraction_bits)] = 0
-    result[stored == 0] = _one(bits)
-    return result
+        result = np.where(stored < -(32 << fraction_bits), 0, result)
+    return np.where(stored == 0, _one(bits), result)
 
 
-def logistic(values: npt.NDArray[Any], integer_bits: int, bits: int = 32) -> Int64Array:
-    """``1 / (1 + exp(-x))``.
+def logistic(values: Integers, integer_bits: int, bits: int = 32) -> Int64Array:
+    """Logistic function in fixed point, ``1 / (1 + exp(-x))``.
 
     Parameters
     ----------
-    values : ndarray, any integer dtype, shape (...)
+    values : int or ndarray, any integer dtype, shape (...)
         Stored with `integer_bits`.
     integer_bits : int
     bits : int
@@ -94,21 +99,24 @@ def logistic(values: npt.NDArray[Any], integer_bits: int, bits: int = 32) -> Int
     -------
     ndarray, int64, shape of `values`
         Stored without integer bits.
+
+    References
+    ----------
+    gemmlowp ``logistic``.
     """
-    stored = np.asarray(values).astype(np.int64)
+    stored = np.asarray(values, np.int64)
     exponential = exp_on_negative_values(-np.abs(stored), integer_bits, bits)
     positive = one_over_one_plus(exponential, bits)
     result = np.where(stored > 0, positive, _one(bits) - positive)
-    result[stored == 0] = 1 << (bits - 2)
-    return result
+    return np.where(stored == 0, 1 << (bits - 2), result)
 
 
-def tanh(values: npt.NDArray[Any], integer_bits: int, bits: int = 32) -> Int64Array:
-    """``tanh(x)``.
+def tanh(values: Integers, integer_bits: int, bits: int = 32) -> Int64Array:
+    """Hyperbolic tangent in fixed point.
 
     Parameters
     ----------
-    values : ndarray, any integer dtype, shape (...)
+    values : int or ndarray, any integer dtype, shape (...)
         Stored with `integer_bits`.
     integer_bits : int
     bits : int
@@ -122,44 +130,45 @@ def tanh(values: npt.NDArray[Any], integer_bits: int, bits: int = 32) -> Int64Ar
     Notes
     -----
     ``(1 - e) / (1 + e)`` with ``e = exp(-2 |x|)``; one integer bit more doubles ``|x|``.
-    """
-    stored = np.asarray(values).astype(np.int64)
-    exponential = exp_on_negative_values(-np.abs(stored), integer_bits + 1, bits)
-    quotient = _two_over_one_plus(exponential, bits) - (1 << (bits - 3))
-    return np.sign(stored) * _shift_left(quotient, 2, bits)
-
-
-def one_over_one_plus(values: npt.NDArray[Any], bits: int = 32) -> Int64Array:
-    """``1 / (1 + x)`` for x in [0, 1], argument and result without integer bits."""
-    return _shift_left(_two_over_one_plus(np.asarray(values, np.int64), bits), 1, bits)
-
-
-def multiply_high(lhs: npt.NDArray[Any], rhs: npt.NDArray[Any] | int, bits: int = 32) -> Int64Array:
-    """High half of the doubled product, rounded half up and saturated.
-
-    Parameters
-    ----------
-    lhs, rhs : ndarray, any integer dtype, shapes that broadcast
-        Stored integers of `bits` bits.
-    bits : int
-        32 or 16.
 
     References
     ----------
-    gemmlowp ``SaturatingRoundingDoublingHighMul``.
+    gemmlowp ``tanh``.
     """
-    product: Int64Array = np.asarray(lhs, np.int64) * np.asarray(rhs, np.int64)
-    product += 1 << (bits - 2)
-    product >>= bits - 1
-    return np.minimum(product, _one(bits))
+    stored = np.asarray(values, np.int64)
+    exponential = exp_on_negative_values(-np.abs(stored), integer_bits + 1, bits)
+    quotient = _two_over_one_plus(exponential, bits) - (1 << (bits - 3))
+    return np.sign(stored) * saturating_shift_left(quotient, 2, bits)
 
 
-def inverse_sqrt_multiplier(values: npt.NDArray[Any]) -> tuple[Int64Array, Int64Array]:
-    """``1 / sqrt(x)`` as fixed-point multipliers.
+def one_over_one_plus(values: Integers, bits: int = 32) -> Int64Array:
+    """Reciprocal in fixed point, ``1 / (1 + x)`` for x in [0, 1].
 
     Parameters
     ----------
-    values : ndarray, any integer dtype, shape (...)
+    values : int or ndarray, any integer dtype, shape (...)
+        Stored without integer bits.
+    bits : int
+        32 or 16.
+
+    Returns
+    -------
+    ndarray, int64, shape of `values`
+        Stored without integer bits.
+
+    References
+    ----------
+    gemmlowp ``one_over_one_plus_x_for_x_in_0_1``.
+    """
+    return saturating_shift_left(_two_over_one_plus(np.asarray(values, np.int64), bits), 1, bits)
+
+
+def inverse_sqrt_multiplier(values: Integers) -> tuple[Int64Array, Int64Array]:
+    """Reciprocal square root, ``1 / sqrt(x)``, as quantised multipliers.
+
+    Parameters
+    ----------
+    values : int or ndarray, any integer dtype, shape (...)
         At least 0, of int32 range; 0 counts as 1.
 
     Returns
@@ -173,26 +182,28 @@ def inverse_sqrt_multiplier(values: npt.NDArray[Any]) -> tuple[Int64Array, Int64
     -----
     Five Newton steps from 1 on the argument, brought to three integer bits by an even
     shift, as the root halves it. Arguments of 2**29 and above lose their last two bits.
+
+    References
+    ----------
+    TFLite ``GetInvSqrtQuantizedMultiplierExp``.
     """
-    stored = np.asarray(values).astype(np.int64)
-    tiny = stored <= 1
-    stored[tiny] = 1
+    stored = np.maximum(np.asarray(values, np.int64), 1)
+    is_one = stored == 1
     down = (stored >= 1 << 29).astype(np.int64)
-    stored >>= 2 * down
-    bit_length = np.frexp(stored.astype(np.float64))[1].astype(np.int64)
-    up = (29 - bit_length) // 2
-    half = _divide_by_two((stored << (2 * up)) >> 1)
-    x = np.full_like(stored, 1 << 28)
+    stored = stored >> (2 * down)
+    up = (leading_zeros(stored) - 3) // 2
+    half = rounding_shift_right((stored << (2 * up)) >> 1, 1)
+    x: Int64Array = np.full_like(stored, 1 << 28)
     for _ in range(5):
-        cube = _shift_left(multiply_high(multiply_high(x, x), x), 6)
+        cube = saturating_shift_left(multiply_high(multiply_high(x, x), x), 6)
         step = multiply_high(x, 3 << 27) - multiply_high(half, cube)
-        x = _shift_left(step, 3)
-    multiplier = multiply_high(x, _HALF_ROOT_OF_TWO)
+        x = saturating_shift_left(step, 3)
     right_shift = 11 + down - up
-    multiplier <<= np.maximum(-right_shift, 0)
-    multiplier[tiny] = _one(32)
-    right_shift[tiny] = 0
-    return multiplier, -np.maximum(right_shift, 0)
+    multiplier = multiply_high(x, _HALF_ROOT_OF_TWO) << np.maximum(-right_shift, 0)
+    return (
+        np.where(is_one, _one(32), multiplier),
+        np.where(is_one, 0, -np.maximum(right_shift, 0)),
+    )
 
 
 def _exp_near_zero(a: Int64Array, bits: int) -> Int64Array:
@@ -201,10 +212,9 @@ def _exp_near_zero(a: Int64Array, bits: int) -> Int64Array:
     x = a + (1 << (bits - 4))
     square = multiply_high(x, x, bits)
     cube = multiply_high(square, x, bits)
-    fourth = multiply_high(square, square, bits)
-    rounding_shift_right(fourth, 2)
+    fourth = rounding_shift_right(multiply_high(square, square, bits), 2)
     tail = multiply_high(fourth + cube, _constant(_THIRD, bits), bits) + square
-    x += _divide_by_two(tail)
+    x += rounding_shift_right(tail, 1)
     return np.minimum(multiply_high(x, factor, bits) + factor, _one(bits))
 
 
@@ -215,21 +225,8 @@ def _two_over_one_plus(a: Int64Array, bits: int) -> Int64Array:
     x += _constant(_48_OVER_17, bits)
     for _ in range(3):
         error = (1 << (bits - 3)) - multiply_high(half_denominator, x, bits)
-        x += _shift_left(multiply_high(x, error, bits), 2, bits)
+        x += saturating_shift_left(multiply_high(x, error, bits), 2, bits)
     return x
-
-
-def _divide_by_two(values: Int64Array) -> Int64Array:
-    """Half of each value in place, rounded half away from zero."""
-    rounding_shift_right(values, 1)
-    return values
-
-
-def _shift_left(values: Int64Array, exponent: int, bits: int = 32) -> Int64Array:
-    """Multiply by a power of two and saturate."""
-    highest = _one(bits)
-    shifted: Int64Array = np.clip(values << exponent, -highest - 1, highest)
-    return shifted
 
 
 def _constant(stored: int, bits: int) -> int:

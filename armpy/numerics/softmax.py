@@ -1,0 +1,81 @@
+"""Tables and limits of softmax in integers.
+
+References
+----------
+TFLite ``activations.cc`` (``SoftmaxPrepare``), reference kernel ``softmax.h``;
+``quantization_util.cc`` (``PreprocessSoftmaxScaling``, ``CalculateInputRadius``).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.numerics.fixed_point import quantize_multiplier
+from armpy.numerics.lookup_table import interpolation_table
+
+ARGUMENT_INTEGER_BITS = 5
+"""Integer bits of the arguments of the exponential function for 8-bit rows."""
+
+ARGUMENT_STEP = 10.0 / 65535
+"""Scale of the arguments of the exponential function for 16-bit rows, which reach over 10."""
+
+
+def argument_multiplier(scale: float, beta: float) -> tuple[int, int]:
+    """Quantised multiplier from differences of 8-bit integers to arguments of the exponential.
+
+    Parameters
+    ----------
+    scale, beta : float
+        Of the input; of the operation. Taken as float32.
+
+    Returns
+    -------
+    multiplier, shift : int
+        As of `quantize_multiplier`; arguments have `ARGUMENT_INTEGER_BITS` and 32 bits in all.
+
+    References
+    ----------
+    TFLite ``PreprocessSoftmaxScaling``.
+    """
+    real = float(np.float32(beta)) * float(np.float32(scale)) * (1 << (31 - ARGUMENT_INTEGER_BITS))
+    return quantize_multiplier(min(real, (1 << 31) - 1.0))
+
+
+def input_radius(shift: int, integer_bits: int = ARGUMENT_INTEGER_BITS) -> int:
+    """Largest difference of 8-bit integers whose argument fits its integer bits.
+
+    Parameters
+    ----------
+    shift : int
+        Of `argument_multiplier`.
+    integer_bits : int
+        Of arguments.
+
+    References
+    ----------
+    TFLite ``CalculateInputRadius``.
+    """
+    highest = (1 << integer_bits) - 1
+    return math.floor(highest * 2.0 ** (31 - integer_bits - shift))
+
+
+@cache
+def softmax16_tables() -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:
+    """Lookup tables of the softmax of 16-bit rows, for `armpy.numerics.lookup_table.interpolate`.
+
+    Returns
+    -------
+    exponentials, reciprocals : ndarray, int16, shape (513,)
+        Of ``exp(x)`` for x in [-10, 0], and of ``1 / (1 + x)`` for x in [0, 1]; with 15 fraction
+        bits. They are computed in float64.
+    """
+    target = (2.0 / 65535, 0)
+    exponentials = interpolation_table(np.exp, (ARGUMENT_STEP, 32767), target, np.float64)
+    reciprocals = interpolation_table(
+        lambda x: 1 / (1 + x), (1.0 / 65535, -32768), target, np.float64
+    )
+    return exponentials, reciprocals
