@@ -15,6 +15,7 @@ from armpy.errors import (
     MemoryValidationError as MemoryValidationError,
     NnapiError as NnapiError,
     ParserError as ParserError,
+    PluginError as PluginError,
     UnimplementedError as UnimplementedError,
     UnsupportedOperatorError as UnsupportedOperatorError,
 )

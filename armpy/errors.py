@@ -11,6 +11,7 @@ The tree::
     ├── BackendUnavailableError       a backend cannot be used on this machine
     ├── BackendCapabilityError        no allowed backend can do what was asked
     ├── BackendError                  a backend failed, or broke its contract
+    ├── PluginError                   a plugin with hooks failed at its work
     ├── MemoryImportError             caller memory cannot be used as an input
     ├── MemoryExportError             caller memory cannot be used as an output
     ├── MemoryLimitError              a network needs more memory than is allowed
@@ -128,6 +129,10 @@ class BackendCapabilityError(ArmpyError):
 
 class BackendError(ArmpyError):
     """A backend failed at its work, or answered against its contract."""
+
+
+class PluginError(ArmpyError):
+    """A plugin with hooks failed at its work."""
 
 
 class MemoryImportError(ArmpyError):

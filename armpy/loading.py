@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from armpy.errors import (
     ArmpyError,
@@ -14,13 +15,17 @@ from armpy.errors import (
     InvalidArgumentError,
     ParserError,
 )
+from armpy.graph import Graph
+from armpy.hooks.front_end import ModelSignature, ParseSettings
+from armpy.hooks.model_file import ModelFile, ModelSource, open_model_file
 from armpy.network import Network
+from armpy.plugins import BackendRegistry
+from armpy.plugins.front_ends import FrontEnds, GuardedFrontEnd
+from armpy.records import dataclass
 from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy.runtime.settings import DEFAULT_MEMORY_LIMIT_BYTES
 from armpy.runtime.signatures import Signatures
 from armpy.types import REFERENCE_BACKEND_ID
-
-if TYPE_CHECKING:
-    from armpy.frontends.tflite.source import ModelSource
 
 
 def load(
@@ -33,14 +38,16 @@ def load(
     signature: str | None = None,
     memory_limit_bytes: int | None = None,
     runtime: Runtime | None = None,
+    front_end: str | None = None,
+    front_end_options: Mapping[str, object] | None = None,
 ) -> Model:
     """Load a model file, ready to be called.
 
     Parameters
     ----------
     source : path or bytes-like
-        A ``.tflite`` file, or its contents. A file is mapped, not read, and must stay as it
-        is while the model is in use.
+        A ``.tflite`` file, one of a format that a plugin has registered, or the contents. A file
+        is mapped, not read, and must stay as it is while the model is in use.
     backends : sequence of str, optional
         Ids in order of preference; every installed backend if left out.
     num_threads : int, optional
@@ -58,6 +65,10 @@ def load(
     runtime : Runtime, optional
         Use this one; its own options then say what `backends`, `num_threads` and `on_fallback`
         would, which are to be left out.
+    front_end : str, optional
+        Name of the front-end that parses the file; its contents and suffix tell it if left out.
+    front_end_options : mapping of str to object, optional
+        Options that the front-end declares.
 
     Returns
     -------
@@ -70,7 +81,8 @@ def load(
     BackendUnavailableError, BackendCapabilityError
         If a backend is missing, or none takes a layer.
     InvalidArgumentError
-        If a runtime is given with what is its own to say.
+        If a runtime is given with what is its own to say; if there is no such front-end, or it has
+        no such option.
 
     Examples
     --------
@@ -87,16 +99,18 @@ def load(
         given["memory_limit_bytes"] = memory_limit_bytes
     options = _options(runtime, given)
     limit_bytes = options.memory_limit_bytes if memory_limit_bytes is None else memory_limit_bytes
-    network = _parse(source, signature, limit_bytes)
     is_own = runtime is None
+    registry = _registry(options) if runtime is None else runtime.registry
+    file = open_model_file(source)
+    origin = ModelOrigin.find(file, source, registry, front_end, front_end_options, limit_bytes)
+    network = origin.parse(file, signature)
+    del file  # the network keeps of it what it needs
     if runtime is None:
-        runtime = Runtime(options)
+        runtime = Runtime(options, found=registry)
     others = Signatures(
-        partial(_signature_names, source),
-        partial(_open_signature, source, limit_bytes),
-        signature,
+        lambda: tuple(found.name for found in origin.signatures()), origin.open_signature, signature
     )
-    with _named_errors(runtime, network):
+    with _named_errors(runtime, origin.name_of(network)):
         return Model(
             network,
             runtime,
@@ -104,6 +118,14 @@ def load(
             quantize_inputs=quantize_inputs,
             signatures=others,
         )
+
+
+def parse(source: ModelSource, registry: BackendRegistry | None = None) -> Graph:
+    """The graph of a model file, as its front-end makes it; errors as for `load`."""
+    file = open_model_file(source)
+    origin = ModelOrigin.find(file, source, registry or BackendRegistry.discover())
+    network = origin.parse(file, None)
+    return network.build() if isinstance(network, Network) else network
 
 
 def _options(runtime: Runtime | None, given: dict[str, Any]) -> RuntimeOptions:
@@ -128,37 +150,89 @@ def _options(runtime: Runtime | None, given: dict[str, Any]) -> RuntimeOptions:
     return runtime.options
 
 
-def _parse(source: ModelSource, signature: str | None, memory_limit_bytes: int) -> Network:
-    """The network of a file."""
-    from armpy.frontends.tflite import parse_tflite
-
-    return parse_tflite(source, signature=signature, memory_limit_bytes=memory_limit_bytes)
+def _registry(options: RuntimeOptions) -> BackendRegistry:
+    """The registry of a runtime that is yet to be made."""
+    return options.registry or BackendRegistry.discover(options.plugin_options())
 
 
-def _signature_names(source: ModelSource) -> tuple[str, ...]:
-    """Names of a file's signatures."""
-    from armpy.frontends.tflite import signatures
+@dataclass(frozen=True, slots=True)
+class ModelOrigin:
+    """A model's file, the front-end that takes it, and how it is to be parsed.
 
-    return tuple(signatures(source))
+    Parameters
+    ----------
+    source : path or bytes-like
+    front_end : GuardedFrontEnd
+    options : mapping of str to object
+        Of the front-end, all of them.
+    memory_limit_bytes : int
+    """
 
+    source: ModelSource
+    front_end: GuardedFrontEnd
+    options: Mapping[str, Any]  # Any: checked by the front-end's declarations
+    memory_limit_bytes: int
 
-def _open_signature(
-    source: ModelSource, memory_limit_bytes: int, name: str, signatures: Signatures, first: Model
-) -> Model:
-    """The model for another signature of a file."""
-    network = _parse(source, name, memory_limit_bytes)
-    with _named_errors(first.runtime, network):
-        return Model(
-            network,
-            first.runtime,
-            quantize_inputs=first.quantize_inputs,
-            shares_state_with=first,
-            signatures=signatures,
+    @classmethod
+    def find(
+        cls,
+        file: ModelFile,
+        source: ModelSource,
+        registry: BackendRegistry,
+        front_end: str | None = None,
+        options: Mapping[str, object] | None = None,
+        memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES,
+    ) -> ModelOrigin:
+        """Choose the front-end for a file.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such front-end, or it has no such option.
+        ParserError
+            If none takes the file.
+        """
+        chosen = FrontEnds(registry.plugins).choose(file, front_end)
+        given = chosen.check_options(options or {})
+        return cls(source, chosen, given, memory_limit_bytes)
+
+    def parse(self, file: ModelFile, signature: str | None) -> Network | Graph:
+        """The network of the file, or of one of its signatures."""
+        return self.front_end.parse(
+            file, ParseSettings(signature, self.memory_limit_bytes, self.options)
         )
+
+    def signatures(self) -> tuple[ModelSignature, ...]:
+        """The file's signatures."""
+        return self.front_end.signatures(open_model_file(self.source))
+
+    def describe(self) -> dict[str, str]:
+        """What the front-end tells of the file."""
+        return self.front_end.describe(open_model_file(self.source))
+
+    def name_of(self, network: Network | Graph) -> str:
+        """What messages call the network."""
+        if self.front_end.is_own and isinstance(network, Network):
+            return network.name
+        source = self.source
+        stem = Path(source).stem if isinstance(source, str | os.PathLike) else "model"
+        return f"{stem} / {self.front_end.where}"
+
+    def open_signature(self, name: str, signatures: Signatures, first: Model) -> Model:
+        """The model for another signature of the file."""
+        network = self.parse(open_model_file(self.source), name)
+        with _named_errors(first.runtime, self.name_of(network)):
+            return Model(
+                network,
+                first.runtime,
+                quantize_inputs=first.quantize_inputs,
+                shares_state_with=first,
+                signatures=signatures,
+            )
 
 
 @contextmanager
-def _named_errors(runtime: Runtime, network: Network) -> Iterator[None]:
+def _named_errors(runtime: Runtime, name: str) -> Iterator[None]:
     """What goes wrong while a file's network is prepared is the file's fault, or a backend's."""
     try:
         yield
@@ -169,4 +243,4 @@ def _named_errors(runtime: Runtime, network: Network) -> Iterator[None]:
         if runtime.is_closed or error.where.split(" / ")[0] in others:
             raise  # the file is not the cause
         # The file was sound in itself; its default shapes or constants do not go together.
-        raise ParserError(f"the model cannot be prepared: {error}", where=network.name) from error
+        raise ParserError(f"the model cannot be prepared: {error}", where=name) from error

@@ -133,7 +133,11 @@ class BackendOption:
 
 
 def check_options(
-    declared: Sequence[BackendOption], given: Mapping[str, object], where: str
+    declared: Sequence[BackendOption],
+    given: Mapping[str, object],
+    where: str,
+    *,
+    whose: str = "backend",
 ) -> dict[OptionScope, OptionValues]:
     """Check the options given for one backend and complete them with defaults.
 
@@ -143,6 +147,8 @@ def check_options(
     given : mapping of str to object
     where : str
         The backend's id.
+    whose : str
+        What it is that has the options, for the message.
 
     Returns
     -------
@@ -162,7 +168,7 @@ def check_options(
 
             near = difflib.get_close_matches(str(name), by_name, n=1, cutoff=0.0)
             raise InvalidArgumentError(
-                f"the backend has no option '{name}'",
+                f"the {whose} has no option '{name}'",
                 where=where,
                 expected=", ".join(sorted(by_name)) or "no options: it has none",
                 fix=f"Did you mean '{near[0]}'?" if near else "Leave it out",

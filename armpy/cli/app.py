@@ -12,13 +12,13 @@ from armpy.cli.cache_commands import cache
 from armpy.cli.conformance import conformance
 from armpy.cli.diff import diff
 from armpy.cli.load_request import LoadRequest, load_model
-from armpy.cli.once import OnceGroup
 from armpy.cli.options import (
     MODEL_FILE,
     json_option,
     model_options,
     verbosity_options,
 )
+from armpy.cli.plugin_commands import PluginGroup
 from armpy.cli.tune import tune
 from armpy.cli.values import parse_numbers, parse_range, parse_size, parse_trace, parsed
 
@@ -37,7 +37,7 @@ _SIZE = click.option(
 
 
 @click.group(
-    cls=OnceGroup,
+    cls=PluginGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -176,13 +176,13 @@ def inspect(
     """Show what MODEL takes and gives, what it is made of, and where it would run."""
     from armpy.cli import report
     from armpy.cli.images import sized_shapes
-    from armpy.cli.inspect import inspect_model, read_signature_reports, write_dot
+    from armpy.cli.inspect import inspect_file, write_dot
     from armpy.cli.printer import print_json
 
     with load_model(load_request) as loaded:
         if size is not None:
             loaded.resize(sized_shapes(loaded.inputs, size))
-        result = inspect_model(loaded, read_signature_reports(load_request.model))
+        result = inspect_file(loaded, load_request)
         if dot is not None:
             write_dot(loaded, dot)
     if as_json:

@@ -80,9 +80,9 @@ def diff(
 
 def _input_names(model: str) -> list[str]:
     """Names of a model's inputs."""
-    from armpy.frontends.tflite import parse_tflite
+    from armpy.loading import parse
 
-    return [value.name for value in parse_tflite(model).build().inputs]
+    return [value.name for value in parse(model).inputs]
 
 
 def print_difference(found: ModelDifference) -> None:

@@ -1,4 +1,4 @@
-"""Finds out what is wrong with backends, and what to do about it."""
+"""Finds out what is wrong with backends and plugins, and what to do about it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import platform
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 import armpy
 from armpy.backend import BACKEND_API_VERSION
 from armpy.cli.examine import EXAMINATION
+from armpy.cli.examine_plugin import EXAMINATION as PLUGIN_EXAMINATION
 from armpy.cli.remedies import missing_thing, remedy
 from armpy.plugins import (
     BackendRegistry,
@@ -92,6 +94,8 @@ class Examination:
         About this machine and environment.
     diagnoses : tuple of Diagnosis
         In the order in which the candidates were found.
+    plugins : tuple of Diagnosis
+        Likewise, of plugins with hooks.
     skipped : tuple of (str, str)
         Paths that were not taken up, with reasons.
     bad_directories : tuple of (str, str)
@@ -100,13 +104,14 @@ class Examination:
 
     facts: dict[str, str]
     diagnoses: tuple[Diagnosis, ...]
+    plugins: tuple[Diagnosis, ...]
     skipped: tuple[tuple[str, str], ...]
     bad_directories: tuple[tuple[str, str], ...]
 
     @property
     def num_problems(self) -> int:
-        """Of candidates and of directories."""
-        sick = [diagnosis for diagnosis in self.diagnoses if not diagnosis.is_ok]
+        """Of candidates, plugins and directories."""
+        sick = [found for found in (*self.diagnoses, *self.plugins) if not found.is_ok]
         return len(sick) + len(self.bad_directories)
 
 
@@ -119,15 +124,54 @@ def examine(options: PluginOptions) -> Examination:
         If there is a trust file that cannot be used.
     """
     registry = BackendRegistry.discover(options)
-    probed = {id(candidate): result for candidate, result in registry.probe(examine=EXAMINATION)}
+    results = registry.probe(examine=EXAMINATION)
+    candidates: tuple[Candidate, ...] = ()
+    if registry.has_plugins:
+        results += registry.plugins.probe(examine=PLUGIN_EXAMINATION)
+        candidates = registry.plugins.candidates
+    probed = {id(candidate): result for candidate, result in results}
     named = set(_directories(options))
     skipped = [(path.path, path.reason) for path in registry.skipped_paths]
     return Examination(
         _facts(options),
         tuple(_diagnose(c, probed.get(id(c))) for c in registry.candidates),
+        _with_rivals([_diagnose(c, probed.get(id(c))) for c in candidates]),
         tuple(pair for pair in skipped if pair[0] not in named),
         tuple(pair for pair in skipped if pair[0] in named),
     )
+
+
+def _with_rivals(diagnoses: Sequence[Diagnosis]) -> tuple[Diagnosis, ...]:
+    """Add what plugins that are well by themselves take from each other; the first one has it."""
+    owners: dict[str, str] = {}
+    checked = []
+    for diagnosis in diagnoses:
+        rivals = []
+        for what in _brought(diagnosis):
+            owner = owners.setdefault(what, diagnosis.id)
+            if owner != diagnosis.id:
+                rivals.append(f"{what} is taken by the plugin '{owner}'")
+        if rivals and diagnosis.is_ok:
+            checked.append(
+                replace(
+                    diagnosis,
+                    status=PROBLEM,
+                    cause="; ".join(rivals),
+                    remedy="Remove one of the two",
+                )
+            )
+        else:
+            checked.append(diagnosis)
+    return tuple(checked)
+
+
+def _brought(diagnosis: Diagnosis) -> list[str]:
+    """What a plugin brings that only one can have."""
+    found = [f"the command {name}" for name in diagnosis.details.get("commands", ())]
+    for front_end in diagnosis.details.get("front_ends", ()):
+        found += [f"the front-end {front_end['name']}"]
+        found += [f"the suffix {suffix}" for suffix in front_end["suffixes"]]
+    return found
 
 
 def _directories(options: PluginOptions) -> Sequence[str]:

@@ -14,6 +14,7 @@ def doctor_document(examination: Examination) -> dict[str, object]:
     return {
         "facts": examination.facts,
         "candidates": [asdict(diagnosis) for diagnosis in examination.diagnoses],
+        "plugins": [asdict(diagnosis) for diagnosis in examination.plugins],
         "skipped": [{"path": p, "reason": r} for p, r in examination.skipped],
         "bad_directories": [{"path": p, "reason": r} for p, r in examination.bad_directories],
         "num_problems": examination.num_problems,
@@ -36,8 +37,9 @@ def print_examination(examination: Examination, *, with_tracebacks: bool = False
         printer.line(f"cannot look into {path}: {reason}")
     for path, reason in examination.skipped:
         printer.line(f"skipped {path}: {reason}")
-    for diagnosis in examination.diagnoses:
+    for diagnosis in (*examination.diagnoses, *examination.plugins):
         name = " ".join(filter(None, (diagnosis.id or diagnosis.name, diagnosis.version)))
+        name = f"plugin {name}" if diagnosis in examination.plugins else name
         printer.heading(f"{name}: {diagnosis.status}")
         for line in _lines(diagnosis):
             printer.line(f"  {line}")
@@ -46,7 +48,8 @@ def print_examination(examination: Examination, *, with_tracebacks: bool = False
                 printer.line(f"  | {line}")
     printer.line("")
     count = len(examination.diagnoses)
-    printer.line(f"candidates: {count}, problems: {examination.num_problems}")
+    plugins = f", plugins: {len(examination.plugins)}" if examination.plugins else ""
+    printer.line(f"candidates: {count}{plugins}, problems: {examination.num_problems}")
 
 
 def _lines(diagnosis: Diagnosis) -> Iterator[str]:
@@ -73,5 +76,14 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"capabilities: {', '.join(shown)}"
     if details.get("extensions"):
         yield f"extensions: {', '.join(details['extensions'])}"
+    for front_end in details.get("front_ends", ()):
+        missing = f", needs {', '.join(front_end['missing'])}" if front_end["missing"] else ""
+        install = f": {front_end['install']}" if missing and front_end["install"] else ""
+        suffixes = ", ".join(front_end["suffixes"]) or "no suffix"
+        yield f"front-end {front_end['name']}: {front_end['title']} ({suffixes}){missing}{install}"
+    if details.get("commands"):
+        yield f"commands: {', '.join(details['commands'])}"
+    if details.get("hooks"):
+        yield f"hooks: {', '.join(details['hooks'])}"
     for trial in details.get("trials", ()):
         yield f"trial: {trial['operation']} {trial['text']}"

@@ -135,7 +135,7 @@ def _options(backend: IBackendInternal) -> RuntimeOptions:
     """Options that find the backend, and CpuRef to compare it with."""
     registry = BackendRegistry()
     registry.register(backend.backend_id, lambda: backend)
-    for candidate in find_entry_points():
+    for candidate in find_entry_points()[0]:
         is_reference = candidate.backend_id == REFERENCE_BACKEND_ID
         if is_reference and backend.backend_id != REFERENCE_BACKEND_ID:
             loaded = load_entry_point(candidate)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
-from armpy.errors import InvalidArgumentError
+from armpy.cli.load_request import LoadRequest, find_origin
 from armpy.graph import Graph, nested_graphs
 from armpy.graph.dump import to_dot
+from armpy.hooks.section import ReportSection
 from armpy.records import dataclass
 from armpy.runtime import Model, TensorSpec
 from armpy.tensor import Quantization
@@ -89,6 +91,43 @@ class SignatureReport:
 
 
 @dataclass(frozen=True, slots=True)
+class FormatReport:
+    """What a model file is.
+
+    Parameters
+    ----------
+    front_end, title : str
+        Name of the front-end that has parsed it, and the format in words.
+    plugin : str
+        What the front-end comes from; empty for armpy's own.
+    facts : dict of str to str
+        What the front-end tells of the file.
+    """
+
+    front_end: str
+    title: str
+    plugin: str
+    facts: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class SectionReport:
+    """A table that a plugin has added.
+
+    Parameters
+    ----------
+    plugin, title : str
+    columns : tuple of str
+    rows : tuple of tuple of str
+    """
+
+    plugin: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ModelReport:
     """Everything that `armpy inspect` shows.
 
@@ -107,6 +146,10 @@ class ModelReport:
         Working memory of one execution.
     weights_bytes, variables_bytes : int
         Of constants, and of what is kept between executions.
+    format : FormatReport, optional
+        None for a model that is no file.
+    sections : tuple of SectionReport
+        From plugins.
     """
 
     inputs: tuple[TensorReport, ...]
@@ -120,6 +163,62 @@ class ModelReport:
     arena_bytes: int
     weights_bytes: int
     variables_bytes: int
+    format: FormatReport | None = None
+    sections: tuple[SectionReport, ...] = ()
+
+
+def inspect_file(model: Model, request: LoadRequest) -> ModelReport:
+    """Describe a model that was loaded from a file.
+
+    Parameters
+    ----------
+    model : Model
+    request : LoadRequest
+        What it was loaded by.
+
+    Raises
+    ------
+    ParserError
+        If the front-end cannot describe the file.
+    """
+    origin = find_origin(request, model.runtime.registry)
+    signatures = tuple(
+        SignatureReport(found.name, tuple(found.inputs), tuple(found.outputs))
+        for found in origin.signatures()
+    )
+    front_end = origin.front_end
+    plugin = "" if front_end.is_own else front_end.candidate.source
+    file_format = FormatReport(front_end.name, front_end.title, plugin, origin.describe())
+    return replace(
+        inspect_model(model, signatures),
+        format=file_format,
+        sections=_sections(model, request.model),
+    )
+
+
+def _sections(model: Model, path: str) -> tuple[SectionReport, ...]:
+    """What plugins have to say about a model."""
+    registry = model.runtime.registry
+    if not registry.has_plugins:
+        return ()
+    placement = model.placement
+    answers = registry.plugins.ask(
+        "armpy_report_sections",
+        ReportSection,
+        exactly=True,
+        graph=model.graph,
+        layers_by_backend=dict(placement.layers_by_backend) if placement is not None else {},
+        path=path,
+    )
+    return tuple(
+        SectionReport(
+            answer.candidate.label,
+            answer.value.title,
+            tuple(answer.value.columns),
+            tuple(tuple(map(str, row)) for row in answer.value.rows),
+        )
+        for answer in answers
+    )
 
 
 def inspect_model(model: Model, signatures: tuple[SignatureReport, ...] = ()) -> ModelReport:
@@ -148,42 +247,6 @@ def inspect_model(model: Model, signatures: tuple[SignatureReport, ...] = ()) ->
         _weights_bytes(graph),
         sum(variable.initial.nbytes for variable in graph.variables),
     )
-
-
-def read_signature_reports(path: str) -> tuple[SignatureReport, ...]:
-    """The signatures of a model file.
-
-    Raises
-    ------
-    ParserError
-        If the file is damaged.
-    """
-    from armpy.frontends.tflite import signatures  # noqa: PLC0415  # only where a file is read
-
-    return tuple(
-        SignatureReport(found.name, tuple(found.inputs), tuple(found.outputs))
-        for found in signatures(path).values()
-    )
-
-
-def check_signature(path: str, name: str | None) -> None:
-    """Check that a model file has a signature, if one is asked for.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it has not.
-    """
-    if name is None:
-        return
-    names = [signature.name for signature in read_signature_reports(path)]
-    if name not in names:
-        raise InvalidArgumentError(
-            "the model has no such signature",
-            where="--signature",
-            expected=", ".join(f"'{known}'" for known in names) or "none, as it has no signatures",
-            actual=f"'{name}'",
-        )
 
 
 def write_dot(model: Model, path: str) -> None:

@@ -8,6 +8,7 @@ from armpy.errors import InvalidArgumentError
 from armpy.records import dataclass
 
 if TYPE_CHECKING:
+    from armpy.loading import ModelOrigin
     from armpy.plugins import BackendRegistry
     from armpy.runtime import Model
 
@@ -32,6 +33,10 @@ class LoadRequest:
         Each ``ID.NAME=VALUE``.
     dynamic_backends_path : tuple of str
         Directories.
+    front_end : str, optional
+        Name of what parses the file.
+    front_end_options : tuple of str
+        Each ``NAME=VALUE``.
     """
 
     model: str
@@ -41,6 +46,8 @@ class LoadRequest:
     on_fallback: str = "allow"
     backend_options: tuple[str, ...] = ()
     dynamic_backends_path: tuple[str, ...] = ()
+    front_end: str | None = None
+    front_end_options: tuple[str, ...] = ()
 
 
 def load_model(
@@ -51,18 +58,20 @@ def load_model(
     Raises
     ------
     InvalidArgumentError
-        If the model has no such signature, or a backend no such option.
+        If the model has no such signature, or a backend or front-end no such option.
     """
     import armpy
-    from armpy.cli.inspect import check_signature
+    from armpy.cli.printer import stdout_kept
     from armpy.plugins import BackendRegistry, PluginOptions
     from armpy.runtime import Runtime, RuntimeOptions
 
-    check_signature(request.model, request.signature)
     given = [split_option(text) for text in request.backend_options]
     registry = BackendRegistry.discover(
         PluginOptions(dynamic_backends_path=request.dynamic_backends_path)
     )
+    registry.plugins.around_calls = stdout_kept
+    origin = find_origin(request, registry)
+    _check_signature(origin, request.signature)
     runtime = Runtime(
         RuntimeOptions(
             backends=request.backends,
@@ -78,7 +87,58 @@ def load_model(
         quantize_inputs=quantize_inputs,
         signature=request.signature,
         runtime=runtime,
+        front_end=request.front_end,
+        front_end_options=origin.options,
     )
+
+
+def find_origin(request: LoadRequest, registry: BackendRegistry) -> ModelOrigin:
+    """The front-end that takes a model's file, with the options that it is given.
+
+    Raises
+    ------
+    ParserError
+        If the file cannot be read.
+    InvalidArgumentError
+        If there is no such front-end, or it has no such option, or the value is not allowed.
+    """
+    from armpy.hooks.model_file import open_model_file
+    from armpy.loading import ModelOrigin
+
+    file = open_model_file(request.model)
+    origin = ModelOrigin.find(file, request.model, registry, request.front_end)
+    if not request.front_end_options:
+        return origin
+    declared = {option.name: option for option in origin.front_end.front_end.options}
+    given: dict[str, object] = {}
+    for text in request.front_end_options:
+        name, equals, value = text.partition("=")
+        if not (name and equals):
+            raise InvalidArgumentError(
+                "this is no option of a front-end",
+                where="--front-end-option",
+                expected="NAME=VALUE",
+                actual=f"'{text}'",
+            )
+        where = f"--front-end-option {name}"
+        if name in given:
+            raise InvalidArgumentError("the option is given twice", where=where)
+        given[name] = declared[name].parse(value, where) if name in declared else value
+    return ModelOrigin.find(file, request.model, registry, request.front_end, given)
+
+
+def _check_signature(origin: ModelOrigin, name: str | None) -> None:
+    """Check that a model file has a signature, if one is asked for."""
+    if name is None:
+        return
+    names = [signature.name for signature in origin.signatures()]
+    if name not in names:
+        raise InvalidArgumentError(
+            "the model has no such signature",
+            where="--signature",
+            expected=", ".join(f"'{known}'" for known in names) or "none, as it has no signatures",
+            actual=f"'{name}'",
+        )
 
 
 def split_option(text: str) -> tuple[str, str, str]:

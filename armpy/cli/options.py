@@ -73,6 +73,18 @@ _MODEL_OPTIONS = (
     ),
     click.option("--signature", metavar="NAME", help="Use this signature of the model."),
     click.option(
+        "--front-end",
+        metavar="NAME",
+        help="What parses the model; its contents and suffix tell it if left out.",
+    ),
+    click.option(
+        "--front-end-option",
+        "front_end_options",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="An option of the front-end; may be repeated.",
+    ),
+    click.option(
         "--on-fallback",
         type=click.Choice(["allow", "warn", "error"]),
         default="allow",
@@ -99,6 +111,8 @@ def model_options(command: Callable[..., object]) -> Callable[..., object]:
         backends: tuple[str, ...] | None,
         num_threads: int | None,
         signature: str | None,
+        front_end: str | None,
+        front_end_options: tuple[str, ...],
         on_fallback: str,
         backend_options: tuple[str, ...],
         dynamic_backends_path: tuple[str, ...],
@@ -112,6 +126,8 @@ def model_options(command: Callable[..., object]) -> Callable[..., object]:
             on_fallback,
             backend_options,
             dynamic_backends_path,
+            front_end,
+            front_end_options,
         )
         from armpy.cli.progress import progress_shown  # noqa: PLC0415  # --help is quick
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,6 +14,13 @@ if TYPE_CHECKING:
 
 _PIPE_WIDTH = 100_000
 """Columns where there is no terminal, so that nothing is folded."""
+
+
+@contextmanager
+def stdout_kept() -> Iterator[None]:
+    """Send to stderr what plugins print, so that stdout is the command's own."""
+    with redirect_stdout(sys.stderr):
+        yield
 
 
 def print_json(document: object) -> None:

@@ -1,4 +1,4 @@
-"""What to do about a backend that cannot be used."""
+"""What to do about a backend or plugin that cannot be used."""
 
 from __future__ import annotations
 
@@ -43,6 +43,8 @@ def remedy(candidate: Candidate, *, is_sick: bool) -> str:
     is_sick : bool
         Whether it loads and does not work.
     """
+    if is_sick and candidate.is_plugin:
+        return "Tell its author: the hooks are described in armpy.hooks.specifications"
     if is_sick:
         return f"Tell its author; 'armpy conformance {candidate.backend_id}' shows more"
     if candidate.missing_library:
@@ -56,6 +58,8 @@ def remedy(candidate: Candidate, *, is_sick: bool) -> str:
         return "Change the trust file if you trust it"
     if "chmod" in candidate.reason:
         return ""  # the reason says it
+    if candidate.is_plugin and candidate.status is CandidateStatus.REJECTED:
+        return "Tell its author: the hooks are described in armpy.hooks.specifications"
     return _REMEDIES.get(candidate.status, "")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from armpy.cli.inspect import ModelReport, TensorReport
+from armpy.cli.inspect import FormatReport, ModelReport, TensorReport
 from armpy.cli.printer import Printer
 from armpy.cli.results import OutputReport
 from armpy.cli.run import RunReport, StepReport
@@ -102,6 +102,8 @@ def print_model(report: ModelReport, *, with_layers: bool = False) -> None:
         f"{report.arena_bytes / _KIB:.0f} KiB per execution, state "
         f"{report.variables_bytes / _KIB:.0f} KiB"
     )
+    if report.format is not None:
+        _print_format(printer, report.format)
     _print_tensors(printer, "Inputs", report.inputs)
     _print_tensors(printer, "Outputs", report.outputs)
     printer.heading("Operators")
@@ -127,6 +129,17 @@ def print_model(report: ModelReport, *, with_layers: bool = False) -> None:
             ["#>", "operation", "backend", "part>", "name"],
             [(x.number, x.operation, x.backend, x.partition, x.name) for x in report.layers],
         )
+    for section in report.sections:
+        printer.heading(f"{section.title} ({section.plugin})")
+        printer.table(section.columns, section.rows)
+
+
+def _print_format(printer: Printer, found: FormatReport) -> None:
+    """Print what a file is."""
+    source = f" of {found.plugin}" if found.plugin else ""
+    printer.line(f"format: {found.title} (front-end {found.front_end}{source})")
+    for name, text in found.facts.items():
+        printer.line(f"  {name}: {text}")
 
 
 def _print_tensors(printer: Printer, title: str, tensors: Sequence[TensorReport]) -> None:

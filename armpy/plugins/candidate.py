@@ -1,4 +1,4 @@
-"""What is known about something that says it is a backend."""
+"""What is known about something that says it is a backend, or a plugin with hooks."""
 
 from __future__ import annotations
 
@@ -36,12 +36,13 @@ class CandidateStatus(enum.Enum):
 
 @dataclass(slots=True)
 class Candidate:
-    """Something that says it is a backend, and what became of it.
+    """Something that says it is a backend, or a plugin with hooks, and what became of it.
 
     Parameters
     ----------
     backend_id : str
         Empty while it is not known: a directory's module tells it when it is imported or probed.
+        A plugin's name.
     source : str
         Where it was found, for people: a distribution with its version, or a path.
     kind : CandidateKind
@@ -64,6 +65,8 @@ class Candidate:
         Of the exception that loading it raised, or what a probe's process wrote last.
     missing_module, missing_library : str
         The Python module or shared library for lack of which it cannot be imported.
+    is_plugin : bool
+        Whether it implements hooks (`armpy.hooks`) rather than being a backend.
     """
 
     backend_id: BackendId
@@ -83,6 +86,7 @@ class Candidate:
     traceback: str = ""
     missing_module: str = ""
     missing_library: str = ""
+    is_plugin: bool = False
 
     @property
     def label(self) -> str:

@@ -1,4 +1,4 @@
-"""Finds the backends that installed distributions announce."""
+"""Finds the backends and plugins that installed distributions announce."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from armpy.plugins.candidate import Candidate, CandidateKind
 ENTRY_POINT_GROUP = "armpy.backends"
 """Distributions announce backends here: ``CpuRef = "armpy_reference:ReferenceBackend"``."""
 
+PLUGIN_GROUP = "armpy.plugins"
+"""And modules or objects that implement hooks here: ``toy = "acme_toy"``."""
+
 _OWN_DISTRIBUTION = "armpy"
 _OWN_PACKAGES = ("armpy", "armpy_numba_acc", "armpy_reference")
 _OWN_PLACES = ("", "backends/numba_acc", "backends/reference")
@@ -22,19 +25,26 @@ _OWN_PLACES = ("", "backends/numba_acc", "backends/reference")
 _log = logging.getLogger("armpy.plugins")
 
 
-def find_entry_points() -> list[Candidate]:
-    """A candidate for each entry point; none is imported.
+def find_entry_points() -> tuple[list[Candidate], list[Candidate]]:
+    """Candidates for backends and for plugins, one for each entry point; none is imported.
 
     Notes
     -----
-    Sorted by id and distribution; armpy's own come first, so that none can take their ids.
+    All distributions are looked through once. Sorted by id and distribution; armpy's own come
+    first, so that none can take their ids.
     """
-    return sorted((_candidate(e) for e in entry_points(group=ENTRY_POINT_GROUP)), key=_order)
+    found = entry_points()
+    backends, plugins = (found.select(group=group) for group in (ENTRY_POINT_GROUP, PLUGIN_GROUP))
+    return (
+        sorted(map(_candidate, backends), key=_order),
+        sorted((_candidate(entry, is_plugin=True) for entry in plugins), key=_order),
+    )
 
 
 def load_entry_point(candidate: Candidate) -> object:
     """Import what an entry point refers to."""
-    return EntryPoint(candidate.backend_id, candidate.name, ENTRY_POINT_GROUP).load()
+    group = PLUGIN_GROUP if candidate.is_plugin else ENTRY_POINT_GROUP
+    return EntryPoint(candidate.backend_id, candidate.name, group).load()
 
 
 def is_own(candidate: Candidate) -> bool:
@@ -70,7 +80,7 @@ def find_top_module(reference: str) -> ModuleSpec | None:
         return None
 
 
-def _candidate(entry: EntryPoint) -> Candidate:
+def _candidate(entry: EntryPoint, *, is_plugin: bool = False) -> Candidate:
     """What an entry point's metadata tells."""
     name, version = _distribution(entry)
     return Candidate(
@@ -80,6 +90,7 @@ def _candidate(entry: EntryPoint) -> Candidate:
         name=entry.value,
         distribution=name,
         distribution_version=version,
+        is_plugin=is_plugin,
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import traceback
 from collections.abc import Callable, Iterator
 
 from armpy.errors import ArmpyError
 from armpy.plugins.boundary import let_user_interrupt
-from armpy.plugins.candidate import Candidate, CandidateKind, RejectionError
+from armpy.plugins.candidate import Candidate, CandidateKind, CandidateStatus, RejectionError
 from armpy.plugins.contract import CheckedBackend, check_backend
 from armpy.plugins.entry_points import load_entry_point
 from armpy.plugins.modules import open_module
@@ -16,6 +17,7 @@ from armpy.plugins.snapshot import Snapshot, serve_distribution
 from armpy.records import dataclass
 from armpy.types import INVALID_BACKEND_IDS, BackendId
 
+_log = logging.getLogger("armpy.plugins")
 _LIBRARY = re.compile(r"([^\s:'\"]+\.(?:so|dylib|dll)[.\d]*)(?=: cannot open|'? \(no such file)")
 
 
@@ -90,6 +92,42 @@ def check_invalid_id(backend_id: BackendId) -> None:
     """Raise RejectionError for an id that no backend may have."""
     if reason := why_invalid_id(backend_id):
         raise RejectionError(reason)
+
+
+def attempt(
+    step: Callable[[], None], private_name: str = "", name: str = ""
+) -> tuple[CandidateStatus, Failure] | None:
+    """Do something with a candidate; what has become of it if that goes wrong, else None.
+
+    Parameters
+    ----------
+    step : callable
+    private_name, name : str
+        As for `describe_failure`.
+    """
+    try:
+        step()
+    except RejectionError as error:
+        return CandidateStatus.REJECTED, Failure(str(error), "")
+    except BaseException as error:  # noqa: BLE001 - plugin boundary: recorded
+        let_user_interrupt(error)
+        return CandidateStatus.FAILED, describe_failure(error, private_name, name)
+    return None
+
+
+def leave_out(candidate: Candidate, status: CandidateStatus, failure: Failure) -> None:
+    """Record and log why a candidate is not used."""
+    candidate.status = status
+    candidate.reason, candidate.traceback = failure.reason, failure.traceback
+    candidate.missing_module = failure.missing_module
+    candidate.missing_library = failure.missing_library
+    _log.warning(
+        "%s '%s' from %s is left out: %s",
+        "plugin" if candidate.is_plugin else "backend",
+        candidate.label,
+        candidate.source,
+        candidate.reason,
+    )
 
 
 def describe_failure(error: BaseException, private_name: str = "", name: str = "") -> Failure:

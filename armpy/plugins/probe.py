@@ -49,8 +49,8 @@ def probe_candidates(
     timeout_s : float
         For each; what it started is then killed with it.
     examine : str
-        ``"module:function"``: called in the child with the backend; what it returns, of the
-        form of JSON, becomes `ProbeResult.details`.
+        ``"module:function"``: called in the child with the backend or plugin; what it returns, of
+        the form of JSON, becomes `ProbeResult.details`.
 
     Returns
     -------
@@ -110,6 +110,7 @@ def _run(
             "path": candidate.path,
             "distribution": candidate.distribution,
             "pin": candidate.pin,
+            "is_plugin": "yes" if candidate.is_plugin else "",
             "examine": examine,
             "answer": str(answer),
             "dump_after_s": str(timeout_s * _DUMP_AFTER),

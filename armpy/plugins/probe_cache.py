@@ -63,7 +63,7 @@ def fingerprint(candidate: Candidate, settings: Mapping[str, str]) -> str:
         return ""
     package = importlib.import_module("armpy")  # by name: this room imports nothing above it
     state = [
-        *(candidate.kind.value, candidate.name, candidate.distribution),
+        *(candidate.is_plugin, candidate.kind.value, candidate.name, candidate.distribution),
         candidate.distribution_version,
         *(package.__version__, sys.version, sys.executable),
         files,
@@ -114,7 +114,11 @@ def remember(candidate: Candidate, state: str, result: ProbeResult) -> None:
 def _cache_file(candidate: Candidate) -> Path:
     """Where a candidate's last result is."""
     identity = json.dumps(
-        [candidate.kind.value, candidate.path or [candidate.backend_id, candidate.name]]
+        [
+            candidate.is_plugin,
+            candidate.kind.value,
+            candidate.path or [candidate.backend_id, candidate.name],
+        ]
     )
     name = hashlib.sha256(identity.encode()).hexdigest()[:32]
     return cache_directory() / "probes" / f"{name}.json"

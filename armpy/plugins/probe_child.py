@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from armpy.plugins.candidate import Candidate, CandidateKind, RejectionError
+from armpy.plugins.hook_checks import check_plugin
 from armpy.plugins.loading import (
     check_invalid_id,
     describe_failure,
@@ -19,6 +20,7 @@ from armpy.plugins.loading import (
 )
 from armpy.plugins.modules import private_name
 from armpy.plugins.probe_result import ProbeOutcome, ProbeResult
+from armpy.plugins.snapshot import Snapshot
 from armpy.plugins.trust import pinned_snapshot
 
 
@@ -28,8 +30,8 @@ def main(request: Mapping[str, str]) -> None:  # pragma: no cover - runs in the 
     Parameters
     ----------
     request : mapping
-        ``kind``, ``backend_id``, ``name``, ``path``, ``distribution``, ``pin`` of the candidate;
-        ``examine``, ``answer`` (the file to write) and ``dump_after_s``.
+        ``kind``, ``backend_id``, ``name``, ``path``, ``distribution``, ``pin``, ``is_plugin`` of
+        the candidate; ``examine``, ``answer`` (the file to write) and ``dump_after_s``.
     """
     _leave_no_core_dump()
     faulthandler.enable()
@@ -55,17 +57,13 @@ def load_and_describe(request: Mapping[str, str]) -> ProbeResult:
         path=request["path"],
         distribution=request["distribution"],
         pin=request["pin"],
+        is_plugin=bool(request["is_plugin"]),
     )
     private = private_name(candidate.path)
     try:
         snapshot = pinned_snapshot(candidate) if candidate.pin else None
-        opened = open_candidate(candidate, private, snapshot)
-        candidate.backend_id, candidate.api_version = opened.backend_id, opened.api_version
-        check_invalid_id(opened.backend_id)
-        checked = opened.create()
-        candidate.api_version = checked.api_version
-        candidate.device_type = checked.device_type.name
-        details = _examiner(request["examine"])(checked.backend)
+        make = _make_plugin if candidate.is_plugin else _make_backend
+        details = _examiner(request["examine"])(make(candidate, private, snapshot))
         json.dumps(details)
     except RejectionError as error:
         return _result(ProbeOutcome.REJECTED, candidate, reason=str(error))
@@ -82,6 +80,26 @@ def load_and_describe(request: Mapping[str, str]) -> ProbeResult:
             missing_library=failure.missing_library,
         )
     return _result(ProbeOutcome.OK, candidate, details=details)
+
+
+def _make_backend(candidate: Candidate, private: str, snapshot: Snapshot | None) -> object:
+    """Make a candidate's backend and write down what it says of itself."""
+    opened = open_candidate(candidate, private, snapshot)
+    candidate.backend_id, candidate.api_version = opened.backend_id, opened.api_version
+    check_invalid_id(opened.backend_id)
+    checked = opened.create()
+    candidate.api_version = checked.api_version
+    candidate.device_type = checked.device_type.name
+    return checked.backend
+
+
+def _make_plugin(candidate: Candidate, private: str, snapshot: Snapshot | None) -> object:
+    """Import a candidate with hooks and check them."""
+    from armpy.plugins.hooks import open_plugin  # noqa: PLC0415 - most candidates are backends
+
+    plugin = open_plugin(candidate, snapshot)
+    check_plugin(plugin)
+    return plugin
 
 
 def _result(outcome: ProbeOutcome, candidate: Candidate, **fields: object) -> ProbeResult:

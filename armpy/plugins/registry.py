@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
-
-import pluggy
+from typing import TYPE_CHECKING
 
 from armpy.backend import IBackendInternal
 from armpy.errors import BackendUnavailableError, InvalidArgumentError
 from armpy.plugins import directories
 from armpy.plugins.aftermath import Changes, InterpreterState, undo
-from armpy.plugins.boundary import ask_backend, let_user_interrupt
+from armpy.plugins.boundary import ask_backend
 from armpy.plugins.candidate import Candidate, CandidateKind, CandidateStatus, RejectionError
 from armpy.plugins.contract import CheckedBackend
 from armpy.plugins.directories import SkippedPath, backend_paths, find_modules
@@ -23,8 +21,9 @@ from armpy.plugins.entry_points import find_entry_points, is_own
 from armpy.plugins.loading import (
     Failure,
     Opened,
+    attempt,
     check_invalid_id,
-    describe_failure,
+    leave_out,
     open_candidate,
 )
 from armpy.plugins.modules import forget_module, private_name
@@ -34,7 +33,8 @@ from armpy.plugins.trust import read_trust
 from armpy.records import dataclass
 from armpy.types import BackendId
 
-_log = logging.getLogger("armpy.plugins")
+if TYPE_CHECKING:
+    from armpy.plugins.hooks import HookPlugins
 
 BackendFactory = Callable[[], IBackendInternal]
 
@@ -105,7 +105,8 @@ class BackendRegistry:
     def __init__(self, options: PluginOptions | None = None) -> None:
         self._options = options or PluginOptions()
         self._trust = read_trust(self._options)
-        self._plugins = pluggy.PluginManager("armpy")
+        self._hooks: HookPlugins | None = None
+        self._plugins: list[Candidate] = []
         self._records: list[_Record] = []
         self._owners: dict[BackendId, _Record] = {}
         self._skipped: list[SkippedPath] = []
@@ -128,7 +129,8 @@ class BackendRegistry:
             If the trust file cannot be used.
         """
         registry = cls(options)
-        for candidate in find_entry_points():
+        backends, registry._plugins = find_entry_points()
+        for candidate in backends:
             registry._add(candidate, candidate.backend_id)
         environment = os.environ.get(directories.ENVIRONMENT_VARIABLE, "")
         paths, skipped = backend_paths(registry._options.directories, environment)
@@ -202,6 +204,21 @@ class BackendRegistry:
         return tuple(record.candidate for record in self._records)
 
     @property
+    def has_plugins(self) -> bool:
+        """Whether there are plugins with hooks besides armpy's own."""
+        return bool(self._plugins) or self._hooks is not None
+
+    @property
+    def plugins(self) -> HookPlugins:
+        """The plugins with hooks that were found; those of a registry made by hand are armpy's."""
+        with self._lock:
+            if self._hooks is None:
+                from armpy.plugins.hooks import HookPlugins  # noqa: PLC0415 - not all need pluggy
+
+                self._hooks = HookPlugins(self._plugins, self._options, self._trust)
+            return self._hooks
+
+    @property
     def skipped_paths(self) -> tuple[SkippedPath, ...]:
         """Directories that cannot be looked into, and what in them is nearly a module."""
         return tuple(self._skipped)
@@ -219,8 +236,8 @@ class BackendRegistry:
         BackendUnavailableError
             If there is none, or it cannot be loaded; the text says why.
         """
-        loaded = self._plugins.get_plugin(backend_id)
-        if isinstance(loaded, _Record) and (checked := loaded.checked) is not None:
+        owner = self._owners.get(backend_id)
+        if owner is not None and (checked := owner.checked) is not None:
             return checked.backend
         with self._lock:
             self._check_open()
@@ -347,12 +364,12 @@ class BackendRegistry:
         """Make a backend and register it."""
         candidate, opened = record.candidate, record.opened
         assert opened is not None  # `_open` came before
-        checked = record.checked = opened.create()
-        self._plugins.register(record, candidate.backend_id)
+        checked = opened.create()
         candidate.api_version = checked.api_version
         candidate.device_type = checked.device_type.name
         candidate.status = CandidateStatus.REGISTERED
         record.changes.clear()
+        record.checked = checked  # last: `get` looks at it without the lock
 
     def _run(self, record: _Record, step: Callable[[], None]) -> bool:
         """Run a candidate's code, and undo what it has done if the candidate is left out."""
@@ -375,35 +392,18 @@ class BackendRegistry:
 
     def _attempt(self, record: _Record, step: Callable[[], None]) -> bool:
         """Do something with a candidate; false, and its reason kept, if that went wrong."""
-        try:
-            step()
-        except RejectionError as error:
-            self._leave_out(record, CandidateStatus.REJECTED, Failure(str(error), ""))
-        except BaseException as error:  # noqa: BLE001 - plugin boundary: recorded
-            let_user_interrupt(error)
-            failure = describe_failure(error, record.private_name, record.candidate.name)
-            self._leave_out(record, CandidateStatus.FAILED, failure)
+        failed = attempt(step, record.private_name, record.candidate.name)
+        if failed is not None:
+            self._leave_out(record, *failed)
         return record.is_open_question
 
     def _leave_out(self, record: _Record, status: CandidateStatus, failure: Failure) -> None:
         """Record and log why a candidate is not used."""
-        candidate = record.candidate
-        candidate.status = status
-        candidate.reason, candidate.traceback = failure.reason, failure.traceback
-        candidate.missing_module = failure.missing_module
-        candidate.missing_library = failure.missing_library
         self._forget(record)
-        _log.warning(
-            "backend '%s' from %s is left out: %s",
-            candidate.label,
-            candidate.source,
-            candidate.reason,
-        )
+        leave_out(record.candidate, status, failure)
 
     def _forget(self, record: _Record) -> None:
         """Drop what a candidate brought into the process."""
-        if record.checked is not None:
-            self._plugins.unregister(name=record.candidate.backend_id)
         record.opened = record.checked = None
         if record.private_name:
             forget_module(record.private_name)

@@ -22,7 +22,7 @@ from armpy.types import BackendId
 ENVIRONMENT_VARIABLE = "ARMPY_TRUST_FILE"
 """Path of the trust file if the options name none."""
 
-_KEYS = ("allow", "require_pins", "files", "distributions")
+_KEYS = ("allow", "plugins", "require_pins", "files", "distributions")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -34,6 +34,8 @@ class Trust:
     ----------
     allow : frozenset of str, optional
         Ids of backends; None for all.
+    plugins : frozenset of str, optional
+        Names of plugins with hooks; None for all, unless `allow` has a list.
     require_pins : bool
         Whether all that has no pin is refused.
     files : mapping of str to str
@@ -45,6 +47,7 @@ class Trust:
     """
 
     allow: frozenset[BackendId] | None = None
+    plugins: frozenset[str] | None = None
     require_pins: bool = False
     files: Mapping[str, str] = field(default_factory=dict)
     distributions: Mapping[str, str] = field(default_factory=dict)
@@ -68,6 +71,8 @@ class Trust:
         try:
             if candidate.kind is CandidateKind.DIRECTORY:
                 self._check_path(candidate)
+            elif candidate.is_plugin:
+                self._check_plugin(candidate.backend_id)
             else:
                 self.check_id(candidate.backend_id)
             return self._check_pin(candidate)
@@ -84,6 +89,12 @@ class Trust:
         """
         if self.allow is not None and backend_id not in self.allow:
             raise RejectionError(f"the trust file does not allow the id '{backend_id}'")
+
+    def _check_plugin(self, name: str) -> None:
+        """Check a plugin's name: a list of backends alone allows none, as no plugin is on it."""
+        is_listed = self.allow is None if self.plugins is None else name in self.plugins
+        if not is_listed:
+            raise RejectionError(f"the trust file does not allow the plugin '{name}'")
 
     def _check_path(self, candidate: Candidate) -> None:
         """Check that other users cannot change a module."""
@@ -180,10 +191,8 @@ def _trust(path: str, fields: Mapping[str, object], insecure_paths: bool) -> Tru
 
             near = difflib.get_close_matches(key, _KEYS, 1)
             raise _malformed(path, f"has an unknown key '{key}'", ", ".join(near or _KEYS))
-    allow = fields.get("allow")
-    ids = allow if isinstance(allow, list) else []
-    if "allow" in fields and (ids is not allow or not all(isinstance(i, str) for i in ids)):
-        raise _malformed(path, f"has allow = {allow!r}", "a list of backend ids")
+    allow = _names(path, fields, "allow", "backend ids")
+    plugins = _names(path, fields, "plugins", "plugins' names")
     require_pins = fields.get("require_pins", False)
     if not isinstance(require_pins, bool):
         raise _malformed(path, f"has require_pins = {require_pins!r}", "true or false")
@@ -193,12 +202,23 @@ def _trust(path: str, fields: Mapping[str, object], insecure_paths: bool) -> Tru
             raise _malformed(path, f"pins '{name}'", "an absolute path")
     distributions = _pins(path, fields, "distributions")
     return Trust(
-        None if allow is None else frozenset(ids),
+        allow,
+        plugins,
         require_pins,
         {os.path.realpath(name): digest for name, digest in files.items()},
         {_normalized(name): digest for name, digest in distributions.items()},
         insecure_paths,
     )
+
+
+def _names(path: str, fields: Mapping[str, object], key: str, what: str) -> frozenset[str] | None:
+    """A list of names; None if there is none."""
+    if key not in fields:
+        return None
+    names = fields[key]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise _malformed(path, f"has {key} = {names!r}", f"a list of {what}")
+    return frozenset(names)
 
 
 def _normalized(distribution: str) -> str:

@@ -29,10 +29,10 @@ from armpy.plugins.boundary import ask_backend, call_method
 from armpy.plugins.guard import GuardedBackend
 from armpy.profiling import Profiler, ProfilingEvent
 from armpy.records import dataclass
+from armpy.runtime.configuring import configured_setup
 from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.runtime.options import RuntimeOptions
 from armpy.runtime.settings import NetworkSettings
-from armpy.runtime.setup import BackendSetup
 from armpy.runtime.tensors import as_input, check_output_array, may_overlap
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
@@ -68,6 +68,8 @@ class Runtime:
     Parameters
     ----------
     options : RuntimeOptions, optional
+    found : BackendRegistry, optional
+        What was discovered with these options before; the runtime closes it as its own.
 
     Raises
     ------
@@ -83,12 +85,14 @@ class Runtime:
     Arm NN IRuntime.
     """
 
-    def __init__(self, options: RuntimeOptions | None = None) -> None:
-        self.options = options or RuntimeOptions()
-        self._registry = self.options.registry or BackendRegistry.discover(
-            self.options.plugin_options()
+    def __init__(
+        self, options: RuntimeOptions | None = None, *, found: BackendRegistry | None = None
+    ) -> None:
+        options = options or RuntimeOptions()
+        self._registry = (
+            options.registry or found or BackendRegistry.discover(options.plugin_options())
         )
-        self._setup = BackendSetup(self.options, self._registry)
+        self.options, self._setup = configured_setup(options, self._registry)
         self._contexts = self._setup.contexts
         self._evaluator = self._make_evaluator()
         self._networks: dict[int, LoadedNetwork] = {}
@@ -123,6 +127,11 @@ class Runtime:
             self._registry.close()
         if errors:
             raise errors[0]
+
+    @property
+    def registry(self) -> BackendRegistry:
+        """Where its backends come from, with the plugins that were found beside them."""
+        return self._registry
 
     @property
     def is_closed(self) -> bool:

@@ -293,6 +293,7 @@ REQUEST = {
     "name": "Arm_Npu_backend",
     "distribution": "",
     "pin": "",
+    "is_plugin": "",
     "examine": "",
 }
 

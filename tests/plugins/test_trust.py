@@ -307,7 +307,7 @@ MALFORMED = {
     "unknown key": ("alow = []", r"has an unknown key 'alow'\. Expected allow"),
     "very unknown key": (
         "x = 1",
-        "has an unknown key 'x'. Expected allow, require_pins, files, distri",
+        "has an unknown key 'x'. Expected allow, plugins, require_pins, files, distri",
     ),
     "ids as text": ("allow = 'CpuRef'", r"has allow = 'CpuRef'\. Expected a list of backend ids"),
     "ids as numbers": ("allow = [1]", r"has allow = \[1\]\. Expected a list of backend ids"),

@@ -51,6 +51,7 @@ class FakeSite:
         metadata: str | None = None,
         record: bool = False,
         parts: Mapping[str, str] | None = None,
+        group: str = "armpy.backends",
     ) -> str:
         """Write one distribution; returns the name of its module.
 
@@ -59,7 +60,7 @@ class FakeSite:
         name : str
             Of the distribution; its module has ``_`` where this has ``-``.
         entry_points : dict of str to str
-            Object references by backend id.
+            Object references by backend id, or plugin's name.
         source : str
             Of the module.
         metadata : str, optional
@@ -68,6 +69,8 @@ class FakeSite:
             Whether to write the list of files, as installers do.
         parts : mapping of str to str, optional
             Source by name of submodules; the module is then a package.
+        group : str
+            Of the entry points.
         """
         module = name.replace("-", "_")
         sources = {f"{module}.py": source}
@@ -85,12 +88,19 @@ class FakeSite:
         if metadata:
             (info / "METADATA").write_text(metadata)
         lines = [f"{backend_id} = {reference}" for backend_id, reference in entry_points.items()]
-        (info / "entry_points.txt").write_text("\n".join(["[armpy.backends]", *lines, ""]))
+        (info / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines, ""]))
         if record:
             names = [*sources, f"__pycache__/{module}.pyc", "../bin/tool"]
             names += [f"{info.name}/{file}" for file in ("METADATA", "entry_points.txt", "RECORD")]
             (info / "RECORD").write_text("".join(f"{file},,\n" for file in names))
         return module
+
+    def install_plugin(self, name: str, source: str, *, record: bool = False) -> str:
+        """Write a distribution ``<name>-plugin`` whose module has hooks."""
+        module = f"{name}_plugin"
+        return self.install(
+            f"{name}-plugin", {name: module}, source=source, record=record, group="armpy.plugins"
+        )
 
     def install_backend(
         self,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 from armpy.errors import ArmpyError, ParserError
 from armpy.frontends.tflite.edges import Edge, signature_edge, tensor_edge
@@ -18,10 +17,10 @@ from armpy.frontends.tflite.signatures import (
     choose_signature,
     read_signatures,
 )
-from armpy.frontends.tflite.source import ModelSource, open_source
 from armpy.frontends.tflite.subgraphs import Operator, Subgraphs
 from armpy.frontends.tflite.tensors import Tensor
 from armpy.graph import Graph, Value
+from armpy.hooks.model_file import ModelFile, ModelSource, open_model_file
 from armpy.network import Network
 from armpy.ops.operation import located
 from armpy.tensor import Shape, TensorInfo
@@ -69,13 +68,17 @@ def parse_tflite(
     ----------
     TFLite schema version 3.
     """
-    data, label = open_source(source)
+    return parse_file(open_model_file(source), signature, memory_limit_bytes)
+
+
+def parse_file(file: ModelFile, signature: str | None, memory_limit_bytes: int) -> Network:
+    """`parse_tflite` of a file that is open."""
     try:
-        model = read_model(data)
+        model = read_model(file.data)
         chosen = None if signature is None else choose_signature(model, signature)
-        return _ModelParser(model, memory_limit_bytes).parse(Path(label).stem, chosen)
+        return _ModelParser(model, memory_limit_bytes).parse(file.stem, chosen)
     except ParserError as error:
-        located(lambda: label, error)
+        located(lambda: file.label, error)
         raise
 
 
@@ -93,11 +96,15 @@ def signatures(source: ModelSource) -> dict[str, Signature]:
     InvalidArgumentError
         If `source` is neither a path nor bytes.
     """
-    data, label = open_source(source)
+    return file_signatures(open_model_file(source))
+
+
+def file_signatures(file: ModelFile) -> dict[str, Signature]:
+    """`signatures` of a file that is open."""
     try:
-        return read_signatures(read_model(data))
+        return read_signatures(read_model(file.data))
     except ParserError as error:
-        located(lambda: label, error)
+        located(lambda: file.label, error)
         raise
 
 

@@ -1,0 +1,132 @@
+"""Subcommands that plugins bring, behind the plugin boundary."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from copy import copy
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from armpy.cli.once import OnceGroup
+from armpy.cli.printer import stdout_kept
+
+if TYPE_CHECKING:
+    from armpy.plugins import Candidate
+    from armpy.plugins.hooks import HookPlugins
+
+# Plugins are looked for where a command is none of armpy's own: those are as quick as without.
+# ruff: noqa: PLC0415
+
+T = TypeVar("T")
+
+_HOOK = "armpy_add_cli_commands"
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+
+
+class PluginGroup(OnceGroup):
+    """A group that has the commands of plugins behind its own."""
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """One of the group's own commands, or a plugin's."""
+        return super().get_command(context, name) or self._plugins(context).get(name)
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """Names of all commands, for help."""
+        return sorted({*super().list_commands(context), *self._plugins(context)})
+
+    def _plugins(self, context: click.Context) -> dict[str, click.Command]:
+        """The commands of plugins by name; they are asked once for a command line."""
+        found: dict[str, click.Command] | None = context.meta.get(_HOOK)
+        if found is None:
+            found = context.meta[_HOOK] = plugin_commands(set(self.commands))
+        return found
+
+
+def plugin_commands(taken: set[str]) -> dict[str, click.Command]:
+    """The commands of installed plugins by name, but those whose names are taken.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is a trust file that cannot be used.
+    """
+    from armpy.plugins import BackendRegistry
+
+    registry = BackendRegistry.discover()
+    if not registry.has_plugins:
+        return {}
+    registry.plugins.around_calls = stdout_kept
+    return collect_commands(registry.plugins, taken)
+
+
+def collect_commands(plugins: HookPlugins, taken: set[str]) -> dict[str, click.Command]:
+    """Ask plugins for commands; what cannot be used is left out with its reason.
+
+    Parameters
+    ----------
+    plugins : HookPlugins
+    taken : set of str
+        Names that none can have.
+    """
+    from armpy.plugins.candidate import RejectionError
+
+    found: dict[str, click.Command] = {}
+
+    def add(candidate: Candidate, command: click.Command) -> None:
+        name = command.name
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise RejectionError(
+                f"its command is called {name!r}. Expected lower case with hyphens"
+            )
+        if name in taken or name in found:
+            raise RejectionError(f"the command name '{name}' is taken")
+        command.get_short_help_str()  # what raises here would spoil the help of all
+        found[name] = _guarded(candidate, command)
+
+    for answer in plugins.ask(_HOOK, click.Command):
+        step = partial(add, answer.candidate, answer.value)
+        plugins.contained(answer.candidate, _HOOK, step, default=None)
+    return found
+
+
+def _guarded(candidate: Candidate, command: click.Command) -> click.Command:
+    """A command whose errors name its plugin."""
+    guarded = copy(command)
+    for name in ("make_context", "invoke"):
+        setattr(guarded, name, _contained(candidate, getattr(guarded, name)))
+    return guarded
+
+
+def _contained(candidate: Candidate, method: Callable[..., T]) -> Callable[..., T]:
+    """A method of a plugin's command that raises what armpy's own commands raise."""
+
+    def contained(*arguments: Any, **named: Any) -> T:  # Any: click's own
+        from armpy.errors import ArmpyError, PluginError
+        from armpy.plugins.boundary import describe, let_user_interrupt
+
+        try:
+            return method(*arguments, **named)
+        except (click.ClickException, click.exceptions.Exit, click.Abort, ArmpyError):
+            raise
+        except (BrokenPipeError, MemoryError):
+            raise  # told by armpy's own command line
+        except SystemExit as stop:
+            raise click.exceptions.Exit(_exit_code(stop)) from stop
+        except BaseException as error:
+            let_user_interrupt(error)
+            raise PluginError(
+                f"the command raised {describe(error)}",
+                where=f"plugin '{candidate.label}' from {candidate.source}",
+            ) from error
+
+    return contained
+
+
+def _exit_code(stop: SystemExit) -> int:
+    """The code with which the interpreter would have exited."""
+    if stop.code is None:
+        return 0
+    return stop.code if isinstance(stop.code, int) else 1

@@ -1,0 +1,181 @@
+"""Front-end: what a plugin says of a model format and its parser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from armpy.errors import InvalidArgumentError
+from armpy.hooks.model_file import ModelFile
+from armpy.records import dataclass
+
+if TYPE_CHECKING:
+    from armpy.backend.options import BackendOption, OptionValue
+    from armpy.graph import Graph
+    from armpy.network import Network
+
+_NAME = re.compile(r"[a-z][a-z0-9_-]*")
+_SUFFIX = re.compile(r"(\.[a-z0-9_-]+)+")
+
+
+@dataclass(frozen=True, slots=True)
+class Magic:
+    """Magic number: bytes that files of a format have at a fixed place.
+
+    Parameters
+    ----------
+    pattern : bytes
+    offset : int
+        From the beginning of the file.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there are no bytes, or the offset is negative.
+    """
+
+    pattern: bytes
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.pattern, bytes) or not self.pattern:
+            raise _wrong("magic", "bytes, at least one", self.pattern)
+        if type(self.offset) is not int or self.offset < 0:
+            raise _wrong("magic", "an offset of 0 or more", self.offset)
+
+    def fits(self, data: memoryview) -> bool:
+        """Whether a file has these bytes."""
+        return data[self.offset : self.offset + len(self.pattern)] == self.pattern
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSignature:
+    """One way to call a model.
+
+    Parameters
+    ----------
+    name : str
+    inputs, outputs : tuple of str
+        Names, in the file's order.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParseSettings:
+    """How a file is to be parsed.
+
+    Parameters
+    ----------
+    signature : str or None
+        The signature to follow, one that the front-end has named; None for the model's main part.
+    memory_limit_bytes : int
+        How much a single tensor, and all variables together, may take up. The core refuses what
+        is larger; a parser that allocates before it has read everything looks at it too.
+    options : mapping of str to value
+        Every option that the front-end declares, checked.
+    """
+
+    signature: str | None
+    memory_limit_bytes: int
+    options: Mapping[str, OptionValue]
+
+
+Parser: TypeAlias = "Callable[[ModelFile, ParseSettings], Network | Graph]"
+"""Makes a network of a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrontEnd:
+    """A model format and its parser.
+
+    Parameters
+    ----------
+    name : str
+        Lower case letters, digits, hyphens and underscores; what ``front_end=`` and
+        ``--front-end`` name.
+    title : str
+        The format in words, for reports.
+    parse : callable
+        Called with a `ModelFile` and `ParseSettings`; returns a `Network` or a `Graph`. Heavy
+        imports belong inside it. May be called by several threads at once.
+    suffixes : tuple of str
+        Ends of file names, lower case, with their dot.
+    magic : tuple of Magic
+        Any of them tells the format.
+    recognizes : callable, optional
+        Called with the bytes of a file that no magic number tells; whether it is of this format.
+    signatures : callable, optional
+        Called with a `ModelFile`; returns a list of `ModelSignature`.
+    describe : callable, optional
+        Called with a `ModelFile`; returns facts for `armpy inspect`, text by name.
+    options : tuple of BackendOption
+        What ``front_end_options=`` and ``--front-end-option`` may say.
+    requires : tuple of str
+        Modules that the parser imports and that may not be installed.
+    install : str
+        The command that installs these.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a field cannot be used.
+    """
+
+    name: str
+    title: str
+    parse: Parser
+    suffixes: tuple[str, ...] = ()
+    magic: tuple[Magic, ...] = ()
+    recognizes: Callable[[memoryview], bool] | None = None
+    signatures: Callable[[ModelFile], list[ModelSignature]] | None = None
+    describe: Callable[[ModelFile], Mapping[str, str]] | None = None
+    options: tuple[BackendOption, ...] = ()
+    requires: tuple[str, ...] = ()
+    install: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+            raise _wrong("name", "lower case letters, digits, '-' and '_'", self.name)
+        for field in ("title", "install"):
+            if not isinstance(getattr(self, field), str):
+                raise _wrong(field, "text", getattr(self, field))
+        if not callable(self.parse):
+            raise _wrong("parse", "something that can be called", self.parse)
+        for field in ("recognizes", "signatures", "describe"):
+            given = getattr(self, field)
+            if given is not None and not callable(given):
+                raise _wrong(field, "something that can be called, or None", given)
+        for field, kind in _TUPLES.items():
+            given = getattr(self, field)
+            if not isinstance(given, tuple) or not all(isinstance(item, kind) for item in given):
+                raise _wrong(field, f"a tuple of {kind.__name__}", given)
+        self._check_options()
+        for suffix in self.suffixes:
+            if not _SUFFIX.fullmatch(suffix):
+                raise _wrong("suffixes", "ends such as '.toy', lower case", suffix)
+
+    def _check_options(self) -> None:
+        """Check the declared options."""
+        if self.options == ():
+            return
+        from armpy.backend.options import BackendOption  # noqa: PLC0415 - few front-ends have any
+
+        if not isinstance(self.options, tuple) or not all(
+            isinstance(option, BackendOption) for option in self.options
+        ):
+            raise _wrong("options", "a tuple of BackendOption", self.options)
+
+
+_TUPLES: dict[str, type[Any]] = {"suffixes": str, "magic": Magic, "requires": str}  # Any: of fields
+
+
+def _wrong(field: str, expected: str, actual: object) -> InvalidArgumentError:
+    """The error for a field that cannot be used."""
+    return InvalidArgumentError(
+        f"its {field} cannot be used", where="FrontEnd", expected=expected, actual=repr(actual)
+    )

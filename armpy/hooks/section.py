@@ -1,0 +1,45 @@
+"""A table that a plugin adds to a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from armpy.errors import InvalidArgumentError
+from armpy.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSection:
+    """A heading with a table below it.
+
+    Parameters
+    ----------
+    title : str
+    columns : sequence of str
+        Headings; those that end in ``>`` have their cells at the right.
+    rows : sequence of sequence
+        Cells, kept as text.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a row has another number of cells than there are columns.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Iterable[Sequence[object]]
+
+    def __post_init__(self) -> None:
+        columns = tuple(str(column) for column in self.columns)
+        rows = tuple(tuple(str(cell) for cell in row) for row in self.rows)
+        for row in rows:
+            if len(row) != len(columns):
+                raise InvalidArgumentError(
+                    "a row does not have a cell for each column",
+                    where=f"section '{self.title}'",
+                    expected=f"{len(columns)} cells",
+                    actual=str(len(row)),
+                )
+        for name, value in (("title", str(self.title)), ("columns", columns), ("rows", rows)):
+            object.__setattr__(self, name, value)

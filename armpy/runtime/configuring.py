@@ -1,0 +1,120 @@
+"""Defaults that plugins give to a runtime's options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.plugins import BackendRegistry
+from armpy.plugins.boundary import describe
+from armpy.plugins.loading import Failure
+from armpy.runtime.options import RuntimeOptions, backend_preferences
+from armpy.runtime.setup import BackendSetup
+
+if TYPE_CHECKING:
+    from armpy.plugins.hooks import Answer, HookPlugins
+
+CONFIGURABLE = (
+    "backends",
+    "on_fallback",
+    "num_threads",
+    "plan_cache_size",
+    "backend_options",
+    "memory_strategies",
+    "loop_timeout_s",
+    "profiling",
+)
+"""Options that plugins may answer: what is loaded, trusted and allowed is for the application."""
+
+_HOOK = "armpy_configure_runtime"
+_BY_BACKEND = ("backend_options", "memory_strategies")
+
+
+def configured_setup(
+    options: RuntimeOptions, registry: BackendRegistry
+) -> tuple[RuntimeOptions, BackendSetup]:
+    """The application's options with plugins' defaults, and the backends set up with them.
+
+    Raises
+    ------
+    BackendUnavailableError, InvalidArgumentError
+        As for `BackendSetup`, for the application's own options alone.
+
+    Notes
+    -----
+    Options with which no setup can be made are the plugin's mistake: they are left out.
+    """
+    if not registry.has_plugins:
+        return options, BackendSetup(options, registry)
+    plugins = registry.plugins
+    shown = {name: getattr(options, name) for name in CONFIGURABLE}
+    answers = plugins.ask(_HOOK, Mapping, options=shown)
+    configured = options
+    for answer in answers:
+        configured = _completed(plugins, configured, answer)
+    if configured is options:
+        return options, BackendSetup(options, registry)
+    try:
+        return configured, BackendSetup(configured, registry)
+    except ArmpyError:
+        return _one_by_one(options, registry, answers)
+
+
+def _one_by_one(
+    options: RuntimeOptions,
+    registry: BackendRegistry,
+    answers: Sequence[Answer[Mapping[str, object]]],
+) -> tuple[RuntimeOptions, BackendSetup]:
+    """Find out whose answers no setup can be made with, and go without them."""
+    setup = BackendSetup(options, registry)  # raises if the application's own are at fault
+    for answer in answers:
+        tried = _completed(registry.plugins, options, answer)
+        try:
+            setup = BackendSetup(tried, registry)
+        except ArmpyError as error:
+            reason = f"no runtime can be set up with its answer: {error}"
+            registry.plugins.complain(answer.candidate, _HOOK, Failure(reason, ""))
+        else:
+            options = tried
+    return options, setup
+
+
+def _completed(
+    plugins: HookPlugins, options: RuntimeOptions, answer: Answer[Mapping[str, object]]
+) -> RuntimeOptions:
+    """Options with what a plugin says of those that nobody has set."""
+
+    def complete() -> RuntimeOptions:
+        given = dict(answer.value)
+        for name in given:
+            if name not in CONFIGURABLE:
+                raise InvalidArgumentError(
+                    "this option is none that plugins answer",
+                    where=str(name),
+                    expected="one of " + ", ".join(CONFIGURABLE),
+                )
+        values = {name: _merged(options, name, value) for name, value in given.items()}
+        changed = {n: v for n, v in values.items() if v != getattr(options, n)}
+        return replace(options, **changed) if changed else options
+
+    return plugins.contained(answer.candidate, _HOOK, complete, default=options)
+
+
+def _merged(options: RuntimeOptions, name: str, value: object) -> Any:  # Any: of any option
+    """An option's value: what is set stays, of mappings each entry by itself."""
+    own = getattr(options, name)
+    if name not in _BY_BACKEND:
+        is_set = own != getattr(RuntimeOptions(), name)
+        if name == "backends" and own is None:
+            is_set = backend_preferences(None) is not None
+        return own if is_set else value
+    if not isinstance(value, Mapping):
+        raise InvalidArgumentError(
+            "the option has the wrong type", where=name, expected="Mapping", actual=describe(value)
+        )
+    merged = {**value, **own}
+    if name == "backend_options":
+        merged |= {i: {**value[i], **own[i]} for i in own if i in value}
+    return merged

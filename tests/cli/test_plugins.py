@@ -1,0 +1,267 @@
+"""Plugins with hooks on the command line: formats, sections, commands, what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any  # JSON documents
+
+import pytest
+
+from armpy.cli.__main__ import main
+from tests.support.fake_distributions import FakeSite, fake_site
+from tests.support.toy_format import toy_plugin
+
+for library in ("click", "rich", "PIL"):
+    pytest.importorskip(library)
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
+
+MORE = """
+import click
+from armpy.backend import BackendOption
+from armpy.hooks import ModelSignature, ReportSection
+print("a plugin that talks while it is imported")
+
+
+def describe(file):
+    return {"length": len(file.data)}
+
+
+@hookimpl(specname="armpy_register_front_end")
+def other():
+    print("and in its hooks")
+    options = (BackendOption("depth", 2, "How deep.", minimum=1),)
+    signatures = lambda file: [ModelSignature("main", ("x",), ("y",))]
+
+    def parse_other(file, settings):
+        if settings.options["depth"] != 2:
+            raise ParserError(f"depth {settings.options['depth']}")
+        return parse(file, settings)
+
+    return FrontEnd("other", "other nets", parse_other, suffixes=(".other",), options=options,
+                    describe=describe, signatures=signatures)
+
+
+@hookimpl
+def armpy_report_sections(graph, path, layers_by_backend):
+    rows = [(layer.name, sum(layers_by_backend.values())) for layer in graph.layers]
+    return ReportSection("Toy layers", ["layer", "all>"], rows)
+
+
+@click.command("toy-count", short_help="Count what is in a file.")
+@click.argument("file", type=click.File("rb"))
+@click.option("--how", default="well")
+def count(file, how):
+    if how == "raise":
+        raise ValueError("oops")
+    if how == "exit":
+        raise SystemExit(7)
+    if how == "known":
+        raise ParserError("this is known", where="toy")
+    click.echo(f"{len(file.read().split())} words, counted {how}")
+
+
+@hookimpl
+def armpy_add_cli_commands():
+    return [count, click.Command("run"), click.Command("Bad Name"), 3]
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[FakeSite]:
+    with fake_site(tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+def toy(site: FakeSite, tmp_path: Path) -> Path:
+    """A model of a plugin's format, with the plugin installed."""
+    site.install_plugin("toy", toy_plugin() + MORE)
+    path = tmp_path / "small.toy"
+    path.write_bytes(b"TOY1 relu relu")
+    return path
+
+
+def armpy(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of the command."""
+    code = main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def document(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
+    """The JSON document that a command prints; nothing else may be on stdout."""
+    _, out, _ = armpy(capsys, *arguments, "--json")
+    return json.loads(out)
+
+
+def test_a_plugins_format_is_run_inspected_and_compared(
+    toy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert document(capsys, "run", toy)["outputs"][0]["name"] == "y"
+    code, out, _ = armpy(capsys, "inspect", toy)
+    assert code == 0
+    assert "\nformat: toy nets (front-end toy of toy-plugin 1.0)\n" in out
+    assert "Toy layers (toy)" in out
+    code, out, _ = armpy(capsys, "diff", toy, "--backend", "NumbaAcc")
+    assert (code, "no difference" in out) == (0, True)
+
+
+def test_inspect_shows_what_the_front_end_and_plugins_tell(
+    toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "small.other"
+    path.write_bytes(b"OTHR relu")
+    found = document(capsys, "inspect", path)
+    assert found["format"] == {
+        "front_end": "other",
+        "title": "other nets",
+        "plugin": "toy-plugin 1.0",
+        "facts": {"length": "9"},
+    }
+    assert found["sections"] == [
+        {
+            "plugin": "toy",
+            "title": "Toy layers",
+            "columns": ["layer", "all>"],
+            "rows": [["Activation_0", "1"]],
+        }
+    ]
+    assert found["signatures"] == [{"name": "main", "inputs": ["x"], "outputs": ["y"]}]
+
+
+def test_a_tflite_file_says_so_without_a_plugin(capsys: pytest.CaptureFixture[str]) -> None:
+    found = document(capsys, "inspect", DIGITS)
+    assert found["format"] == {
+        "front_end": "tflite",
+        "title": "TensorFlow Lite",
+        "plugin": "",
+        "facts": {},
+    }
+    assert found["sections"] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--front-end-option", "depth=3"], "front-end 'other' of toy-plugin 1.0: depth 3"),
+        (
+            ["--front-end-option", "depth=0"],
+            "'depth' cannot have this value. Expected int at least",
+        ),
+        (["--front-end-option", "dept=3"], "the front-end has no option 'dept'"),
+        (["--front-end-option", "depth"], "this is no option of a front-end"),
+        (["--front-end-option", "depth=2", "--front-end-option", "depth=2"], "is given twice"),
+        (["--front-end", "toys"], "there is no front-end 'toys'. Expected one of tflite, "),
+        (["--front-end", "tflite"], "not a .tflite file"),
+        (["--signature", "other"], "the model has no such signature. Expected 'main'; got 'other'"),
+    ],
+)
+def test_a_front_end_and_its_options_are_chosen_on_the_command_line(
+    toy: Path,
+    tmp_path: Path,
+    options: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "small.other"
+    path.write_bytes(b"OTHR relu")
+    assert (
+        armpy(capsys, "run", path, "--front-end-option", "depth=2", "--signature", "main")[0] == 0
+    )
+    code, out, err = armpy(capsys, "run", path, *options)
+    assert (code != 0, out) == (True, "")
+    assert message in err
+
+
+def test_a_plugins_command_stands_beside_armpys_own(
+    toy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, out, err = armpy(capsys, "--help")
+    assert "toy-count" in out
+    assert "Count what is in a file." in out
+    for reason in (
+        "the command name 'run' is taken",
+        "its command is called 'Bad Name'. Expected lower case with hyphens",
+        "it returned 3. Expected Command",
+    ):
+        assert reason in err
+    assert armpy(capsys, "toy-count", toy)[:2] == (0, "3 words, counted well\n")
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "message"),
+    [
+        ("raise", 1, "plugin 'toy' from toy-plugin 1.0: the command raised ValueError('oops')."),
+        ("exit", 7, ""),
+        ("known", 1, "toy: this is known."),
+    ],
+)
+def test_what_a_plugins_command_raises_is_one_line_that_names_it(
+    toy: Path, how: str, code: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, out, err = armpy(capsys, "toy-count", toy, "--how", how)
+    assert (found, out) == (code, "")
+    assert (f"armpy: error: {message}" if message else "") in err
+    assert "Traceback" not in err
+
+
+def test_a_wrong_option_of_a_plugins_command_is_a_usage_error(
+    toy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = armpy(capsys, "toy-count", toy, "--hwo", "x")
+    assert code == 2
+    assert "No such option" in err
+    assert armpy(capsys, "toy-count", toy, "--how", "a", "--how", "b")[0] == 2
+    assert armpy(capsys, "toy-nothing")[0] == 2
+
+
+def test_the_doctor_tells_what_plugins_bring_and_what_is_wrong_with_them(
+    site: FakeSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
+    site.install_plugin("toy", toy_plugin())
+    site.install_plugin("twin", toy_plugin("toy", "TOY2"))
+    site.install_plugin("lost", "import acme_onnx")
+    site.install_plugin("dead", "import os; os._exit(3)")
+    site.install_plugin(
+        "odd",
+        "from armpy.hooks import hookimpl\n@hookimpl\ndef armpy_register_front_end(): return 3",
+    )
+    found = {d["id"]: d for d in document(capsys, "doctor")["plugins"]}
+    assert {name: d["status"] for name, d in found.items()} == {
+        "toy": "ok",
+        "twin": "problem",
+        "lost": "failed",
+        "dead": "crashed",
+        "odd": "problem",
+    }
+    assert found["toy"]["details"]["front_ends"] == [
+        {"name": "toy", "title": "toy nets", "suffixes": [".toy"], "missing": [], "install": ""}
+    ]
+    assert "the suffix .toy is taken by the plugin 'toy'" in found["twin"]["cause"]
+    assert found["lost"]["remedy"] == "Run: pip install acme_onnx"
+    assert "exited with code 3" in found["dead"]["cause"]
+    assert found["odd"]["cause"] == "armpy_register_front_end: it returned 3. Expected FrontEnd"
+    code, out, _ = armpy(capsys, "doctor")
+    assert code == 1
+    for line in (
+        "plugin toy 1.0: ok",
+        "  front-end toy: toy nets (.toy)",
+        "plugin lost 1.0: failed",
+        "candidates: 2, plugins: 5, problems: 4",
+    ):
+        assert line in out
+
+
+def test_help_and_armpys_own_commands_survive_every_plugin(
+    site: FakeSite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.install_plugin("bad", "raise SystemExit(9)")
+    code, out, err = armpy(capsys, "--help")
+    assert (code, "inspect" in out) == (0, True)
+    assert "plugin 'bad' from bad-plugin 1.0 is left out: SystemExit: 9" in err
+    code, out, _ = armpy(capsys, "run", DIGITS)
+    assert (code, out.startswith("placement: 10 layers")) == (0, True)
