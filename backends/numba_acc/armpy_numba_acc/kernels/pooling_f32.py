@@ -1,37 +1,34 @@
-"""Pooling in float32."""
-
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
-# What Numba compiles has no types for mypy: everything is an integer or an address.
+"""Pooling of float32."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.compiler import Linked
-from armpy_numba_acc.llvm.pointers import load_i64, store_f32
+from armpy_numba_acc.llvm.pointers import store_f32
+from armpy_numba_acc.llvm.primitives import inlined
+from armpy_numba_acc.machine.call import Pointer
+from armpy_numba_acc.machine.calls.windows import PoolingF32
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles import windows
 from armpy_numba_acc.tiles.pooling import pooling_block_f32
+from armpy_numba_acc.tiles.windows import num_inside, tile_columns, window_kernel
 
-ARGUMENTS = (*windows.ARGUMENTS, "kernel_h", "kernel_w", "low", "high")
-"""Slots come tap by tap; the first two are the size of a window."""
-
-_FIRST = len(windows.ARGUMENTS)
+_read = reader(PoolingF32)
 _ONE = np.float32(1)
 
 
-@njit(inline="always")
-def _prepare(args, factors, y, x):
+@inlined
+def _prepare(args: int, factors: Pointer, y: int, x: int) -> None:
     """Write the reciprocal of how many elements each window has within the image."""
-    height = windows.count_inside(y, load_i64(args, _FIRST), load_i64(args, 8))
-    for j in range(windows.tile_columns(args)):
-        start = x + j * load_i64(args, 13)
-        width = windows.count_inside(start, load_i64(args, _FIRST + 1), load_i64(args, 9))
-        store_f32(factors, 2 * j, _ONE / np.float32(max(height * width, 1)))
+    call = _read(args)
+    for j in range(tile_columns(args)):
+        start = x + j * call.tiles.stride_w
+        count = num_inside(call.tiles, y, start, call.kernel_h, call.kernel_w)
+        store_f32(factors, 2 * j, _ONE / np.float32(count))
 
 
 def make(isa: Isa, lanes: int, columns: int, parts: int, algorithm: str) -> Linked:
-    """Make the kernel; see `pooling_block_f32`."""
+    """Make the kernel for the record's parameters."""
     block = pooling_block_f32(lanes, columns, parts, algorithm)
-    return Linked(windows.window_kernel(_prepare), block)
+    return Linked(window_kernel(_prepare), block)

@@ -278,6 +278,10 @@ class Value:
         compare = self.code.builder.fcmp_unordered
         return self.of(compare("!=", self.value, self.like(other).value))
 
+    def is_nan(self) -> Value:
+        """Where a float is no number."""
+        return self.of(self.code.builder.fcmp_unordered("uno", self.value, self.value))
+
     def is_below(self, other: Number) -> Value:
         """Where it is smaller as an unsigned integer."""
         compare = self.code.builder.icmp_unsigned

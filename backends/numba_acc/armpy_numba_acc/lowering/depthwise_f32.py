@@ -6,9 +6,9 @@ import numpy as np
 
 from armpy.graph import Layer
 from armpy.ops.operation import Array
-from armpy_numba_acc.lowering.patches import constant_of
-from armpy_numba_acc.lowering.windows import Tiling, Windows, best_width, window_arguments
-from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.lowering.operands import elements_of
+from armpy_numba_acc.lowering.windows import Tiling, Windows, best_width, tiles_of
+from armpy_numba_acc.machine.calls.windows import DepthwiseF32
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.depthwise import pack_f32
 from armpy_numba_acc.program.choices import Choices
@@ -34,11 +34,9 @@ def lower_f32(
     Products are added to the bias in the window's order, with fused multiply-adds where the
     processor has them.
     """
-    weights = constant_of(layer, 1)
-    assert weights is not None
-    channels = weights.shape[3]
-    taps = weights.reshape(-1, channels)
-    bias = constant_of(layer, 2)
+    channels = layer["weights"].info.known_shape[3]
+    taps = elements_of(layer, "weights").reshape(-1, channels)
+    bias = layer.constant("bias")
     bias = np.zeros(channels, np.float32) if bias is None else bias
     width = _width(emit.choices, windows)
     window, tiling = _tiling(emit.choices, windows, width)
@@ -48,21 +46,23 @@ def lower_f32(
     target = emit.target(fusion.output)
     kinds = kind, emit.kind_of(fusion.output)
     padding: Array = np.zeros(windows.shape[3], np.uint16 if kind == "bf16" else np.float32)
-    out_bytes = SIZES[kinds[1]]
-    shape = (width, *window, tiling.rows, tiling.columns, int(windows.shape[3] == 1))
-    emit.command(
-        Kernel("depthwise_f32", shape if set(kinds) == {"f32"} else (*shape, *kinds)),
-        (
-            *window_arguments(emit, source, target, windows, tiling, padding, out_bytes),
-            emit.constant(packed),
-            len(taps),
-            packed[0].nbytes,
-            -np.inf if low is None else float(low),
-            np.inf if high is None else float(high),
-        ),
-        " + ".join(each.name for each in (layer, *fusion.absorbed)),
-        num_operations=2 * layer.outputs[0].info.num_elements * len(taps),
+    call = DepthwiseF32(
+        width,
+        *window,
+        rows=tiling.rows,
+        columns=tiling.columns,
+        is_single=int(windows.shape[3] == 1),
+        input_kind=kinds[0],
+        output_kind=kinds[1],
+        tiles=tiles_of(emit, source, target, windows, tiling, padding, SIZES[kinds[1]]),
+        weights=emit.constant(packed),
+        num_taps=len(taps),
+        block_bytes=packed[0].nbytes,
+        low=-np.inf if low is None else float(low),
+        high=np.inf if high is None else float(high),
     )
+    label = " + ".join(each.name for each in (layer, *fusion.absorbed))
+    emit(call, label, num_operations=2 * layer.output.info.num_elements * len(taps))
 
 
 def fusion_of(emit: Emitter, layer: Layer) -> Fusion:

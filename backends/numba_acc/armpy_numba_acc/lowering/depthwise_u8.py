@@ -12,17 +12,18 @@ from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
-from armpy_numba_acc.lowering.patches import constant_of, input_of, patches_of_images
+from armpy_numba_acc.lowering.operands import elements_of
+from armpy_numba_acc.lowering.patches import patches_of_images
 from armpy_numba_acc.lowering.weighted_u8 import LARGEST_STEP, largest_sums, output_factors
 from armpy_numba_acc.lowering.windows import (
     Tiling,
     Windows,
     best_width,
     readable_behind,
-    window_arguments,
+    tiles_of,
 )
+from armpy_numba_acc.machine.calls.windows import DepthwiseU8
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.depthwise import pack_u8
 from armpy_numba_acc.packing.factors import Factors, Rounding
@@ -43,12 +44,11 @@ def lower_u8(emit: Emitter, layer: Layer, source: Buffer, windows: Windows) -> N
     -----
     Results are exactly those of TFLite's fixed-point arithmetic: see `ExactScaling`.
     """
-    info, weights = input_of(layer, 0).info, constant_of(layer, 1)
-    assert weights is not None
+    info, weights = layer["input"].info, elements_of(layer, "weights")
     fusion = fusion_of(emit, layer)
     output = fusion.output.info
     low, high = stored_bounds(fusion.bounds, output)
-    values = weights[0].astype(np.int64) - input_of(layer, 1).info.zero_point
+    values = weights[0].astype(np.int64) - layer["weights"].info.zero_point
     has_words = not emit.isa.dot or not -128 <= values.min() <= values.max() <= 127
     factors, rounding = _factors(layer, weights, output, low)
     bias = _bias(layer, values, has_words or emit.isa.dot != "sdot")
@@ -62,31 +62,33 @@ def lower_u8(emit: Emitter, layer: Layer, source: Buffer, windows: Windows) -> N
         channels = np.tile(channels, width // channels.size)
     lines = plan.lines(values)[..., channels].astype(np.int32)
     packed = pack_u8(lines, bias[channels], factors.chosen(channels), width, has_words)
-    flags = (has_words, rounding.has_negatives, rounding.is_vague)
     if width < 16:
         source = readable_behind(emit, source, info.size_bytes, layer.name)
     target = emit.target(fusion.output)
     padding = np.full(windows.out_shape[3], zero_point_of(info), np.uint8)
-    emit.command(
-        Kernel("depthwise_u8", (width, *plan.parameters, *map(int, flags))),
-        (
-            *window_arguments(emit, source, target, windows, plan.tiling, padding),
-            emit.constant(packed),
-            plan.num_groups,
-            packed[0].nbytes if len(packed) > 1 else 0,
-            zero_point_of(output),
-            low,
-            high,
-        ),
-        " + ".join(each.name for each in (layer, *fusion.absorbed)),
-        num_operations=2 * output.num_elements * weights.shape[1] * weights.shape[2],
+    call = DepthwiseU8(
+        width,
+        *plan.parameters,
+        has_words=int(has_words),
+        has_negatives=int(rounding.has_negatives),
+        is_vague=int(rounding.is_vague),
+        tiles=tiles_of(emit, source, target, windows, plan.tiling, padding),
+        weights=emit.constant(packed),
+        num_groups=plan.num_groups,
+        block_bytes=packed[0].nbytes if len(packed) > 1 else 0,
+        zero_point=zero_point_of(output),
+        low=low,
+        high=high,
     )
+    label = " + ".join(each.name for each in (layer, *fusion.absorbed))
+    num_taps = weights.shape[1] * weights.shape[2]
+    emit(call, label, num_operations=2 * output.num_elements * num_taps)
 
 
 def _is_narrow(isa: Isa, layer: Layer, windows: Windows) -> bool:
     """Whether pixels are so much narrower than a register that rows are better taken as a whole."""
     channels = windows.shape[3]
-    is_even = channels == input_of(layer, 0).info.known_shape[3] and 64 % channels == 0
+    is_even = channels == layer["input"].info.known_shape[3] and 64 % channels == 0
     is_dense = windows.stride[1] == windows.dilation[1] == 1 and windows.kernel[1] <= _WIDEST_WINDOW
     fits = 2 * channels <= min(isa.vector_bytes, 32)
     return is_even and is_dense and fits and windows.out_shape[2] * channels >= isa.vector_bytes
@@ -100,7 +102,7 @@ def _rows_as_pixels(emit: Emitter, layer: Layer, windows: Windows) -> tuple[Buff
     Neighbours in a row are as many bytes apart in input and output, and weights begin anew in
     every register: a row's elements can be computed like channels of one pixel.
     """
-    patches = patches_of_images(emit, layer, 1, zero_point_of(input_of(layer, 0).info))
+    patches = patches_of_images(emit, layer, 1, zero_point_of(layer["input"].info))
     images, height, width, channels = windows.out_shape
     row = patches.row_pitch // windows.stride[0]
     shape = (images, patches.image_pitch // row, row // channels, channels)
@@ -133,8 +135,8 @@ def _bias(layer: Layer, values: Int64Array, is_unsigned: bool) -> npt.NDArray[np
     is_unsigned : bool
         Whether elements are multiplied as they are stored, or else less 128.
     """
-    offset = (0 if is_unsigned else 128) - zero_point_of(input_of(layer, 0).info)
-    given = constant_of(layer, 2)
+    offset = (0 if is_unsigned else 128) - zero_point_of(layer["input"].info)
+    given = layer.constant("bias")
     bias = offset * values.sum(axis=(0, 1)) + (0 if given is None else given.astype(np.int64))
     wrapped: npt.NDArray[np.int32] = bias.astype(np.uint64).astype(np.uint32).view(np.int32)
     return wrapped

@@ -6,23 +6,26 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy.graph import Layer, Value
+from armpy.graph import Layer
 from armpy.ops import Pooling2d, PoolingAlgorithm
+from armpy.ops.operands import Operands
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
-from armpy_numba_acc.lowering.patches import input_of
+from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.lowering.windows import (
     Tiling,
     Windows,
     best_width,
     readable_behind,
-    window_arguments,
+    tiles_of,
 )
-from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.call import Call
+from armpy_numba_acc.machine.calls.windows import PoolingF32, PoolingI16, PoolingU8
+from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, stored_bounds
 from armpy_numba_acc.program.choices import Choices
-from armpy_numba_acc.program.emitter import Argument, Emitter
+from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.limits import MOST_TAPS
 from armpy_numba_acc.program.registry import Lowering
 
@@ -44,166 +47,128 @@ _NAMES = {
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
     """float32, 8 or 16 bits, NHWC."""
-    assert isinstance(operation, Pooling2d)
-    source = inputs[0]
-    assert source is not None
-    if operation.data_layout is not DataLayout.NHWC:
+    pooling, source = expect(operation, Pooling2d), Operands(operation, inputs)["input"]
+    num_elements = pooling.pool_size[0] * pooling.pool_size[1]
+    if pooling.data_layout is not DataLayout.NHWC:
         return "the layout NCHW is not supported"
     if source.data_type not in (DataType.FLOAT32, *QUANTIZED_TYPES, DataType.QSYMM_S16):
         return f"{source.data_type.name} is not supported"
     if source.data_type.is_quantized:
         if outputs[0].quantization is None:
             return "a quantisation is missing"
-        if operation.pool_size[0] * operation.pool_size[1] > _MOST_ELEMENTS:
+        if num_elements > _MOST_ELEMENTS:
             return f"windows of more than {_MOST_ELEMENTS} elements are not supported"
-    if operation.pool_size[0] * operation.pool_size[1] > MOST_TAPS:
+    if num_elements > MOST_TAPS:
         return f"windows of more than {MOST_TAPS} elements are not supported"
     return ""
 
 
 def lower(emit: Emitter, layer: Layer) -> None:
-    """Add the command.
+    """Add the call.
 
     Notes
     -----
     Means are float32 sums times the reciprocal of the number of elements; sums of integers are
-    exact, and means of them rounded half away from zero. A window with NaN gives NaN.
+    exact, and means of them rounded, ties away from zero. A window with NaN gives NaN.
     """
-    operation = layer.operation
-    assert isinstance(operation, Pooling2d)
-    value, output = input_of(layer, 0), layer.outputs[0]
-    windows = Windows.of(
-        value.info.known_shape,
-        output.info.known_shape,
-        operation.pool_size,
-        operation.stride,
-        operation.padding,
-    )
-    name, bounds = _NAMES[operation.algorithm], operation.activation.bounds
-    if value.info.data_type is DataType.FLOAT32:
-        emit_pooling_f32(emit, value, output, windows, name, bounds, layer.name)
-        return
-    if value.info.data_type is DataType.QSYMM_S16:
-        limits = stored_bounds(bounds, output.info)
-        emit_pooling_i16(emit, value, output, windows, name, limits, layer.name)
-        return
-    # Stored integers are averaged: of signed bytes their own, not those with the top bit flipped.
-    zero = 128 if value.info.data_type is DataType.QASYMM_S8 else 0
-    limits = stored_bounds(bounds, output.info)
-    numbers = (zero, zero, float(_NUDGE), *limits)
-    emit_pooling_u8(emit, value, output, windows, name, numbers, layer.name)
+    operation, source = expect(layer.operation, Pooling2d), layer["input"]
+    shape, out_shape = source.info.known_shape, layer.output.info.known_shape
+    size, stride = operation.pool_size, operation.stride
+    windows = Windows.of(shape, out_shape, size, stride, operation.padding)
+    name = _NAMES[operation.algorithm]
+    if source.info.data_type is DataType.FLOAT32:
+        call: Call = _pooling_f32(emit, layer, windows, name)
+    elif source.info.data_type is DataType.QSYMM_S16:
+        call = _pooling_i16(emit, layer, windows, name)
+    else:
+        call = _pooling_u8(emit, layer, windows, name)
+    emit(call, layer.name, num_operations=layer.output.info.num_elements * windows.num_taps)
 
 
-def emit_pooling_f32(
-    emit: Emitter,
-    value: Value,
-    output: Value,
-    windows: Windows,
-    algorithm: str,
-    bounds: tuple[float | None, float | None],
-    label: str,
-) -> None:
-    """Add the command that pools a float32 tensor."""
+def _pooling_f32(emit: Emitter, layer: Layer, windows: Windows, algorithm: str) -> PoolingF32:
+    """The call for a float32 tensor."""
     channels = windows.shape[3]
-    lanes = next(size for size in (16, 8, 4, 1) if size <= min(emit.isa.lanes, channels))
-    columns, parts = 4, 1
-    if windows.out_shape[2] == 1:
-        columns, parts = 1, next(n for n in (4, 2, 1) if n * lanes <= channels)
+    lanes, columns, parts = _lanes(emit.isa, channels), _columns(windows), 1
+    if columns == 1:
+        parts = next(n for n in (4, 2, 1) if n * lanes <= channels)
     tiling = Tiling(1, columns, lanes * parts, windows.slots_by_tap(columns))
-    fill = -np.inf if algorithm == "max" else 0.0
-    low, high = bounds
-    emit.command(
-        Kernel("pooling_f32", (lanes, columns, parts, algorithm)),
-        (
-            *window_arguments(
-                emit,
-                emit.source(value),
-                emit.target(output),
-                windows,
-                tiling,
-                np.full(channels, fill, np.float32),
-            ),
-            *windows.kernel,
-            -np.inf if low is None else float(low),
-            np.inf if high is None else float(high),
-        ),
-        label,
-        num_operations=output.info.num_elements * windows.num_taps,
+    padding = np.full(channels, -np.inf if algorithm == "max" else 0.0, np.float32)
+    source, target = emit.source(layer["input"]), emit.target(layer.output)
+    low, high = expect(layer.operation, Pooling2d).activation.bounds
+    return PoolingF32(
+        lanes=lanes,
+        columns=columns,
+        parts=parts,
+        algorithm=algorithm,
+        tiles=tiles_of(emit, source, target, windows, tiling, padding),
+        kernel_h=windows.kernel[0],
+        kernel_w=windows.kernel[1],
+        low=-np.inf if low is None else float(low),
+        high=np.inf if high is None else float(high),
     )
 
 
-def emit_pooling_i16(
-    emit: Emitter,
-    value: Value,
-    output: Value,
-    windows: Windows,
-    algorithm: str,
-    bounds: tuple[int, int],
-    label: str,
-) -> None:
-    """Add the command that pools a 16-bit tensor."""
-    channels = windows.shape[3]
-    lanes = next(size for size in (16, 8, 4, 1) if size <= min(emit.isa.lanes, channels))
-    columns = 1 if windows.out_shape[2] == 1 else 4
+def _pooling_i16(emit: Emitter, layer: Layer, windows: Windows, algorithm: str) -> PoolingI16:
+    """The call for a 16-bit tensor."""
+    channels, columns = windows.shape[3], _columns(windows)
+    lanes = _lanes(emit.isa, channels)
     tiling = Tiling(1, columns, lanes, windows.slots_by_tap(columns))
-    padding = np.full(channels, bounds[0] if algorithm == "max" else 0, np.int16).view(np.uint16)
-    emit.command(
-        Kernel("pooling_i16", (lanes, columns, algorithm)),
-        (
-            *window_arguments(
-                emit, emit.source(value), emit.target(output), windows, tiling, padding
-            ),
-            *windows.kernel,
-            *bounds,
-        ),
-        label,
-        num_operations=output.info.num_elements * windows.num_taps,
+    low, high = _stored_bounds(layer)
+    padding = np.full(channels, low if algorithm == "max" else 0, np.int16).view(np.uint16)
+    source, target = emit.source(layer["input"]), emit.target(layer.output)
+    return PoolingI16(
+        lanes=lanes,
+        columns=columns,
+        algorithm=algorithm,
+        tiles=tiles_of(emit, source, target, windows, tiling, padding),
+        kernel_h=windows.kernel[0],
+        kernel_w=windows.kernel[1],
+        low=low,
+        high=high,
     )
 
 
-def emit_pooling_u8(
-    emit: Emitter,
-    value: Value,
-    output: Value,
-    windows: Windows,
-    algorithm: str,
-    numbers: tuple[Argument, ...],
-    label: str,
-) -> None:
-    """Add the command that pools an 8-bit tensor.
-
-    Parameters
-    ----------
-    algorithm : str
-        As for the kernel.
-    numbers : tuple of int or float
-        Last arguments of the kernel: zero points, scale, bounds.
-    """
-    channels, num_taps = windows.shape[3], windows.num_taps
-    width = _width(emit.choices, windows)
-    source = emit.source(value)
+def _pooling_u8(emit: Emitter, layer: Layer, windows: Windows, algorithm: str) -> PoolingU8:
+    """The call for an 8-bit tensor."""
+    info, width, columns = layer["input"].info, _width(emit.choices, windows), _columns(windows)
+    source = emit.source(layer["input"])
     if width < 16:
-        source = readable_behind(emit, source, value.info.size_bytes, label)
-    columns = 1 if windows.out_shape[2] == 1 else 4
+        source = readable_behind(emit, source, info.size_bytes, layer.name)
     tiling = Tiling(1, columns, width, windows.slots_by_tap(columns))
-    has_words = algorithm != "max" and num_taps <= _MOST_IN_WORDS
-    emit.command(
-        Kernel("pooling_u8", (width, columns, algorithm, int(has_words))),
-        (
-            *window_arguments(
-                emit,
-                source,
-                emit.target(output),
-                windows,
-                tiling,
-                np.zeros(channels, np.uint8),
-            ),
-            *windows.kernel,
-            *numbers,
-        ),
-        label,
-        num_operations=output.info.num_elements * num_taps,
+    padding = np.zeros(windows.shape[3], np.uint8)
+    # Stored integers are averaged: of signed bytes their own, not those with the top bit flipped.
+    zero_point = 128 if info.data_type is DataType.QASYMM_S8 else 0
+    low, high = _stored_bounds(layer)
+    return PoolingU8(
+        width=width,
+        columns=columns,
+        algorithm=algorithm,
+        has_words=int(algorithm != "max" and windows.num_taps <= _MOST_IN_WORDS),
+        tiles=tiles_of(emit, source, emit.target(layer.output), windows, tiling, padding),
+        kernel_h=windows.kernel[0],
+        kernel_w=windows.kernel[1],
+        zero_point=zero_point,
+        in_zero_point=zero_point,
+        scale=float(_NUDGE),
+        low=low,
+        high=high,
     )
+
+
+def _stored_bounds(layer: Layer) -> tuple[int, int]:
+    """Lowest and highest stored integer of the output."""
+    bounds = expect(layer.operation, Pooling2d).activation.bounds
+    return stored_bounds(bounds, layer.output.info)
+
+
+def _lanes(isa: Isa, channels: int) -> int:
+    """Channels of a vector: a register full of them, or fewer."""
+    return next(size for size in (16, 8, 4, 1) if size <= min(isa.lanes, channels))
+
+
+def _columns(windows: Windows) -> int:
+    """Pixels of a tile."""
+    return 1 if windows.out_shape[2] == 1 else 4
 
 
 def _width(choices: Choices, windows: Windows) -> int:

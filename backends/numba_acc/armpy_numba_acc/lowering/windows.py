@@ -9,11 +9,12 @@ import numpy.typing as npt
 
 from armpy.ops.shapes import PaddingSpec, resolve_padding
 from armpy.records import dataclass
-from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.calls.moves import Copy
+from armpy_numba_acc.machine.calls.windows import Tiles
 from armpy_numba_acc.machine.memory import Buffer, Space
 from armpy_numba_acc.packing.depthwise import block_starts
 from armpy_numba_acc.program.choices import Choices
-from armpy_numba_acc.program.emitter import Argument, Emitter
+from armpy_numba_acc.program.emitter import Emitter
 
 Slots = Sequence[tuple[int, int]] | npt.NDArray[np.int64]
 """Rows and columns of the input relative to a tile's first pixel."""
@@ -134,7 +135,7 @@ def best_width(choices: Choices, family: str, windows: Windows, costs: Mapping[i
     return width
 
 
-def window_arguments(
+def tiles_of(
     emit: Emitter,
     source: Buffer,
     target: Buffer,
@@ -142,8 +143,8 @@ def window_arguments(
     tiling: Tiling,
     padding: npt.NDArray[np.float32] | npt.NDArray[np.uint16] | npt.NDArray[np.uint8],
     out_bytes: int = 0,
-) -> tuple[Argument, ...]:
-    """Arguments that kernels of `armpy_numba_acc.tiles.windows` begin with.
+) -> Tiles:
+    """The walk over the output that calls of kernels over windows begin with.
 
     Parameters
     ----------
@@ -152,35 +153,39 @@ def window_arguments(
     out_bytes : int
         Size of an element of the output; 0 for that of the input.
     """
-    images, height, width, channels = windows.shape
+    images, in_height, in_width, channels = windows.shape
+    _, out_height, out_width, out_channels = windows.out_shape
     out_bytes = out_bytes or padding.itemsize
-    in_pixel, out_pixel = channels * padding.itemsize, windows.out_shape[3] * out_bytes
+    in_pixel, out_pixel = channels * padding.itemsize, out_channels * out_bytes
     slots = np.asarray(tiling.slots, np.int64).reshape(-1, 2)
-    offsets = (slots[:, 0] * width + slots[:, 1]) * in_pixel
+    offsets = (slots[:, 0] * in_width + slots[:, 1]) * in_pixel
     tables = 8 * (len(slots) + 2 * tiling.rows * tiling.columns)
     # Tiles at the end write into it what lies outside of the output.
     scratch_bytes = -(-(tables + out_pixel + 64) // 64) * 64
-    return (
-        source,
-        target,
-        emit.constant(padding),
-        emit.constant(np.stack([slots[:, 0], slots[:, 1], offsets])),
-        emit.scratch(scratch_bytes * emit.num_threads),
-        scratch_bytes,
-        len(slots),
-        images,
-        height,
-        width,
-        windows.out_shape[1],
-        windows.out_shape[2],
-        *windows.stride,
-        windows.top,
-        windows.left,
-        *windows.extent(tiling.rows, tiling.columns),
-        in_pixel,
-        out_pixel,
-        tiling.width * out_bytes,
-        len(block_starts(windows.out_shape[3], tiling.width)),
+    extent_h, extent_w = windows.extent(tiling.rows, tiling.columns)
+    return Tiles(
+        source=source,
+        target=target,
+        padding=emit.constant(padding),
+        slots=emit.constant(np.stack([slots[:, 0], slots[:, 1], offsets])),
+        scratch=emit.scratch(scratch_bytes * emit.num_threads),
+        scratch_bytes=scratch_bytes,
+        num_slots=len(slots),
+        images=images,
+        in_height=in_height,
+        in_width=in_width,
+        out_height=out_height,
+        out_width=out_width,
+        stride_h=windows.stride[0],
+        stride_w=windows.stride[1],
+        top=windows.top,
+        left=windows.left,
+        extent_h=extent_h,
+        extent_w=extent_w,
+        in_pixel_bytes=in_pixel,
+        out_pixel_bytes=out_pixel,
+        width_bytes=tiling.width * out_bytes,
+        num_blocks=len(block_starts(out_channels, tiling.width)),
     )
 
 
@@ -189,5 +194,5 @@ def readable_behind(emit: Emitter, buffer: Buffer, size_bytes: int, label: str) 
     if buffer.space is not Space.TENSORS:
         return buffer
     copy = emit.scratch(size_bytes)
-    emit.command(Kernel("copy"), (buffer, copy, size_bytes), f"copy for {label}")
+    emit(Copy(buffer, copy, size_bytes), f"copy for {label}")
     return copy

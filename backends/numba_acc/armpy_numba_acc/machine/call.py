@@ -13,7 +13,7 @@ import dataclasses
 import enum
 import re
 from functools import cache
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 from armpy.records import dataclass
 from armpy_numba_acc.machine.kernel import Kernel
@@ -65,6 +65,12 @@ class Call:
 
     parameters: ClassVar[tuple[str, ...]] = ()
     work: ClassVar[Work] = Work.FLOATS
+
+    @classmethod
+    def made_for(cls, *values: int | str) -> Self:
+        """A record of which the parameters are known only, for those who make the kernel."""
+        given = dict(zip(cls.parameters, values, strict=True))
+        return cls(**{each.name: given.get(each.name, 0) for each in dataclasses.fields(cls)})
 
     @property
     def kernel(self) -> Kernel:

@@ -1,164 +1,121 @@
-"""The float32 micro-kernel of depthwise convolutions."""
+"""Depthwise convolution of float32: the micro-kernel."""
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
-# llvmlite has no types.
+# mypy: disable-error-code="no-untyped-call"
+# What it calls has no types yet.
 
 from __future__ import annotations
 
-from armpy.records import dataclass
-from armpy_numba_acc.llvm.vectors import F32, I32, I64, extreme, fma, load, splat, vector
+from armpy_numba_acc.llvm.control import repeat
+from armpy_numba_acc.llvm.values import F32, I64, Number, Value, at_least, at_most, vector
+from armpy_numba_acc.machine.calls.windows import DepthwiseF32
 from armpy_numba_acc.tiles.span import load_elements, store_elements
-from armpy_numba_acc.tiles.walk import repeat
-from armpy_numba_acc.tiles.windows import block_definition
+from armpy_numba_acc.tiles.windows import Block, block_definition
 
 
-@dataclass(frozen=True, slots=True)
-class DepthwiseTile:
-    """What is computed at once.
+def depthwise_block_f32(tile: DepthwiseF32) -> str:
+    """Write the function that computes `lanes` channels of a tile of pixels.
 
     Parameters
     ----------
-    lanes : int
-        Channels.
-    kernel : tuple of int
-        Vertical, horizontal. (0, 1) for any number of taps: every pixel of the tile has slots
-        of its own then, tap by tap, and `rows` is 1. Otherwise there is a slot for each pixel
-        of the input that the tile reads, row by row.
-    stride : tuple of int
-    rows, columns : int
-        Pixels.
-    is_single : bool
-        Whether the input has one channel, which all of the output's read.
-    input_kind, output_kind : {"f32", "bf16"}
-        How elements are stored.
+    tile : DepthwiseF32
+        Of which only the parameters matter.
     """
 
-    lanes: int
-    kernel: tuple[int, int]
-    stride: tuple[int, int]
-    rows: int
-    columns: int
-    is_single: bool
-    input_kind: str
-    output_kind: str
+    def compute(block: Block) -> None:
+        sums = _Sums(block, tile)
+        _finish(block, tile, sums.of_rows() if tile.kernel_h else sums.of_taps())
 
-    @property
-    def height(self) -> int:
-        """Rows of the input that it reads; 0 if slots are taps'."""
-        return (self.rows - 1) * self.stride[0] + self.kernel[0] if self.kernel[0] else 0
-
-    @property
-    def width(self) -> int:
-        """Columns of the input that it reads."""
-        return (self.columns - 1) * self.stride[1] + self.kernel[1]
+    return block_definition(tile.rows, tile.columns, _height(tile) * _width(tile), compute)
 
 
-def depthwise_block_f32(tile: DepthwiseTile) -> str:
-    """Write the function that computes `lanes` channels of a tile of pixels.
+def _height(tile: DepthwiseF32) -> int:
+    """Rows of the input that a tile reads; 0 if slots are taps'."""
+    return (tile.rows - 1) * tile.stride_h + tile.kernel_h if tile.kernel_h else 0
 
-    Notes
-    -----
-    Arguments: weights, number of taps, bytes of a block's weights, bounds. Of each block there
-    is the bias, then one line per tap.
-    """
 
-    def body(builder, block):
-        sums = _Sums(builder, block, tile)
-        totals = sums.of_rows() if tile.kernel[0] else sums.of_taps()
-        _finish(builder, block, tile, totals)
-
-    return block_definition(tile.rows, tile.columns, tile.height * tile.width, body)
+def _width(tile: DepthwiseF32) -> int:
+    """Columns of the input that a tile reads."""
+    return (tile.columns - 1) * tile.stride_w + tile.kernel_w
 
 
 class _Sums:
-    """Writes the code that adds up products for every pixel of a tile.
+    """Adds up products for every pixel of a tile."""
 
-    Parameters
-    ----------
-    builder : llvmlite.ir.IRBuilder
-    block : armpy_numba_acc.tiles.windows.Block
-    tile : DepthwiseTile
-    """
-
-    def __init__(self, builder, block, tile):
-        self._builder = builder
-        self._block = block
-        self._tile = tile
-        kind = vector(F32, tile.lanes)
-        offset = builder.mul(block.number, block.argument(builder, 2))
-        weights = builder.add(block.argument(builder, 0), offset)
-        self._bias = load(builder, weights, kind)
-        self._taps = builder.add(weights, I64(tile.lanes * 4))
+    def __init__(self, block: Block, tile: DepthwiseF32) -> None:
+        self._table, self._tile = block.table, tile
+        call = block.call(DepthwiseF32)
+        weights: Value = call.weights + block.number * call.block_bytes
+        self._num_taps: Value = call.num_taps
+        self._kind = vector(F32, tile.lanes)
+        self._bias = weights.load(self._kind)
+        self._taps = weights + tile.lanes * 4
         self._at = block.at
         if tile.input_kind != tile.output_kind:
-            shift = builder.shl if tile.input_kind == "f32" else builder.lshr
-            self._at = shift(block.at, I64(1))
+            # `at` counts bytes of the output, whose elements are twice or half as large.
+            is_wider = tile.input_kind == "f32"
+            self._at = block.at << 1 if is_wider else block.at.shifted_right(1)
 
-    def of_rows(self):
+    def of_rows(self) -> list[Value]:
         """Use each row of the input for all rows of the tile that read it."""
         totals = [self._bias] * (self._tile.rows * self._tile.columns)
-        for y in range(self._tile.height):
+        for y in range(_height(self._tile)):
             self._add_row(totals, y)
         return totals
 
-    def of_taps(self):
+    def of_taps(self) -> list[Value]:
         """Loop over taps with the sums in registers."""
 
-        def step(builder, tap, totals):
+        def step(tap: Value, totals: list[Value]) -> list[Value]:
             """One tap for every pixel."""
-            factor = load(builder, self._taps, self._bias.type, tap)
-            first = builder.mul(tap, I64(self._tile.columns))
+            factor, first = self._taps.load(self._kind, tap), tap * self._tile.columns
             return [
-                fma(builder, self._element(builder.add(first, I64(j))), factor, total)
-                for j, total in enumerate(totals)
+                self._element(first + j).times_plus(factor, total) for j, total in enumerate(totals)
             ]
 
-        num_taps = self._block.argument(self._builder, 1)
-        return repeat(self._builder, num_taps, [self._bias] * self._tile.columns, step)
+        totals = [self._bias] * self._tile.columns
+        return repeat(self._bias.code, self._num_taps, totals, step)
 
-    def _add_row(self, totals, y):
+    def _add_row(self, totals: list[Value], y: int) -> None:
         """Add a row of the input, multiplied by the taps that it meets in each row of the tile."""
-        builder, tile = self._builder, self._tile
-        taps = [(i, y - i * tile.stride[0]) for i in range(tile.rows)]
-        taps = [(i, tap) for i, tap in taps if 0 <= tap < tile.kernel[0]]
+        tile = self._tile
+        taps = [(i, y - i * tile.stride_h) for i in range(tile.rows)]
+        taps = [(i, tap) for i, tap in taps if 0 <= tap < tile.kernel_h]
         factors = {
-            (tap, k): load(builder, self._taps, self._bias.type, I64(tap * tile.kernel[1] + k))
+            (tap, k): self._taps.load(self._kind, tap * tile.kernel_w + k)
             for _, tap in taps
-            for k in range(tile.kernel[1])
+            for k in range(tile.kernel_w)
         }
-        for x in range(tile.width):
-            columns = [(j, x - j * tile.stride[1]) for j in range(tile.columns)]
-            columns = [(j, k) for j, k in columns if 0 <= k < tile.kernel[1]]
+        for x in range(_width(tile)):
+            columns = [(j, x - j * tile.stride_w) for j in range(tile.columns)]
+            columns = [(j, k) for j, k in columns if 0 <= k < tile.kernel_w]
             if not columns:
                 continue
-            value = self._element(I64(y * tile.width + x))
+            value = self._element(y * _width(tile) + x)
             for j, k in columns:
                 for i, tap in taps:
                     at = i * tile.columns + j
-                    totals[at] = fma(builder, value, factors[tap, k], totals[at])
+                    totals[at] = value.times_plus(factors[tap, k], totals[at])
 
-    def _element(self, slot):
+    def _element(self, slot: Number) -> Value:
         """The input's elements behind an address of the table."""
-        builder, tile = self._builder, self._tile
-        address = load(builder, self._block.table, I64, slot)
+        tile, address = self._tile, self._table.load(I64, slot)
+        code = address.code
+        zero = code.integer(0).value
         if not tile.is_single:
-            place = builder.add(address, self._at)
-            return load_elements(builder, place, tile.input_kind, I64(0), tile.lanes)
-        single = load_elements(builder, address, tile.input_kind, I64(0), 1)
-        return splat(builder, builder.extract_element(single, I32(0)), tile.lanes)
+            place = address + self._at
+            return code.of(
+                load_elements(code.builder, place.value, tile.input_kind, zero, tile.lanes)
+            )
+        single = code.of(load_elements(code.builder, address.value, tile.input_kind, zero, 1))
+        return single.at(0).splat(tile.lanes)
 
 
-def _finish(builder, block, tile, totals):
+def _finish(block: Block, tile: DepthwiseF32, totals: list[Value]) -> None:
     """Clamp the sums, and store them."""
-    lowest, highest = (
-        splat(
-            builder,
-            builder.bitcast(builder.trunc(block.argument(builder, number), I32), F32),
-            tile.lanes,
-        )
-        for number in (3, 4)
-    )
+    call = block.call(DepthwiseF32)
+    low, high = (bound.splat(tile.lanes) for bound in (call.low, call.high))
     for pixel, total in enumerate(totals):
-        value = extreme(builder, "maxnum", lowest, total)
-        value = extreme(builder, "minnum", highest, value)
-        store_elements(builder, value, block.place(builder, pixel), tile.output_kind, I64(0))
+        value = at_most(high, at_least(low, total))
+        code = value.code
+        place, zero = block.place(pixel).value, code.integer(0).value
+        store_elements(code.builder, value.value, place, tile.output_kind, zero)

@@ -1,112 +1,72 @@
-"""The 8-bit micro-kernel of depthwise convolutions."""
+"""Depthwise convolution of 8-bit elements: the micro-kernel."""
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
-# llvmlite has no types.
+# mypy: disable-error-code="no-untyped-call"
+# What it calls has no types yet.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any
 
 from armpy.records import dataclass
-from armpy_numba_acc.llvm.bytes import (
-    groups_of_four,
-    pack_bytes,
-    pack_words,
-    store_bytes,
-)
+from armpy_numba_acc.llvm.bytes import groups_of_four, pack_bytes, pack_words, store_bytes
+from armpy_numba_acc.llvm.control import repeat
 from armpy_numba_acc.llvm.dots import ByteProducts, WordProducts, dot_products
-from armpy_numba_acc.llvm.vectors import F32, I8, I32, I64, load, vector
+from armpy_numba_acc.llvm.values import F32, I8, I32, I64, Value, vector
+from armpy_numba_acc.machine.calls.windows import DepthwiseU8
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.exact_scaling import ExactScaling
-from armpy_numba_acc.tiles.walk import repeat
 from armpy_numba_acc.tiles.windows import Block, block_definition
 
 
-def depthwise_block_u8(isa: Isa, window: Window, *, has_words: bool, **flags: bool) -> str:
+def depthwise_block_u8(isa: Isa, tile: DepthwiseU8) -> str:
     """Write the function that computes some channels of a tile of pixels.
 
     Parameters
     ----------
     isa : Isa
-    window : Window
-    has_words : bool
-        Whether weights are 16-bit integers, for those that do not fit into signed bytes.
-    **flags : bool
-        As for `ExactScaling`.
+    tile : DepthwiseU8
+        Of which only the parameters matter.
 
     Notes
     -----
-    Arguments: weights, number of groups, bytes of a block's weights, zero point and bounds of
-    the output. Rows of the input come in groups of four: there are four slots for each group and
-    each column of the input that the tile reads. The weights are what
-    `armpy_numba_acc.packing.depthwise.pack_u8` makes.
-
     ``clamp(round((bias + sum) * scale ± nudge) + zero_point, low, high)``: exact in int32, then
     in float32, and again exact by `ExactScaling` where that may round the wrong way. The block
-    is computed in two halves, so that sums and weights stay in registers.
+    is computed in two parts, so that sums and weights stay in registers.
     """
-    narrow = replace(isa, vector_bytes=window.size)
+    narrow = replace(isa, vector_bytes=_size(tile))
 
-    def body(builder, block):
-        offset = builder.mul(block.number, block.argument(builder, 2))
-        weights = builder.add(block.argument(builder, 0), offset)
-        num_groups = block.argument(builder, 1)
+    def compute(block: Block) -> None:
+        call = block.call(DepthwiseU8)
+        weights: Value = call.weights + block.number * call.block_bytes
         zero_point, low, high = (
-            builder.trunc(block.argument(builder, index), I32) for index in (3, 4, 5)
+            bound.narrowed(I32) for bound in (call.zero_point, call.low, call.high)
         )
-        halves = []
-        for half in range(2):
-            dots = WordProducts(narrow) if has_words else dot_products(narrow)
-            totals = _Sums(window, dots, block, half).of_groups(builder, weights, num_groups)
-            halves.append(_words(builder, window, totals, weights, zero_point, half, flags))
-        for pixel in range(window.rows * window.columns):
-            value = pack_bytes(builder, (halves[0][pixel], halves[1][pixel]), low, high)
-            store_bytes(builder, value, block.place(builder, pixel), window.width)
+        parts = []
+        for part in range(2):
+            dots = WordProducts(narrow) if tile.has_words else dot_products(narrow)
+            totals = _Sums(tile, dots, block, part).of_groups(weights, call.num_groups)
+            parts.append(_words(tile, totals, weights, zero_point, part))
+        for pixel, words in enumerate(zip(*parts, strict=True)):
+            store_bytes(pack_bytes(words, low, high), block.place(pixel), tile.width)
 
-    return block_definition(window.rows, window.columns, 0, body)
+    return block_definition(tile.rows, tile.columns, 0, compute)
 
 
-class Window(NamedTuple):
-    """What a block is made of.
+def _size(tile: DepthwiseU8) -> int:
+    """Bytes of a register."""
+    return max(tile.width, 16)
 
-    Parameters
-    ----------
-    width : int
-        Channels: 16, 32 or 64 up to the width of a register, or any number below 16.
-    kernel_w, stride_w : int
-        Of a window, along a row.
-    rows, columns : int
-        Of the tile.
-    """
 
-    width: int
-    kernel_w: int
-    stride_w: int
-    rows: int
-    columns: int
-
-    @property
-    def size(self) -> int:
-        """Bytes of a register."""
-        return max(self.width, 16)
-
-    @property
-    def reach(self) -> int:
-        """Columns of the input that a tile reads."""
-        return (self.columns - 1) * self.stride_w + self.kernel_w
+def _reach(tile: DepthwiseU8) -> int:
+    """Columns of the input that a tile reads."""
+    return (tile.columns - 1) * tile.stride_w + tile.kernel_w
 
 
 @dataclass(frozen=True)
 class _Sums:
     """The sums of one half of a block's channels.
-
-    Parameters
-    ----------
-    window : Window
-    dots : ByteProducts or WordProducts
-    block : Block
-    half : int
 
     Notes
     -----
@@ -115,64 +75,83 @@ class _Sums:
     that read them, which are 0 where such a pixel does not reach a row.
     """
 
-    window: Window
+    tile: DepthwiseU8
     dots: ByteProducts | WordProducts
     block: Block
-    half: int
+    part: int
 
-    def of_groups(self, builder, weights, num_groups):
+    def of_groups(self, weights: Value, num_groups: Value) -> list[Value]:
         """Loop over groups of rows with the sums in registers: two vectors for each pixel."""
-        window, line = self.window, 4 * self.dots.bytes_per_vector
-        kind = vector(I32, window.size // 4)
-        bias = [load(builder, weights, kind, I64(2 * self.half + k)) for k in range(2)]
-        first_line = builder.add(weights, I64(20 * window.size))
+        tile, line = self.tile, 4 * self.dots.bytes_per_vector
+        kind = vector(I32, _size(tile) // 4)
+        bias = [weights.load(kind, 2 * self.part + k) for k in range(2)]
+        first_line = weights + 20 * _size(tile)
 
-        def step(builder, group, totals):
+        def step(group: Value, totals: list[Value]) -> list[Value]:
             """Use four rows of the input for every pixel of the tile."""
-            table = builder.add(self.block.table, builder.mul(group, I64(8 * 4 * window.reach)))
-            skipped = builder.mul(group, I64(window.rows * window.kernel_w * line))
-            lines = builder.add(first_line, skipped)
-            for x in range(window.reach):
-                taps = [(j, x - j * window.stride_w) for j in range(window.columns)]
-                taps = [(j, tap) for j, tap in taps if 0 <= tap < window.kernel_w]
+            table = self.block.table + group * (8 * 4 * _reach(tile))
+            lines = first_line + group * (tile.rows * tile.kernel_w * line)
+            for x in range(_reach(tile)):
+                taps = [(j, x - j * tile.stride_w) for j in range(tile.columns)]
+                taps = [(j, tap) for j, tap in taps if 0 <= tap < tile.kernel_w]
                 if taps:
-                    self._add_column(builder, totals, table, lines, x, taps)
+                    self._add_column(totals, table, lines, x, taps)
             return totals
 
-        return repeat(builder, num_groups, bias * (window.rows * window.columns), step)
+        totals = bias * (tile.rows * tile.columns)
+        return repeat(weights.code, num_groups, totals, step)
 
-    def _add_column(self, builder, totals, table, lines, x, taps):
+    def _add_column(
+        self,
+        totals: list[Value],
+        table: Value,
+        lines: Value,
+        x: int,
+        taps: Sequence[tuple[int, int]],
+    ) -> None:
         """Use one column of four rows for the pixels and elements of the window in `taps`."""
-        window, line = self.window, 4 * self.dots.bytes_per_vector
-        octets = vector(I8, window.size)
-        addresses = [load(builder, table, I64, I64(4 * x + row)) for row in range(4)]
-        found = [load(builder, builder.add(each, self.block.at), octets) for each in addresses]
-        groups = groups_of_four(builder, found, self.half)
-        elements = [self.dots.elements(builder, group) for group in groups]
+        tile, dots, code = self.tile, self.dots, table.code
+        octets, line = vector(I8, _size(tile)), 4 * dots.bytes_per_vector
+        addresses = [table.load(I64, 4 * x + row) for row in range(4)]
+        found = [(address + self.block.at).load(octets) for address in addresses]
+        groups = groups_of_four(found, self.part)
+        elements = [dots.elements(code.builder, group.value) for group in groups]
         for j, tap in taps:
-            for i in range(window.rows):
-                at_line = builder.add(lines, I64((i * window.kernel_w + tap) * line))
+            for i in range(tile.rows):
+                at_line = lines + (i * tile.kernel_w + tap) * line
                 for k in range(2):
-                    number = 2 * (i * window.columns + j) + k
-                    factors = self.dots.weights(builder, at_line, 2 * self.half + k)
-                    totals[number] = self.dots.add(builder, totals[number], elements[k], factors)
+                    number = 2 * (i * tile.columns + j) + k
+                    factors = dots.weights(code.builder, at_line.value, 2 * self.part + k)
+                    total = totals[number].value
+                    totals[number] = code.of(dots.add(code.builder, total, elements[k], factors))
 
 
-def _words(builder, window, totals, weights, zero_point, half, flags):
+def _words(
+    tile: DepthwiseU8, totals: list[Value], weights: Value, zero_point: Value, part: int
+) -> list[Value]:
     """Sums of one half of the channels as 16-bit elements, a vector for each pixel."""
-    lanes = window.size // 4
+    lanes = _size(tile) // 4
+    kind = vector(F32, lanes)
     scales, nudges = (
-        [load(builder, weights, vector(F32, lanes), I64(4 * part + 2 * half + k)) for k in range(2)]
-        for part in (1, 2)
+        [weights.load(kind, 4 * which + 2 * part + k).value for k in range(2)] for which in (1, 2)
     )
-    factors = builder.add(weights, I64((12 + 4 * half) * window.size))
-    exact = ExactScaling(builder, lanes, factors, 2, zero_point, has_large_scales=False, **flags)
+    factors = weights + (12 + 4 * part) * _size(tile)
+    code = weights.code
+    exact: Any = ExactScaling(
+        code.builder,
+        lanes,
+        factors.value,
+        2,
+        zero_point.value,
+        has_negatives=bool(tile.has_negatives),
+        is_vague=bool(tile.is_vague),
+        has_large_scales=False,
+    )
     words = []
     for first in range(0, len(totals), 4):  # two pixels' sums, or what is left
-        some = totals[first : first + 4]
+        some = [total.value for total in totals[first : first + 4]]
         pixels = len(some) // 2
-        steps = exact.steps(some, scales * pixels, nudges * pixels)
-        words += [
-            pack_words(builder, steps[n : n + 2], exact.missing) for n in range(0, len(steps), 2)
-        ]
+        steps = [code.of(v) for v in exact.steps(some, scales * pixels, nudges * pixels)]
+        missing = code.of(exact.missing)
+        words += [pack_words(steps[n : n + 2], missing) for n in range(0, len(steps), 2)]
     return words

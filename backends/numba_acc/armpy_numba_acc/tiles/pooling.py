@@ -1,35 +1,36 @@
-"""The micro-kernels of pooling: float32, 8-bit and 16-bit."""
-
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
-# llvmlite has no types.
+"""Pooling: the micro-kernels that fold windows of float32, 8-bit and 16-bit elements."""
 
 from __future__ import annotations
 
-from llvmlite import ir
+import math
+from collections.abc import Callable, Sequence
 
 from armpy_numba_acc.llvm.bytes import interleave, pack_bytes, pack_words, store_bytes
-from armpy_numba_acc.llvm.vectors import (
+from armpy_numba_acc.llvm.control import repeat
+from armpy_numba_acc.llvm.values import (
     F32,
     F64,
     I8,
     I16,
     I32,
     I64,
-    extreme,
-    fma,
-    intrinsic,
-    load,
-    splat,
-    store,
-    suffix,
+    Kind,
+    Value,
+    at_least,
+    at_most,
+    choose,
     vector,
 )
-from armpy_numba_acc.tiles.walk import repeat
-from armpy_numba_acc.tiles.windows import block_definition
+from armpy_numba_acc.machine.call import Call
+from armpy_numba_acc.machine.calls.windows import PoolingF32, PoolingI16, PoolingU8
+from armpy_numba_acc.tiles.windows import Block, block_definition
+
+Fold = Callable[[Value, Value], Value]
+"""Takes what has been found so far, and another element of the window."""
 
 
 def pooling_block_f32(lanes: int, columns: int, parts: int, algorithm: str) -> str:
-    """Write the function that computes ``lanes * parts`` channels of some pixels.
+    """Write the function that pools ``lanes * parts`` channels of some pixels.
 
     Parameters
     ----------
@@ -40,85 +41,68 @@ def pooling_block_f32(lanes: int, columns: int, parts: int, algorithm: str) -> s
 
     Notes
     -----
-    Arguments: height and width of a window, bounds. There is a slot for each tap and pixel. What
-    a pixel's sum is multiplied by has been prepared, as float32.
+    There is a slot for each tap and pixel. What a pixel's sum is multiplied by has been prepared,
+    as float32.
     """
     kind = vector(F32, lanes)
 
-    def body(builder, block):
-        def add(builder, address, totals):
-            """Take in one element of a window."""
-            place = builder.add(address, block.at)
-            values = [load(builder, place, kind, I64(part)) for part in range(parts)]
-            return [combine(builder, *pair) for pair in zip(totals, values, strict=True)]
+    def compute(block: Block) -> None:
+        call, initial = block.call(PoolingF32), -math.inf if algorithm == "max" else 0.0
 
-        first = float("-inf") if algorithm == "max" else 0.0
-        initial = [ir.Constant(kind, [first] * lanes)] * (columns * parts)
-        totals = _over_taps(builder, block, columns, initial, add)
-        bounds = [
-            splat(
-                builder, builder.bitcast(builder.trunc(block.argument(builder, k), I32), F32), lanes
-            )
-            for k in (2, 3)
-        ]
-        for number, total in enumerate(totals):
-            pixel, part = divmod(number, parts)
-            value = mean(builder, total, block.factors, pixel)
-            value = extreme(builder, "maxnum", bounds[0], value)  # NaN stays
-            value = extreme(builder, "minnum", bounds[1], value)
-            place = builder.add(block.place(builder, pixel), I64(part * lanes * 4))
-            store(builder, value, place)
+        def load(address: Value) -> list[Value]:
+            return [(address + block.at).load(kind, part) for part in range(parts)]
 
-    def combine(builder, total, value):
-        """What has been found so far with one more element; NaN stays."""
-        if algorithm == "max":
-            largest = extreme(builder, "maxnum", value, total)
-            return builder.select(builder.fcmp_unordered("uno", value, value), value, largest)
-        return (
-            fma(builder, value, value, total) if algorithm == "l2" else builder.fadd(total, value)
-        )
+        fold = {"max": _larger, "l2": lambda total, x: x.times_plus(x, total)}.get(algorithm, _sum)
+        found = _over_taps(block, PoolingF32, columns, [(kind, initial)] * parts, load, fold)
+        low, high = (bound.splat(lanes) for bound in (call.low, call.high))
+        for pixel, values in enumerate(found):
+            for part, total in enumerate(values):
+                value = at_most(high, at_least(low, finished(total, block.factors, pixel)))
+                block.place(pixel).store(value, part)
 
-    def mean(builder, total, factors, pixel):
+    def finished(total: Value, factors: Value, pixel: int) -> Value:
         """What a window's elements become."""
         if algorithm == "max":
             return total
-        factor = splat(builder, load(builder, factors, F32, I64(2 * pixel)), lanes)
-        value = builder.fmul(total, factor)
-        if algorithm == "average":
-            return value
-        return builder.call(intrinsic(builder, f"llvm.sqrt.{suffix(kind)}", kind, kind), (value,))
+        value = total * factors.load(F32, 2 * pixel).splat(lanes)
+        return value if algorithm == "average" else value.sqrt()
 
-    return block_definition(1, columns, 0, body)
+    return block_definition(1, columns, 0, compute)
+
+
+def _sum(total: Value, value: Value) -> Value:
+    """Sum of the elements."""
+    return total + value
+
+
+def _larger(total: Value, value: Value) -> Value:
+    """Maximum of the elements; NaN stays."""
+    return choose(value.is_nan(), value, at_least(value, total))
 
 
 def max_block_u8(width: int, columns: int) -> str:
-    """Write the function that finds the largest elements of windows; see `pooling_block_f32`.
+    """Write the function that finds the maximum of windows of bytes; see `pooling_block_f32`."""
+    kind = vector(I8, max(width, 16))
 
-    Notes
-    -----
-    Arguments as for `mean_block_u8`.
-    """
-    size = max(width, 16)
-
-    def body(builder, block):
-        def add(builder, address, totals):
-            """Take in one element of a window."""
-            value = load(builder, builder.add(address, block.at), vector(I8, size))
-            return [extreme(builder, "umax", totals[0], value)]
-
-        lowest, highest = (
-            splat(builder, builder.trunc(block.argument(builder, k), I8), size) for k in (5, 6)
+    def compute(block: Block) -> None:
+        call = block.call(PoolingU8)
+        low, high = (bound.narrowed(I8).splat(kind.count) for bound in (call.low, call.high))
+        found = _over_taps(
+            block,
+            PoolingU8,
+            columns,
+            [low],
+            lambda address: [(address + block.at).load(kind)],
+            lambda total, value: total.call("umax", value),
         )
-        totals = _over_taps(builder, block, columns, [lowest] * columns, add)
-        for pixel, total in enumerate(totals):
-            value = extreme(builder, "umin", total, highest)
-            store_bytes(builder, value, block.place(builder, pixel), width)
+        for pixel, (total,) in enumerate(found):
+            store_bytes(total.call("umin", high), block.place(pixel), width)
 
-    return block_definition(1, columns, 0, body)
+    return block_definition(1, columns, 0, compute)
 
 
 def mean_block_u8(width: int, columns: int, has_words: bool) -> str:
-    """Write the function that computes means of windows; see `pooling_block_f32`.
+    """Write the function that computes means of windows of bytes; see `pooling_block_f32`.
 
     Parameters
     ----------
@@ -127,140 +111,122 @@ def mean_block_u8(width: int, columns: int, has_words: bool) -> str:
 
     Notes
     -----
-    Arguments: height and width of a window, zero point, bounds. For each pixel it has been
-    prepared what the sum is multiplied by, as float32, and what is added to it before, as int32.
-    Rounds halves away from zero, then adds the zero point.
+    For each pixel it has been prepared what the sum is multiplied by, as float32, and what is
+    added to it before, as int32. Rounds ties away from zero, then adds the zero point.
     """
     size = max(width, 16)
-    octets, words = vector(I8, size), vector(I16, size // 2)
-    sums, reals = vector(I32, size // 4), vector(F32, size // 4)
-    parts = 2 if has_words else 4
-    kind = words if has_words else sums
+    octets, words, sums = vector(I8, size), vector(I16, size // 2), vector(I32, size // 4)
+    kinds = [words] * 2 if has_words else [sums] * 4
 
-    def body(builder, block):
-        def add(builder, address, totals):
-            """Take in one element of a window."""
-            value = load(builder, builder.add(address, block.at), octets)
-            values = halves_of(builder, value, words)
-            if not has_words:
-                values = [v for half in values for v in halves_of(builder, half, sums)]
-            return [builder.add(*pair) for pair in zip(totals, values, strict=True)]
+    def compute(block: Block) -> None:
+        call = block.call(PoolingU8)
 
-        initial = [ir.Constant(kind, None)] * (columns * parts)
-        totals = _over_taps(builder, block, columns, initial, add)
-        zero_point, low, high = (builder.trunc(block.argument(builder, k), I32) for k in (2, 5, 6))
-        for pixel in range(columns):
-            found = totals[pixel * parts : (pixel + 1) * parts]
-            if has_words:
-                found = [v for half in found for v in halves_of(builder, half, sums)]
-            steps = [rounded(builder, total, block.factors, pixel) for total in found]
-            halves = [pack_words(builder, steps[k : k + 2], zero_point) for k in (0, 2)]
-            value = pack_bytes(builder, halves, low, high)
-            store_bytes(builder, value, block.place(builder, pixel), width)
+        def load(address: Value) -> list[Value]:
+            values = widened((address + block.at).load(octets), words)
+            return values if has_words else [v for part in values for v in widened(part, sums)]
 
-    def halves_of(builder, value, wider):
+        initial = [(kind, 0) for kind in kinds]
+        found = _over_taps(block, PoolingU8, columns, initial, load, _sum)
+        for pixel, values in enumerate(found):
+            totals = [v for part in values for v in widened(part, sums)] if has_words else values
+            steps = [mean(total, block.factors, pixel) for total in totals]
+            packed = [pack_words(steps[k : k + 2], call.zero_point) for k in (0, 2)]
+            store_bytes(pack_bytes(packed, call.low, call.high), block.place(pixel), width)
+
+    def widened(value: Value, wider: Kind) -> list[Value]:
         """Unsigned integers as ones of twice the size, in two vectors."""
-        zeros = ir.Constant(value.type, None)
-        return [
-            builder.bitcast(interleave(builder, value, zeros, half), wider) for half in range(2)
-        ]
+        zeros = value.like(0)
+        return [interleave(value, zeros, half).bitcast(wider) for half in range(2)]
 
-    def rounded(builder, total, factors, pixel):
+    def mean(total: Value, factors: Value, pixel: int) -> Value:
         """The mean as an integer."""
-        lanes = size // 4
-        factor = splat(builder, load(builder, factors, F32, I64(2 * pixel)), lanes)
-        addend = splat(builder, load(builder, factors, I32, I64(2 * pixel + 1)), lanes)
-        value = builder.fmul(builder.sitofp(builder.add(total, addend), reals), factor)
-        copysign = intrinsic(builder, f"llvm.copysign.{suffix(reals)}", reals, reals, reals)
-        away = builder.call(copysign, (ir.Constant(reals, [0.5] * lanes), value))
-        return builder.fptosi(builder.fadd(value, away), sums)
+        factor = factors.load(F32, 2 * pixel).splat(sums.count)
+        addend = factors.load(I32, 2 * pixel + 1).splat(sums.count)
+        value = (total + addend).to_float() * factor
+        return (value + value.like(0.5).with_sign_of(value)).to_integer()
 
-    return block_definition(1, columns, 0, body)
+    return block_definition(1, columns, 0, compute)
 
 
-def max_block_i16(lanes: int, columns: int) -> str:
-    """Write the function that finds the largest elements of windows; see `pooling_block_f32`.
+def pooling_block_i16(lanes: int, columns: int, algorithm: str) -> str:
+    """Write the function that pools 16-bit elements; see `pooling_block_f32`.
 
     Notes
     -----
-    Arguments: height and width of a window, bounds.
+    For each pixel it has been prepared how many elements its window has, as int32. Means round ties
+    away from zero: float64 holds quotients of less than 2**31 by less than 2**15 so exactly that
+    none reaches the next integer.
     """
-    kind = vector(I16, lanes)
+    is_max = algorithm == "max"
+    narrow = vector(I16, lanes)
+    kind = narrow if is_max else vector(I32, lanes)
 
-    def body(builder, block):
-        def add(builder, address, totals):
-            """Take in one element of a window."""
-            value = load(builder, builder.add(address, block.at), kind)
-            return [extreme(builder, "smax", totals[0], value)]
+    def compute(block: Block) -> None:
+        call = block.call(PoolingI16)
+        low, high = (b.narrowed(kind.element).splat(lanes) for b in (call.low, call.high))
 
-        lowest, highest = (
-            splat(builder, builder.trunc(block.argument(builder, k), I16), lanes) for k in (2, 3)
-        )
-        totals = _over_taps(builder, block, columns, [lowest] * columns, add)
-        for pixel, total in enumerate(totals):
-            value = extreme(builder, "smin", total, highest)
-            store(builder, value, block.place(builder, pixel))
+        def load(address: Value) -> list[Value]:
+            return [(address + block.at).load(narrow).signed(kind.element)]
 
-    return block_definition(1, columns, 0, body)
+        initial, fold = (low, _larger_integer) if is_max else ((kind, 0), _sum)
+        found = _over_taps(block, PoolingI16, columns, [initial], load, fold)
+        for pixel, (total,) in enumerate(found):
+            value = total if is_max else mean(total, block.factors, pixel)
+            block.place(pixel).store(value.call("smax", low).call("smin", high).narrowed(I16))
 
-
-def mean_block_i16(lanes: int, columns: int) -> str:
-    """Write the function that computes means of windows; see `pooling_block_f32`.
-
-    Notes
-    -----
-    Arguments as for `max_block_i16`. For each pixel it has been prepared how many elements its
-    window has, as int32. Rounds halves away from zero: float64 holds quotients of less than
-    2**31 by less than 2**15 so exactly that none reaches the next integer.
-    """
-    narrow, sums, reals = vector(I16, lanes), vector(I32, lanes), vector(F64, lanes)
-
-    def body(builder, block):
-        def add(builder, address, totals):
-            """Take in one element of a window."""
-            value = load(builder, builder.add(address, block.at), narrow)
-            return [builder.add(totals[0], builder.sext(value, sums))]
-
-        totals = _over_taps(builder, block, columns, [ir.Constant(sums, None)] * columns, add)
-        low, high = (
-            splat(builder, builder.trunc(block.argument(builder, k), I32), lanes) for k in (2, 3)
-        )
-        for pixel, total in enumerate(totals):
-            value = extreme(builder, "smax", mean(builder, total, block.factors, pixel), low)
-            value = builder.trunc(extreme(builder, "smin", value, high), narrow)
-            store(builder, value, block.place(builder, pixel))
-
-    def mean(builder, total, factors, pixel):
+    def mean(total: Value, factors: Value, pixel: int) -> Value:
         """A window's sum divided by how many elements it has."""
-        count = load(builder, factors, I32, I64(2 * pixel))
-        half = builder.sitofp(splat(builder, builder.lshr(count, I32(1)), lanes), reals)
-        divisor = builder.sitofp(splat(builder, count, lanes), reals)
-        copysign = intrinsic(builder, f"llvm.copysign.{suffix(reals)}", reals, reals, reals)
-        value = builder.sitofp(total, reals)
-        value = builder.fadd(value, builder.call(copysign, (half, value)))
-        return builder.fptosi(builder.fdiv(value, divisor), sums)
+        count = factors.load(I32, 2 * pixel)
+        half = count.shifted_right(1).splat(lanes).converted("sitofp", F64)
+        divisor = count.splat(lanes).converted("sitofp", F64)
+        value = total.converted("sitofp", F64)
+        return ((value + half.with_sign_of(value)) / divisor).to_integer()
 
-    return block_definition(1, columns, 0, body)
+    return block_definition(1, columns, 0, compute)
 
 
-def _over_taps(builder, block, columns, initial, add):
-    """Loop over taps with what has been found so far in registers.
+def _larger_integer(total: Value, value: Value) -> Value:
+    """Maximum of signed integers."""
+    return total.call("smax", value)
+
+
+def _over_taps(
+    block: Block,
+    kind: type[Call],
+    columns: int,
+    initial: Sequence[Value | tuple[Kind, float]],
+    load: Callable[[Value], Sequence[Value]],
+    fold: Fold,
+) -> list[list[Value]]:
+    """Loop over the taps of windows with what has been found so far in registers.
 
     Parameters
     ----------
-    add : callable
-        ``add(builder, address, totals)`` takes in what is at an address for one pixel.
-    """
-    parts = len(initial) // columns
-    num_taps = builder.mul(block.argument(builder, 0), block.argument(builder, 1))
+    kind : type
+        Record of the kernel's call.
+    initial : sequence of Value or (type, number)
+        What each of a pixel's vectors begins with.
+    load : callable
+        Gives an element of the window, as so many vectors, from an address.
+    fold : callable
+        See `Fold`.
 
-    def step(builder, tap, totals):
+    Returns
+    -------
+    list of list of Value
+        The vectors of each pixel.
+    """
+    code, call, parts = block.args.code, block.call(kind), len(initial)
+    firsts = [each if isinstance(each, Value) else code.constant(*each) for each in initial]
+
+    def step(tap: Value, totals: list[Value]) -> list[Value]:
         """One tap for every pixel."""
-        table = builder.add(block.table, builder.mul(tap, I64(8 * columns)))
-        results = []
+        table = block.table + tap * (8 * columns)
+        results: list[Value] = []
         for j in range(columns):
-            address = load(builder, table, I64, I64(j))
-            results += add(builder, address, totals[j * parts : (j + 1) * parts])
+            elements = load(table.load(I64, j))
+            results += map(fold, totals[j * parts : (j + 1) * parts], elements)
         return results
 
-    return repeat(builder, num_taps, initial, step)
+    found = repeat(code, call.kernel_h * call.kernel_w, firsts * columns, step)
+    return [found[pixel * parts : (pixel + 1) * parts] for pixel in range(columns)]

@@ -1,0 +1,224 @@
+"""Calls of kernels over windows of an image."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from armpy.records import dataclass
+from armpy_numba_acc.machine.call import Call, Pointer, Work
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles(Call):
+    """The walk over an output tile by tile, which begins the call of every kernel over windows.
+
+    Parameters
+    ----------
+    source, target : Pointer
+        Images in NHWC.
+    padding : Pointer
+        A row of padding elements.
+    slots : Pointer
+        Three tables of `num_slots` int64: rows and columns relative to a tile's first pixel in the
+        input, and what they make in bytes.
+    scratch, scratch_bytes : Pointer, int
+        `scratch_bytes` for every thread.
+    stride_h, stride_w, top, left : int
+        Stride, and padding elements in front.
+    extent_h, extent_w : int
+        Pixels of the input that a tile reaches over.
+    in_pixel_bytes, out_pixel_bytes : int
+    width_bytes, num_blocks : int
+        A block is `width_bytes` of the output's pixels.
+    """
+
+    source: Pointer
+    target: Pointer
+    padding: Pointer
+    slots: Pointer
+    scratch: Pointer
+    scratch_bytes: int
+    num_slots: int
+    images: int
+    in_height: int
+    in_width: int
+    out_height: int
+    out_width: int
+    stride_h: int
+    stride_w: int
+    top: int
+    left: int
+    extent_h: int
+    extent_w: int
+    in_pixel_bytes: int
+    out_pixel_bytes: int
+    width_bytes: int
+    num_blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class PoolingF32(Call):
+    """Pool float32: maximum, mean or root mean square of windows, between two bounds.
+
+    Parameters
+    ----------
+    lanes, columns, parts : int
+        Channels of a vector, pixels of a tile, vectors of each.
+    algorithm : {"max", "average", "l2"}
+    tiles : Tiles
+        With a slot for each element of a window and pixel of a tile.
+    kernel_h, kernel_w : int
+        Size of a window.
+    low, high : float
+    """
+
+    parameters = ("lanes", "columns", "parts", "algorithm")
+
+    lanes: int
+    columns: int
+    parts: int
+    algorithm: str
+    tiles: Tiles
+    kernel_h: int
+    kernel_w: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class PoolingI16(Call):
+    """Pool 16-bit elements; as `PoolingF32`, with bounds that are stored integers."""
+
+    parameters = ("lanes", "columns", "algorithm")
+
+    lanes: int
+    columns: int
+    algorithm: str
+    tiles: Tiles
+    kernel_h: int
+    kernel_w: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class PoolingU8(Call):
+    """Pool bytes; as `PoolingI16`.
+
+    Parameters
+    ----------
+    width : int
+        Channels of a block.
+    has_words : int
+        Whether sums fit 16 bits.
+    zero_point, in_zero_point, scale : int, int, float
+        Of means: what is added, what elements are counted from, and the input's scale relative to
+        the output's.
+    """
+
+    parameters = ("width", "columns", "algorithm", "has_words")
+
+    width: int
+    columns: int
+    algorithm: str
+    has_words: int
+    tiles: Tiles
+    kernel_h: int
+    kernel_w: int
+    zero_point: int
+    in_zero_point: int
+    scale: float
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class DepthwiseF32(Call):
+    """Convolve each channel of a float32 image with a filter of its own.
+
+    Parameters
+    ----------
+    lanes : int
+        Channels of a block.
+    kernel_h, kernel_w : int
+        Of the window. (0, 1) for any number of taps: every pixel of the tile has slots of its own
+        then, tap by tap, and `rows` is 1. Otherwise there is a slot for each pixel of the input
+        that the tile reads, row by row.
+    stride_h, stride_w, rows, columns : int
+        `rows` and `columns` are pixels of the tile.
+    is_single : int
+        Whether the input has one channel, which all of the output's read.
+    input_kind, output_kind : {"f32", "bf16"}
+        How elements are stored.
+    tiles : Tiles
+    weights, num_taps, block_bytes : Pointer, int, int
+        For each block the bias, then one line per tap: `block_bytes`.
+    low, high : float
+    """
+
+    parameters = (
+        *("lanes", "kernel_h", "kernel_w", "stride_h", "stride_w", "rows", "columns"),
+        *("is_single", "input_kind", "output_kind"),
+    )
+    work: ClassVar[Work] = Work.WINDOWS
+
+    lanes: int
+    kernel_h: int
+    kernel_w: int
+    stride_h: int
+    stride_w: int
+    rows: int
+    columns: int
+    is_single: int
+    input_kind: str
+    output_kind: str
+    tiles: Tiles
+    weights: Pointer
+    num_taps: int
+    block_bytes: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class DepthwiseU8(Call):
+    """Convolve each channel of an image of bytes with a filter of its own.
+
+    Parameters
+    ----------
+    width, kernel_w, stride_w, rows, columns : int
+        Channels of a block, window and stride along a row, pixels of the tile.
+    has_words : int
+        Whether weights are 16-bit integers.
+    has_negatives, is_vague : int
+        As for `armpy_numba_acc.tiles.exact_scaling`.
+    tiles : Tiles
+        Rows of the input come in groups of four, with four slots for each group and each column of
+        the input that the tile reads.
+    weights, num_groups, block_bytes : Pointer, int, int
+        As `armpy_numba_acc.packing.depthwise.pack_u8` makes them.
+    zero_point, low, high : int
+        Of the output.
+    """
+
+    parameters = (
+        *("width", "kernel_w", "stride_w", "rows", "columns"),
+        *("has_words", "has_negatives", "is_vague"),
+    )
+    work: ClassVar[Work] = Work.BYTE_WINDOWS
+
+    width: int
+    kernel_w: int
+    stride_w: int
+    rows: int
+    columns: int
+    has_words: int
+    has_negatives: int
+    is_vague: int
+    tiles: Tiles
+    weights: Pointer
+    num_groups: int
+    block_bytes: int
+    zero_point: int
+    low: int
+    high: int
