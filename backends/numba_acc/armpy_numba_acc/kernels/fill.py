@@ -1,28 +1,27 @@
 """Fills memory with one element."""
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
-# What Numba compiles has no types for mypy: everything is an integer or an address.
-
 from __future__ import annotations
 
-from armpy_numba_acc.llvm.pointers import load_i64, store_i64, store_u8
+from collections.abc import Callable
+
+from armpy_numba_acc.llvm.calls import reader
+from armpy_numba_acc.llvm.pointers import store_i64, store_u8
 from armpy_numba_acc.llvm.sharing import share
+from armpy_numba_acc.machine.calls.moves import Fill
 from armpy_numba_acc.machine.isa import Isa
 
-ARGUMENTS = ("target", "size", "pattern")
-"""`pattern` is 8 bytes of elements."""
 
-
-def make(isa: Isa):
+def make(isa: Isa) -> Callable[[int, int, int], None]:
     """Make the kernel; threads share the bytes."""
+    read = reader(Fill)
 
-    def fill(args, thread, num_threads):
-        target, size, pattern = load_i64(args, 0), load_i64(args, 1), load_i64(args, 2)
-        first, last = share(size, thread, num_threads)
+    def fill(args: int, thread: int, num_threads: int) -> None:
+        call = read(args)
+        first, last = share(call.size, thread, num_threads)
         words = (last - first) // 8
         for i in range(words):
-            store_i64(target + first, i, pattern)
+            store_i64(call.target + first, i, call.pattern)
         for i in range(first + words * 8, last):
-            store_u8(target, i, (pattern >> (8 * (i & 7))) & 255)
+            store_u8(call.target, i, (call.pattern >> (8 * (i & 7))) & 255)
 
     return fill

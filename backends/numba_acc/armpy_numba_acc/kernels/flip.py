@@ -1,27 +1,26 @@
 """Flips the top bit of every byte: int8 elements as uint8 ones, and back."""
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
-# What Numba compiles has no types for mypy: everything is an integer or an address.
-
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from numba import uint8
 
-from armpy_numba_acc.llvm.pointers import load_i64, load_u8, store_u8
+from armpy_numba_acc.llvm.calls import reader
+from armpy_numba_acc.llvm.pointers import load_u8, store_u8
 from armpy_numba_acc.llvm.sharing import share
+from armpy_numba_acc.machine.calls.elementwise import Flip
 from armpy_numba_acc.machine.isa import Isa
 
-ARGUMENTS = ("input", "output", "size")
 
-
-def make(isa: Isa):
+def make(isa: Isa) -> Callable[[int, int, int], None]:
     """Make the kernel; threads share the elements."""
-    top = uint8(0x80)
+    top, read = uint8(0x80), reader(Flip)
 
-    def flip(args, thread, num_threads):
-        source, target, size = load_i64(args, 0), load_i64(args, 1), load_i64(args, 2)
-        first, last = share(size, thread, num_threads)
+    def flip(args: int, thread: int, num_threads: int) -> None:
+        call = read(args)
+        first, last = share(call.size, thread, num_threads)
         for i in range(first, last):
-            store_u8(target, i, load_u8(source, i) ^ top)
+            store_u8(call.target, i, load_u8(call.source, i) ^ top)
 
     return flip

@@ -1,12 +1,13 @@
 """Begins loops, ends them, and says what is to run next."""
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
-# What Numba compiles has no types for mypy: everything is an integer or an address.
-
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import load_i64, load_u8, store_i64
 from armpy_numba_acc.llvm.waiting import clock_ns
+from armpy_numba_acc.machine.calls.loops import Loop
 from armpy_numba_acc.machine.execution import (
     CONTROL_DEPTH,
     CONTROL_END,
@@ -18,13 +19,8 @@ from armpy_numba_acc.machine.execution import (
 )
 from armpy_numba_acc.machine.isa import Isa
 
-ARGUMENTS = ("control", "turns", "flag", "most_turns", "target")
-"""`control` is what `armpy_numba_acc.machine.execution` says, `turns` where the turns are
-counted. There is another turn as long as the byte at `flag` is not 0 or, if that is no address,
-for `most_turns`. `target` is the command that a jump leads to."""
 
-
-def make(isa: Isa, part: str):
+def make(isa: Isa, part: str) -> Callable[[int, int, int], None]:
     """Make one of three kernels, which one thread runs.
 
     Notes
@@ -35,21 +31,23 @@ def make(isa: Isa, part: str):
     The test ends the execution at its own command if the outermost loop's time is up, or if
     Python is to look whether somebody interrupts; the execution can go on there.
     """
+    read = reader(Loop)
 
-    def begin(args, thread, num_threads):
-        control, turns = load_i64(args, 0), load_i64(args, 1)
-        store_i64(turns, 0, 0)
+    def begin(args: int, thread: int, num_threads: int) -> None:
+        call = read(args)
+        control = call.control
+        store_i64(call.turns, 0, 0)
         depth, limit = load_i64(control, CONTROL_DEPTH), load_i64(control, CONTROL_LIMIT)
-        if depth == 0:
+        if depth == 0:  # what lies in another loop has that one's time
             store_i64(control, CONTROL_END, clock_ns() + limit if limit >= 0 else -1)
         store_i64(control, CONTROL_DEPTH, depth + 1)
 
-    def test(args, thread, num_threads):
-        control, turns = load_i64(args, 0), load_i64(load_i64(args, 1), 0)
-        flag, most_turns = load_i64(args, 2), load_i64(args, 3)
-        goes_on = turns < most_turns
-        if flag != 0:
-            goes_on = load_u8(flag, 0) != 0
+    def test(args: int, thread: int, num_threads: int) -> None:
+        call = read(args)
+        control, turns = call.control, load_i64(call.turns, 0)
+        goes_on = turns < call.most_turns
+        if call.flag != 0:
+            goes_on = load_u8(call.flag, 0) != 0
         if goes_on:
             now, end = clock_ns(), load_i64(control, CONTROL_END)
             if now >= load_i64(control, CONTROL_PAUSE) or (end >= 0 and now >= end):
@@ -57,11 +55,11 @@ def make(isa: Isa, part: str):
                 store_i64(control, CONTROL_NEXT, STAY)
         else:
             store_i64(control, CONTROL_DEPTH, load_i64(control, CONTROL_DEPTH) - 1)
-            store_i64(control, CONTROL_NEXT, load_i64(args, 4) + 1)
+            store_i64(control, CONTROL_NEXT, call.target + 1)  # 0 is no jump
 
-    def back(args, thread, num_threads):
-        control, turns = load_i64(args, 0), load_i64(args, 1)
-        store_i64(turns, 0, load_i64(turns, 0) + 1)
-        store_i64(control, CONTROL_NEXT, load_i64(args, 4) + 1)
+    def back(args: int, thread: int, num_threads: int) -> None:
+        call = read(args)
+        store_i64(call.turns, 0, load_i64(call.turns, 0) + 1)
+        store_i64(call.control, CONTROL_NEXT, call.target + 1)
 
     return {"begin": begin, "test": test, "back": back}[part]

@@ -1,74 +1,63 @@
 """Finds the largest elements of rows, in falling order."""
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
-# What Numba compiles has no types for mypy: everything is an integer or an address.
-
 from __future__ import annotations
 
-from numba import int64, njit
+from collections.abc import Callable
 
+from numba import int64
+
+from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import (
+    INTEGERS,
+    LoadInteger,
     load_i8,
     load_i16,
     load_i32,
     load_i64,
     load_u8,
-    store_i16,
-    store_i32,
     store_i64,
-    store_u8,
 )
+from armpy_numba_acc.llvm.primitives import compiled
 from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.machine.call import Pointer
+from armpy_numba_acc.machine.calls.gathering import TopK
+from armpy_numba_acc.machine.formats import FORMAT_BYTES
 from armpy_numba_acc.machine.isa import Isa
 
-ARGUMENTS = (
-    "source",
-    "values",
-    "indices",
-    "rows",
-    "size",
-    "k",
-    "larger_index_first",
-    "scratch",
-)
-"""`rows` of `size` elements; `scratch` has room for `k` int64 per thread."""
-
+_wide: Callable[[int], int] = int64
 _LOW = (1 << 32) - 1
 _INFINITY, _HIGHEST = 0x7F800000, 0x7FFFFFFF
 
 
-@njit(error_model="numpy")
-def _order_of_float(base, index):
+@compiled
+def _order_of_float(base: Pointer, index: int) -> int:
     """An integer that is larger for larger float32; NaN is the largest, both zeros are alike."""
-    bits = int64(load_i32(base, index))
+    bits = _wide(load_i32(base, index))
     magnitude = bits & _HIGHEST
     if magnitude > _INFINITY:
-        return int64(_HIGHEST)
+        return _wide(_HIGHEST)
     return magnitude if bits >= 0 else -magnitude
 
 
-@njit(error_model="numpy")
-def _order_of_u16(base, index):
+@compiled
+def _order_of_u16(base: Pointer, index: int) -> int:
     """uint16 as it is."""
-    return int64(load_i16(base, index)) & 0xFFFF
+    return _wide(load_i16(base, index)) & 0xFFFF
 
 
-_ORDERS = {
-    "f32": (_order_of_float, load_i32, store_i32, 4),
-    "i32": (load_i32, load_i32, store_i32, 4),
-    "i16": (load_i16, load_i16, store_i16, 2),
-    "u16": (_order_of_u16, load_i16, store_i16, 2),
-    "i8": (load_i8, load_u8, store_u8, 1),
-    "u8": (load_u8, load_u8, store_u8, 1),
+_ORDERS: dict[str, LoadInteger] = {
+    "f32": _order_of_float,
+    "i32": load_i32,
+    "i16": load_i16,
+    "u16": _order_of_u16,
+    "i8": load_i8,
+    "u8": load_u8,
 }
-"""By kind of element: how it is read to be compared, how as it is stored, how it is written, and
-its bytes."""
-
-_INDICES = {2: store_i16, 4: store_i32}
+"""By format: how an element is read to be compared."""
 
 
-@njit(error_model="numpy")
-def _sink(heap, place, size):
+@compiled
+def _sink(heap: Pointer, place: int, size: int) -> None:
     """Put an element of a heap, whose least one is on top, to where it belongs."""
     word = load_i64(heap, place)
     while True:
@@ -84,7 +73,7 @@ def _sink(heap, place, size):
     store_i64(heap, place, word)
 
 
-def make(isa: Isa, kind: str, index_bytes: int):
+def make(isa: Isa, format_: str, index_bytes: int) -> Callable[[int, int, int], None]:
     """Make the kernel; threads share the rows.
 
     Notes
@@ -92,19 +81,19 @@ def make(isa: Isa, kind: str, index_bytes: int):
     Elements are kept as one word each, that says how large they are and, below that, how early
     they come among equal ones: no two words are the same.
     """
-    order_of, load_element, store_element, element_bytes = _ORDERS[kind]
-    store_index = _INDICES[index_bytes]
+    order_of, element_bytes, read = _ORDERS[format_], FORMAT_BYTES[format_], reader(TopK)
+    (load_element, store_element), (_, store_index) = INTEGERS[element_bytes], INTEGERS[index_bytes]
 
-    @njit(error_model="numpy")
-    def top_of_row(row, size, k, mask, heap):
+    @compiled
+    def top_of_row(row: Pointer, size: int, k: int, mask: int, heap: Pointer) -> None:
         """Fill the heap with the words of the largest elements, falling."""
         for index in range(k):
-            store_i64(heap, index, (int64(order_of(row, index)) << 32) + (index ^ mask))
+            store_i64(heap, index, (_wide(order_of(row, index)) << 32) + (index ^ mask))
         for place in range(k // 2 - 1, -1, -1):
             _sink(heap, place, k)
         least = load_i64(heap, 0)
         for index in range(k, size):
-            word = (int64(order_of(row, index)) << 32) + (index ^ mask)
+            word = (_wide(order_of(row, index)) << 32) + (index ^ mask)
             if word > least:
                 store_i64(heap, 0, word)
                 _sink(heap, 0, k)
@@ -115,18 +104,17 @@ def make(isa: Isa, kind: str, index_bytes: int):
             store_i64(heap, last, least)
             _sink(heap, 0, last)
 
-    def top_k(args, thread, num_threads):
-        source, values, indices = load_i64(args, 0), load_i64(args, 1), load_i64(args, 2)
-        rows, size, k = load_i64(args, 3), load_i64(args, 4), load_i64(args, 5)
-        mask = 0 if load_i64(args, 6) != 0 else _LOW
-        heap = load_i64(args, 7) + thread * k * 8
-        first, last = share_items(rows, thread, num_threads)
+    def top_k(args: int, thread: int, num_threads: int) -> None:
+        call = read(args)
+        mask = 0 if call.larger_index_first != 0 else _LOW
+        heap = call.scratch + thread * call.k * 8
+        first, last = share_items(call.rows, thread, num_threads)
         for row in range(first, last):
-            start, base = row * k, source + row * size * element_bytes
-            top_of_row(base, size, k, mask, heap)
-            for place in range(k):
+            start, base = row * call.k, call.source + row * call.size * element_bytes
+            top_of_row(base, call.size, call.k, mask, heap)
+            for place in range(call.k):
                 index = (load_i64(heap, place) & _LOW) ^ mask
-                store_element(values, start + place, load_element(base, index))
-                store_index(indices, start + place, index)
+                store_element(call.values, start + place, load_element(base, index))
+                store_index(call.indices, start + place, index)
 
     return top_k

@@ -1,21 +1,20 @@
-"""bfloat16 in LLVM's language: dot products, and conversion from and to float32.
+"""bfloat16: dot products, and conversion from and to float32.
 
 Notes
 -----
 Vectors of bfloat16 are handed around as vectors of 16-bit integers.
 """
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
-# llvmlite has no types.
-
 from __future__ import annotations
+
+from typing import Any
 
 from llvmlite import ir
 
-from armpy_numba_acc.llvm.vectors import F32, I16, I32, intrinsic, vector
+from armpy_numba_acc.llvm.values import I16, I32, Code, Value, vector
 
 
-class _Bfloat16(ir.Type):
+class _Bfloat16(ir.Type):  # type: ignore[misc]  # llvmlite has no types
     """LLVM's type, which llvmlite does not have."""
 
     def __str__(self) -> str:
@@ -31,34 +30,35 @@ class _Bfloat16(ir.Type):
 _BF16 = _Bfloat16()
 
 
-def widened(builder, halves):
-    """The same numbers in float32."""
-    bits = builder.zext(halves, vector(I32, halves.type.count))
-    shifted = builder.shl(bits, ir.Constant(bits.type, [16] * bits.type.count))
-    return builder.bitcast(shifted, vector(F32, bits.type.count))
+def from_bfloat16(values: Value) -> Value:
+    """The same numbers as float32."""
+    return (values.unsigned(I32) << 16).as_float()
 
 
-def narrowed(builder, values):
+def to_bfloat16(values: Value) -> Value:
     """The nearest numbers, ties to even; what is too small for normal float32 becomes 0."""
-    halves = builder.fptrunc(values, vector(_BF16, values.type.count))
-    return builder.bitcast(halves, vector(I16, values.type.count))
+    return values.converted("fptrunc", _BF16).bitcast(vector(I16, values.count))
 
 
-def add_products(builder, total, x, y):
+def add_pairs(total: Value, x: Value, y: Value) -> Value:
     """Add two products to each lane of float32.
 
     Parameters
     ----------
-    total : vector of float32
+    total : Value, vector of float32
         As long as a register.
-    x, y : vectors of int32
+    x, y : Value, vectors of int32
         Two numbers in each lane.
 
     Notes
     -----
     Both products are added up before they are added to `total`; subnormal numbers count as 0.
     """
-    pairs = vector(_BF16, 2 * total.type.count)
-    name = f"llvm.x86.avx512bf16.dpbf16ps.{32 * total.type.count}"
-    function = intrinsic(builder, name, total.type, total.type, pairs, pairs)
-    return builder.call(function, (total, builder.bitcast(x, pairs), builder.bitcast(y, pairs)))
+    pairs = vector(_BF16, 2 * total.count)
+    name = f"llvm.x86.avx512bf16.dpbf16ps.{32 * total.count}"
+    return total.code.call(name, total.kind, total, x.bitcast(pairs), y.bitcast(pairs))
+
+
+def add_products(builder: Any, total: Any, x: Any, y: Any) -> Any:  # Any: llvmlite has no types
+    """`add_pairs` of what llvmlite makes."""
+    return add_pairs(*(Code(builder).of(each) for each in (total, x, y))).value

@@ -14,29 +14,42 @@ Turn = Callable[[list[Value]], tuple[Value, Sequence[Value]]]
 """Takes the values in front of a turn; gives whether there is another one, and those behind it."""
 
 
-def loop(code: Code, count: Value, values: Sequence[Value], step: Step) -> list[Value]:
+def loop(
+    code: Code,
+    end: Value,
+    values: Sequence[Value],
+    step: Step,
+    *,
+    start: Value | None = None,
+    by: int = 1,
+) -> list[Value]:
     """Loop, maybe never, with values in registers; what they are in the end.
 
     Parameters
     ----------
-    count : Value, int64
-        How often the loop turns.
+    end : Value, int64
+        How often the loop turns, or if it does not count from 0 by 1, the first number that it
+        has no turn of.
     values : sequence of Value
         What they are at first.
     step : callable
         See `Step`.
+    start : Value, int64, optional
+        Number of the first turn.
+    by : int
+        From one turn's number to the next.
     """
     builder = code.builder
     head, body, done = (builder.append_basic_block(name) for name in ("head", "body", "done"))
     before = builder.block
     builder.branch(head)
     builder.position_at_end(head)
-    first = [code.integer(0), *values]
+    first = [code.integer(0) if start is None else start, *values]
     number, *carried = phis = [code.of(builder.phi(value.kind)) for value in first]
-    builder.cbranch((number < count).value, body, done)
+    builder.cbranch((number < end).value, body, done)
     builder.position_at_end(body)
     results = step(number, list(carried))
-    following = [number + 1, *results]
+    following = [number + by, *results]
     last = builder.block
     builder.branch(head)
     _join(phis, (before, first), (last, following))

@@ -8,7 +8,7 @@ part of Numba's runtime is needed by the compiled code.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from llvmlite import ir
@@ -57,6 +57,14 @@ store_i16: StoreInteger = _make_store(types.int16, I16)
 store_u8: StoreInteger = _make_store(types.uint8, I8)
 store_f32: StoreFloat = _make_store(types.float32, F32)
 store_f64: StoreFloat = _make_store(types.float64, F64)
+
+INTEGERS: Mapping[int, tuple[LoadInteger, StoreInteger]] = {
+    1: (load_u8, store_u8),
+    2: (load_i16, store_i16),
+    4: (load_i32, store_i32),
+    8: (load_i64, store_i64),
+}
+"""What loads and stores integers of so many bytes, or anything else as such; bytes are unsigned."""
 
 
 @primitive(types.float32, WORD, WORD)

@@ -28,6 +28,12 @@ def inlined(function: FunctionT) -> FunctionT:
     return made
 
 
+def compiled(function: FunctionT) -> FunctionT:
+    """Have Numba compile a function that others call; LLVM may put it into them."""
+    made: FunctionT = njit(error_model="numpy")(function)
+    return made
+
+
 def primitive(
     result: Any,  # Any: a type of Numba's
     *kinds: Any,  # Any: types of Numba's

@@ -29,7 +29,7 @@ from armpy.types import DataType
 from armpy_numba_acc.lowering.broadcasting import emit_elementwise
 from armpy_numba_acc.lowering.elementwise import REAL_TYPES, check_types, given
 from armpy_numba_acc.lowering.fixed_elementwise import rescaling_parameters
-from armpy_numba_acc.lowering.lookup import emit_lookup, emit_word_lookup
+from armpy_numba_acc.lowering.lookup import emit_lookup
 from armpy_numba_acc.lowering.real_functions import emit_real
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.packing import tables
@@ -106,7 +106,7 @@ def _lower_wide(emit: Emitter, layer: Layer, operation: Activation) -> None:
     else:
         is_tanh = operation.function is ActivationFunction.TANH
         table = (tables.of_tanh16 if is_tanh else tables.of_sigmoid16)(source)
-        emit_word_lookup(emit, table, value, output, layer.name)
+        emit_lookup(emit, table, value, output, layer.name)
 
 
 def check_rows(

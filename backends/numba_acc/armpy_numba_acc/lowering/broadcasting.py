@@ -9,11 +9,12 @@ import numpy as np
 
 from armpy.graph import Value
 from armpy.types import DataType
-from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.calls.elementwise import Elementwise, ElementwiseInput
+from armpy_numba_acc.machine.formats import FORMAT_BYTES
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.quantized import zero_point_of
-from armpy_numba_acc.program.emitter import Argument, Emitter
-from armpy_numba_acc.program.estimate import num_pieces, work_of
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.estimate import num_pieces
 
 MAX_INPUTS = 3
 
@@ -128,50 +129,40 @@ def emit_on_buffers(
 ) -> None:
     """The same for inputs that are no tensors of the graph; parameters as above."""
     axes = collapsed(shapes, output.info.known_shape)
-    inner, inner_pitches = axes[-1]
-    patterns = "".join("v" if pitch else "s" for pitch in inner_pitches)
-    sizes = [_SIZES[kind] for kind in kinds]
+    columns, steps = axes[-1]
     rows, row_pitches = axes[-2] if len(axes) > 1 else (1, (0,) * len(sources))
-    outer = axes[:-2]
-    table: list[int] = [size for size, _ in outer]
-    for number in range(MAX_INPUTS):
-        given = number < len(sources)
-        table += [pitches[number] * sizes[number] if given else 0 for _, pitches in outer]
-    missing = [0] * (MAX_INPUTS - len(sources))
-    row_bytes = [pitch * size for pitch, size in zip(row_pitches, sizes, strict=False)]
-    arguments: list[Argument] = [
-        *sources,
-        *missing,
-        target or emit.target(output),
-        inner,
-        rows,
-        math.prod(size for size, _ in outer),
-        *row_bytes,
-        *missing,
-        len(outer),
-        emit.constant(np.array(table, np.int64)) if outer else 0,
-        *(p * size for p, size in zip(inner_pitches, sizes, strict=False)),
-        *missing,
-        sizes[-1],
-        *map(float, parameters),
+    outer, sizes = axes[:-2], [FORMAT_BYTES[kind] for kind in kinds]
+    given = zip(sources, row_pitches, steps, sizes, strict=False)
+    inputs = [ElementwiseInput(place, row * n, step * n) for place, row, step, n in given]
+    missing = [0] * (MAX_INPUTS - len(inputs))
+    table = [
+        [size, *(p * n for p, n in zip(pitches, sizes, strict=False)), *missing]
+        for size, pitches in outer
     ]
-    kernel = Kernel("elementwise", (expression, "x".join(kinds), patterns))
+    first, second, third = (*inputs, *[ElementwiseInput()] * len(missing))
+    call = Elementwise(
+        expression,
+        formats="x".join(kinds),
+        patterns="".join("v" if step else "s" for step in steps),
+        first=first,
+        second=second,
+        third=third,
+        output=target or emit.target(output),
+        output_step=sizes[-1],
+        columns=columns,
+        rows=rows,
+        planes=math.prod(size for size, _ in outer),
+        num_outer=len(outer),
+        outer=emit.constant(np.array(table, np.int64).T) if outer else 0,
+        numbers=tuple(map(float, parameters)),
+    )
     num_bytes = sum(source.size_bytes for source in sources) + output.info.size_bytes
-    emit.command(
-        kernel,
-        arguments,
+    emit(
+        call,
         label,
         num_operations=output.info.num_elements,
-        num_pieces=num_pieces(work_of(kernel.symbol), emit.isa, 0, num_bytes),
+        num_pieces=num_pieces(call.work, emit.isa, 0, num_bytes),
     )
-
-
-_SIZES = {
-    **{"u8": 1, "i8": 1, "bool": 1, "raw8": 1},
-    **{"u16": 2, "i16": 2, "raw16": 2, "bf16": 2},
-    **{"f32": 4, "i32": 4, "i64": 8},
-}
-"""Bytes of a stored element."""
 
 
 def collapsed(shapes: Sequence[tuple[int, ...]], output: tuple[int, ...]) -> list[Axis]:

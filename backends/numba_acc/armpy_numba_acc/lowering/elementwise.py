@@ -37,7 +37,7 @@ from armpy_numba_acc.lowering.broadcasting import (
     emit_quantized,
 )
 from armpy_numba_acc.lowering.fixed_elementwise import lower_fixed, refusal_of_fixed
-from armpy_numba_acc.lowering.lookup import emit_lookup, emit_word_lookup
+from armpy_numba_acc.lowering.lookup import emit_lookup
 from armpy_numba_acc.lowering.real_functions import emit_real
 from armpy_numba_acc.packing import tables
 from armpy_numba_acc.packing.quantized import (
@@ -176,7 +176,7 @@ def lower_unary(emit: Emitter, layer: Layer) -> None:
     data_type = output.info.data_type
     if data_type is _WIDE:
         words = tables.of_unary16(operation.operation, inputs[0].info, output.info)
-        emit_word_lookup(emit, words, inputs[0], output, layer.name)
+        emit_lookup(emit, words, inputs[0], output, layer.name)
     elif data_type in QUANTIZED_TYPES:
         table = tables.of_unary(operation.operation, inputs[0].info, output.info)
         emit_lookup(emit, table, inputs[0], output, layer.name)

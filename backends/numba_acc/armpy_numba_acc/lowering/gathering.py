@@ -14,7 +14,8 @@ from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.elementwise import given
-from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.call import Call
+from armpy_numba_acc.machine.calls.gathering import GatherChecked, GatherRuns
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
 
@@ -26,20 +27,10 @@ def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorIn
 
 @dataclass(frozen=True, slots=True)
 class _Lookup:
-    """What is looked up where.
+    """What is looked up where; numbers as for `armpy_numba_acc.machine.calls.gathering.Gather`.
 
     Parameters
     ----------
-    batches : int
-        Each has places of its own.
-    outers : int
-        Slices of a batch in which the same places are looked up.
-    count : int
-        Places of a batch.
-    run : int
-        Bytes that are copied at once.
-    pitch : int
-        Bytes from a slice to the next.
     axes : tuple of (int, int)
         Size of each axis that an index counts along, and bytes from one of its elements to the
         next.
@@ -90,20 +81,25 @@ def lower_gather_nd(emit: Emitter, layer: Layer) -> None:
 
 def _emit(emit: Emitter, layer: Layer, lookup: _Lookup, indices: Value) -> None:
     """Add the command: constant indices are checked, and turned into offsets, now."""
-    value, output = given(layer)[0], layer.outputs[0]
+    output = layer.output
     numbers = lookup.batches, lookup.outers, lookup.count, lookup.run, lookup.pitch
-    places = emit.source(value), emit.target(output)
+    places = emit.source(layer["input"]), emit.target(output)
     num_bytes = 2 * output.info.size_bytes + indices.info.size_bytes
+    call: Call
     if indices.data is not None:
-        kernel = Kernel("gather_runs")
         offsets = emit.constant(_offsets(indices.data.astype(np.int64), lookup, layer))
-        emit.command(kernel, (*places, offsets, *numbers), layer.name, num_bytes=num_bytes)
-        return
-    kernel = Kernel("gather_checked", (indices.info.data_type.size_bytes,))
-    axes = emit.constant(np.array(lookup.axes, np.int64))
-    told = emit.source(indices), axes, len(lookup.axes)
-    arguments = (*places, *told, *numbers, emit.failure())
-    emit.command(kernel, arguments, layer.name, num_bytes=num_bytes)
+        call = GatherRuns(*places, *numbers, offsets)
+    else:
+        call = GatherChecked(
+            *places,
+            *numbers,
+            index_bytes=indices.info.data_type.size_bytes,
+            indices=emit.source(indices),
+            axes=emit.constant(np.array(lookup.axes, np.int64)),
+            depth=len(lookup.axes),
+            failure=emit.failure(),
+        )
+    emit(call, layer.name, num_bytes=num_bytes)
 
 
 def _offsets(indices: Array, lookup: _Lookup, layer: Layer) -> Array:

@@ -1,10 +1,10 @@
-"""Adds kernels that look up what becomes of 8-bit and 16-bit elements."""
+"""Adds table lookups of 8-bit and 16-bit elements."""
 
 from __future__ import annotations
 
 from armpy.graph import Value
 from armpy.ops.operation import Array
-from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.calls.elementwise import Lookup
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
 
@@ -17,28 +17,21 @@ def emit_lookup(
     Parameters
     ----------
     emit : Emitter
-    table : ndarray, uint8 or int32, shape (256,)
-        By unsigned element, as `armpy_numba_acc.packing.tables` makes them.
+    table : ndarray
+        By unsigned element, as `armpy_numba_acc.packing.tables` makes them: 256
+        entries of 8 or 32 bits, or 65,536 of 16 bits.
     value : Value
-        Of an 8-bit type.
+        Of an 8-bit or 16-bit type.
     output : Value or Buffer
         Where the entries go.
     label : str
     """
-    source = emit.source(value)
-    target = output if isinstance(output, Buffer) else emit.target(output)
-    arguments = (source, target, emit.constant(table), value.info.num_elements)
-    emit.command(Kernel(f"lookup_u{8 * table.itemsize}"), arguments, label)
-
-
-def emit_word_lookup(emit: Emitter, table: Array, value: Value, output: Value, label: str) -> None:
-    """Add the command that writes a table's entry for each 16-bit element.
-
-    Parameters
-    ----------
-    table : ndarray, int16, shape (65536,)
-        By the element's bits, as `armpy_numba_acc.packing.tables` makes them.
-    """
-    count = value.info.num_elements
-    arguments = (emit.source(value), emit.target(output), emit.constant(table), count)
-    emit.command(Kernel("lookup_i16"), arguments, label)
+    call = Lookup(
+        index_bytes=value.info.data_type.size_bytes,
+        entry_bytes=table.itemsize,
+        source=emit.source(value),
+        target=output if isinstance(output, Buffer) else emit.target(output),
+        table=emit.constant(table),
+        count=value.info.num_elements,
+    )
+    emit(call, label)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from armpy.graph import Graph, Layer, SubgraphView, Value
@@ -12,7 +13,9 @@ from armpy.ops import While
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.list_writes import Write, find_writes
-from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.calls.gathering import PutRun
+from armpy_numba_acc.machine.calls.loops import Loop
+from armpy_numba_acc.machine.calls.moves import Copy
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
@@ -82,19 +85,19 @@ def lower_while(emit: Emitter, layer: Layer) -> None:
     counter = emit.scratch(8)
     control = emit.control()
 
-    def jump(part: str, flag: Buffer | int, most_turns: int, target: int) -> None:
+    def jump(call: Loop) -> None:
         """Add a command that says what is run next."""
-        arguments = (control, counter, flag, most_turns, target)
-        emit.command(Kernel("loop", (part,)), arguments, f"{layer.name}: {part}")
+        emit(call, f"{layer.name}: {call.part}")
 
-    jump("begin", 0, 0, 0)
+    jump(Loop("begin", control, counter))
     first = emit.num_commands
     flag: Buffer | int = 0
     if turns is None:
         nested = _lowered(emit, f"{layer.name}/condition", condition, states)
         flag = nested.source(condition.outputs[0])
     test = emit.num_commands
-    jump("test", flag, 0 if turns is None else turns.num_turns, 0)
+    tested = Loop("test", control, counter, flag, 0 if turns is None else turns.num_turns)
+    jump(tested)
     written = find_writes(body)
     nested = _lowered(emit, f"{layer.name}/body", body, states, written)
     for write in written.values():
@@ -104,8 +107,8 @@ def lower_while(emit: Emitter, layer: Layer) -> None:
         for number, (value, state) in enumerate(zip(body.outputs, states, strict=False))
     ]
     _move(emit, layer, given, states)
-    jump("back", 0, 0, first)
-    emit.change_argument(test, 4, emit.num_commands)
+    jump(Loop("back", control, counter, target=first))
+    emit.change(test, replace(tested, target=emit.num_commands))
     for state in states:
         state.touch(emit.num_commands - 1)
     for output, state in zip(layer.outputs, states, strict=False):
@@ -152,9 +155,9 @@ def _write(
     count = write.whole.info.known_shape[0]
     run = write.element.info.size_bytes
     element, index = nested.source(write.element), nested.source(write.index)
-    kernel = Kernel("put_run", (write.index.info.data_type.size_bytes,))
-    arguments = (element, states[write.number], index, count, run)
-    emit.command(kernel, arguments, f"{layer.name}: write", num_bytes=2 * run)
+    index_bytes = write.index.info.data_type.size_bytes
+    call = PutRun(index_bytes, element, states[write.number], index, count, run)
+    emit(call, f"{layer.name}: write", num_bytes=2 * run)
 
 
 def _move(
@@ -181,7 +184,7 @@ def _move(
 
 def _copy(emit: Emitter, layer: Layer, source: Buffer, target: Buffer, size: int) -> None:
     """Add a copy."""
-    emit.command(Kernel("copy"), (source, target, size), f"{layer.name}: carry")
+    emit(Copy(source, target, size), f"{layer.name}: carry")
 
 
 LOWERINGS = {While: Lowering(check, lower_while)}

@@ -10,7 +10,7 @@ from armpy.ops import OneHot
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.ops.shapes import normalize_axis
 from armpy.tensor import TensorInfo
-from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.calls import gathering
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
 
@@ -24,23 +24,21 @@ def lower(emit: Emitter, layer: Layer) -> None:
     """One command, whatever the axis."""
     operation, output = layer.operation, layer.outputs[0]
     assert isinstance(operation, OneHot)
-    indices, on_value, off_value = layer.inputs[:3]
-    assert indices is not None
-    assert on_value is not None
-    assert off_value is not None
+    indices = layer["indices"]
     shape = output.info.known_shape
     axis = normalize_axis(operation.axis, len(shape))
-    sizes = output.info.data_type.size_bytes, indices.info.data_type.size_bytes
-    arguments = (
-        emit.source(indices),
-        emit.source(on_value),
-        emit.source(off_value),
-        emit.target(output),
-        prod(shape[:axis]),
-        shape[axis],
-        prod(shape[axis + 1 :]),
+    call = gathering.OneHot(
+        element_bytes=output.info.data_type.size_bytes,
+        index_bytes=indices.info.data_type.size_bytes,
+        indices=emit.source(indices),
+        on=emit.source(layer["on_value"]),
+        off=emit.source(layer["off_value"]),
+        target=emit.target(output),
+        outers=prod(shape[:axis]),
+        depth=shape[axis],
+        inner=prod(shape[axis + 1 :]),
     )
-    emit.command(Kernel("one_hot", sizes), arguments, layer.name)
+    emit(call, layer.name)
 
 
 LOWERINGS = {OneHot: Lowering(check, lower)}

@@ -17,8 +17,13 @@ import numpy as np
 from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
-from armpy_numba_acc.machine.calls.moves import Copy, MoveElements, MoveRuns
-from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.calls.moves import (
+    Copy,
+    MoveElements,
+    MoveRuns,
+    MoveTiles,
+    ZipStreams,
+)
 from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.program.emitter import Emitter
 
@@ -93,12 +98,12 @@ def emit_move(emit: Emitter, source: Side, target: Side, label: str) -> None:
     if not loops:
         emit(Copy(*places, run), label)
     elif run > size or size not in (1, 2, 4, 8):
-        emit(MoveRuns(*_nested_words(emit, places, loops), run), label)
+        emit(MoveRuns(*_grid_words(emit, places, loops), run), label)
     elif not (
         _emit_streams(emit, places, loops, size, label)
         or _emit_tiles(emit, places, loops, size, label)
     ):
-        emit(MoveElements(size, *_nested_words(emit, places, loops)), label)
+        emit(MoveElements(*_grid_words(emit, places, loops), size), label)
 
 
 def nested(source: Array, target: Array) -> list[Loop]:
@@ -119,18 +124,11 @@ def nested(source: Array, target: Array) -> list[Loop]:
     return merged
 
 
-def _nested_words(
+def _outer_words(
     emit: Emitter, places: tuple[Address, Address], loops: Sequence[Loop]
-) -> tuple[Address, Address, Buffer, int, int, int, int, int, int, int, int]:
-    """Source, target, table of the outer loops, and the inner two loops."""
-    padded = [*[Loop(1, 0, 0)] * (2 - len(loops)), *loops]
-    rows, columns = padded[-2:]
-    return (
-        *places,
-        *emit_table(emit, padded[:-2]),
-        *(rows.length, rows.source, rows.target),
-        *(columns.length, columns.source, columns.target),
-    )
+) -> tuple[Address, Address, Buffer, int, int]:
+    """What calls of moves begin with."""
+    return (*places, *emit_table(emit, loops))
 
 
 def emit_table(emit: Emitter, loops: Sequence[Loop]) -> tuple[Buffer, int, int]:
@@ -138,6 +136,19 @@ def emit_table(emit: Emitter, loops: Sequence[Loop]) -> tuple[Buffer, int, int]:
     rows = [(loop.length, loop.source, loop.target) for loop in loops] or [(1, 0, 0)]
     table = emit.constant(np.array(rows, np.int64))
     return table, len(loops), prod(loop.length for loop in loops)
+
+
+def _grid_words(
+    emit: Emitter, places: tuple[Address, Address], loops: Sequence[Loop]
+) -> tuple[Address, Address, Buffer, int, int, int, int, int, int, int, int]:
+    """`_outer_words`, and the inner two loops."""
+    padded = [*[Loop(1, 0, 0)] * (2 - len(loops)), *loops]
+    rows, columns = padded[-2:]
+    return (
+        *_outer_words(emit, places, padded[:-2]),
+        *(rows.length, rows.source, rows.target),
+        *(columns.length, columns.source, columns.target),
+    )
 
 
 def _emit_streams(
@@ -152,25 +163,23 @@ def _emit_streams(
         return False
     *others, last = loops
     for loop in others:
-        rest = [other for other in others if other is not loop]
-        if (
-            last.length in _STREAMS
-            and (last.target, loop.source) == (size, size)
-            and loop.target == last.length * size
-        ):
-            parameters = size, last.length, "in"
-            numbers = loop.length, last.source
-        elif (
-            loop.length in _STREAMS
-            and (last.target, loop.source) == (size, size)
-            and last.source == loop.length * size
-        ):
-            parameters = size, loop.length, "out"
-            numbers = last.length, loop.target
+        if (last.target, loop.source) != (size, size):
+            continue
+        if last.length in _STREAMS and loop.target == last.length * size:
+            direction, streams, along, pitch = "in", last, loop, last.source
+        elif loop.length in _STREAMS and last.source == loop.length * size:
+            direction, streams, along, pitch = "out", loop, last, loop.target
         else:
             continue
-        kernel = Kernel("zip_streams", parameters)
-        emit.command(kernel, (*places, *emit_table(emit, rest), *numbers), label)
+        call = ZipStreams(
+            *_outer_words(emit, places, [other for other in others if other is not loop]),
+            size=size,
+            count=streams.length,
+            direction=direction,
+            length=along.length,
+            pitch=pitch,
+        )
+        emit(call, label)
         return True
     return False
 
@@ -189,9 +198,15 @@ def _emit_tiles(
         return False
     for loop in others:
         if loop.source == size and loop.length >= length:
-            rest = [other for other in others if other is not loop]
-            numbers = loop.length, loop.target, last.length, last.source
-            kernel = Kernel("move_tiles", (size, length))
-            emit.command(kernel, (*places, *emit_table(emit, rest), *numbers), label)
+            call = MoveTiles(
+                *_outer_words(emit, places, [other for other in others if other is not loop]),
+                size=size,
+                length=length,
+                width=loop.length,
+                target_pitch=loop.target,
+                height=last.length,
+                source_pitch=last.source,
+            )
+            emit(call, label)
             return True
     return False

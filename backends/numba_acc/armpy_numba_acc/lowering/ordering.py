@@ -10,7 +10,7 @@ from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.broadcasting import KINDS
 from armpy_numba_acc.lowering.elementwise import given
-from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.calls.gathering import TopK
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
 
@@ -35,19 +35,19 @@ def lower(emit: Emitter, layer: Layer) -> None:
     assert isinstance(operation, TopkV2)
     values, indices = layer.outputs
     size, k = value.info.known_shape[-1], values.info.known_shape[-1]
-    kind, index_bytes = KINDS[value.info.data_type], indices.info.data_type.size_bytes
-    arguments = (
-        emit.source(value),
-        emit.target(values),
-        emit.target(indices),
-        value.info.num_elements // size,
-        size,
-        k,
-        int(operation.larger_index_first),
-        emit.scratch(8 * k * emit.num_threads),
+    call = TopK(
+        format=KINDS[value.info.data_type],
+        index_bytes=indices.info.data_type.size_bytes,
+        source=emit.source(value),
+        values=emit.target(values),
+        indices=emit.target(indices),
+        rows=value.info.num_elements // size,
+        size=size,
+        k=k,
+        larger_index_first=int(operation.larger_index_first),
+        scratch=emit.scratch(8 * k * emit.num_threads),
     )
-    kernel = Kernel("top_k", (kind, index_bytes))
-    emit.command(kernel, arguments, layer.name, num_operations=value.info.num_elements)
+    emit(call, layer.name, num_operations=value.info.num_elements)
 
 
 LOWERINGS = {TopkV2: Lowering(check, lower)}

@@ -21,7 +21,7 @@ from armpy_numba_acc.lowering.elementwise import check_types, given, steps_bound
 from armpy_numba_acc.lowering.fixed_elementwise import rescaling_parameters
 from armpy_numba_acc.lowering.lookup import emit_lookup
 from armpy_numba_acc.lowering.quantize_u8 import emit_quick, is_quick
-from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.calls.elementwise import Flip
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing import tables
 from armpy_numba_acc.packing.quantized import (
@@ -195,7 +195,7 @@ def _lower_signed(emit: Emitter, layer: Layer) -> None:
         target=made,
     )
     if is_flipped:
-        emit.command(Kernel("flip"), (made, target, output.info.size_bytes), layer.name)
+        emit(Flip(made, target, output.info.size_bytes), layer.name)
 
 
 def _signed_source(emit: Emitter, value: Value, label: str) -> Buffer:
@@ -206,7 +206,7 @@ def _signed_source(emit: Emitter, value: Value, label: str) -> Buffer:
     if is_given:
         return source
     scratch = emit.scratch(value.info.size_bytes)
-    emit.command(Kernel("flip"), (source, scratch, value.info.size_bytes), label)
+    emit(Flip(source, scratch, value.info.size_bytes), label)
     return scratch
 
 

@@ -18,6 +18,7 @@ from armpy.ops import Resize, ResizeMethod
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
+from armpy_numba_acc.machine.calls.gathering import GatherRuns
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
@@ -57,17 +58,17 @@ def lower(emit: Emitter, layer: Layer) -> None:
     run = channels * value.info.data_type.size_bytes
     rows, columns = (nearest_positions(*pair, **_rule_of(operation)) for pair in sizes)
     offsets = (rows[:, None] * width + columns) * run
-    arguments = (
-        emit.source(value),
-        emit.target(output),
-        emit.constant(offsets),
-        1,
-        n,
-        offsets.size,
-        run,
-        height * width * run,
+    call = GatherRuns(
+        source=emit.source(value),
+        target=emit.target(output),
+        batches=1,
+        outers=n,
+        count=offsets.size,
+        run=run,
+        outer_pitch=height * width * run,
+        offsets=emit.constant(offsets),
     )
-    emit.command(Kernel("gather_runs"), arguments, layer.name)
+    emit(call, layer.name)
 
 
 def _emit_bilinear(

@@ -14,6 +14,9 @@ from armpy.records import dataclass
 from armpy.types import DataType
 from armpy_numba_acc.machine.alignment import ALIGNMENT_BYTES
 from armpy_numba_acc.machine.call import Call
+from armpy_numba_acc.machine.calls.elementwise import Flip, elementwise_in_order
+from armpy_numba_acc.machine.calls.moves import Copy
+from armpy_numba_acc.machine.formats import FORMAT_BYTES
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.memory import Address, Buffer, Space
@@ -30,8 +33,7 @@ LowerGraph: TypeAlias = Callable[["Emitter", SubgraphView, Mapping[Value, Buffer
 """Adds to an emitter's program the commands of a graph whose inputs are in some buffers; with where
 it is run, for people. Gives what knows where the graph's outputs are."""
 
-SIZES = {"f32": 4, "bf16": 2}
-"""Bytes of an element of float32, by how it is kept."""
+SIZES = FORMAT_BYTES
 
 TOP_BIT = 0x80
 """What bytes of int8 tensors are changed by inside a region."""
@@ -62,7 +64,7 @@ class Emitter:
     num_threads : int
     fusions : mapping of Layer to Fusion
         What layers compute together with those behind them.
-    halves : collection of Value
+    bfloat16 : collection of Value
         float32 tensors that are kept as bfloat16; not all layers can read and write them.
     joins : mapping of Value to Join
         Tensors that are written directly into the one that they become a part of.
@@ -82,7 +84,7 @@ class Emitter:
     choices: Choices
     num_threads: int = 1
     fusions: Mapping[Layer, Fusion] = field(default_factory=dict)
-    halves: Collection[Value] = ()
+    bfloat16: Collection[Value] = ()
     joins: Mapping[Value, Join] = field(default_factory=dict)
     lower_graph: LowerGraph | None = None
     counter: Counter = field(default_factory=Counter)
@@ -107,7 +109,7 @@ class Emitter:
         places: Mapping[Value, Buffer],
         inside: str,
         fusions: Mapping[Layer, Fusion],
-        halves: Collection[Value],
+        bfloat16: Collection[Value],
         joins: Mapping[Value, Join],
     ) -> Emitter:
         """What adds the commands of a graph that a layer runs to the same program.
@@ -120,7 +122,7 @@ class Emitter:
             Where its inputs are, as they are kept.
         inside : str
             Where it is run, for people.
-        fusions, halves, joins
+        fusions, bfloat16, joins
             As for an `Emitter`.
 
         Notes
@@ -129,7 +131,7 @@ class Emitter:
         was measured.
         """
         choices = Choices(self.isa)
-        made = Emitter(view, choices, self.num_threads, fusions, halves, joins, self.lower_graph)
+        made = Emitter(view, choices, self.num_threads, fusions, bfloat16, joins, self.lower_graph)
         made._commands, made._buffers = self._commands, self._buffers
         made._constants, made._places = self._constants, dict(places)
         made._given = made._wanted = set()
@@ -150,25 +152,26 @@ class Emitter:
 
     def source(self, value: Value) -> Buffer:
         """Where a layer reads a tensor, as the graph says that it is stored."""
-        return self._converted_once(value) if value in self.halves else self.source_as_kept(value)
+        return self._converted_once(value) if value in self.bfloat16 else self.source_as_kept(value)
 
-    def source_of_halves(self, value: Value) -> Buffer:
+    def source_as_bfloat16(self, value: Value) -> Buffer:
         """Where a layer reads float32 elements as bfloat16."""
-        return self.source_as_kept(value) if value in self.halves else self._converted_once(value)
+        return self.source_as_kept(value) if value in self.bfloat16 else self._converted_once(value)
+
+    source_of_halves = source_as_bfloat16
 
     def kind_of(self, value: Value) -> str:
         """How float32 elements are kept: ``f32`` or ``bf16``."""
-        return "bf16" if value in self.halves else "f32"
+        return "bf16" if value in self.bfloat16 else "f32"
 
     def _converted_once(self, value: Value) -> Buffer:
         """A copy of float32 elements of the other kind than they are kept as."""
         if value not in self._converted:
             kept, count = self.source_as_kept(value), value.info.num_elements
-            kinds = ("bf16", "f32") if value in self.halves else ("f32", "bf16")
-            copy = self.scratch(count * SIZES[kinds[1]])
-            kernel = Kernel("elementwise", ("x0", "x".join(kinds), "v"))
-            numbers = (count, 1, 1, *(0,) * 5, SIZES[kinds[0]], 0, 0, SIZES[kinds[1]])
-            self.command(kernel, (kept, 0, 0, copy, *numbers), f"convert {value.name}")
+            formats = ("bf16", "f32") if value in self.bfloat16 else ("f32", "bf16")
+            copy = self.scratch(count * FORMAT_BYTES[formats[1]])
+            call = elementwise_in_order("x0", formats, kept, copy, count)
+            self(call, f"convert {value.name}")
             self._converted[value] = copy
         return self._converted[value]
 
@@ -186,7 +189,7 @@ class Emitter:
         if value.info.data_type is not DataType.QASYMM_S8:
             return given
         unsigned = self.scratch(value.info.size_bytes)
-        self.command(Kernel("flip"), (given, unsigned, given.size_bytes), f"flip {value.name}")
+        self(Flip(given, unsigned, given.size_bytes), f"flip {value.name}")
         return unsigned
 
     def flipped_source(self, value: Value) -> tuple[Buffer, int]:
@@ -222,7 +225,7 @@ class Emitter:
             return self.target(join.whole).part(join.offset_bytes, value.info.size_bytes)
         if value in self._wanted and value.info.data_type is not DataType.QASYMM_S8:
             return self._tensors[value]
-        return self.scratch(value.info.size_bytes // (2 if value in self.halves else 1))
+        return self.scratch(value.info.size_bytes // (2 if value in self.bfloat16 else 1))
 
     def alias(self, value: Value, source: Value) -> None:
         """Say that a tensor has the same bytes as another one."""
@@ -233,7 +236,7 @@ class Emitter:
         size = value.info.size_bytes
         is_flipped = value.info.data_type is DataType.QASYMM_S8
         if value in self._wanted and not is_flipped:
-            self.command(Kernel("copy"), (buffer, self.target(value), size), f"copy {value.name}")
+            self(Copy(buffer, self.target(value), size), f"copy {value.name}")
         else:
             self._places[value] = buffer
 
@@ -330,11 +333,10 @@ class Emitter:
             work=call.work,
         )
 
-    def change_argument(self, command: int, index: int, argument: int) -> None:
-        """Give a command a number that was not known when it was added."""
+    def change(self, command: int, call: Call) -> None:
+        """Give a command numbers that were not known when it was added; it stays otherwise."""
         old = self._commands[command]
-        arguments = (*old.arguments[:index], argument, *old.arguments[index + 1 :])
-        self._commands[command] = _Command(old.kernel, arguments, old.info)
+        self._commands[command] = _Command(old.kernel, call.words, old.info)
 
     def finish(self) -> Program:
         """The program; outputs that are kept otherwise than the caller wants are converted."""
@@ -343,8 +345,7 @@ class Emitter:
                 continue
             given, kept = self._tensors[value], self._places[value]
             if value.info.data_type is DataType.QASYMM_S8 and kept is not given:
-                label = f"flip {value.name}"
-                self.command(Kernel("flip"), (kept, given, given.size_bytes), label)
+                self(Flip(kept, given, given.size_bytes), f"flip {value.name}")
         kernels = list(dict.fromkeys(command.kernel for command in self._commands))
         numbers = {kernel: number for number, kernel in enumerate(kernels)}
         constants = self._packed_constants()

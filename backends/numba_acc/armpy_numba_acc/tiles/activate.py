@@ -1,18 +1,12 @@
 """Activation functions of float32, for code that Numba compiles."""
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,misc"
-# Numba's extension interface and llvmlite have no types.
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
 
-from numba import types
-from numba.extending import intrinsic
-
-from armpy_numba_acc.llvm.values import Code, Value, clamp
-from armpy_numba_acc.llvm.vectors import F32, load, store, vector
+from armpy_numba_acc.llvm.primitives import NOTHING, WORD, Primitive, primitive
+from armpy_numba_acc.llvm.values import F32, Code, Value, clamp, vector
 from armpy_numba_acc.tiles import functions
 
 _FUNCTIONS: Mapping[str, Callable[[Value], Value]] = {
@@ -27,7 +21,7 @@ _FUNCTIONS: Mapping[str, Callable[[Value], Value]] = {
 
 
 @cache
-def make_activate(lanes: int, name: str):
+def make_activate(lanes: int, name: str) -> Primitive:
     """Make ``activate(target, source)`` for one vector in memory.
 
     Parameters
@@ -37,18 +31,9 @@ def make_activate(lanes: int, name: str):
     name : str
         Of an `armpy.ops.RecurrentActivation`.
     """
-    kind = vector(F32, lanes)
 
-    @intrinsic
-    def activate(typingctx, target, source):
-        signature = types.void(types.int64, types.int64)
-
-        def generate(context, builder, signature, args):
-            target, source = args
-            result = _FUNCTIONS[name](Code(builder).of(load(builder, source, kind)))
-            store(builder, result.value, target)
-            return context.get_dummy_value()
-
-        return signature, generate
+    @primitive(NOTHING, WORD, WORD)
+    def activate(code: Code, target: Value, source: Value) -> None:
+        target.store(_FUNCTIONS[name](source.load(vector(F32, lanes))))
 
     return activate

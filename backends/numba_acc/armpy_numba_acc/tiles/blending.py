@@ -1,30 +1,18 @@
-"""Blends vectors with two weights."""
-
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,misc"
-# Numba's extension interface and llvmlite have no types.
+"""Linear interpolation of vectors: blends two with two weights."""
 
 from __future__ import annotations
 
 from functools import cache
 
 from numba import types
-from numba.extending import intrinsic
 
-from armpy_numba_acc.llvm.vectors import (
-    F32,
-    I32,
-    fma,
-    lane_mask,
-    load,
-    masked_store,
-    splat,
-    vector,
-)
+from armpy_numba_acc.llvm.primitives import NOTHING, WORD, Primitive, primitive
+from armpy_numba_acc.llvm.values import F32, I32, Code, Value, first_lanes, vector
 from armpy_numba_acc.machine.isa import Isa
 
 
 @cache
-def make_blend(isa: Isa, is_float: bool):
+def make_blend(isa: Isa, is_float: bool) -> Primitive:
     """Make ``blend(target, first, second, first_weight, second_weight, count)``.
 
     Notes
@@ -33,24 +21,21 @@ def make_blend(isa: Isa, is_float: bool):
     whole; the first `count` elements are written.
     """
     kind = vector(F32 if is_float else I32, isa.lanes)
-    scalar = types.float32 if is_float else types.int32
+    weight = types.float32 if is_float else types.int32
 
-    @intrinsic
-    def blend(typingctx, target, first, second, first_weight, second_weight, count):
-        addresses = types.int64, types.int64, types.int64
-        signature = types.void(*addresses, scalar, scalar, types.int64)
-
-        def generate(context, builder, signature, args):
-            target, first, second, *weights, count = args
-            x, y = load(builder, first, kind), load(builder, second, kind)
-            left, right = (splat(builder, weight, isa.lanes) for weight in weights)
-            if is_float:
-                total = fma(builder, y, right, builder.fmul(x, left))
-            else:
-                total = builder.add(builder.mul(x, left), builder.mul(y, right))
-            masked_store(builder, total, target, lane_mask(builder, count, isa.lanes))
-            return context.get_dummy_value()
-
-        return signature, generate
+    @primitive(NOTHING, WORD, WORD, WORD, weight, weight, WORD)
+    def blend(
+        code: Code,
+        target: Value,
+        first: Value,
+        second: Value,
+        first_weight: Value,
+        second_weight: Value,
+        count: Value,
+    ) -> None:
+        x, y = first.load(kind), second.load(kind)
+        left, right = first_weight.splat(isa.lanes), second_weight.splat(isa.lanes)
+        total = y.times_plus(right, x * left) if is_float else x * left + y * right
+        target.store(total, mask=first_lanes(count, isa.lanes))
 
     return blend

@@ -1,132 +1,109 @@
-"""Moves blocks of bytes: vectors, short runs, and square tiles that are transposed."""
-
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,misc"
-# Numba's extension interface and llvmlite have no types.
+"""Copies, fills and transposes blocks of bytes: vectors, runs of any length, square tiles."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
 
 from armpy_numba_acc.llvm.pointers import load_i64
-from armpy_numba_acc.llvm.vectors import I8, I32, I64, load, splat, store, vector
+from armpy_numba_acc.llvm.primitives import NOTHING, WORD, Primitive, compiled, primitive
+from armpy_numba_acc.llvm.values import I8, Code, Value, vector
+from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.isa import Isa
+
+CopyRun = Callable[[Pointer, Pointer, int], None]
+FillRun = Callable[[Pointer, int, int], None]
 
 
 @cache
-def make_copy_vector(width: int):
+def make_copy_vector(width: int) -> Primitive:
     """Make ``copy(target, source)``, which moves `width` bytes in one go."""
-    kind = vector(I8, width)
 
-    @intrinsic
-    def copy(typingctx, target, source):
-        signature = types.void(types.int64, types.int64)
-
-        def generate(context, builder, signature, args):
-            store(builder, load(builder, args[1], kind), args[0])
-            return context.get_dummy_value()
-
-        return signature, generate
+    @primitive(NOTHING, WORD, WORD)
+    def copy(code: Code, target: Value, source: Value) -> None:
+        target.store(source.load(vector(I8, width)))
 
     return copy
 
 
-@cache
-def make_copy_run(isa: Isa):
-    """Make ``copy(target, source, size)``, which moves any number of bytes.
+def _make_copy_part(width: int) -> Primitive:
+    """Make ``copy(target, source, at)``, which moves `width` bytes behind two addresses."""
+
+    @primitive(NOTHING, WORD, WORD, WORD)
+    def copy(code: Code, target: Value, source: Value, at: Value) -> None:
+        (target + at).store((source + at).load(vector(I8, width)))
+
+    return copy
+
+
+def _make_fill_part(width: int) -> Primitive:
+    """Make ``fill(target, byte, at)``, which sets `width` bytes behind an address."""
+
+    @primitive(NOTHING, WORD, WORD, WORD)
+    def fill(code: Code, target: Value, byte: Value, at: Value) -> None:
+        (target + at).store(byte.narrowed(I8).splat(width))
+
+    return fill
+
+
+def _make_run(
+    isa: Isa, make_part: Callable[[int], Primitive]
+) -> Callable[[Pointer, Pointer, int], None]:
+    """Make ``run(target, given, size)``, which writes any number of bytes by parts.
 
     Notes
     -----
-    The last vector overlaps the one in front of it: nothing behind the run is touched.
+    The last part overlaps the one in front of it: nothing behind the run is touched.
     """
     width = isa.vector_bytes
-    copy_widest, copy_16 = make_copy_vector(width), make_copy_vector(16)
-    copy_8, copy_4 = make_copy_vector(8), make_copy_vector(4)
-    copy_2, copy_1 = make_copy_vector(2), make_copy_vector(1)
+    widest, part_16, part_8 = make_part(width), make_part(16), make_part(8)
+    part_4, part_2, part_1 = make_part(4), make_part(2), make_part(1)
 
-    @njit(error_model="numpy")
-    def copy(target, source, size):
+    def run(target: Pointer, given: Pointer, size: int) -> None:
         if size >= width:
-            last = size - width
-            for at in range(0, last, width):
-                copy_widest(target + at, source + at)
-            copy_widest(target + last, source + last)
+            for at in range(0, size - width, width):
+                widest(target, given, at)
+            widest(target, given, size - width)
         elif size >= 16:
-            last = size - 16
-            for at in range(0, last, 16):
-                copy_16(target + at, source + at)
-            copy_16(target + last, source + last)
+            for at in range(0, size - 16, 16):
+                part_16(target, given, at)
+            part_16(target, given, size - 16)
         elif size >= 8:
-            copy_8(target, source)
-            copy_8(target + size - 8, source + size - 8)
+            part_8(target, given, 0)
+            part_8(target, given, size - 8)
         elif size >= 4:
-            copy_4(target, source)
-            copy_4(target + size - 4, source + size - 4)
+            part_4(target, given, 0)
+            part_4(target, given, size - 4)
         elif size >= 2:
-            copy_2(target, source)
-            copy_2(target + size - 2, source + size - 2)
-        else:
-            copy_1(target, source)
-
-    return copy
-
-
-@cache
-def _make_fill_vector(width: int):
-    """Make ``fill(target, byte)``, which sets `width` bytes in one go."""
-
-    @intrinsic
-    def fill(typingctx, target, byte):
-        signature = types.void(types.int64, types.int64)
-
-        def generate(context, builder, signature, args):
-            store(builder, splat(builder, builder.trunc(args[1], I8), width), args[0])
-            return context.get_dummy_value()
-
-        return signature, generate
-
-    return fill
-
-
-@cache
-def make_fill_run(isa: Isa):
-    """Make ``fill(target, size, byte)``, which sets any number of bytes; see `make_copy_run`."""
-    width = isa.vector_bytes
-    fill_widest, fill_16, fill_8 = (_make_fill_vector(size) for size in (width, 16, 8))
-    fill_4, fill_2, fill_1 = (_make_fill_vector(size) for size in (4, 2, 1))
-
-    @njit(error_model="numpy")
-    def fill(target, size, byte):
-        if size >= width:
-            last = size - width
-            for at in range(0, last, width):
-                fill_widest(target + at, byte)
-            fill_widest(target + last, byte)
-        elif size >= 16:
-            last = size - 16
-            for at in range(0, last, 16):
-                fill_16(target + at, byte)
-            fill_16(target + last, byte)
-        elif size >= 8:
-            fill_8(target, byte)
-            fill_8(target + size - 8, byte)
-        elif size >= 4:
-            fill_4(target, byte)
-            fill_4(target + size - 4, byte)
-        elif size >= 2:
-            fill_2(target, byte)
-            fill_2(target + size - 2, byte)
+            part_2(target, given, 0)
+            part_2(target, given, size - 2)
         elif size == 1:
-            fill_1(target, byte)
+            part_1(target, given, 0)
 
-    return fill
+    return compiled(run)
 
 
 @cache
-def make_transpose_tile(size: int, length: int):
+def make_copy_run(isa: Isa) -> CopyRun:
+    """Make ``copy(target, source, size)``, which moves any number of bytes, and no other."""
+    return _make_run(isa, _make_copy_part)
+
+
+@cache
+def make_fill_run(isa: Isa) -> FillRun:
+    """Make ``fill(target, size, byte)``, which sets any number of bytes, and no other."""
+    run = _make_run(isa, _make_fill_part)
+
+    def fill(target: Pointer, size: int, byte: int) -> None:
+        run(target, byte, size)
+
+    return compiled(fill)
+
+
+@cache
+def make_transpose_tile(size: int, length: int) -> Primitive:
     """Make ``transpose(target, source, target_pitch, source_pitch)`` for a square tile.
 
     Parameters
@@ -142,37 +119,25 @@ def make_transpose_tile(size: int, length: int):
     halved, transposes them.
     """
     kind = vector(ir.IntType(8 * size), length)
-    order = [half + number for number in range(length // 2) for half in (0, length)]
-    low = ir.Constant(vector(I32, length), order)
-    high = ir.Constant(vector(I32, length), [number + length // 2 for number in order])
+    low = [half + number for number in range(length // 2) for half in (0, length)]
+    high = [number + length // 2 for number in low]
 
-    @intrinsic
-    def transpose(typingctx, target, source, target_pitch, source_pitch):
-        signature = types.void(*(types.int64,) * 4)
-
-        def generate(context, builder, signature, args):
-            target, source, target_pitch, source_pitch = args
-            rows = []
-            for number in range(length):
-                place = builder.add(source, builder.mul(source_pitch, I64(number)))
-                rows.append(load(builder, place, kind))
-            for _ in range(length.bit_length() - 1):
-                pairs = zip(rows[: length // 2], rows[length // 2 :], strict=True)
-                rows = [
-                    builder.shuffle_vector(*pair, mask) for pair in pairs for mask in (low, high)
-                ]
-            for number, row in enumerate(rows):
-                place = builder.add(target, builder.mul(target_pitch, I64(number)))
-                store(builder, row, place)
-            return context.get_dummy_value()
-
-        return signature, generate
+    @primitive(NOTHING, WORD, WORD, WORD, WORD)
+    def transpose(
+        code: Code, target: Value, source: Value, target_pitch: Value, source_pitch: Value
+    ) -> None:
+        rows = [(source + source_pitch * number).load(kind) for number in range(length)]
+        for _ in range(length.bit_length() - 1):
+            pairs = zip(rows[: length // 2], rows[length // 2 :], strict=True)
+            rows = [one.shuffled(lanes, other) for one, other in pairs for lanes in (low, high)]
+        for number, row in enumerate(rows):
+            (target + target_pitch * number).store(row)
 
     return transpose
 
 
-@njit(error_model="numpy")
-def nested_offsets(number, table, num_dims):
+@compiled
+def nested_offsets(number: int, table: Pointer, num_dims: int) -> tuple[int, int]:
     """Offsets into source and target of item `number` of nested loops.
 
     Notes

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 
 from armpy_numba_acc.llvm.control import replaced
 from armpy_numba_acc.llvm.values import I32, I64, Value, choose, clamp
-from armpy_numba_acc.tiles.functions import requantize, to_low_half
+from armpy_numba_acc.tiles.functions import requantize, to_low_bits
 
 _WORD_BITS = 15
 """Bits that 16-bit elements are shifted left by before they are added."""
@@ -33,7 +33,7 @@ def _rescaled(value: Value, high: Value, low: Value, shift: Value) -> Value:
 
     Notes
     -----
-    Halves up, then halves away from zero, are one shift: see `Requantization`.
+    Ties up, then ties away from zero, are one shift: see `Requantization`.
     """
     multiplier = (high.to_integer() << 16) | low.to_integer()
     shift = shift.to_integer().converted("sext", I64)
@@ -62,7 +62,7 @@ def _sum_of(sign: int) -> Callable[..., Value]:
 
 
 def _byte_sum_of(sign: int) -> Callable[..., Value]:
-    """A sum or a difference of bytes, in float32 unless that is next to a half.
+    """A sum or a difference of bytes, in float32 unless that is near a tie.
 
     Notes
     -----
@@ -95,24 +95,24 @@ def _byte_sum_of(sign: int) -> Callable[..., Value]:
             rounded = _rescaled(total.converted("trunc", I32), *numbers[6:9])
             return _stored(rounded + zero.to_integer().converted("sext", I64), low, high)
 
-        return _unless_near_half(steps, (zero, low, high), margin, exactly)
+        return _unless_near_tie(steps, (zero, low, high), margin, exactly)
 
     return compute
 
 
-def _unless_near_half(
+def _unless_near_tie(
     steps: Value, bounds: tuple[Value, ...], margin: Value, exactly: Callable[[], Value]
 ) -> Value:
-    """Stored integers of float32, or what is computed exactly where one is next to a half.
+    """Stored integers of float32, or what is computed exactly where one is near a tie.
 
     Parameters
     ----------
     bounds : tuple of Value
         Zero point, lowest and highest stored integer.
     margin : Value
-        How near a half is; with 1 all are.
+        How near a tie is; with 1 all are.
     """
-    elements, rest = to_low_half(steps, *bounds)
+    elements, rest = to_low_bits(steps, *bounds)
     # Of numbers beyond float32 nothing is left to compare.
     is_sure = abs(rest) <= 0.5 - margin
     return replaced(is_sure ^ 1, elements, exactly)
@@ -125,7 +125,7 @@ def _stored(value: Value, low: Value, high: Value) -> Value:
 
 
 def _shifted(value: Value, right: Value) -> Value:
-    """int32 divided by a power of two, halves away from zero."""
+    """int32 divided by a power of two, ties away from zero."""
     right = right.to_integer()
     half = choose(right > 0, right.like(1) << (right - 1), 0)
     sign = choose(right > 0, value >> 31, 0)
@@ -166,11 +166,11 @@ def _byte_product(
     rest: Value,
     divisor: Value,
 ) -> Value:
-    """Products of bytes less their zero points, in float32 unless that is next to a half.
+    """Products of bytes less their zero points, in float32 unless that is near a tie.
 
     Notes
     -----
-    The nudge is how far below a half fixed point rounds up, as it rounds twice; the last three
+    The nudge is how far below a tie fixed point rounds up, as it rounds twice; the last three
     are a multiplier as `requantize` takes it.
     """
     product = (a.to_float() - a_zero) * (b.to_float() - b_zero)
@@ -182,7 +182,7 @@ def _byte_product(
         return requantize(product.to_integer(), zero.like(0), factor, rest, divisor, zero, low, end)
 
     nudged = steps + nudge.with_sign_of(steps)
-    return _unless_near_half(nudged, (zero, low, high), margin, exactly)
+    return _unless_near_tie(nudged, (zero, low, high), margin, exactly)
 
 
 def _byte_squared_difference(

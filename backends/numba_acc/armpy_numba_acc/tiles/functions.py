@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import math
 
-from armpy_numba_acc.llvm.values import F64, I32, I64, Value, choose, clamp
-from armpy_numba_acc.llvm.vectors import I16
-from armpy_numba_acc.tiles.one_by_one import from_library
+from armpy_numba_acc.llvm.values import F64, I16, I32, I64, Value, choose, clamp
+from armpy_numba_acc.tiles.library_calls import from_library
 
 _MAGIC = 12582912.0
-"""1.5 * 2**23: a float32 that is added to it loses its fraction to rounding, halves to even."""
+"""1.5 * 2**23: a float32 that is added to it loses its fraction to rounding, ties to even."""
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 0.693359375  # few bits: its products with exponents are exact
@@ -51,14 +50,14 @@ def _polynomial(x: Value, coefficients: tuple[float, ...]) -> Value:
 
 
 def round_to_even(x: Value) -> Value:
-    """Integers next to floats, halves to even."""
+    """Integers next to floats, ties to even."""
     magnitude = abs(x)
     rounded = ((magnitude + 8388608.0) - 8388608.0).with_sign_of(x)
     return choose(magnitude < 8388608.0, rounded, x)
 
 
 def round_half_away(x: Value) -> Value:
-    """int32 next to floats that fit, halves away from zero."""
+    """int32 next to floats that fit, ties away from zero."""
     return (x + x.like(_BELOW_HALF).with_sign_of(x)).to_integer()
 
 
@@ -67,12 +66,12 @@ def to_stored(steps: Value, zero: Value, low: Value, high: Value) -> Value:
     return round_half_away(clamp(steps, low, high)) + zero.to_integer()
 
 
-def to_low_half(steps: Value, zero: Value, low: Value, high: Value) -> tuple[Value, Value]:
+def to_low_bits(steps: Value, zero: Value, low: Value, high: Value) -> tuple[Value, Value]:
     """Stored integers of at most 16 bits, in the lower half of integers, and what was cut off.
 
     Notes
     -----
-    For `steps` below 2**20, halves to even. `low` and `high` are stored integers. A float32 next
+    For `steps` below 2**20, ties to even. `low` and `high` are stored integers. A float32 next
     to `_MAGIC` ends with the bits of what was added to it; those of `_MAGIC` itself end with 16
     zeros.
     """
@@ -110,7 +109,7 @@ def half_to_float(bits: Value) -> Value:
 
 
 def float_to_half(x: Value) -> Value:
-    """Bits of the float16 next to float32, halves to even, as int32."""
+    """Bits of the float16 next to float32, ties to even, as int32."""
     magnitude = abs(x)
     bits = magnitude.bits()
     normal = (bits - (112 << 23) + 0xFFF + ((bits >> 13) & 1)) >> 13
@@ -145,7 +144,7 @@ def requantize(
     -----
     ``factor + rest`` is the multiplier with its left shift, the divisor a power of two; `end`
     is one above the highest integer, which float32 may not hold. All steps are exact in
-    float64: rounding to multiples of ``1 / divisor`` with halves up, then to integers with halves
+    float64: rounding to multiples of ``1 / divisor`` with ties up, then to integers with ties
     away from zero.
     """
     steps = x.converted("sitofp", F64) - x_zero.to_double()

@@ -16,17 +16,24 @@ class Copy(Call):
 
 
 @dataclass(frozen=True, slots=True)
-class MoveRuns(Call):
-    """Move runs of `run` bytes between two tensors with pitches of their own.
+class Fill(Call):
+    """Fill memory with one element; `pattern` is 8 bytes of it."""
+
+    target: Pointer
+    size: int
+    pattern: int
+
+
+@dataclass(frozen=True, slots=True)
+class NestedMove(Call):
+    """What all moves between two tensors begin with.
 
     Parameters
     ----------
     table : Pointer
-        The outer loops: `num_dims` times length, source and target pitch.
+        The outer loops: `num_dims` times length, source and target pitch in bytes.
     num_items : int
         How often they turn all together.
-    rows, columns : int
-        The inner two loops; all pitches are in bytes.
     """
 
     source: Pointer
@@ -34,30 +41,70 @@ class MoveRuns(Call):
     table: Pointer
     num_dims: int
     num_items: int
+
+
+@dataclass(frozen=True, slots=True)
+class GridMove(NestedMove):
+    """A move whose inner two loops walk over rows and columns; all pitches are in bytes."""
+
     rows: int
     source_row: int
     target_row: int
     columns: int
     source_column: int
     target_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class MoveRuns(GridMove):
+    """Move runs of `run` bytes between two tensors with pitches of their own."""
+
     run: int
 
 
 @dataclass(frozen=True, slots=True)
-class MoveElements(Call):
+class MoveElements(GridMove):
     """Move elements of `size` bytes; as `MoveRuns` otherwise."""
 
     parameters = ("size",)
 
     size: int
-    source: Pointer
-    target: Pointer
-    table: Pointer
-    num_dims: int
-    num_items: int
-    rows: int
-    source_row: int
-    target_row: int
-    columns: int
-    source_column: int
-    target_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class MoveTiles(NestedMove):
+    """Transpose tensors by square tiles of `length` elements of `size` bytes.
+
+    Notes
+    -----
+    `width` elements lie side by side in the source and `target_pitch` bytes apart in the target,
+    `height` elements the other way round. Both are `length` at least.
+    """
+
+    parameters = ("size", "length")
+
+    size: int
+    length: int
+    width: int
+    target_pitch: int
+    height: int
+    source_pitch: int
+
+
+@dataclass(frozen=True, slots=True)
+class ZipStreams(NestedMove):
+    """Interleave streams of elements, or take them apart: `direction` is ``in`` or ``out``.
+
+    Notes
+    -----
+    The `count` streams have `length` elements of `size` bytes each and begin `pitch` bytes apart
+    on one side; on the other one, elements of all streams alternate.
+    """
+
+    parameters = ("size", "count", "direction")
+
+    size: int
+    count: int
+    direction: str
+    length: int
+    pitch: int

@@ -1,0 +1,39 @@
+"""Table lookup: what becomes of 8-bit or 16-bit elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from armpy_numba_acc.llvm.calls import reader
+from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.llvm.pointers import INTEGERS
+from armpy_numba_acc.llvm.sharing import share
+from armpy_numba_acc.machine.calls.elementwise import Lookup
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.byte_table import byte_table_definition
+from armpy_numba_acc.tiles.elementwise import compute_elements
+
+_read = reader(Lookup)
+
+
+def make(isa: Isa, index_bytes: int, entry_bytes: int) -> Linked | Callable[[int, int, int], None]:
+    """Make the kernel; threads share the elements."""
+    if index_bytes == entry_bytes == 1:
+        return Linked(_lookup_bytes, byte_table_definition(isa))
+    load_index, (load, store) = INTEGERS[index_bytes][0], INTEGERS[entry_bytes]
+    mask = (1 << 8 * index_bytes) - 1
+
+    def lookup(args: int, thread: int, num_threads: int) -> None:
+        call = _read(args)
+        first, last = share(call.count, thread, num_threads)
+        for i in range(first, last):
+            store(call.target, i, load(call.table, load_index(call.source, i) & mask))
+
+    return lookup
+
+
+def _lookup_bytes(args: int, thread: int, num_threads: int) -> None:
+    """Look up a thread's bytes, as many at a time as the processor can."""
+    call = _read(args)
+    first, last = share(call.count, thread, num_threads)
+    compute_elements(call.source + first, call.table, 0, call.target + first, last - first, 0)

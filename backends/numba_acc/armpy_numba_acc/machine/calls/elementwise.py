@@ -1,0 +1,93 @@
+"""Calls of kernels that compute each element of their output from those in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armpy.records import dataclass
+from armpy_numba_acc.machine.call import Call, Pointer
+from armpy_numba_acc.machine.formats import FORMAT_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class ElementwiseInput(Call):
+    """An input of `Elementwise`, with bytes from a row to the next, and from an element."""
+
+    address: Pointer = 0
+    row: int = 0
+    step: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Elementwise(Call):
+    """Compute an expression of elements, with broadcasting.
+
+    Parameters
+    ----------
+    expression : str
+        See `armpy_numba_acc.tiles.expressions`.
+    formats : str
+        How inputs and output are stored, with ``x`` in between.
+    patterns : str
+        A letter per input: ``v`` if it has an element per output's along the innermost axis,
+        ``s`` if it has one for all.
+    columns, rows, planes : int
+        How many elements lie next to each other, how many rows of them there are, and planes of
+        rows.
+    num_outer : int
+        How many axes the planes run over.
+    outer : Pointer
+        These axes' sizes, followed by the pitches of each input along them, in bytes.
+    numbers : tuple of float
+        The expression's parameters.
+    """
+
+    parameters = ("expression", "formats", "patterns")
+
+    expression: str
+    formats: str
+    patterns: str
+    first: ElementwiseInput
+    second: ElementwiseInput
+    third: ElementwiseInput
+    output: Pointer
+    output_step: int
+    columns: int
+    rows: int = 1
+    planes: int = 1
+    num_outer: int = 0
+    outer: Pointer = 0
+    numbers: tuple[float, ...] = ()
+
+
+def elementwise_in_order(
+    expression: str, formats: Sequence[str], source: Pointer, output: Pointer, count: int
+) -> Elementwise:
+    """The call for elements of one input that lie next to each other, as their results do."""
+    sizes = [FORMAT_BYTES[name] for name in formats]
+    given, none = ElementwiseInput(source, 0, sizes[0]), ElementwiseInput()
+    inputs = given, none, none
+    return Elementwise(expression, "x".join(formats), "v", *inputs, output, sizes[-1], count)
+
+
+@dataclass(frozen=True, slots=True)
+class Flip(Call):
+    """Flip the top bit of every byte: int8 elements as uint8 ones, and back."""
+
+    source: Pointer
+    target: Pointer
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup(Call):
+    """Look up what becomes of integers: `table` has an entry for each of their bit patterns."""
+
+    parameters = ("index_bytes", "entry_bytes")
+
+    index_bytes: int
+    entry_bytes: int
+    source: Pointer
+    target: Pointer
+    table: Pointer
+    count: int

@@ -1,0 +1,116 @@
+"""Calls of kernels that read or write where indices say, or make indices."""
+
+from __future__ import annotations
+
+from armpy.records import dataclass
+from armpy_numba_acc.machine.call import Call, Pointer
+
+
+@dataclass(frozen=True, slots=True)
+class Gather(Call):
+    """What all kernels that gather runs of `run` bytes begin with.
+
+    Notes
+    -----
+    Every batch has `count` places, and `outers` slices, `outer_pitch` bytes apart, that they are
+    looked up in one after the other.
+    """
+
+    source: Pointer
+    target: Pointer
+    batches: int
+    outers: int
+    count: int
+    run: int
+    outer_pitch: int
+
+
+@dataclass(frozen=True, slots=True)
+class GatherRuns(Gather):
+    """Gather by `offsets` in bytes, `count` of them per batch."""
+
+    offsets: Pointer
+
+
+@dataclass(frozen=True, slots=True)
+class GatherChecked(Gather):
+    """Gather by indices that are known only when they are read.
+
+    Parameters
+    ----------
+    index_bytes : int
+    indices : Pointer
+        `depth` of them per place.
+    axes : Pointer
+        Size of each indexed axis, and bytes from one of its elements to the next.
+    failure : Pointer
+        Where to say that an index is out of range.
+    """
+
+    parameters = ("index_bytes",)
+
+    index_bytes: int
+    indices: Pointer
+    axes: Pointer
+    depth: int
+    failure: Pointer
+
+
+@dataclass(frozen=True, slots=True)
+class PutRun(Call):
+    """Write `run` bytes to one of `count` places; none where `index` names no place."""
+
+    parameters = ("index_bytes",)
+
+    index_bytes: int
+    source: Pointer
+    target: Pointer
+    index: Pointer
+    count: int
+    run: int
+
+
+@dataclass(frozen=True, slots=True)
+class OneHot(Call):
+    """Mark the positions along an axis that indices name; an index that names none marks none.
+
+    Notes
+    -----
+    The axis of `depth` positions stands behind `outers` and in front of `inner` indices; `on` and
+    `off` have one element each.
+    """
+
+    parameters = ("element_bytes", "index_bytes")
+
+    element_bytes: int
+    index_bytes: int
+    indices: Pointer
+    on: Pointer
+    off: Pointer
+    target: Pointer
+    outers: int
+    depth: int
+    inner: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopK(Call):
+    """Find the `k` largest elements of `rows` of `size`, in falling order.
+
+    Notes
+    -----
+    `scratch` has room for `k` int64 per thread.
+    """
+
+    parameters = ("format", "index_bytes")
+
+    format: str
+    index_bytes: int
+    source: Pointer
+    values: Pointer
+    indices: Pointer
+    rows: int
+    size: int
+    k: int
+    larger_index_first: int
+    scratch: Pointer

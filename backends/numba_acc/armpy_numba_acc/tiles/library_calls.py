@@ -1,0 +1,41 @@
+"""Scalar calls of the C library, for the few elements that vectors would take too much for."""
+
+from __future__ import annotations
+
+from armpy_numba_acc.llvm.control import loop, when
+from armpy_numba_acc.llvm.values import F32, F64, I8, Value
+
+
+def from_library(name: str, x: Value, mask: Value, others: Value) -> Value:
+    """A function of the C library where a mask is set, and what is given elsewhere.
+
+    Parameters
+    ----------
+    name : str
+        Of a function of float64, such as ``sin``.
+    x : Value
+        float32.
+    mask : Value
+        Vectors where no bit is set skip all this.
+    others : Value
+        float32.
+    """
+    code = x.code
+    given, chosen, result = code.stack(x.kind), code.stack(x.kind), code.stack(x.kind)
+    result.store(others)
+
+    def one_by_one() -> list[Value]:
+        given.store(x)
+        chosen.store(mask.unsigned(I8))
+        return loop(code, code.integer(x.count), [], step)
+
+    def step(number: Value, values: list[Value]) -> list[Value]:
+        def call() -> list[Value]:
+            found = code.call(name, F64, given.load(F32, number).to_double())
+            result.store(found.to_single(), number)
+            return []
+
+        return when(chosen.load(I8, number).differs(0), call)
+
+    when(mask.any(), one_by_one, likely=False)
+    return result.load(x.kind)
