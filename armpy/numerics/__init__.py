@@ -11,10 +11,16 @@ Notes
 `fixed_point`       quantised multipliers and the products with them
 `requantization`    bias, multiplier, rounding as one multiplication and one shift
 `quantization`      parameters of affine quantisation, clamps of stored integers
-`gemmlowp`          exponential, logistic, tanh, and reciprocal root in fixed point
-`logarithm`         reciprocal and logarithm in fixed point
 `lookup_table`      functions of real numbers as tables, of 8 bits and of 16
 `integer_functions` functions of one stored integer: RELU, HARD_SWISH, RSQRT, ...
+==================  ================================================================
+
+What these have is offered here. Other modules are names of their own, for what several of them
+have in their way: ``numerics.gemmlowp.tanh``, ``numerics.activations.tanh``.
+
+==================  ================================================================
+`gemmlowp`          exponential, logistic, tanh, and reciprocal root in fixed point
+`logarithm`         reciprocal and logarithm in fixed point
 `softmax`           tables and limits of softmax
 `resize`            neighbours and weights of interpolation
 `elementary`        elementary functions of floats, correctly rounded
@@ -28,3 +34,7 @@ gemmlowp ``fixedpoint/fixedpoint.h``; TFLite ``kernels/internal/common.h``,
 "Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference",
 2018, section 2.2.
 """
+
+from armpy.lazy import offer
+
+__getattr__, __dir__ = offer(__name__)

@@ -19,6 +19,14 @@ import numpy.typing as npt
 from armpy.numerics.rounding import Int64Array, Integers, rounding_shift_right
 from armpy.records import dataclass
 
+__all__ = [
+    "Multiplier",
+    "mean_multiplier",
+    "multiply_high",
+    "quantize_multiplier",
+    "short_multiplier",
+]
+
 _TOO_LARGE = 2.0**32
 
 

@@ -33,6 +33,19 @@ from armpy.numerics.rounding import (
     saturating_shift_left,
 )
 
+__all__ = [
+    "absolute",
+    "clamped_rescaling",
+    "concatenated",
+    "hard_swish",
+    "leaky_relu",
+    "logistic16",
+    "reciprocal_square_root",
+    "requantized",
+    "shifted_rescaling",
+    "tanh16",
+]
+
 _RSQRT_SHIFT = 20
 """Fraction bits of reciprocal roots before they are rescaled."""
 
@@ -66,9 +79,7 @@ def shifted_rescaling(factor: float, source: QuantizationParameters, left: int) 
     return compute
 
 
-def requantization(
-    source: QuantizationParameters, target: QuantizationParameters
-) -> StoredFunction:
+def requantized(source: QuantizationParameters, target: QuantizationParameters) -> StoredFunction:
     """Requantise with the ratio of scales in float64, as QUANTIZE does.
 
     References

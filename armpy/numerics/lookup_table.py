@@ -17,6 +17,16 @@ from armpy.numerics.elementary import ROUNDED
 from armpy.numerics.quantization import QuantizationParameters
 from armpy.numerics.rounding import Int64Array, Integers, round_half_away
 
+__all__ = [
+    "RealFunction",
+    "StoredFunction",
+    "by_interpolation",
+    "by_table",
+    "interpolate",
+    "interpolation_table",
+    "total_functions",
+]
+
 Floats: TypeAlias = npt.NDArray[Any]  # Any: of float32 or float64; a ufunc's type is not narrower
 RealFunction: TypeAlias = Callable[[Floats], Floats]
 """Computes floats from floats of the same type, element by element."""

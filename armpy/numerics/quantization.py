@@ -8,6 +8,10 @@ import numpy.typing as npt
 from armpy.numerics.rounding import Int64Array, Integers, round_half_away
 from armpy.records import dataclass
 
+__all__ = [
+    "QuantizationParameters",
+]
+
 _FAR = 1 << 31
 """Steps that no stored integer is away from another."""
 

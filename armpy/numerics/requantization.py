@@ -16,6 +16,11 @@ from armpy.numerics.fixed_point import Multiplier
 from armpy.numerics.rounding import Int64Array
 from armpy.records import dataclass
 
+__all__ = [
+    "Requantization",
+    "reduced_multiplier",
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Requantization:

@@ -12,6 +12,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+__all__ = [
+    "Int64Array",
+    "leading_zeros",
+    "round_half_away",
+    "rounding_shift_right",
+    "saturate",
+    "saturating_shift_left",
+]
+
 Int64Array: TypeAlias = npt.NDArray[np.int64]
 Integers: TypeAlias = npt.NDArray[Any] | int  # Any: of every integer type
 

@@ -44,7 +44,8 @@ class Sources:
     """
 
     def __init__(self) -> None:
-        self.texts = _texts(armpy_reference, "") | _texts(numerics, "numerics")
+        # The package itself offers its modules by a file, which the twin does not have.
+        self.texts = _texts(armpy_reference, "") | _texts(numerics, "numerics") | {"numerics": ""}
         self._code = {name: self._compiled(name, text) for name, text in self.texts.items()}
         self._imports = {name: _imported(text) for name, text in self.texts.items()}
 

@@ -43,10 +43,10 @@ def steps_off(found: np.ndarray, values: np.ndarray, info: QuantizationParameter
 def test_requantisation_rounds_halves_as_gemmlowp() -> None:
     half = QuantizationParameters.of(1.0, 0, np.int8)
     whole = QuantizationParameters.of(2.0, 0, np.int8)
-    found = functions.requantization(half, whole)(np.array([-128, -3, -1, 0, 1, 3, 127], np.int8))
+    found = functions.requantized(half, whole)(np.array([-128, -3, -1, 0, 1, 3, 127], np.int8))
     # Halves go up: with a ratio of exactly 1/2 nothing is left for the second rounding.
     assert found.tolist() == [-64, -1, 0, 0, 1, 2, 64]
-    assert functions.requantization(whole, half)(np.array([-100, 63, 64])).tolist() == [
+    assert functions.requantized(whole, half)(np.array([-100, 63, 64])).tolist() == [
         -128,
         126,
         127,
@@ -54,7 +54,7 @@ def test_requantisation_rounds_halves_as_gemmlowp() -> None:
 
 
 def test_requantisation_is_within_half_a_step() -> None:
-    found = functions.requantization(INT8, FINER)(EVERY_INT8)
+    found = functions.requantized(INT8, FINER)(EVERY_INT8)
     assert steps_off(found, real(EVERY_INT8, INT8), FINER) <= 0.5 + 1e-6
     concatenated = functions.concatenated(INT8, FINER)(EVERY_INT8)
     assert steps_off(concatenated, real(EVERY_INT8, INT8), FINER) <= 0.5 + 1e-4
@@ -63,7 +63,7 @@ def test_requantisation_is_within_half_a_step() -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        functions.requantization,
+        functions.requantized,
         functions.absolute,
         functions.hard_swish,
         functions.concatenated,

@@ -14,14 +14,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from armpy import numerics
 from armpy.graph import Layer
-from armpy.numerics.fixed_point import quantize_multiplier
-from armpy.numerics.softmax import (
-    ARGUMENT_STEP,
-    argument_multiplier,
-    input_radius,
-    softmax16_tables,
-)
 from armpy.ops import Activation, ActivationFunction, L2Normalization, LogSoftmax, Softmax
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
@@ -157,7 +151,9 @@ def _steps_of_log_softmax(operation: LogSoftmax, source: TensorInfo, output: Ten
     if scale_of(output) != 1 / 16 or zero_point_of(output) != 255:
         return 255
     step = float(np.float32(operation.beta)) * float(scale_of(source))
-    radius = input_radius(argument_multiplier(source.scale, operation.beta)[1])
+    radius = numerics.softmax.input_radius(
+        numerics.softmax.argument_multiplier(source.scale, operation.beta)[1]
+    )
     return 255 if (radius + 1) * step >= 254.5 / 16 else radius
 
 
@@ -187,7 +183,7 @@ def check_softmax(operation: Operation, inputs: OperandInfos, outputs: Sequence[
 def _lower_softmax16(emit: Emitter, layer: Layer, operation: Softmax) -> None:
     """The command for rows of 16 bits."""
     value, output = given(layer)[0], layer.outputs[0]
-    exponentials, reciprocals = softmax16_tables()
+    exponentials, reciprocals = numerics.softmax.softmax16_tables()
     factor = float(scale_of(value.info) * np.float32(operation.beta))
     arguments = (
         emit.source(value),
@@ -195,7 +191,7 @@ def _lower_softmax16(emit: Emitter, layer: Layer, operation: Softmax) -> None:
         *_rows_of(operation, output.info),
         emit.constant(exponentials),
         emit.constant(reciprocals),
-        *quantize_multiplier(factor / ARGUMENT_STEP),
+        *numerics.quantize_multiplier(factor / numerics.softmax.ARGUMENT_STEP),
     )
     emit.command(Kernel("softmax_i16"), arguments, layer.name)
 

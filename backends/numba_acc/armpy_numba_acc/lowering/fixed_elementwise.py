@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from armpy import numerics
 from armpy.graph import Layer, Value
-from armpy.numerics.fixed_point import quantize_multiplier
 from armpy.ops import BinaryOperation, ElementwiseBinary
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -79,7 +79,7 @@ def refusal_of_fixed(operation: ElementwiseBinary, infos: Sequence[TensorInfo]) 
         factors = _difference_factors(infos)
     else:
         return ""
-    if any(quantize_multiplier(factor)[1] > _MOST_LEFT for factor in factors):
+    if any(numerics.quantize_multiplier(factor)[1] > _MOST_LEFT for factor in factors):
         return "scales that make results several times as large are not supported"
     return ""
 
@@ -157,7 +157,7 @@ def _lower_byte_product(
     """Products of bytes; in float64, if at all, they are exact as the multiplier has 31 bits."""
     output = layer.outputs[0].info
     a, b = (scale_of(value.info) for value in inputs)
-    multiplier, shift = quantize_multiplier(float(a * b / scale_of(output)))
+    multiplier, shift = numerics.quantize_multiplier(float(a * b / scale_of(output)))
     left, right = max(shift, 0), max(-shift, 0)
     factor = math.ldexp(multiplier, left - 31)
     rounded, divisor = float(np.float32(factor)), 2.0**right
@@ -239,7 +239,7 @@ def rescaling_parameters(
     """
     numbers: list[float] = []
     for ratio in ratios:
-        multiplier, shift = quantize_multiplier(abs(ratio))
+        multiplier, shift = numerics.quantize_multiplier(abs(ratio))
         factor = math.copysign(math.ldexp(multiplier, max(shift, 0) - 31), ratio)
         rounded = float(np.float32(factor))
         numbers += [rounded, factor - rounded, 2.0 ** max(-shift, 0)]
@@ -250,5 +250,5 @@ def rescaling_parameters(
 
 def _multiplier_words(real: float) -> tuple[float, float, float]:
     """A multiplier as expressions in fixed point take it: upper and lower bits, and shift."""
-    multiplier, shift = quantize_multiplier(real)
+    multiplier, shift = numerics.quantize_multiplier(real)
     return float(multiplier >> 16), float(multiplier & 0xFFFF), float(shift)

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from armpy import numerics
 from armpy.graph import Layer
-from armpy.numerics.fixed_point import quantize_multiplier
 from armpy.ops import UnidirectionalSequenceLstm
 from armpy.ops.operation import Array, OperandInfos
 from armpy.tensor import TensorInfo
@@ -78,7 +78,10 @@ def lower_q8(emit: Emitter, layer: Layer) -> None:
     arguments += [n, t, *rows_apart, size, cells, 30 + exponent]
     arguments += [_stored_clip(operation.cell_clip, infos["cell_state_in"].scale)]
     # A signed tensor's elements have their top bit flipped.
-    arguments += [*quantize_multiplier(float(to_hidden)), operation.hidden_state_zero_point + 128]
+    arguments += [
+        *numerics.quantize_multiplier(float(to_hidden)),
+        operation.hidden_state_zero_point + 128,
+    ]
     macs = len(gates) * cells * (size + cells)
     kernel = Kernel("lstm_q8", (int("input" in gates),))
     emit.command(kernel, arguments, layer.name, num_operations=2 * n * t * macs)
@@ -115,7 +118,7 @@ def _multipliers(infos: dict[str, TensorInfo], gates: list[str]) -> Array:
         for source, operand in (("input", "input"), ("recurrent", "output_state_in")):
             scale = np.float32(infos[f"{source}_to_{gate}_weights"].scale)
             effective = scale * np.float32(infos[operand].scale) / _GATE_SCALE
-            pairs.append(quantize_multiplier(float(effective)))
+            pairs.append(numerics.quantize_multiplier(float(effective)))
     return np.array(pairs, np.int64)
 
 

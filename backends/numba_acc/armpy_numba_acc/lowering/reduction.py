@@ -7,8 +7,8 @@ from math import prod
 
 import numpy as np
 
+from armpy import numerics
 from armpy.graph import Layer, Value
-from armpy.numerics.fixed_point import mean_multiplier, quantize_multiplier
 from armpy.ops import Reduce, ReduceOperation
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
@@ -138,9 +138,11 @@ def _finish(
         return _bits(count if is_mean else 1), 0, 0, 0
     if operation.rounds_down:
         return 0, count, 0, 0
-    multiplier, shift = quantize_multiplier(float(scale_of(info)) / float(scale_of(output)))
+    multiplier, shift = numerics.quantize_multiplier(
+        float(scale_of(info)) / float(scale_of(output))
+    )
     if is_mean:
-        multiplier, shift = mean_multiplier(multiplier, shift, count)
+        multiplier, shift = numerics.mean_multiplier(multiplier, shift, count)
     return multiplier, zero_point_of(info) * count, shift, zero_point_of(output)
 
 

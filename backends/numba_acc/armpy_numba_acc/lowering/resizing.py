@@ -7,13 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from armpy import numerics
 from armpy.graph import Layer
-from armpy.numerics.resize import (
-    Samples,
-    integer_samples,
-    nearest_positions,
-    real_samples,
-)
 from armpy.ops import Resize, ResizeMethod
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
@@ -56,7 +51,9 @@ def lower(emit: Emitter, layer: Layer) -> None:
         return
     (height, _), (width, _) = sizes
     run = channels * value.info.data_type.size_bytes
-    rows, columns = (nearest_positions(*pair, **_rule_of(operation)) for pair in sizes)
+    rows, columns = (
+        numerics.resize.nearest_positions(*pair, **_rule_of(operation)) for pair in sizes
+    )
     offsets = (rows[:, None] * width + columns) * run
     call = GatherRuns(
         source=emit.source(value),
@@ -81,7 +78,9 @@ def _emit_bilinear(
     (height, out_height), (width, out_width) = sizes
     kind = _KINDS[value.info.data_type]
     is_wide = kind == "s16"
-    find = integer_samples if kind in ("s8", "s16") else real_samples
+    find = (
+        numerics.resize.integer_samples if kind in ("s8", "s16") else numerics.resize.real_samples
+    )
     rows, columns = (find(*pair, **_rule_of(operation)) for pair in sizes)
     row_bytes = width * channels * value.info.data_type.size_bytes
     pitch = (width * channels + out_width * channels + 2 * emit.isa.lanes) * 4
@@ -116,12 +115,12 @@ def _rule_of(operation: Resize) -> dict[str, bool]:
     }
 
 
-def _positions_of(samples: Samples) -> npt.NDArray[np.int64]:
+def _positions_of(samples: numerics.resize.Samples) -> npt.NDArray[np.int64]:
     """Both neighbours' positions (out, 2)."""
     return np.stack((samples.lower, samples.upper), axis=1)
 
 
-def _weights_of(samples: Samples) -> Array:
+def _weights_of(samples: numerics.resize.Samples) -> Array:
     """Both neighbours' weights (out, 2), float32 or int32 as the kernels take them."""
     weights = np.stack((samples.lower_weights, samples.upper_weights), axis=1)
     return weights.astype(np.int32) if weights.dtype.kind == "i" else weights

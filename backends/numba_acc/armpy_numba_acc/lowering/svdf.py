@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from armpy import numerics
 from armpy.graph import Layer
-from armpy.numerics.fixed_point import quantize_multiplier
 from armpy.ops import Svdf
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
@@ -109,8 +109,8 @@ def _integers(emit: Emitter, layer: Layer) -> tuple[Argument, ...]:
     bias = features.sum(axis=1, dtype=np.int64) * (base - zero_point_of(data))
     return (
         emit.constant(bias.astype(np.int32)),
-        *quantize_multiplier(data.scale * feature.scale / state.scale),
-        *quantize_multiplier(state.scale * time.scale / output.scale),
+        *numerics.quantize_multiplier(data.scale * feature.scale / state.scale),
+        *numerics.quantize_multiplier(state.scale * time.scale / output.scale),
         zero_point_of(output),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from armpy.numerics.fixed_point import Multiplier
+from armpy import numerics
 from armpy.records import dataclass
 
 Int64Array = npt.NDArray[np.int64]
@@ -95,7 +95,7 @@ class Factors:
         if not rounds_twice:
             scales = real.astype(np.float32)
             return cls(scales, np.zeros_like(scales), real.astype(np.float64).view(np.int64))
-        fixed = Multiplier.from_real(real)
+        fixed = numerics.Multiplier.from_real(real)
         multipliers, left, right = fixed.multiplier, fixed.left_shift, fixed.right_shift
         scales = np.ldexp(multipliers.astype(np.float64), left - right - 31).astype(np.float32)
         nudges = np.where(right > 0, np.exp2(-(right + 1.0)), 0.0).astype(np.float32)

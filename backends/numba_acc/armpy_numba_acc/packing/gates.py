@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from armpy.numerics import gemmlowp
+from armpy import numerics
 
 
 @cache
@@ -19,13 +19,13 @@ def sigmoid_table() -> npt.NDArray[np.int16]:
     ndarray, int16, shape (65536,)
         With 15 fraction bits.
     """
-    return gemmlowp.logistic(_every_number(), 3, bits=16).astype(np.int16)
+    return numerics.gemmlowp.logistic(_every_number(), 3, bits=16).astype(np.int16)
 
 
 @cache
 def tanh_table(integer_bits: int) -> npt.NDArray[np.int16]:
     """Hyperbolic tangent of every number with some integer bits; otherwise as above."""
-    return gemmlowp.tanh(_every_number(), integer_bits, bits=16).astype(np.int16)
+    return numerics.gemmlowp.tanh(_every_number(), integer_bits, bits=16).astype(np.int16)
 
 
 def _every_number() -> npt.NDArray[np.int64]:

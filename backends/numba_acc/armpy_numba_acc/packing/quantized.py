@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from armpy.numerics.quantization import QuantizationParameters
+from armpy import numerics
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 
@@ -31,9 +31,9 @@ def scale_of(info: TensorInfo) -> np.float32:
     return np.float32(info.scale)
 
 
-def parameters_of(info: TensorInfo) -> QuantizationParameters:
+def parameters_of(info: TensorInfo) -> numerics.QuantizationParameters:
     """Per-tensor parameters of the elements in a region."""
-    return QuantizationParameters(scale_of(info), zero_point_of(info), *range_of(info))
+    return numerics.QuantizationParameters(scale_of(info), zero_point_of(info), *range_of(info))
 
 
 def range_of(info: TensorInfo) -> tuple[int, int]:

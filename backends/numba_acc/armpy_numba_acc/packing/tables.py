@@ -13,15 +13,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from armpy.numerics import activations, integer_functions
-from armpy.numerics.elementary import ROUNDED
-from armpy.numerics.lookup_table import (
-    RealFunction,
-    StoredFunction,
-    by_interpolation,
-    by_table,
-    total_functions,
-)
+from armpy import numerics
 from armpy.ops import Activation, ActivationFunction, UnaryOperation
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
@@ -32,12 +24,12 @@ Int16Array = npt.NDArray[np.int16]
 
 def of_requantization(source: TensorInfo, target: TensorInfo) -> Array:
     """Bytes in another quantisation."""
-    return _of_bytes(integer_functions.requantization(parameters_of(source), parameters_of(target)))
+    return _of_bytes(numerics.requantized(parameters_of(source), parameters_of(target)))
 
 
 def of_concatenation(source: TensorInfo, target: TensorInfo) -> Array:
     """Bytes in another quantisation, rounded in float32."""
-    return _of_bytes(integer_functions.concatenated(parameters_of(source), parameters_of(target)))
+    return _of_bytes(numerics.concatenated(parameters_of(source), parameters_of(target)))
 
 
 def for_comparison(*sources: TensorInfo) -> list[Array]:
@@ -48,7 +40,7 @@ def for_comparison(*sources: TensorInfo) -> list[Array]:
     Reals with 8 more bits, which may need 64; so each is replaced by how many are below it.
     """
     reals = [
-        integer_functions.shifted_rescaling(float(scale_of(source)), parameters_of(source), 8)(
+        numerics.shifted_rescaling(float(scale_of(source)), parameters_of(source), 8)(
             np.arange(256)
         )
         for source in sources
@@ -61,57 +53,61 @@ def of_unary(operation: UnaryOperation, source: TensorInfo, target: TensorInfo) 
     """Bytes of an `ElementwiseUnary`."""
     parameters = parameters_of(source), parameters_of(target)
     if operation is UnaryOperation.ABS:
-        return _of_bytes(integer_functions.absolute(*parameters))
+        return _of_bytes(numerics.absolute(*parameters))
     if operation is UnaryOperation.RSQRT:
-        return _of_bytes(integer_functions.reciprocal_square_root(*parameters))
-    function = total_functions(parameters[1]).get(operation.name) or _UNARY[operation]
-    return _of_bytes(by_table(function, *parameters))
+        return _of_bytes(numerics.reciprocal_square_root(*parameters))
+    function = numerics.total_functions(parameters[1]).get(operation.name) or _UNARY[operation]
+    return _of_bytes(numerics.by_table(function, *parameters))
 
 
 def of_activation(operation: Activation, source: TensorInfo, target: TensorInfo) -> Array:
     """Bytes of an `Activation`."""
     function, parameters = operation.function, (parameters_of(source), parameters_of(target))
     if function is ActivationFunction.RELU:
-        return _of_bytes(integer_functions.clamped_rescaling(*parameters, (0.0, None)))
+        return _of_bytes(numerics.clamped_rescaling(*parameters, (0.0, None)))
     if function is ActivationFunction.BOUNDED_RELU:
         bounds = operation.b, operation.a
-        return _of_bytes(integer_functions.clamped_rescaling(*parameters, bounds))
+        return _of_bytes(numerics.clamped_rescaling(*parameters, bounds))
     if function is ActivationFunction.LEAKY_RELU:
-        return _of_bytes(integer_functions.leaky_relu(*parameters, operation.a))
+        return _of_bytes(numerics.leaky_relu(*parameters, operation.a))
     if function is ActivationFunction.HARD_SWISH:
-        return _of_bytes(integer_functions.hard_swish(*parameters))
-    return _of_bytes(by_table(_REAL_ACTIVATIONS[function](operation), *parameters))
+        return _of_bytes(numerics.hard_swish(*parameters))
+    return _of_bytes(numerics.by_table(_REAL_ACTIVATIONS[function](operation), *parameters))
 
 
 def of_sigmoid16(source: TensorInfo) -> Int16Array:
     """Words of the logistic function with the output scale ``2**-15``."""
-    return _of_words(integer_functions.logistic16(parameters_of(source)))
+    return _of_words(numerics.logistic16(parameters_of(source)))
 
 
 def of_tanh16(source: TensorInfo) -> Int16Array:
     """Words of the hyperbolic tangent with the output scale ``2**-15``."""
-    return _of_words(integer_functions.tanh16(parameters_of(source)))
+    return _of_words(numerics.tanh16(parameters_of(source)))
 
 
 def of_unary16(operation: UnaryOperation, source: TensorInfo, target: TensorInfo) -> Int16Array:
     """Words of ABS, EXP, LOG and RSQRT. Others have no arithmetic."""
     parameters = parameters_of(source), parameters_of(target)
     if operation is UnaryOperation.ABS:
-        return _of_words(integer_functions.absolute(*parameters))
-    return _of_words(by_interpolation(total_functions(parameters[1])[operation.name], *parameters))
+        return _of_words(numerics.absolute(*parameters))
+    return _of_words(
+        numerics.by_interpolation(
+            numerics.total_functions(parameters[1])[operation.name], *parameters
+        )
+    )
 
 
-def _of_bytes(function: StoredFunction) -> Array:
+def _of_bytes(function: numerics.StoredFunction) -> Array:
     """Lookup table (256,) of a function."""
     return function(np.arange(256)).astype(np.uint8)
 
 
-def _of_words(function: StoredFunction) -> Int16Array:
+def _of_words(function: numerics.StoredFunction) -> Int16Array:
     """Lookup table (65536,) of a function, by the words' bits."""
     return function(np.arange(1 << 16, dtype=np.uint16).view(np.int16)).astype(np.int16)
 
 
-_UNARY: Mapping[UnaryOperation, RealFunction] = {
+_UNARY: Mapping[UnaryOperation, numerics.RealFunction] = {
     UnaryOperation.SQRT: np.sqrt,
     UnaryOperation.NEG: np.negative,
     UnaryOperation.SIN: np.sin,
@@ -122,19 +118,25 @@ _UNARY: Mapping[UnaryOperation, RealFunction] = {
     UnaryOperation.SQUARE: np.square,
 }
 
-_REAL_ACTIVATIONS: Mapping[ActivationFunction, Callable[[Activation], RealFunction]] = {
-    ActivationFunction.SIGMOID: lambda _: partial(activations.sigmoid, functions=ROUNDED),
+_REAL_ACTIVATIONS: Mapping[ActivationFunction, Callable[[Activation], numerics.RealFunction]] = {
+    ActivationFunction.SIGMOID: lambda _: partial(
+        numerics.activations.sigmoid, functions=numerics.elementary.ROUNDED
+    ),
     ActivationFunction.TANH: lambda op: partial(
-        activations.tanh, a=op.a, b=op.b, functions=ROUNDED
+        numerics.activations.tanh, a=op.a, b=op.b, functions=numerics.elementary.ROUNDED
     ),
     ActivationFunction.LINEAR: lambda op: lambda x: np.float32(op.a) * x + np.float32(op.b),
-    ActivationFunction.SOFT_RELU: lambda _: partial(activations.soft_relu, functions=ROUNDED),
+    ActivationFunction.SOFT_RELU: lambda _: partial(
+        numerics.activations.soft_relu, functions=numerics.elementary.ROUNDED
+    ),
     ActivationFunction.ABS: lambda _: np.abs,
     ActivationFunction.SQRT: lambda _: np.sqrt,
     ActivationFunction.SQUARE: lambda _: np.square,
-    ActivationFunction.ELU: lambda op: partial(activations.elu, alpha=op.a, functions=ROUNDED),
+    ActivationFunction.ELU: lambda op: partial(
+        numerics.activations.elu, alpha=op.a, functions=numerics.elementary.ROUNDED
+    ),
     ActivationFunction.GELU: lambda op: partial(
-        activations.gelu, approximate=op.approximate, functions=ROUNDED
+        numerics.activations.gelu, approximate=op.approximate, functions=numerics.elementary.ROUNDED
     ),
 }
 """Functions of float32 of those that have no integer arithmetic."""

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from armpy.numerics.fixed_point import Multiplier
-from armpy.numerics.requantization import Requantization
+from armpy import numerics
 from armpy.records import dataclass
 
 Array = npt.NDArray[Any]  # Any: integers of any type
@@ -48,7 +47,9 @@ class Rescaling:
             What sums are multiplied by; below 2**14.
         bias : ndarray, int64, shape (channels,)
         """
-        return cls._made(Requantization.rounding_once(Multiplier.from_real(real), bias))
+        return cls._made(
+            numerics.Requantization.rounding_once(numerics.Multiplier.from_real(real), bias)
+        )
 
     @classmethod
     def twice(
@@ -61,11 +62,11 @@ class Rescaling:
         has_negatives : bool
             Whether results below the zero point matter.
         """
-        multiplier = Multiplier.from_real(real)
-        return cls._made(Requantization.rounding_twice(multiplier, bias, has_negatives))
+        multiplier = numerics.Multiplier.from_real(real)
+        return cls._made(numerics.Requantization.rounding_twice(multiplier, bias, has_negatives))
 
     @classmethod
-    def _made(cls, arithmetic: Requantization) -> Rescaling:
+    def _made(cls, arithmetic: numerics.Requantization) -> Rescaling:
         """Lay out the numbers as lines."""
         zeros = np.zeros_like(arithmetic.shift)
         half, step = arithmetic.half, arithmetic.step

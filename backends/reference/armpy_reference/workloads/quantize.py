@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from armpy.numerics.integer_functions import requantization
+from armpy.numerics.integer_functions import requantized
 from armpy.ops import Quantize
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
@@ -26,7 +26,7 @@ class QuantizeWorkload(ReferenceWorkload[Quantize]):
         if source.data_type.is_float:
             self.kernel = partial(_quantize, target)
             return
-        function = requantization(parameters_of(source), parameters_of(target))
+        function = requantized(parameters_of(source), parameters_of(target))
         self.kernel = integer_kernel(source, target, function)
 
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
