@@ -1,48 +1,43 @@
-"""Finds the first of the greatest or least elements along an axis."""
-
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
-# What Numba compiles has no types for mypy: everything is an integer or an address.
+"""Arg-max and arg-min: the first of the greatest or least elements along an axis."""
 
 from __future__ import annotations
 
-from numba import int32, njit
+from collections.abc import Callable
+from typing import TypeAlias
 
+from numba import int32
+
+from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import (
     load_i32,
-    load_i64,
     load_u8,
     store_i32,
     store_i64,
 )
+from armpy_numba_acc.llvm.primitives import compiled
 from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.machine.call import Pointer
+from armpy_numba_acc.machine.calls.rows import ArgExtreme
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.positions import make_position_in_short_run
 from armpy_numba_acc.tiles.reductions import Accumulation, make_accumulation
 
-ARGUMENTS = ("source", "target", "outer", "axis", "inner", "block", "scratch", "is_wide")
-"""Sizes in front of the axis, along it, and behind it; `scratch` has two int32 for each element
-of a block of the inner ones, per thread; `is_wide` says that positions are int64, not int32."""
+Kernel: TypeAlias = Callable[[int, int, int], None]
+
+_read = reader(ArgExtreme)
 
 
-@njit(error_model="numpy")
-def _store(target, index, position, is_wide):
+@compiled
+def _store(target: Pointer, index: int, position: int, is_wide: int) -> None:
     """Write a position."""
-    if is_wide:
+    if is_wide != 0:
         store_i64(target, index, position)
     else:
         store_i32(target, index, position)
 
 
-def make(isa: Isa, operation: str, kind: str, form: str):
-    """Make the kernel.
-
-    Parameters
-    ----------
-    operation : {"max", "min"}
-    kind : {"f32", "u8", "i32"}
-    form : {"columns", "rows", "short"}
-        "rows" needs an inner size of 1, "short" moreover bytes along the axis, no more of them
-        than there are in a vector.
+def make(isa: Isa, operation: str, kind: str, form: str) -> Kernel:
+    """Make the kernel for the record's parameters.
 
     Notes
     -----
@@ -56,15 +51,14 @@ def make(isa: Isa, operation: str, kind: str, form: str):
     return _make_columns(tools, is_max) if form == "columns" else _make_rows(tools)
 
 
-def _make_rows(tools: Accumulation):
+def _make_rows(tools: Accumulation) -> Kernel:
     """Make the kernel that looks for the best element, and then for the first like it."""
     size, load, combine = tools.size, tools.load, tools.combine
 
-    def arg_extreme_rows(args, thread, num_threads):
-        source, target = load_i64(args, 0), load_i64(args, 1)
-        outer, length = load_i64(args, 2), load_i64(args, 3)
-        is_wide = load_i64(args, 7) != 0
-        begin, end = share_items(outer, thread, num_threads)
+    def arg_extreme_rows(args: int, thread: int, num_threads: int) -> None:
+        call = _read(args)
+        source, length = call.source, call.axis
+        begin, end = share_items(call.outer, thread, num_threads)
         for row in range(begin, end):
             place = source + row * length * size
             best = load(place, 0)
@@ -73,28 +67,27 @@ def _make_rows(tools: Accumulation):
             found = 0
             while load(place, found) != best:
                 found += 1
-            _store(target, row, found, is_wide)
+            _store(call.target, row, found, call.is_wide)
 
     return arg_extreme_rows
 
 
-def _make_columns(tools: Accumulation, is_max: bool):
+def _make_columns(tools: Accumulation, is_max: bool) -> Kernel:
     """Make the kernel that compares a block of elements with the best ones so far."""
     size, load = tools.size, tools.load
 
-    def arg_extreme_columns(args, thread, num_threads):
-        source, target, outer = load_i64(args, 0), load_i64(args, 1), load_i64(args, 2)
-        length, inner, block = load_i64(args, 3), load_i64(args, 4), load_i64(args, 5)
-        best = load_i64(args, 6) + thread * block * 8
+    def arg_extreme_columns(args: int, thread: int, num_threads: int) -> None:
+        call = _read(args)
+        length, inner, block = call.axis, call.inner, call.block
+        best = call.scratch + thread * block * 8
         found = best + block * 4
-        is_wide = load_i64(args, 7) != 0
         blocks = (inner + block - 1) // block
-        begin, end = share_items(outer * blocks, thread, num_threads)
+        begin, end = share_items(call.outer * blocks, thread, num_threads)
         for number in range(begin, end):
             item = number // blocks
             column = (number - item * blocks) * block
             columns = min(block, inner - column)
-            place = source + (item * length * inner + column) * size
+            place = call.source + (item * length * inner + column) * size
             for j in range(columns):
                 store_i32(best, j, load(place, j))
                 store_i32(found, j, 0)
@@ -106,32 +99,32 @@ def _make_columns(tools: Accumulation, is_max: bool):
                     store_i32(best, j, value if is_better else old)
                     store_i32(found, j, int32(i) if is_better else load_i32(found, j))
             for j in range(columns):
-                _store(target, item * inner + column + j, load_i32(found, j), is_wide)
+                at = item * inner + column + j
+                _store(call.target, at, load_i32(found, j), call.is_wide)
 
     return arg_extreme_columns
 
 
-def _make_short(isa: Isa, is_max: bool):
+def _make_short(isa: Isa, is_max: bool) -> Kernel:
     """Make the kernel for rows that fit a vector."""
     position = make_position_in_short_run(isa, is_max)
     width = isa.vector_bytes
 
-    def arg_extreme_short(args, thread, num_threads):
-        source, target = load_i64(args, 0), load_i64(args, 1)
-        outer, length = load_i64(args, 2), load_i64(args, 3)
-        is_wide = load_i64(args, 7) != 0
-        begin, end = share_items(outer, thread, num_threads)
-        readable = outer * length - width
+    def arg_extreme_short(args: int, thread: int, num_threads: int) -> None:
+        call = _read(args)
+        source, length = call.source, call.axis
+        begin, end = share_items(call.outer, thread, num_threads)
+        readable = call.outer * length - width
         for row in range(begin, end):
             at = row * length
             if at <= readable:
-                _store(target, row, position(source + at, length), is_wide)
+                _store(call.target, row, position(source + at, length), call.is_wide)
             else:
                 found = 0
                 for i in range(1, length):
                     value, best = load_u8(source, at + i), load_u8(source, at + found)
                     if (value > best) if is_max else (value < best):
                         found = i
-                _store(target, row, found, is_wide)
+                _store(call.target, row, found, call.is_wide)
 
     return arg_extreme_short

@@ -1,48 +1,45 @@
-"""Interpolates images of 16-bit elements."""
-
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
-# What Numba compiles has no types for mypy: everything is an integer or an address.
+"""Bilinear interpolation of images of 16-bit elements."""
 
 from __future__ import annotations
 
-from armpy_numba_acc.kernels import resize_bilinear
+from collections.abc import Callable
+
+from armpy_numba_acc.kernels.resize_bilinear import FRACTION_BITS
+from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import load_i16, load_i32, load_i64, store_i16, store_i64
 from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.machine.calls.images import Interpolation
 from armpy_numba_acc.machine.isa import Isa
 
-ARGUMENTS = resize_bilinear.ARGUMENTS
-"""Each thread has scratch memory for 8 bytes of every element of a row of the input."""
-
-_BITS = 2 * resize_bilinear.FRACTION_BITS
+_BITS = 2 * FRACTION_BITS
 
 
-def make(isa: Isa):
+def make(isa: Isa) -> Callable[[int, int, int], None]:
     """Make the kernel; threads share the output's rows.
 
     Notes
     -----
-    Products of two weights have 20 fraction bits; sums of them are exact in 64 bits and rounded
-    half away from zero.
+    Products of two weights have 20 fraction bits; sums of them are exact in 64 bits and rounded,
+    ties away from zero.
     """
+    read = reader(Interpolation)
 
-    def resize_bilinear_i16(args, thread, num_threads):
-        source, target = load_i64(args, 0), load_i64(args, 1)
-        rows, row_weights = load_i64(args, 2), load_i64(args, 3)
-        columns, column_weights = load_i64(args, 4), load_i64(args, 5)
-        blended = load_i64(args, 6) + thread * load_i64(args, 7)
-        images, image_pitch = load_i64(args, 8), load_i64(args, 9)
-        row_elements, out_height = load_i64(args, 10), load_i64(args, 11)
-        out_width, channels = load_i64(args, 12), load_i64(args, 13)
-        first, last = share_items(images * out_height, thread, num_threads)
+    def resize_bilinear_i16(args: int, thread: int, num_threads: int) -> None:
+        call = read(args)
+        rows, row_weights = call.rows, call.row_weights
+        columns, column_weights = call.columns, call.column_weights
+        out_height, out_width, channels = call.out_height, call.out_width, call.channels
+        blended = call.scratch + thread * call.scratch_pitch
+        first, last = share_items(call.images * out_height, thread, num_threads)
         for row in range(first, last):
             image = row // out_height
             y = row - image * out_height
-            origin = source + image * image_pitch
+            origin = call.source + image * call.image_pitch
             upper, lower = origin + load_i64(rows, 2 * y), origin + load_i64(rows, 2 * y + 1)
             above, below = load_i32(row_weights, 2 * y), load_i32(row_weights, 2 * y + 1)
-            for i in range(row_elements):
+            for i in range(call.row_elements):
                 store_i64(blended, i, load_i16(upper, i) * above + load_i16(lower, i) * below)
-            place = target + row * out_width * channels * 2
+            place = call.target + row * out_width * channels * 2
             for x in range(out_width):
                 from_left = blended + load_i64(columns, 2 * x) * 8
                 from_right = blended + load_i64(columns, 2 * x + 1) * 8

@@ -1,15 +1,14 @@
 """Fixed-point arithmetic of TFLite's reference kernels, for code that Numba compiles."""
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
-# What Numba compiles has no types for mypy.
-
 from __future__ import annotations
 
-from numba import int32, int64, njit
+from numba import int32, int64
+
+from armpy_numba_acc.llvm.primitives import compiled
 
 
-@njit(error_model="numpy")
-def rescaled(value, multiplier, shift):
+@compiled
+def rescaled(value: int, multiplier: int, shift: int) -> int:
     """An int64 below 2**32 times ``multiplier * 2**(shift - 31)``, rounded twice.
 
     Notes
@@ -25,20 +24,21 @@ def rescaled(value, multiplier, shift):
     return halved(high, max(-shift, 0))
 
 
-@njit(error_model="numpy")
-def halved(value, exponent):
+@compiled
+def halved(value: int, exponent: int) -> int:
     """An int64 divided by a power of two, rounded half away from zero."""
     half = (1 << exponent) >> 1
     return (value + half + ((value >> 63) if exponent > 0 else 0)) >> exponent
 
 
-@njit(error_model="numpy")
-def wrapped(value):
+@compiled
+def wrapped(value: int) -> int:
     """An int64 as an int32 holds it."""
-    return int64(int32(value))
+    result: int = int64(int32(value))
+    return result
 
 
-@njit(error_model="numpy")
-def limited(value, low, high):
+@compiled
+def limited(value: int, low: int, high: int) -> int:
     """An int64 moved into a range."""
     return min(max(value, low), high)

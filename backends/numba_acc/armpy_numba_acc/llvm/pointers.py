@@ -79,6 +79,12 @@ def bits_to_f32(code: Code, bits: Value) -> Value:
     return bits.narrowed(I32).as_float()
 
 
+@primitive(types.float64, WORD)
+def bits_to_f64(code: Code, bits: Value) -> Value:
+    """A float64 that has an integer's bits."""
+    return bits.bitcast(F64)
+
+
 def _called(code: Code, function: Value, result: Kind, *arguments: Value) -> Any:
     """What a function at an address gives (Any: llvmlite has no types)."""
     kind = ir.FunctionType(result, [argument.kind for argument in arguments])

@@ -287,9 +287,13 @@ class Value:
         compare = self.code.builder.icmp_unsigned
         return self.of(compare("<", self.value, self.like(other).value))
 
+    def mask_bits(self) -> Value:
+        """A vector of bits as an integer of as many bits, the first one lowest."""
+        return self.bitcast(ir.IntType(self.count))
+
     def any(self) -> Value:
         """Whether a bit of a vector of bits is set."""
-        bits = self.bitcast(ir.IntType(self.count))
+        bits = self.mask_bits()
         return self.of(self.code.builder.icmp_unsigned("!=", bits.value, bits.like(0).value))
 
     # Conversion

@@ -1,4 +1,4 @@
-"""Lowers ArgMinMax."""
+"""ArgMinMax: the position of the maximum or minimum along an axis."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from math import prod
 
 from armpy.graph import Layer
 from armpy.ops import ArgMinMax, ArgMinMaxFunction
+from armpy.ops.operands import Operands
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.ops.shapes import normalize_axis
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.lowering.operands import expect
+from armpy_numba_acc.machine.calls.rows import ArgExtreme
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
 
@@ -29,19 +31,15 @@ _KINDS = {
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
     """A known axis; the types of `_KINDS`."""
-    assert isinstance(operation, ArgMinMax)
-    info = inputs[0]
-    assert info is not None
-    if operation.axis is None:
+    if expect(operation, ArgMinMax).axis is None:
         return "the axis is not constant"
-    return "" if info.data_type in _KINDS else f"{info.data_type.name} is not supported"
+    data_type = Operands(operation, inputs)["input"].data_type
+    return "" if data_type in _KINDS else f"{data_type.name} is not supported"
 
 
 def lower(emit: Emitter, layer: Layer) -> None:
     """Search along rows, or along many columns at a time."""
-    operation, value, output = layer.operation, layer.inputs[0], layer.outputs[0]
-    assert isinstance(operation, ArgMinMax)
-    assert value is not None
+    operation, value = expect(layer.operation, ArgMinMax), layer["input"]
     shape = value.info.known_shape
     axis = normalize_axis(operation.axis or 0, len(shape))
     inner = prod(shape[axis + 1 :])
@@ -50,19 +48,20 @@ def lower(emit: Emitter, layer: Layer) -> None:
     form = "columns" if inner > 1 else "rows"
     if form == "rows" and kind == "u8" and shape[axis] <= emit.isa.vector_bytes:
         form = "short"
-    function = "max" if operation.function is ArgMinMaxFunction.MAX else "min"
-    kernel = Kernel("arg_extreme", (function, kind, form))
-    arguments = (
-        emit.source(value),
-        emit.target(output),
-        prod(shape[:axis]),
-        shape[axis],
-        inner,
-        block,
-        emit.scratch(block * 8 * emit.num_threads),
-        int(output.info.data_type is DataType.SIGNED64),
+    call = ArgExtreme(
+        operation="max" if operation.function is ArgMinMaxFunction.MAX else "min",
+        kind=kind,
+        form=form,
+        source=emit.source(value),
+        target=emit.target(layer.output),
+        outer=prod(shape[:axis]),
+        axis=shape[axis],
+        inner=inner,
+        block=block,
+        scratch=emit.scratch(block * 8 * emit.num_threads),
+        is_wide=int(layer.output.info.data_type is DataType.SIGNED64),
     )
-    emit.command(kernel, arguments, layer.name, num_operations=value.info.num_elements)
+    emit(call, layer.name, num_operations=value.info.num_elements)
 
 
 LOWERINGS = {ArgMinMax: Lowering(check, lower)}

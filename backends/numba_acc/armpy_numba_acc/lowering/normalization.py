@@ -1,4 +1,4 @@
-"""Lowers normalisations by neighbours, and by the mean and variance of an image."""
+"""Normalization and InstanceNormalization: by neighbours, and by an image's mean and variance."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
 from armpy_numba_acc.lowering.broadcasting import emit_on_buffers
 from armpy_numba_acc.lowering.elementwise import check_types
-from armpy_numba_acc.lowering.patches import input_of
-from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.lowering.operands import expect
+from armpy_numba_acc.machine.calls.rows import InstanceNormalization as InstanceNormalizationCall
+from armpy_numba_acc.machine.calls.rows import WindowSums
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
@@ -33,18 +34,21 @@ def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorIn
 
 def lower_by_neighbours(emit: Emitter, layer: Layer) -> None:
     """One command per axis, which adds up, and one that divides."""
-    operation, value = layer.operation, input_of(layer, 0)
-    assert isinstance(operation, Normalization)
+    operation, value = expect(layer.operation, Normalization), layer["input"]
     source, shape = emit.source(value), value.info.known_shape
     sums: Buffer = source
     for number, axis in enumerate(normalize_axes(operation.axes, len(shape))):
         pitch, target = math.prod(shape[axis + 1 :]), emit.scratch(value.info.size_bytes)
-        planes = math.prod(shape[:axis])
-        emit.command(
-            Kernel("window_sums", (int(number == 0),)),
-            (sums, target, planes, shape[axis] * pitch, pitch, operation.radius),
-            layer.name,
+        call = WindowSums(
+            squares=int(number == 0),
+            source=sums,
+            target=target,
+            planes=math.prod(shape[:axis]),
+            length=shape[axis] * pitch,
+            pitch=pitch,
+            radius=operation.radius,
         )
+        emit(call, layer.name)
         sums = target
     numbers = [operation.alpha, operation.k]
     power = _POWERS.get(operation.beta)
@@ -56,7 +60,7 @@ def lower_by_neighbours(emit: Emitter, layer: Layer) -> None:
         f"x0.x1.linear.{power}",
         (source, sums),
         (shape, shape),
-        layer.outputs[0],
+        layer.output,
         layer.name,
         parameters=numbers,
         kinds=("f32",) * 3,
@@ -65,21 +69,20 @@ def lower_by_neighbours(emit: Emitter, layer: Layer) -> None:
 
 def lower_by_image(emit: Emitter, layer: Layer) -> None:
     """One command."""
-    operation, value = layer.operation, input_of(layer, 0)
-    assert isinstance(operation, InstanceNormalization)
+    operation, value = expect(layer.operation, InstanceNormalization), layer["input"]
     images, height, width, channels = value.info.known_shape
-    arguments = (
-        emit.source(value),
-        emit.target(layer.outputs[0]),
-        emit.scratch(16 * channels),
-        images,
-        height * width,
-        channels,
-        float(operation.gamma),
-        float(operation.beta),
-        float(operation.eps),
+    call = InstanceNormalizationCall(
+        source=emit.source(value),
+        target=emit.target(layer.output),
+        sums=emit.scratch(16 * channels),
+        images=images,
+        pixels=height * width,
+        channels=channels,
+        gamma=float(operation.gamma),
+        beta=float(operation.beta),
+        epsilon=float(operation.eps),
     )
-    emit.command(Kernel("instance_normalization"), arguments, layer.name)
+    emit(call, layer.name)
 
 
 LOWERINGS = {

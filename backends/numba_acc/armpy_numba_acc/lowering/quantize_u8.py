@@ -1,4 +1,4 @@
-"""Lowers the quantisation of floats to bytes."""
+"""Quantize from float32 to bytes, by multiplications."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import numpy as np
 from armpy.graph import Layer
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_numba_acc.lowering.patches import input_of
+from armpy_numba_acc.machine.calls.rows import QuantizeU8
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, scale_of, zero_point_of
 from armpy_numba_acc.program.emitter import Emitter
 
@@ -30,10 +29,16 @@ def is_quick(isa: Isa, source: TensorInfo, output: TensorInfo) -> bool:
 
 def emit_quick(emit: Emitter, layer: Layer) -> None:
     """Add the command of a layer whose tensors are as `is_quick` wants them."""
-    value, output = input_of(layer, 0), layer.outputs[0]
-    source, (target, flip) = emit.source(value), emit.flipped_target(output)
+    value, output = layer["input"], layer.output
+    target, flip = emit.flipped_target(output)
     scale = scale_of(output.info)
-    zero_point = zero_point_of(output.info)
-    inverse = float(np.float32(1) / scale)
-    arguments = (source, target, output.info.num_elements, zero_point, flip, float(scale), inverse)
-    emit.command(Kernel("quantize_u8"), arguments, layer.name)
+    call = QuantizeU8(
+        source=emit.source(value),
+        target=target,
+        count=output.info.num_elements,
+        zero_point=zero_point_of(output.info),
+        flip=flip,
+        scale=float(scale),
+        inverse=float(np.float32(1) / scale),
+    )
+    emit(call, layer.name)

@@ -1,4 +1,4 @@
-"""Lowers Reduce."""
+"""Reduce: sums, products, means and extremes along axes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ import numpy as np
 from armpy import numerics
 from armpy.graph import Layer, Value
 from armpy.ops import Reduce, ReduceOperation
+from armpy.ops.operands import Operands
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_numba_acc.lowering.moves import Loop, emit_table, nested, stand_in
-from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.lowering.operands import expect
+from armpy_numba_acc.machine.calls.rows import Reduce as ReduceCall
+from armpy_numba_acc.machine.calls.rows import Rescaling
 from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, scale_of, zero_point_of
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
@@ -48,21 +51,19 @@ _SUPPORTED = {
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
     """Known axes; what `_SUPPORTED` lists."""
-    assert isinstance(operation, Reduce)
-    info = inputs[0]
-    assert info is not None
-    if len(inputs) > 1 and operation.axes is None:
+    reduce, info = expect(operation, Reduce), Operands(operation, inputs)["input"]
+    if len(inputs) > 1 and reduce.axes is None:
         return "the axes are not constant"
-    if operation.operation not in _SUPPORTED.get(info.data_type, ()):
-        return f"{operation.operation.name} of {info.data_type.name} is not supported"
-    if operation.operation is ReduceOperation.PROD and operation.zero_absorbs:
+    if reduce.operation not in _SUPPORTED.get(info.data_type, ()):
+        return f"{reduce.operation.name} of {info.data_type.name} is not supported"
+    if reduce.operation is ReduceOperation.PROD and reduce.zero_absorbs:
         return "zeros that absorb infinities and NaN are not supported"
-    if not info.data_type.is_quantized or operation.operation.selects:
+    if not info.data_type.is_quantized or reduce.operation.selects:
         return ""
-    if info.data_type is DataType.QSYMM_S16 and operation.rounds_down:
+    if info.data_type is DataType.QSYMM_S16 and reduce.rounds_down:
         return f"a mean of {info.data_type.name} that is rounded down is not supported"
     most = _MOST_REDUCED[info.data_type.size_bytes]
-    count = prod(info.known_shape[axis] for axis in operation.resolved_axes(len(info.known_shape)))
+    count = prod(info.known_shape[axis] for axis in reduce.resolved_axes(len(info.known_shape)))
     if count > most:
         return f"more than {most} elements of {info.data_type.name} are not supported"
     return ""
@@ -70,10 +71,8 @@ def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorIn
 
 def lower(emit: Emitter, layer: Layer) -> None:
     """Loops over what stays, loops over what goes, and elements side by side of either."""
-    operation, value, output = layer.operation, layer.inputs[0], layer.outputs[0]
-    assert isinstance(operation, Reduce)
-    assert value is not None
-    info = value.info
+    operation, value = expect(layer.operation, Reduce), layer["input"]
+    info, output = value.info, layer.output
     kind = _kind(emit, operation, value)
     whole = np.empty(info.known_shape, "V2") if kind == "bf16" else stand_in(info)
     axes = operation.resolved_axes(whole.ndim)
@@ -93,23 +92,31 @@ def lower(emit: Emitter, layer: Layer) -> None:
     lines = reduced.pop() if reduced else Loop(1, 0, 0)
     count = prod(info.known_shape[axis] for axis in axes)
     block = min(-(-inner // emit.num_threads // 64) * 64, _LONGEST_BLOCK)
-    arguments = (
-        emit.source_as_kept(value),
-        emit.target(output),
-        *emit_table(emit, kept),
-        *emit_table(emit, reduced),
-        lines.length,
-        lines.source,
-        inner,
-        block,
-        emit.scratch(max(4 * block, 64) * emit.num_threads),
-        *_finish(operation, info, output.info, count),
-    )
     name = _ARITHMETIC[operation.operation]
     if operation.rounds_down and kind == "q8":
         name = "mean_down"
-    kernel = Kernel("reduce", (name, kind, form))
-    emit.command(kernel, arguments, layer.name, num_operations=info.num_elements)
+    kept_table, num_kept, num_items = emit_table(emit, kept)
+    reduced_table, num_reduced, num_turns = emit_table(emit, reduced)
+    call = ReduceCall(
+        operation=name,
+        kind=kind,
+        form=form,
+        source=emit.source_as_kept(value),
+        target=emit.target(output),
+        kept=kept_table,
+        num_kept=num_kept,
+        num_items=num_items,
+        reduced=reduced_table,
+        num_reduced=num_reduced,
+        num_turns=num_turns,
+        lines=lines.length,
+        pitch=lines.source,
+        inner=inner,
+        block=block,
+        scratch=emit.scratch(max(4 * block, 64) * emit.num_threads),
+        rescaling=_rescaling(operation, info, output.info, count),
+    )
+    emit(call, layer.name, num_operations=info.num_elements)
 
 
 def _kind(emit: Emitter, operation: Reduce, value: Value) -> str:
@@ -124,10 +131,8 @@ def _kind(emit: Emitter, operation: Reduce, value: Value) -> str:
     return "i32" if data_type is DataType.SIGNED32 else "u8"
 
 
-def _finish(
-    operation: Reduce, info: TensorInfo, output: TensorInfo, count: int
-) -> tuple[int, int, int, int]:
-    """The kernel's last arguments; integers are rescaled as CpuRef does it.
+def _rescaling(operation: Reduce, info: TensorInfo, output: TensorInfo, count: int) -> Rescaling:
+    """What becomes of sums; integers are rescaled as CpuRef does it.
 
     References
     ----------
@@ -135,20 +140,16 @@ def _finish(
     """
     is_mean = operation.operation is ReduceOperation.MEAN
     if not info.data_type.is_quantized:
-        return _bits(count if is_mean else 1), 0, 0, 0
+        divisor = np.float64(count if is_mean else 1)
+        return Rescaling(scale=int(divisor.view(np.int64)))
     if operation.rounds_down:
-        return 0, count, 0, 0
+        return Rescaling(offset=count)
     multiplier, shift = numerics.quantize_multiplier(
         float(scale_of(info)) / float(scale_of(output))
     )
     if is_mean:
         multiplier, shift = numerics.mean_multiplier(multiplier, shift, count)
-    return multiplier, zero_point_of(info) * count, shift, zero_point_of(output)
-
-
-def _bits(number: float) -> int:
-    """A float64 as an argument."""
-    return int(np.float64(number).view(np.int64))
+    return Rescaling(multiplier, zero_point_of(info) * count, shift, zero_point_of(output))
 
 
 LOWERINGS = {Reduce: Lowering(check, lower)}

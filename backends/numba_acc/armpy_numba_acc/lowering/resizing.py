@@ -1,4 +1,4 @@
-"""Lowers Resize."""
+"""Resize: nearest neighbours and bilinear interpolation."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from armpy.ops import Resize, ResizeMethod
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
+from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.machine.calls.gathering import GatherRuns
-from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.calls.images import Interpolation, ResizeBilinear, ResizeBilinearI16
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
 
@@ -28,18 +29,15 @@ _KINDS = {
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
     """The nearest elements of any type; interpolation of float32, of bytes and of 16 bits."""
-    assert isinstance(operation, Resize)
     data_type = outputs[0].data_type
-    if operation.method is ResizeMethod.BILINEAR and data_type not in _KINDS:
+    if expect(operation, Resize).method is ResizeMethod.BILINEAR and data_type not in _KINDS:
         return f"{data_type.name} is not interpolated"
     return ""
 
 
 def lower(emit: Emitter, layer: Layer) -> None:
     """Look up the nearest elements, or interpolate."""
-    operation, value, output = layer.operation, layer.inputs[0], layer.outputs[0]
-    assert isinstance(operation, Resize)
-    assert value is not None
+    operation, value, output = expect(layer.operation, Resize), layer["input"], layer.output
     axes = operation.data_layout.spatial_axes
     sizes = [(value.info.known_shape[a], output.info.known_shape[a]) for a in axes]
     n = value.info.known_shape[0]
@@ -69,12 +67,10 @@ def lower(emit: Emitter, layer: Layer) -> None:
 
 
 def _emit_bilinear(
-    emit: Emitter, layer: Layer, sizes: Sequence[tuple[int, int]], images: int, channels: int
+    emit: Emitter, layer: Layer, sizes: Sequence[tuple[int, int]], num_images: int, channels: int
 ) -> None:
     """Add the command that interpolates."""
-    operation, value, output = layer.operation, layer.inputs[0], layer.outputs[0]
-    assert isinstance(operation, Resize)
-    assert value is not None
+    operation, value, output = expect(layer.operation, Resize), layer["input"], layer.output
     (height, out_height), (width, out_width) = sizes
     kind = _KINDS[value.info.data_type]
     is_wide = kind == "s16"
@@ -86,25 +82,24 @@ def _emit_bilinear(
     pitch = (width * channels + out_width * channels + 2 * emit.isa.lanes) * 4
     if is_wide:
         pitch = width * channels * 8
-    arguments = (
-        emit.source(value),
-        emit.target(output),
-        emit.constant(_positions_of(rows) * row_bytes),
-        emit.constant(_weights_of(rows)),
-        emit.constant(_positions_of(columns) * channels),
-        emit.constant(_weights_of(columns)),
-        emit.scratch(pitch * emit.num_threads),
-        pitch,
-        images,
-        height * row_bytes,
-        width * channels,
-        out_height,
-        out_width,
-        channels,
+    images = Interpolation(
+        source=emit.source(value),
+        target=emit.target(output),
+        rows=emit.constant(_positions_of(rows) * row_bytes),
+        row_weights=emit.constant(_weights_of(rows)),
+        columns=emit.constant(_positions_of(columns) * channels),
+        column_weights=emit.constant(_weights_of(columns)),
+        scratch=emit.scratch(pitch * emit.num_threads),
+        scratch_pitch=pitch,
+        images=num_images,
+        image_pitch=height * row_bytes,
+        row_elements=width * channels,
+        out_height=out_height,
+        out_width=out_width,
+        channels=channels,
     )
-    operations = 6 * output.info.num_elements
-    kernel = Kernel("resize_bilinear_i16") if is_wide else Kernel("resize_bilinear", (kind,))
-    emit.command(kernel, arguments, layer.name, num_operations=operations)
+    call = ResizeBilinearI16(images) if is_wide else ResizeBilinear(kind, images)
+    emit(call, layer.name, num_operations=6 * output.info.num_elements)
 
 
 def _rule_of(operation: Resize) -> dict[str, bool]:

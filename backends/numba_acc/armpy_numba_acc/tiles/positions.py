@@ -1,23 +1,18 @@
-"""Finds the greatest or least of a few bytes in one vector."""
-
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,misc"
-# Numba's extension interface and llvmlite have no types.
+"""Arg-max and arg-min of a few bytes in one vector."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
-
-from armpy_numba_acc.llvm import vectors
-from armpy_numba_acc.llvm.vectors import I1, I8, I64, load, splat, vector
+from armpy_numba_acc.llvm.primitives import WORD, primitive
+from armpy_numba_acc.llvm.values import I1, I8, I64, Code, Value, choose, vector
+from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.isa import Isa
 
 
 @cache
-def make_position_in_short_run(isa: Isa, is_max: bool):
+def make_position_in_short_run(isa: Isa, is_max: bool) -> Callable[[Pointer, int], int]:
     """Make ``position(address, count)``: where the first of the best bytes is.
 
     Notes
@@ -28,26 +23,13 @@ def make_position_in_short_run(isa: Isa, is_max: bool):
     kind = vector(I8, width)
     name = "umax" if is_max else "umin"
 
-    @intrinsic
-    def position(typingctx, address, count):
-        signature = types.int64(types.int64, types.int64)
-
-        def generate(context, builder, signature, args):
-            address, count = args
-            numbers = ir.Constant(kind, list(range(width)))
-            limit = splat(builder, builder.trunc(count, I8), width)
-            is_inside = builder.icmp_unsigned("<", numbers, limit)
-            worst = ir.Constant(kind, [0 if is_max else 255] * width)
-            values = builder.select(is_inside, load(builder, address, kind), worst)
-            function = f"llvm.vector.reduce.{name}.v{width}i8"
-            best = builder.call(vectors.intrinsic(builder, function, I8, kind), (values,))
-            # Lanes behind the run may equal the best one, but come after the first that does.
-            is_best = builder.icmp_signed("==", values, splat(builder, best, width))
-            bits = builder.bitcast(is_best, ir.IntType(width))
-            bits = bits if width == 64 else builder.zext(bits, I64)
-            count_zeros = vectors.intrinsic(builder, "llvm.cttz.i64", I64, I64, I1)
-            return builder.call(count_zeros, (bits, I1(1)))
-
-        return signature, generate
+    @primitive(WORD, WORD, WORD)
+    def position(code: Code, address: Value, count: Value) -> Value:
+        is_inside = code.numbers(I8, range(width)).is_below(count.narrowed(I8).splat(width))
+        values = choose(is_inside, address.load(kind), 0 if is_max else 255)
+        best = code.call(f"llvm.vector.reduce.{name}.v{width}i8", I8, values)
+        # Lanes behind the run may equal the best one, but come after the first that does.
+        bits = values.equals(best.splat(width)).mask_bits()
+        return code.call("llvm.cttz.i64", I64, bits.unsigned(I64), code.constant(I1, 1))
 
     return position

@@ -1,36 +1,35 @@
-"""What reductions do with elements: how they are read, combined, and written in the end."""
-
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,misc"
-# What Numba compiles has no types for mypy.
+"""Reductions: how elements are read, combined, and written in the end."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numba import int32, int64, njit, types
-from numba.extending import intrinsic
+from numba import int32, int64
 
 from armpy.records import dataclass
 from armpy_numba_acc.llvm.fixed_point import limited, rescaled
 from armpy_numba_acc.llvm.pointers import (
+    bits_to_f64,
     load_bf16,
     load_f32,
-    load_f64,
     load_i16,
     load_i32,
-    load_i64,
     load_u8,
     store_f32,
     store_i16,
     store_i32,
     store_u8,
 )
+from armpy_numba_acc.llvm.primitives import FLOAT, compiled, primitive
+from armpy_numba_acc.llvm.values import Code, Value
+from armpy_numba_acc.machine.call import Pointer
+from armpy_numba_acc.machine.calls.rows import Rescaling
 
-_SCALE, _OFFSET, _SHIFT, _ZERO_POINT = 13, 14, 15, 16
-"""Which of a reduction's arguments say what is done in the end."""
+Element: TypeAlias = Any  # Any: a float32 or an int32 of Numba's
+Finish: TypeAlias = Callable[[Pointer, int, Pointer, int, Rescaling], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,77 +48,71 @@ class Accumulation:
         ``read(base, index)``, ``write(base, index, accumulator)``: 4 bytes each.
     combine : callable
     finish : callable
-        ``finish(target, first_index, accumulators, count, args)`` writes elements. `args` are
-        the kernel's arguments.
+        ``finish(target, first_index, accumulators, count, rescaling)`` writes elements.
     """
 
     size: int
-    first: Any  # Any: a NumPy scalar of either type
-    load: Callable[..., Any]  # Any: as above
-    read: Callable[..., Any]  # Any: as above
+    first: Element
+    load: Callable[..., Element]
+    read: Callable[..., Element]
     write: Callable[..., None]
-    combine: Callable[..., Any]  # Any: as above
-    finish: Callable[..., None]
+    combine: Callable[..., Element]
+    finish: Finish
 
 
-@intrinsic
-def add_in_any_order(typingctx, x, y):
+@primitive(FLOAT, FLOAT, FLOAT)
+def add_in_any_order(code: Code, x: Value, y: Value) -> Value:
     """A sum of float32 that may be reordered with others, so that loops become vectors."""
-    signature = types.float32(types.float32, types.float32)
-
-    def generate(context, builder, signature, args):
-        return builder.fadd(*args, flags=("reassoc",))
-
-    return signature, generate
+    return code.of(code.builder.fadd(x.value, y.value, flags=("reassoc",)))
 
 
-@njit(error_model="numpy")
-def _add(x, y):
+@compiled
+def _add(x: Element, y: Element) -> Element:
     return add_in_any_order(x, y)
 
 
-@njit(error_model="numpy")
-def _add_integers(x, y):
+@compiled
+def _add_integers(x: Element, y: Element) -> Element:
     return int32(x + y)
 
 
-@njit(error_model="numpy")
-def _multiply(x, y):
+@compiled
+def _multiply(x: Element, y: Element) -> Element:
     return x * y
 
 
-@njit(error_model="numpy")
-def _multiply_integers(x, y):
+@compiled
+def _multiply_integers(x: Element, y: Element) -> Element:
     return int32(x * y)
 
 
-@njit(error_model="numpy")
-def _greater(x, y):
+@compiled
+def _greater(x: Element, y: Element) -> Element:
     return x if x > y else y
 
 
-@njit(error_model="numpy")
-def _less(x, y):
+@compiled
+def _less(x: Element, y: Element) -> Element:
     return x if x < y else y
 
 
-@njit(error_model="numpy")
-def _load_byte(base, index):
+@compiled
+def _load_byte(base: Pointer, index: int) -> Element:
     return int32(load_u8(base, index))
 
 
-@njit(error_model="numpy")
-def _load_word(base, index):
+@compiled
+def _load_word(base: Pointer, index: int) -> Element:
     return int32(load_i16(base, index))
 
 
-def _make_load_key(is_max: bool):
+def _make_load_key(is_max: bool) -> Callable[[Pointer, int], Element]:
     """A loader of float32 as integers of the same order; NaN stands behind everything."""
     nan = int32(-(2**31)) if is_max else int32(2**31 - 1)
     rest, infinity = int32(0x7FFFFFFF), int32(0x7F800000)
 
-    @njit(error_model="numpy")
-    def load_key(base, index):
+    @compiled
+    def load_key(base: Pointer, index: int) -> Element:
         bits = load_i32(base, index)
         key = bits ^ ((bits >> int32(31)) & rest)
         return nan if (bits & rest) > infinity else key
@@ -166,67 +159,73 @@ def _first(operation: str, kind: str) -> np.float32 | np.int32:
     return np.float32(number) if kind in ("f32", "bf16") else np.int32(number)
 
 
-def _make_real_finish():
+def _make_real_finish() -> Finish:
     """Sums divided by a number; products and plain sums by 1."""
 
-    @njit(error_model="numpy")
-    def finish(target, start, accumulators, count, args):
-        divisor = np.float32(load_f64(args, _SCALE))
+    @compiled
+    def finish(
+        target: Pointer, start: int, accumulators: Pointer, count: int, rescaling: Rescaling
+    ) -> None:
+        divisor = np.float32(bits_to_f64(rescaling.scale))
         for j in range(count):
             store_f32(target, start + j, load_f32(accumulators, j) / divisor)
 
     return finish
 
 
-def _make_integer_finish(operation: str, kind: str):
+@compiled
+def _float_of_key(key: Element, rescaling: Rescaling) -> Element:
+    return key ^ ((key >> int32(31)) & int32(0x7FFFFFFF))
+
+
+@compiled
+def _as_it_is(total: Element, rescaling: Rescaling) -> Element:
+    return total
+
+
+@compiled
+def _divided(total: Element, rescaling: Rescaling) -> Element:
+    return total // rescaling.offset
+
+
+@compiled
+def _requantized(total: Element, rescaling: Rescaling) -> Element:
+    moved = int64(total) - rescaling.offset
+    return rescaled(moved, rescaling.scale, rescaling.shift) + rescaling.zero_point
+
+
+@compiled
+def _requantized_byte(total: Element, rescaling: Rescaling) -> Element:
+    return limited(_requantized(total, rescaling), 0, 255)
+
+
+@compiled
+def _requantized_word(total: Element, rescaling: Rescaling) -> Element:
+    return limited(_requantized(total, rescaling), -32768, 32767)
+
+
+_FINISHES = {
+    "f32": (store_i32, _float_of_key),
+    "i32": (store_i32, _as_it_is),
+    "i16": (store_i16, _as_it_is),
+    "u8": (store_u8, _as_it_is),
+    "q8": (store_u8, _requantized_byte),
+    "q16": (store_i16, _requantized_word),
+}
+"""How integers are written, and what becomes of them before."""
+
+
+def _make_integer_finish(operation: str, kind: str) -> Finish:
     """Accumulators as they are, or requantised, or divided."""
-    rest = int32(0x7FFFFFFF)
+    store, changed = _FINISHES[kind]
+    if operation == "mean_down":
+        changed = _divided
 
-    @njit(error_model="numpy")
-    def finish_key(target, start, accumulators, count, args):
+    @compiled
+    def finish(
+        target: Pointer, start: int, accumulators: Pointer, count: int, rescaling: Rescaling
+    ) -> None:
         for j in range(count):
-            key = load_i32(accumulators, j)
-            store_i32(target, start + j, key ^ ((key >> int32(31)) & rest))
+            store(target, start + j, changed(load_i32(accumulators, j), rescaling))
 
-    @njit(error_model="numpy")
-    def finish_i32(target, start, accumulators, count, args):
-        for j in range(count):
-            store_i32(target, start + j, load_i32(accumulators, j))
-
-    @njit(error_model="numpy")
-    def finish_byte(target, start, accumulators, count, args):
-        for j in range(count):
-            store_u8(target, start + j, load_i32(accumulators, j))
-
-    @njit(error_model="numpy")
-    def finish_word(target, start, accumulators, count, args):
-        for j in range(count):
-            store_i16(target, start + j, load_i32(accumulators, j))
-
-    @njit(error_model="numpy")
-    def finish_mean_down(target, start, accumulators, count, args):
-        divisor = load_i64(args, _OFFSET)
-        for j in range(count):
-            store_u8(target, start + j, load_i32(accumulators, j) // divisor)
-
-    @njit(error_model="numpy")
-    def finish_quantized(target, start, accumulators, count, args):
-        multiplier, offset = load_i64(args, _SCALE), load_i64(args, _OFFSET)
-        shift, zero_point = load_i64(args, _SHIFT), load_i64(args, _ZERO_POINT)
-        for j in range(count):
-            total = rescaled(int64(load_i32(accumulators, j)) - offset, multiplier, shift)
-            store_u8(target, start + j, limited(total + zero_point, 0, 255))
-
-    @njit(error_model="numpy")
-    def finish_quantized_words(target, start, accumulators, count, args):
-        multiplier, offset = load_i64(args, _SCALE), load_i64(args, _OFFSET)
-        shift, zero_point = load_i64(args, _SHIFT), load_i64(args, _ZERO_POINT)
-        for j in range(count):
-            total = rescaled(int64(load_i32(accumulators, j)) - offset, multiplier, shift)
-            store_i16(target, start + j, limited(total + zero_point, -32768, 32767))
-
-    if kind == "q16":
-        return finish_quantized_words
-    if kind == "q8":
-        return finish_mean_down if operation == "mean_down" else finish_quantized
-    return {"f32": finish_key, "i32": finish_i32, "i16": finish_word}.get(kind, finish_byte)
+    return finish
