@@ -120,11 +120,11 @@ def test_what_is_not_there_is_an_attribute_error(name: str, asked: str) -> None:
 
 def test_a_module_that_lacks_a_dependency_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pluggy", None)
-    importlib.import_module("armpy.plugins.registry")
-    monkeypatch.delitem(sys.modules, "armpy.plugins.registry")
-    monkeypatch.delattr("armpy.plugins.registry")
+    importlib.import_module("armpy.plugins.hooks")
+    monkeypatch.delitem(sys.modules, "armpy.plugins.hooks")
+    monkeypatch.delattr("armpy.plugins.hooks")
     with pytest.raises(ModuleNotFoundError, match="pluggy"):
-        _ = armpy.plugins.registry
+        _ = armpy.plugins.hooks
 
 
 def test_every_family_of_operations_is_exported() -> None:
