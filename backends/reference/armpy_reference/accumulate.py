@@ -21,7 +21,7 @@ _BLOCK_ELEMENTS = 1 << 18
 
 
 def exact_dtype(bound: float) -> np.dtype[Any]:  # Any: one of three number types
-    """The fastest type in which sums are exact.
+    """Accumulation type: the fastest one in which sums are exact.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def exact_dtype(bound: float) -> np.dtype[Any]:  # Any: one of three number type
 
 
 def block_length(elements_each: int) -> int:
-    """How many items of a given size make a block that stays in the cache."""
+    """Block size: items of a given size that stay in the cache together."""
     return max(_BLOCK_ELEMENTS // max(elements_each, 1), 1)
 
 
