@@ -126,6 +126,8 @@ class SaturatingRescaling(Rescaling):
     def rescaled(self, sums: Array, scratch: Int64Array) -> Int64Array:
         """Compute in int64, with halves up."""
         right = np.maximum(self.shift, 0)
+        # Beyond it results leave 16 bits, as factors other than 0 have 15 bits; within it products
+        # of 47 bits and 15, or of 17 and 30 where the shift goes left, fit 63.
         limit = np.left_shift(1, np.minimum(right + 17, 47))
         np.copyto(scratch, sums, casting="unsafe")
         np.add(scratch, self.bias, out=scratch)
