@@ -136,11 +136,16 @@ class PluginError(ArmpyError):
 
 
 class MemoryImportError(ArmpyError):
-    """Memory of the caller cannot be used as an input."""
+    """Memory of the caller cannot be used as an input.
+
+    Notes
+    -----
+    For backends to raise whose tensor handles import memory; the core copies what it cannot share.
+    """
 
 
 class MemoryExportError(ArmpyError):
-    """Memory of the caller cannot be used as an output."""
+    """Memory of the caller cannot be used as an output; raised as `MemoryImportError`."""
 
 
 class MemoryLimitError(ArmpyError, MemoryError):

@@ -23,9 +23,8 @@ from armpy.plugins import BackendRegistry
 from armpy.plugins.front_ends import FrontEnds, GuardedFrontEnd
 from armpy.records import dataclass
 from armpy.runtime import Model, Runtime, RuntimeOptions
-from armpy.runtime.settings import DEFAULT_MEMORY_LIMIT_BYTES
 from armpy.runtime.signatures import Signatures
-from armpy.types import REFERENCE_BACKEND_ID
+from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, REFERENCE_BACKEND_ID
 
 
 def load(

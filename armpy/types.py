@@ -19,6 +19,9 @@ BackendId = str
 INVALID_BACKEND_IDS = frozenset(("", "Unknown", HOST))
 """What no backend can be called."""
 
+DEFAULT_MEMORY_LIMIT_BYTES = 4 << 30
+"""Most memory that a model's tensors, or one execution, may need unless the caller says more."""
+
 
 class DataType(enum.Enum):
     """Element type of a tensor, with the way its numbers are to be read.

@@ -1,4 +1,4 @@
-"""What a backend can do beyond running layers, and how fast it says it is."""
+"""What a backend can do beyond running layers."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ class Capability(enum.StrEnum):
     their inputs are (the elements decide). It is asked about them with these infos; their
     tensors are in host memory whatever its handle factories say, and such an output arrives
     as a `DynamicTensorHandle`. Other backends are not asked about such layers.
+
+    Deprecated since 1.1, as the core does not ask about them: ``ConstantTensorsAsInputs``
+    (constants are values of the subgraph like others), ``PreImportIOTensors``
+    (`ITensorHandleFactory.import_sources` says it), ``ExternallyManagedMemory`` (the two
+    packings say it), ``HasFp16`` (`ILayerSupport` says which data types it takes) and
+    ``AsyncExecution`` (every backend's executions may overlap).
 
     References
     ----------
@@ -63,6 +69,10 @@ class PerformanceFigures:
     ----------
     exec_time, power_usage : float
         1.0 is as CpuRef.
+
+    Notes
+    -----
+    Deprecated since 1.1 with `IBackendInternal.get_performance`; nothing takes its place.
 
     References
     ----------

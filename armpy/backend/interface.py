@@ -106,7 +106,12 @@ class IBackendInternal(ABC):
         return {}
 
     def get_performance(self, data_type: DataType) -> PerformanceFigures:
-        """How fast it says it is for tensors of a data type, against CpuRef."""
+        """How fast it says it is for tensors of a data type, against CpuRef.
+
+        Notes
+        -----
+        Deprecated since 1.1, as the core does not ask it; nothing takes its place.
+        """
         return PerformanceFigures()
 
     def create_workload_factory_with_options(

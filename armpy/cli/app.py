@@ -14,6 +14,7 @@ from armpy.cli.diff import diff
 from armpy.cli.load_request import LoadRequest, load_model
 from armpy.cli.options import (
     MODEL_FILE,
+    WRITABLE_FILE,
     json_option,
     model_options,
     verbosity_options,
@@ -25,7 +26,6 @@ from armpy.cli.values import parse_numbers, parse_range, parse_size, parse_trace
 # What a command needs is imported when it runs: --help and usage errors are quick.
 # ruff: noqa: PLC0415
 
-_WRITABLE_FILE = click.Path(dir_okay=False, writable=True)
 _FOLDER = click.Path(file_okay=False, writable=True)
 
 _SIZE = click.option(
@@ -163,7 +163,7 @@ def run(
 @model_options
 @click.option("--layers", "with_layers", is_flag=True, help="List every layer.")
 @_SIZE
-@click.option("--dot", type=_WRITABLE_FILE, help="Write the network for Graphviz to this file.")
+@click.option("--dot", type=WRITABLE_FILE, help="Write the network for Graphviz to this file.")
 @json_option
 @verbosity_options
 def inspect(

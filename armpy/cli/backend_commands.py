@@ -9,13 +9,11 @@ from pathlib import Path
 
 import click
 
-from armpy.cli.options import dynamic_backends_option, json_option, verbosity_options
+from armpy.cli.options import EXIT_PROBLEMS, dynamic_backends_option, json_option, verbosity_options
 from armpy.cli.settings import Settings
 
 # What a command needs is imported when it runs: --help and usage errors are quick.
 # ruff: noqa: PLC0415
-
-_EXIT_PROBLEMS = 1
 
 
 @click.command(short_help="List the backends that are installed.")
@@ -90,7 +88,7 @@ def doctor(
     else:
         print_examination(examination, with_tracebacks=settings.debug)
     if examination.num_problems:
-        context.exit(_EXIT_PROBLEMS)
+        context.exit(EXIT_PROBLEMS)
 
 
 @click.command("new-backend", short_help="Write the project of a new backend.")

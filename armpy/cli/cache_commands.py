@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from armpy.cli.once import OnceGroup
-from armpy.cli.options import dynamic_backends_option, json_option, verbosity_options
+from armpy.cli.options import EXIT_PROBLEMS, dynamic_backends_option, json_option, verbosity_options
 from armpy.cli.values import parse_names, parsed
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 # What a command needs is imported when it runs: --help and usage errors are quick.
 # ruff: noqa: PLC0415
-
-_EXIT_PROBLEMS = 1
 
 
 @click.group(
@@ -92,7 +90,7 @@ def verify(
     else:
         print_verified(reports)
     if any(report.damaged for report in reports):
-        context.exit(_EXIT_PROBLEMS)
+        context.exit(EXIT_PROBLEMS)
 
 
 @cache.command(short_help="Delete everything that is kept.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from armpy.cli.once import OnceGroup
-from armpy.cli.options import dynamic_backends_option, json_option, verbosity_options
+from armpy.cli.options import WRITABLE_FILE, dynamic_backends_option, json_option, verbosity_options
 
 if TYPE_CHECKING:
     from armpy.testing import ConformanceResult
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415
 
 _FILE = click.Path(exists=True, dir_okay=False, readable=True)
-_WRITABLE_FILE = click.Path(dir_okay=False, writable=True)
 
 
 class _BackendFirst(OnceGroup):
@@ -51,7 +50,7 @@ def conformance() -> None:
     type=_FILE,
     help="Cases that may fail, one 'case id  # reason' per line; they must go on failing.",
 )
-@click.option("--html", type=_WRITABLE_FILE, help="Write the result as one page to this file.")
+@click.option("--html", type=WRITABLE_FILE, help="Write the result as one page to this file.")
 @click.option(
     "--backend-option",
     "backend_options",
@@ -102,7 +101,7 @@ def cases(
 @click.option(
     "--jobs", type=click.IntRange(min=1), help="Processes at a time; one per core if left out."
 )
-@click.option("--html", type=_WRITABLE_FILE, help="Write the result as one page to this file.")
+@click.option("--html", type=WRITABLE_FILE, help="Write the result as one page to this file.")
 @dynamic_backends_option
 @json_option
 @verbosity_options

@@ -15,6 +15,10 @@ from armpy.cli.values import parse_names, parsed
 Command = TypeVar("Command", bound=Callable[..., object])
 
 MODEL_FILE = click.Path(exists=True, dir_okay=False, readable=True)
+WRITABLE_FILE = click.Path(dir_okay=False, writable=True)
+
+EXIT_PROBLEMS = 1
+"""Exit status of a command that was run and has found problems."""
 
 dynamic_backends_option = click.option(
     "--dynamic-backends-path",

@@ -159,8 +159,8 @@ class Graph:
 
     Notes
     -----
-    Graphs are never edited. Whatever changes one builds another with `GraphBuilder`, so a
-    backend that is shown a part of a graph cannot damage it.
+    Graphs are never edited. Whatever changes one builds another, so a backend that is shown a
+    part of a graph cannot damage it.
     """
 
     inputs: tuple[Value, ...]

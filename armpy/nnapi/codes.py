@@ -221,6 +221,10 @@ class OperationCode(enum.IntEnum):
     OEM_OPERATION = 10000
 
 
+CONTROL_FLOW_CODES = (OperationCode.IF, OperationCode.WHILE)
+"""Operations that run other graphs."""
+
+
 class FuseCode(enum.IntEnum):
     """Activation that is fused into an operation; NNAPI ``FuseCode``."""
 

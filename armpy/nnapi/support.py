@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from armpy.backend import ReasonCode, Support
 from armpy.errors import ArmpyError
 from armpy.graph import Graph
-from armpy.nnapi.codes import OperandCode, OperationCode
+from armpy.nnapi.codes import CONTROL_FLOW_CODES, OperandCode, OperationCode
 from armpy.nnapi.extensions import ExtensionLookup
 from armpy.nnapi.lowering import lower_model
 from armpy.nnapi.model_description import (
@@ -20,7 +20,6 @@ from armpy.nnapi.model_description import (
 from armpy.runtime import Runtime
 from armpy.types import REFERENCE_BACKEND_ID
 
-_CONTROL_FLOW = (OperationCode.IF, OperationCode.WHILE)
 _FROM_OUTSIDE = (
     Lifetime.TEMPORARY_VARIABLE,
     Lifetime.SUBGRAPH_INPUT,
@@ -76,7 +75,7 @@ class _Inquiry:
         """The answer for one operation."""
         if node.type == OperationCode.OEM_OPERATION:
             return Support.no(ReasonCode.OPERATION, "no backend has OEM operations")
-        if node.type in _CONTROL_FLOW:
+        if node.type in CONTROL_FLOW_CODES:
             models = [operands[i] for i in node.inputs if operands[i].type == OperandCode.MODEL]
             answers = [self._reference(model.subgraph or 0) for model in models]
             return next((answer for answer in answers if not answer), Support.yes())

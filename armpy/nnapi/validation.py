@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from armpy.errors import LayerValidationError, NnapiError, ResultCode
 from armpy.graph.nesting import MAX_NESTING
 from armpy.nnapi.codes import (
+    CONTROL_FLOW_CODES,
     LATEST_FEATURE_LEVEL,
     FeatureLevel,
     OperandCode,
@@ -26,8 +27,6 @@ from armpy.nnapi.model_description import (
 from armpy.nnapi.operand_type import OperandType, validate_operand_type
 from armpy.nnapi.operations import Arguments, definitions
 from armpy.nnapi.results import as_bad_data, bad_data, require_data
-
-_CONTROL_FLOW = (OperationCode.IF, OperationCode.WHILE)
 
 
 def validate_operation(
@@ -94,7 +93,7 @@ def _required_level(
         return FeatureLevel.LEVEL_1
     name = operation_name(node.type)
     try:
-        if node.type in _CONTROL_FLOW:
+        if node.type in CONTROL_FLOW_CODES:
             check_control_flow(node, operands, referenced, allow_unknown_sizes=allow_unknown_sizes)
             return FeatureLevel.LEVEL_4
         definition = definitions().get(node.type)

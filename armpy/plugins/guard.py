@@ -43,6 +43,7 @@ from armpy.plugins.boundary import (
     is_a,
     read_backend,
 )
+from armpy.plugins.deprecated import warn_of_deprecated
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DataType, DeviceType
 
@@ -165,7 +166,9 @@ class GuardedBackend(IBackendInternal):
             found = self._backend.get_capabilities()
             return dict(found) if isinstance(found, Mapping) else found
 
-        return ask_backend(self._id, Mapping, get_capabilities)
+        capabilities = ask_backend(self._id, Mapping, get_capabilities)
+        warn_of_deprecated(self._id, self._backend, capabilities)
+        return capabilities
 
     @property
     def backend_id(self) -> BackendId:

@@ -13,8 +13,8 @@ from armpy.optimizer import OptimizerOptions
 from armpy.plugins import BackendRegistry, PluginOptions
 from armpy.records import dataclass
 from armpy.runtime.limits import check_loop_timeout
-from armpy.runtime.settings import DEFAULT_MEMORY_LIMIT_BYTES, DEFAULT_PLAN_CACHE_SIZE
-from armpy.types import BackendId
+from armpy.runtime.settings import DEFAULT_PLAN_CACHE_SIZE
+from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, BackendId
 
 BACKENDS_VARIABLE = "ARMPY_BACKENDS"
 """Environment variable with backend ids in order of preference, comma separated."""

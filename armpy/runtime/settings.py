@@ -10,13 +10,10 @@ from armpy.backend.control_flow import DEFAULT_LOOP_TIMEOUT_S
 from armpy.optimizer import OptimizerOptions
 from armpy.profiling import Profiler
 from armpy.records import dataclass
-from armpy.types import BackendId
+from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, BackendId
 
 DEFAULT_PLAN_CACHE_SIZE = 8
 """How many input shapes a loaded network stays prepared for."""
-
-DEFAULT_MEMORY_LIMIT_BYTES = 4 << 30
-"""Most memory that a model's tensors, or one execution, may need unless the caller says more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,7 +165,7 @@ def test_all_is_well_where_nothing_is_wrong(
             "help": "Threads.",
         }
     ]
-    assert found["details"]["capabilities"]["HasFp16"] is True
+    assert found["details"]["capabilities"]["NonConstWeights"] is True
     assert [t["outcome"] for t in found["details"]["trials"]] == ["ran", "ran", "ran"]
 
 

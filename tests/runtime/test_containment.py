@@ -248,6 +248,7 @@ def running(runtime: Runtime, network_id: int) -> Iterator[list[object]]:
 
 
 @FAULTS
+@pytest.mark.filterwarnings("ignore:Full. get_performance:DeprecationWarning")
 def test_figures_of_performance_are_contained(fault: object) -> None:
     sabotage = Sabotage(IBackendInternal, "get_performance", fault)
     backend = GuardedBackend(full_backend(sabotage))

@@ -24,8 +24,7 @@ from armpy.hooks.model_file import ModelFile, ModelSource, open_model_file
 from armpy.network import Network
 from armpy.ops.operation import located
 from armpy.tensor import Shape, TensorInfo
-
-DEFAULT_MEMORY_LIMIT_BYTES = 4 << 30
+from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES
 
 _LEFT_OUT = -1
 

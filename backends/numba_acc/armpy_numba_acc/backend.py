@@ -76,7 +76,7 @@ class NumbaBackend(IBackendInternal):
 
     def get_capabilities(self) -> Capabilities:
         """Executions side by side; weights that are computed, too."""
-        return {Capability.ASYNC_EXECUTION: True, Capability.NON_CONST_WEIGHTS: True}
+        return {Capability.NON_CONST_WEIGHTS: True}
 
     def get_layer_support(self) -> ILayerSupport:
         """Support as the lowerings say."""

@@ -61,13 +61,8 @@ class ReferenceBackend(IBackendInternal):
         """All that makes sense for host memory."""
         return {
             Capability.NON_CONST_WEIGHTS: True,
-            Capability.CONSTANT_TENSORS_AS_INPUTS: True,
-            Capability.PRE_IMPORT_IO_TENSORS: True,
-            Capability.EXTERNALLY_MANAGED_MEMORY: True,
             Capability.SINGLE_AXIS_PACKING: True,
             Capability.MULTI_AXIS_PACKING: True,
-            Capability.HAS_FP16: True,
-            Capability.ASYNC_EXECUTION: True,
             Capability.DYNAMIC_OUTPUT_SHAPES: True,
         }
 
