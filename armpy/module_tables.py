@@ -10,12 +10,14 @@ what is in them then is what counts.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 _WORD = re.compile(rb"\w+")
 
@@ -40,6 +42,25 @@ class ModuleTables:
         self._package = package
         self._table = table
         self._modules = modules
+        self._entries: dict[object, Any] = {}
+
+    def entry(self, key: object, word: str) -> Any:  # Any: whatever the tables hold
+        """What stands for a key in the one table that has it; None if none has.
+
+        Parameters
+        ----------
+        key : hashable
+        word : str
+            What the table's text has for it, see `mentioning`.
+
+        Notes
+        -----
+        Every table must be a mapping. What has been found once is kept.
+        """
+        if key not in self._entries:
+            tables = (getattr(module, self._table) for module in self.mentioning(word))
+            self._entries[key] = next((table[key] for table in tables if key in table), None)
+        return self._entries[key]
 
     def mentioning(self, word: str) -> Iterator[ModuleType]:
         """Import modules in whose table a word stands.
@@ -68,6 +89,7 @@ class ModuleTables:
     @cached_property
     def _words(self) -> dict[str, frozenset[bytes] | None]:
         """What stands in the table of each module that has one; None where that cannot be seen."""
+        import_module(self._package)
         names = _modules_of(self._package) if self._modules is None else sorted(self._modules)
         start = b"\n" + self._table.encode()
         found: dict[str, frozenset[bytes] | None] = {}
@@ -92,14 +114,20 @@ def package_file(package: str, name: str) -> bytes:
         If there is no such file.
     """
     module = sys.modules[package]
-    folder = str(module.__file__).removesuffix("__init__.py").removesuffix("__init__.pyc")
-    content: bytes = module.__spec__.loader.get_data(folder + name)  # type: ignore[union-attr]
+    path = os.path.join(os.path.dirname(str(module.__file__)), name)
+    content: bytes = module.__spec__.loader.get_data(path)  # type: ignore[union-attr]
     return content
 
 
 def _modules_of(package: str) -> list[str]:
     """Names of the modules in a package."""
-    # It is slow to import, and the definitions of operations are found without it.
-    import pkgutil  # noqa: PLC0415
+    (folder,) = sys.modules[package].__path__
+    try:
+        files = os.listdir(folder)
+    except OSError:  # it is in a zip file; `pkgutil` would do for both, but is slow to import
+        import pkgutil  # noqa: PLC0415
 
-    return sorted(name for _, name, _ in pkgutil.iter_modules(sys.modules[package].__path__))
+        return sorted(name for _, name, _ in pkgutil.iter_modules([folder]))
+    return sorted(
+        {f.partition(".")[0] for f in files if f.endswith((".py", ".pyc"))} - {"__init__"}
+    )

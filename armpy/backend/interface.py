@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from armpy.backend.caches import IBackendCache
 from armpy.backend.capabilities import Capabilities, PerformanceFigures
 from armpy.backend.context import IBackendContext, IBackendModelContext, IBackendProfilingContext
-from armpy.backend.extension import Extension
 from armpy.backend.layer_support import ILayerSupport
 from armpy.backend.memory import ICustomAllocator, IMemoryManager
 from armpy.backend.optimization_views import OptimizationViews
@@ -18,6 +18,9 @@ from armpy.backend.workload import IWorkloadFactory
 from armpy.errors import BackendCapabilityError
 from armpy.graph import SubgraphView
 from armpy.types import BackendId, DataType, DeviceType
+
+if TYPE_CHECKING:  # few backends have extensions
+    from armpy.backend.extension import Extension
 
 BACKEND_API_VERSION = "1.1"
 """Version of this contract. A backend made for the same major and at most this minor loads."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
 import struct
+import subprocess
+import sys
 from typing import Any
 
 import flatbuffers
@@ -12,7 +15,8 @@ import tflite
 from flatbuffers import number_types
 
 from armpy.errors import ParserError
-from armpy.frontends.tflite.operators import CONVERTERS, FAMILIES
+from armpy.frontends.tflite import operators
+from armpy.frontends.tflite.operators import CONVERTERS
 from armpy.frontends.tflite.reader import Ledger, Table, enumerators
 from armpy.frontends.tflite.schema import ENUMERATIONS, TABLES
 
@@ -87,16 +91,32 @@ def test_names_of_enumerators_are_the_packages(kind: str) -> None:
     assert enumerators(kind) == names
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_familys_operators_are_those_of_its_module(family: str) -> None:
-    module = importlib.import_module(f"armpy.frontends.tflite.operators.{family}")
-    assert set(FAMILIES[family].split()) == set(module.CONVERTERS)
-    assert all(CONVERTERS[name] is made for name, made in module.CONVERTERS.items())
+def test_every_familys_operators_are_found_and_no_two_families_have_the_same() -> None:
+    modules = [
+        importlib.import_module(f"{operators.__name__}.{name}")
+        for _, name, _ in pkgutil.iter_modules(operators.__path__)
+    ]
+    converters = [item for module in modules for item in module.CONVERTERS.items()]
+    assert all(CONVERTERS[name] is converter for name, converter in converters)
+    assert sorted(CONVERTERS) == sorted(name for name, _ in converters)
+    assert len(CONVERTERS) == len(converters) == len(dict(converters))
 
 
-def test_no_operator_is_in_two_families() -> None:
-    assert len(CONVERTERS) == sum(len(names.split()) for names in FAMILIES.values())
-    assert set(CONVERTERS) <= set(enumerators("BuiltinOperator").values())
+def test_an_operator_imports_its_family_alone() -> None:
+    code = (
+        f"import sys; from {operators.__name__} import CONVERTERS as c; c['CONV_2D'], c['MUL'];"
+        f"print(*sorted(n for n in sys.modules if n.startswith('{operators.__name__}.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    expected = [f"{operators.__name__}.{name}" for name in ("elementwise", "windows")]
+    assert done.stdout.split() == expected
+
+
+@pytest.mark.parametrize("name", ["CONVERTERS", "direct", "NONSENSE"])
+def test_what_is_no_operator_has_no_converter(name: str) -> None:
+    assert name not in CONVERTERS
+    with pytest.raises(KeyError, match=name):
+        CONVERTERS[name]
 
 
 @pytest.mark.parametrize("start", [62, 63, 1016], ids=["its end", "half a number", "outside"])

@@ -1,12 +1,15 @@
-"""Every NNAPI operation: what it takes, which types go together, and how it is lowered."""
+"""Every NNAPI operation: what it takes, which types go together, and how it is lowered.
+
+Each module has its operations in its ``DEFINITIONS``.
+"""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
+from armpy.module_tables import ModuleTables
 from armpy.nnapi.operations.definition import (
     Argument as Argument,
 )
@@ -26,37 +29,13 @@ from armpy.nnapi.operations.definition import (
     TypeRow as TypeRow,
 )
 
-FAMILIES: tuple[str, ...] = (
-    "activation",
-    "bidirectional",
-    "blocks",
-    "comparison",
-    "conversion",
-    "detection",
-    "elementwise",
-    "lookup",
-    "lstm",
-    "movement",
-    "normalization",
-    "padding",
-    "pooling",
-    "recurrent",
-    "reduction",
-    "region_pooling",
-    "resizing",
-    "slicing",
-    "transpose_convolution",
-    "weighted",
-)
-"""Modules of this package; each has its operations in ``DEFINITIONS``."""
-
 
 @cache
 def definitions() -> Mapping[int, OperationDefinition]:
     """Every operation's definition by code."""
-    found: dict[int, OperationDefinition] = {}
-    for family in FAMILIES:
-        module = importlib.import_module(f"{__name__}.{family}")
-        for definition in module.DEFINITIONS:
-            found[definition.code] = definition
+    found = {
+        definition.code: definition
+        for family in ModuleTables(__name__, "DEFINITIONS").modules()
+        for definition in family.DEFINITIONS
+    }
     return MappingProxyType(dict(sorted(found.items())))

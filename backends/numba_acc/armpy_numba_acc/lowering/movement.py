@@ -8,29 +8,14 @@ from itertools import product
 import numpy as np
 
 from armpy.graph import Layer, Value
-from armpy.ops import (
-    BatchToSpaceNd,
-    BroadcastTo,
-    ChannelShuffle,
-    DepthToSpace,
-    ExpandDims,
-    Fill,
-    Rank,
-    Reshape,
-    ReverseV2,
-    Shape,
-    Slice,
-    SpaceToBatchNd,
-    SpaceToDepth,
-    Splitter,
-    Squeeze,
-    StridedSlice,
-    Tile,
-    Transpose,
-    Unstack,
-)
+from armpy.ops.blocks import BatchToSpaceNd, DepthToSpace, SpaceToBatchNd, SpaceToDepth
+from armpy.ops.generation import Fill, Rank, Shape
+from armpy.ops.movement import BroadcastTo, ChannelShuffle, ReverseV2, Tile, Transpose
 from armpy.ops.operation import Array, OperandInfos, Operation
+from armpy.ops.reshaping import ExpandDims, Reshape, Squeeze
 from armpy.ops.shapes import normalize_axis
+from armpy.ops.slicing import Slice, Splitter, Unstack
+from armpy.ops.strided_slicing import StridedSlice
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout
 from armpy_numba_acc.lowering.filling import emit_fill, stored_element
@@ -302,31 +287,30 @@ def given(layer: Layer, index: int) -> Value:
 
 _ANY: Check = needs()
 
-_VIEWS: Mapping[type[Operation], tuple[Views, tuple[str, ...]]] = {
-    BroadcastTo: (_broadcast, ()),
-    ChannelShuffle: (_shuffled, ()),
-    DepthToSpace: (_spread, ()),
-    ReverseV2: (_reversed, ("axes",)),
-    Slice: (_sliced, ("begin",)),
-    SpaceToDepth: (_gathered, ()),
-    StridedSlice: (_strided, ("begin", "end", "stride")),
-    Tile: (_tiled, ("multiples",)),
-    Transpose: (_transposed, ("perm",)),
-}
+
+def _moved(views: Views, *attributes: str) -> Lowering:
+    """What only moves elements, once some attributes are known."""
+    return Lowering(needs(*attributes), by_views(views))
+
 
 LOWERINGS: Mapping[type[Operation], Lowering] = {
-    **{
-        operation: Lowering(needs(*attributes), by_views(views))
-        for operation, (views, attributes) in _VIEWS.items()
-    },
     BatchToSpaceNd: Lowering(needs("block_shape", "crops"), lower_batch_to_space),
+    BroadcastTo: _moved(_broadcast),
+    ChannelShuffle: _moved(_shuffled),
+    DepthToSpace: _moved(_spread),
     ExpandDims: Lowering(_ANY, lower_alias),
     Fill: Lowering(_ANY, lower_fill),
     Rank: Lowering(_ANY, lower_known),
     Reshape: Lowering(_ANY, lower_alias),
+    ReverseV2: _moved(_reversed, "axes"),
     Shape: Lowering(_ANY, lower_known),
+    Slice: _moved(_sliced, "begin"),
     SpaceToBatchNd: Lowering(needs("block_shape", "pad_list"), lower_space_to_batch),
+    SpaceToDepth: _moved(_gathered),
     Splitter: Lowering(needs("axis"), lower_splitter),
     Squeeze: Lowering(_ANY, lower_alias),
+    StridedSlice: _moved(_strided, "begin", "end", "stride"),
+    Tile: _moved(_tiled, "multiples"),
+    Transpose: _moved(_transposed, "perm"),
     Unstack: Lowering(_ANY, lower_splitter),
 }

@@ -1,12 +1,15 @@
-"""Which operations can be lowered, and by what."""
+"""Which operations can be lowered, and by what.
+
+A module of `armpy_numba_acc.lowering` has the lowerings of its operations in its ``LOWERINGS``.
+"""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.graph import Layer
+from armpy.module_tables import ModuleTables
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
@@ -37,69 +40,14 @@ class Lowering:
     lower: Lower
 
 
-FAMILIES: dict[str, tuple[str, ...]] = {
-    "activation": ("Activation", "L2Normalization", "LogSoftmax", "Softmax"),
-    "concatenation": ("Concat", "Stack"),
-    "depthwise": ("DepthwiseConvolution2d",),
-    "elementwise": (
-        "Comparison",
-        "ElementwiseBinary",
-        "ElementwiseUnary",
-        "LogicalBinary",
-        "Prelu",
-        "Select",
-    ),
-    "extremes": ("ArgMinMax",),
-    "gathering": ("Gather", "GatherNd"),
-    "loops": ("While",),
-    "lstm": ("UnidirectionalSequenceLstm",),
-    "marking": ("OneHot",),
-    "matrices": ("BatchMatMul",),
-    "movement": (
-        "BatchToSpaceNd",
-        "BroadcastTo",
-        "ChannelShuffle",
-        "DepthToSpace",
-        "ExpandDims",
-        "Fill",
-        "Rank",
-        "Reshape",
-        "ReverseV2",
-        "Shape",
-        "Slice",
-        "SpaceToBatchNd",
-        "SpaceToDepth",
-        "Splitter",
-        "Squeeze",
-        "StridedSlice",
-        "Tile",
-        "Transpose",
-        "Unstack",
-    ),
-    "normalization": ("InstanceNormalization", "Normalization"),
-    "ordering": ("TopkV2",),
-    "padding": ("Pad",),
-    "pooling": ("Pooling2d",),
-    "quantizing": ("Cast", "Dequantize", "Quantize"),
-    "reduction": ("Reduce",),
-    "resizing": ("Resize",),
-    "svdf": ("Svdf",),
-    "transposed": ("TransposeConvolution2d",),
-    "weighted": ("Convolution2d", "FullyConnected"),
-}
-"""Modules of this package, and the operations that each has in its ``LOWERINGS``."""
-
-_FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names}
+_LOWERINGS = ModuleTables("armpy_numba_acc.lowering", "LOWERINGS")
 
 
 def lowering_of(operation: Operation) -> Lowering | None:
     """How an operation is lowered; None if it is not. Imports what is needed for it alone."""
-    family = _FAMILY_OF.get(type(operation).__name__)
-    if family is None:
-        return None
-    module = importlib.import_module(f"armpy_numba_acc.lowering.{family}")
-    lowerings: Mapping[type[Operation], Lowering] = module.LOWERINGS
-    return lowerings.get(type(operation))
+    kind = type(operation)
+    lowering: Lowering | None = _LOWERINGS.entry(kind, kind.__name__)
+    return lowering
 
 
 def refusal_of(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:

@@ -23,7 +23,7 @@ _WEIGHT_STEPS = 255
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Sampling positions of a region along one axis.
+    """Where the samples of a region lie along one axis.
 
     Parameters
     ----------
