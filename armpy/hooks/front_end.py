@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,9 +13,6 @@ if TYPE_CHECKING:
     from armpy.backend.options import BackendOption, OptionValue
     from armpy.graph import Graph
     from armpy.network import Network
-
-_NAME = re.compile(r"[a-z][a-z0-9_-]*")
-_SUFFIX = re.compile(r"(\.[a-z0-9_-]+)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +135,7 @@ class FrontEnd:
     install: str = ""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+        if not isinstance(self.name, str) or not _is_plain(self.name):
             raise _wrong("name", "lower case letters, digits, '-' and '_'", self.name)
         for field in ("title", "install"):
             if not isinstance(getattr(self, field), str):
@@ -156,7 +152,8 @@ class FrontEnd:
                 raise _wrong(field, f"a tuple of {kind.__name__}", given)
         self._check_options()
         for suffix in self.suffixes:
-            if not _SUFFIX.fullmatch(suffix):
+            dot, *parts = suffix.split(".")
+            if dot or not parts or not all(map(_is_plain, parts)):
                 raise _wrong("suffixes", "ends such as '.toy', lower case", suffix)
 
     def _check_options(self) -> None:
@@ -172,6 +169,12 @@ class FrontEnd:
 
 
 _TUPLES: dict[str, type[Any]] = {"suffixes": str, "magic": Magic, "requires": str}  # Any: of fields
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text is of lower case letters, digits, '-' and '_' and begins with no hyphen."""
+    word = text.replace("-", "").replace("_", "")
+    return word.isalnum() and text.isascii() and text == text.lower() and text[0] not in "-_"
 
 
 def _wrong(field: str, expected: str, actual: object) -> InvalidArgumentError:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pluggy import HookimplMarker, HookspecMarker
 
-from armpy.hooks.front_end import FrontEnd
-from armpy.hooks.section import ReportSection
-
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from armpy.graph import Graph
+    from armpy.hooks.front_end import FrontEnd
+    from armpy.hooks.section import ReportSection
 
 PROJECT = "armpy"
 """What the markers and the manager have in common."""
@@ -31,6 +31,10 @@ class HookSpecifications:
     what it raises or returns in error is logged with its name and left out, whatever the others
     answer.
     """
+
+    def __dir__(self) -> list[str]:
+        """The hooks alone, which is what pluggy goes through."""
+        return [name for name in vars(type(self)) if name.startswith("armpy_")]
 
     @_hookspec
     def armpy_add_cli_commands(self) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import os
+from functools import cache
 from importlib.machinery import ModuleSpec
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -24,6 +25,9 @@ _OWN_PLACES = ("", "backends/numba_acc", "backends/reference")
 
 _log = logging.getLogger("armpy.plugins")
 
+_Distributions = dict[int, tuple[str, str]]
+"""Names and versions of distributions whose metadata was read, by identity."""
+
 
 def find_entry_points() -> tuple[list[Candidate], list[Candidate]]:
     """Candidates for backends and for plugins, one for each entry point; none is imported.
@@ -34,10 +38,12 @@ def find_entry_points() -> tuple[list[Candidate], list[Candidate]]:
     first, so that none can take their ids.
     """
     found = entry_points()
-    backends, plugins = (found.select(group=group) for group in (ENTRY_POINT_GROUP, PLUGIN_GROUP))
+    known: _Distributions = {}
+    backends = found.select(group=ENTRY_POINT_GROUP)
+    plugins = found.select(group=PLUGIN_GROUP)
     return (
-        sorted(map(_candidate, backends), key=_order),
-        sorted((_candidate(entry, is_plugin=True) for entry in plugins), key=_order),
+        sorted((_candidate(entry, known, is_plugin=False) for entry in backends), key=_order),
+        sorted((_candidate(entry, known, is_plugin=True) for entry in plugins), key=_order),
     )
 
 
@@ -58,11 +64,16 @@ def is_own(candidate: Candidate) -> bool:
     if candidate.distribution != _OWN_DISTRIBUTION:
         return False
     spec = find_top_module(candidate.name)
+    return spec is not None and os.path.realpath(spec.origin or "") in _own_files()
+
+
+@cache
+def _own_files() -> frozenset[str]:
+    """Where the running armpy may have its packages."""
     root = Path(__file__).resolve().parents[2]
-    own = {
+    return frozenset(
         str(root / place / name / "__init__.py") for place in _OWN_PLACES for name in _OWN_PACKAGES
-    }
-    return spec is not None and os.path.realpath(spec.origin or "") in own
+    )
 
 
 def top_module(reference: str) -> str:
@@ -80,9 +91,10 @@ def find_top_module(reference: str) -> ModuleSpec | None:
         return None
 
 
-def _candidate(entry: EntryPoint, *, is_plugin: bool = False) -> Candidate:
+def _candidate(entry: EntryPoint, known: _Distributions, *, is_plugin: bool) -> Candidate:
     """What an entry point's metadata tells."""
-    name, version = _distribution(entry)
+    name, version = known.get(id(entry.dist)) or _distribution(entry)
+    known[id(entry.dist)] = name, version  # to read it takes as long as to find it
     return Candidate(
         entry.name,
         f"{name} {version}" if name else entry.value,
@@ -108,8 +120,9 @@ def _order(candidate: Candidate) -> tuple[object, ...]:
 def _distribution(entry: EntryPoint) -> tuple[str, str]:
     """Name and version of what an entry point comes from; empty if its metadata is damaged."""
     try:
-        name = entry.dist.name if entry.dist else None
-        return (name, str(entry.dist.version)) if entry.dist and name else ("", "")
+        metadata = entry.dist.metadata if entry.dist else None
+        name = metadata["Name"] if metadata else None
+        return (name, str(metadata["Version"])) if metadata and name else ("", "")
     except Exception as error:  # noqa: BLE001 - plugin boundary: one damaged distribution
         _log.debug("the metadata of '%s' cannot be read: %s", entry.name, error)
         return "", ""

@@ -40,7 +40,7 @@ OWN = ("armpy", "armpy.frontends.own")
 _MOST_PROBLEMS = 20
 """How many of a plugin's are kept and logged."""
 
-_ADDRESS = re.compile(r"\b0x[0-9a-f]+")
+_ADDRESS = r"\b0x[0-9a-f]+"
 """Tells one object from another, and no problem from another."""
 
 _running: ContextVar[frozenset[tuple[str, str]]] = ContextVar("running", default=frozenset())
@@ -102,7 +102,8 @@ class HookPlugins:
         self._options = options or PluginOptions()
         self._trust = trust or Trust()
         self._manager = pluggy.PluginManager(PROJECT)
-        self._manager.add_hookspecs(HookSpecifications)
+        specifications: Any = HookSpecifications()  # Any: not only modules and classes will do
+        self._manager.add_hookspecs(specifications)
         self.around_calls: Callable[[], AbstractContextManager[object]] = nullcontext
         self._lock = threading.RLock()
         self._is_loading = False
@@ -185,7 +186,7 @@ class HookPlugins:
     def complain(self, candidate: Candidate, hook: str, failure: Failure) -> None:
         """Keep and log what a plugin's hook has done wrong; each thing once."""
         problems = self._records[self._position(candidate)].problems
-        key = hook, _ADDRESS.sub("0x", failure.reason)
+        key = hook, re.sub(_ADDRESS, "0x", failure.reason)
         with self._lock:
             if key in problems or len(problems) >= _MOST_PROBLEMS:
                 return
@@ -281,7 +282,7 @@ class HookPlugins:
         candidate = record.candidate
 
         def step() -> None:
-            before = InterpreterState()
+            before = None if self.is_own(candidate) else InterpreterState()
             try:
                 with self.around_calls():
                     if record.plugin is None:
@@ -289,7 +290,8 @@ class HookPlugins:
                     guarded = _guarded(record.plugin, self._guard(record))
                 self._manager.register(guarded, candidate.backend_id)
             except BaseException:
-                undo([before.changes()])
+                if before is not None:
+                    undo([before.changes()])
                 raise
 
         failed = attempt(step)
@@ -347,6 +349,9 @@ def open_plugin(candidate: Candidate, snapshot: Snapshot | None) -> object:
 
 class _Guarded:
     """Holds a plugin's guarded implementations, as pluggy looks for them."""
+
+    def __dir__(self) -> list[str]:
+        return [*vars(self)]
 
 
 def _guarded(plugin: object, guard: Callable[[str, Callable[..., object]], object]) -> _Guarded:

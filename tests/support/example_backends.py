@@ -1,4 +1,4 @@
-"""The example backends of the checkout: built, installed and run as anybody would."""
+"""The example backends and plugins of the checkout: built, installed and run as anybody would."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from packaging.version import Version
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "backends" / "dynamic_examples"
+PLUGINS = ROOT / "examples" / "plugins"
 DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
 
 
-def install(project: str, folder: Path) -> Path:
+def install(project: str, folder: Path, examples: Path = EXAMPLES) -> Path:
     """Build the wheel of an example and unpack it into a folder; returns the folder.
 
     Notes
@@ -28,7 +29,7 @@ def install(project: str, folder: Path) -> Path:
     _require_tool("pip", "1")
     _require_tool("setuptools", "77")
     source = folder / "source"  # building leaves folders behind
-    shutil.copytree(EXAMPLES / project, source, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(examples / project, source, ignore=shutil.ignore_patterns("__pycache__"))
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     offline = ["--no-index", "--no-deps", "--no-build-isolation"]
     site = folder / "site"

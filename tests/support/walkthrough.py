@@ -54,7 +54,8 @@ class Reader:
 
     def read(self) -> None:
         """Do all that the page says."""
-        actions = {"console": self.follow, "diff": self.change, "python": self.write}
+        actions = {"console": self.follow, "diff": self.change}
+        actions |= {"python": self.write, "toml": self.write}
         for block in blocks(self.page):
             if block.kind in actions:
                 actions[block.kind](block)

@@ -1,0 +1,1 @@
+"""Plugins that cannot hurt, one to a module."""
