@@ -222,6 +222,7 @@ class Multiplier:
             if out is not accumulators:
                 np.copyto(out, accumulators, casting="unsafe")
         np.multiply(values, self.multiplier, out=values)
+        # Less to the right behind instead of to the left before: that would not fit 64 bits.
         values += np.left_shift(1, 30 - self.left_shift)
         values >>= 31 - self.left_shift
         if self.right_shift.any():

@@ -108,6 +108,7 @@ class Requantization:
         np.multiply(values, self.factor, out=values)
         np.add(values, self.addend, out=values)
         if self.half is not None and self.step is not None:
+            # The sign of the rounded high product, a < 0 of the notes, as -1 or 0.
             correction = values >> 63
             correction &= self.step
             np.subtract(self.half, correction, out=correction)

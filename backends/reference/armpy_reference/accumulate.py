@@ -21,20 +21,22 @@ _BLOCK_ELEMENTS = 1 << 18
 
 
 def exact_dtype(bound: float) -> np.dtype[Any]:  # Any: one of three number types
-    """The fastest type in which sums are exact.
+    """Accumulation type: the fastest one in which sums are exact.
 
     Parameters
     ----------
     bound : float
         No sum of magnitudes of products is larger.
     """
+    # A float holds every integer up to its mantissa's size. No partial sum exceeds the sum of
+    # magnitudes, whatever order the library adds in, so none is ever rounded.
     if bound < 1 << 24:
         return np.dtype(np.float32)
     return np.dtype(np.float64 if bound < 1 << 53 else np.int64)
 
 
 def block_length(elements_each: int) -> int:
-    """How many items of a given size make a block that stays in the cache."""
+    """Block size: items of a given size that stay in the cache together."""
     return max(_BLOCK_ELEMENTS // max(elements_each, 1), 1)
 
 

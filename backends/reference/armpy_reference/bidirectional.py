@@ -13,7 +13,7 @@ from armpy_reference.recurrent_operands import time_major
 def linked_inputs(
     sequence: Array, aux_input: Array | None, has_aux_weights: bool
 ) -> tuple[Array, Array]:
-    """What the forward and the backward direction read, in the order of time.
+    """Inputs of the forward and the backward direction, in the order of time.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ _GATE_BITS = 12
 
 @dataclass(frozen=True, slots=True)
 class _Product:
-    """A matrix product that is rescaled: weights, bias and multiplier."""
+    """Requantised matrix product: weights, bias and multiplier."""
 
     weights: npt.NDArray[np.float64]
     bias: Int64Array
@@ -59,7 +59,7 @@ class _Product:
 
 @dataclass(frozen=True, slots=True)
 class _Peephole:
-    """The cell state's share of a gate."""
+    """Peephole connection: the cell state's share of a gate."""
 
     weights: Int64Array
     rescale: Multiplier
@@ -200,7 +200,7 @@ class IntegerLstm(LstmCell):
         return _GATE_SCALE, bias
 
     def _least_variance(self, scale: np.float32) -> int:
-        """What stands for a variance of 0 where layer normalisation weights have a scale."""
+        """Epsilon of layer normalisation: what stands for a variance of 0."""
         return max(1, int(np.float32(10000) * scale))
 
     def _projection_clip_scale(self, output: TensorInfo) -> float:

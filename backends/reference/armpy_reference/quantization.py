@@ -17,17 +17,17 @@ Float32Array = npt.NDArray[np.float32]
 
 
 def scale_of(info: TensorInfo) -> np.float32:
-    """The per-tensor scale as the file format stores it, which is what kernels compute with."""
+    """Per-tensor scale as file formats store it, which is what kernels compute with."""
     return np.float32(info.scale)
 
 
 def parameters_of(info: TensorInfo) -> QuantizationParameters:
-    """The per-tensor parameters of a quantised tensor, or of a plain one of integers."""
+    """Quantisation parameters of a tensor, or of a plain one of integers."""
     return QuantizationParameters(scale_of(info), info.zero_point, *info.data_type.integer_range)
 
 
 def activation_range(activation: FusedActivation, info: TensorInfo) -> tuple[int, int]:
-    """Lowest and highest stored integer that an activation lets through.
+    """Clamp of an activation function, as stored integers.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def activation_range(activation: FusedActivation, info: TensorInfo) -> tuple[int
 
 
 def dequantize(stored: npt.NDArray[Any], info: TensorInfo) -> Float32Array:
-    """Real numbers of stored integers; scales may run along an axis.
+    """Dequantise stored integers; scales may run along an axis.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def dequantize(stored: npt.NDArray[Any], info: TensorInfo) -> Float32Array:
 
 
 def quantize(real: npt.NDArray[np.floating[Any]], info: TensorInfo, out: npt.NDArray[Any]) -> None:
-    """Stored integers of real numbers, saturated.
+    """Quantise real numbers, saturated; scales may run along an axis.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def quantize(real: npt.NDArray[np.floating[Any]], info: TensorInfo, out: npt.NDA
 
 
 def saturate(values: npt.NDArray[np.int64], info: TensorInfo, out: npt.NDArray[Any]) -> None:
-    """Add the output's zero point to int64 values in place and write them, saturated."""
+    """Saturate int64 values into an output, after adding its zero point in place."""
     values += info.zero_point
     np.clip(values, *info.data_type.integer_range, out=values)
     out[...] = values

@@ -36,7 +36,7 @@ Bounds = tuple[int, int]
 def addition(
     inputs: Sequence[TensorInfo], output: TensorInfo, bounds: Bounds, sign: int = 1
 ) -> BinaryKernel:
-    """A kernel that adds (or, with the sign -1, subtracts) rescaled integers.
+    """Addition (subtraction with the sign -1) of rescaled integers.
 
     Notes
     -----
@@ -59,7 +59,7 @@ def addition(
 def shifting_addition(
     inputs: Sequence[TensorInfo], output: TensorInfo, bounds: Bounds, sign: int = 1
 ) -> BinaryKernel | None:
-    """A kernel that shifts the finer 16-bit input right and adds with saturation.
+    """Addition of 16-bit integers, the finer of which are shifted right, with saturation.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def shifting_addition(
 def multiplication(
     inputs: Sequence[TensorInfo], output: TensorInfo, bounds: Bounds
 ) -> BinaryKernel:
-    """A kernel that multiplies differences from the zero points and rescales the product."""
+    """Multiplication of differences from the zero points, whose product is rescaled."""
     factor = scale_of(inputs[0]) * scale_of(inputs[1]) / scale_of(output)
     multiplier = Multiplier.from_real(float(factor))
 
@@ -104,7 +104,7 @@ def multiplication(
 
 
 def division(inputs: Sequence[TensorInfo], output: TensorInfo, bounds: Bounds) -> BinaryKernel:
-    """A kernel that multiplies by a fixed-point reciprocal.
+    """Division, as a product with a fixed-point reciprocal.
 
     Notes
     -----
@@ -136,7 +136,7 @@ def division(inputs: Sequence[TensorInfo], output: TensorInfo, bounds: Bounds) -
 def squared_difference(
     inputs: Sequence[TensorInfo], output: TensorInfo, bounds: Bounds
 ) -> BinaryKernel:
-    """A kernel that squares the difference of 8-bit integers rescaled with 7 more bits."""
+    """Squared difference of 8-bit integers rescaled with 7 more bits."""
     left_shift = 7
     common = _twice_larger_scale(inputs)
     first, second = (_rescaling(info, common, left_shift) for info in inputs)
@@ -154,7 +154,7 @@ def squared_difference(
 
 
 def parametric_relu(inputs: Sequence[TensorInfo], output: TensorInfo) -> BinaryKernel:
-    """A kernel that rescales what is not negative, and the product with alpha elsewhere."""
+    """Parametric rectifier: rescales what is not negative, and products with alpha elsewhere."""
     ratio = scale_of(inputs[0]) / scale_of(output)
     product_ratio = scale_of(inputs[0]) * scale_of(inputs[1]) / scale_of(output)
     identity = Multiplier.from_real(float(ratio))
@@ -172,7 +172,7 @@ def parametric_relu(inputs: Sequence[TensorInfo], output: TensorInfo) -> BinaryK
 def comparison(
     inputs: Sequence[TensorInfo], compare: Callable[[Any, Any], npt.NDArray[np.bool_]]
 ) -> BinaryKernel:
-    """A kernel that compares integers multiplied by their scales with 8 more bits."""
+    """Comparison of integers multiplied by their scales with 8 more bits."""
     first, second = (_rescaling(info, 1.0, 8) for info in inputs)
 
     def compute(lhs: Array, rhs: Array, out: Array) -> None:
@@ -184,7 +184,7 @@ def comparison(
 def choice(
     inputs: Sequence[TensorInfo], output: TensorInfo, bounds: Bounds, choose: Callable[..., Any]
 ) -> BinaryKernel:
-    """A kernel that chooses between stored integers, brought to the output's quantisation."""
+    """Minimum or maximum of stored integers, brought to the output's quantisation."""
 
     def compute(lhs: Array, rhs: Array, out: Array) -> None:
         chosen = choose(requantized(lhs, inputs[0], output), requantized(rhs, inputs[1], output))
@@ -199,7 +199,7 @@ def through_float(
     bounds: Bounds,
     function: Callable[[Any, Any], Any],
 ) -> BinaryKernel:
-    """A kernel that computes with float32 numbers in between."""
+    """Any function, by float32 numbers in between."""
 
     def compute(lhs: Array, rhs: Array, out: Array) -> None:
         real = function(dequantize(lhs, inputs[0]), dequantize(rhs, inputs[1]))
@@ -210,7 +210,7 @@ def through_float(
 
 
 def requantized(stored: Array, source: TensorInfo, target: TensorInfo) -> Array:
-    """Stored integers in another quantisation of the same type.
+    """Requantise to another quantisation of the same type.
 
     Notes
     -----
@@ -228,12 +228,12 @@ def requantized(stored: Array, source: TensorInfo, target: TensorInfo) -> Array:
 
 
 def _twice_larger_scale(inputs: Sequence[TensorInfo]) -> float:
-    """The scale that both inputs are brought to before they are added."""
+    """Common scale that both inputs are brought to before they are added."""
     return 2 * float(max(scale_of(info) for info in inputs))
 
 
 def _rescaling(info: TensorInfo, common: float, left_shift: int) -> StoredFunction:
-    """A function that multiplies integers by ``2**left_shift * scale / common``."""
+    """Rescaling of integers by ``2**left_shift * scale / common``."""
     return shifted_rescaling(float(scale_of(info)) / common, parameters_of(info), left_shift)
 
 

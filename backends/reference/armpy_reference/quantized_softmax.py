@@ -33,7 +33,7 @@ _LOWEST_INT32 = -(1 << 31)
 
 
 class _Exponentials:
-    """What follows from the difference to the largest 8-bit integer of a row.
+    """Exponentials of all differences from the largest 8-bit integer of a row.
 
     Attributes
     ----------
@@ -69,14 +69,14 @@ class _Exponentials:
 
 
 def _differences(stored: Array) -> npt.NDArray[np.uint8]:
-    """How far each element is below the largest of its row."""
+    """Differences of elements from the largest of their row."""
     rows = stored.astype(np.int16)
     differences: npt.NDArray[np.int16] = rows.max(axis=-1, keepdims=True) - rows
     return differences.astype(np.uint8)
 
 
 def softmax8(source: TensorInfo, target: TensorInfo, beta: float) -> UnaryKernel:
-    """A kernel for 8-bit rows and an 8-bit or 16-bit output.
+    """Softmax of 8-bit rows to an 8-bit or 16-bit output.
 
     Notes
     -----
@@ -98,7 +98,7 @@ def softmax8(source: TensorInfo, target: TensorInfo, beta: float) -> UnaryKernel
 
 
 def log_softmax8(source: TensorInfo, target: TensorInfo, beta: float) -> UnaryKernel:
-    """A kernel for 8-bit rows; the output's highest integer stands for 0, its step is 1/16."""
+    """Log-softmax of 8-bit rows; the output's highest integer stands for 0, its step is 1/16."""
     exponentials = _Exponentials(source, beta)
     lowest, highest = target.data_type.integer_range
     # What turns an argument of exp back into a difference of stored integers.
@@ -118,7 +118,7 @@ def log_softmax8(source: TensorInfo, target: TensorInfo, beta: float) -> UnaryKe
 
 
 def softmax16(source: TensorInfo, beta: float) -> UnaryKernel:
-    """A kernel for 16-bit rows and the output scale 2**-15.
+    """Softmax of 16-bit rows with the output scale 2**-15.
 
     Notes
     -----

@@ -16,7 +16,7 @@ def unary_kernel(
     real: RealFunction,
     integer: StoredFunction | None = None,
 ) -> UnaryKernel:
-    """The quickest kernel for a function of stored integers.
+    """Quickest kernel for a function of stored integers.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def unary_kernel(
 
 
 def integer_kernel(source: TensorInfo, target: TensorInfo, function: StoredFunction) -> UnaryKernel:
-    """A kernel for a function of stored integers; a table's for 8-bit inputs."""
+    """Kernel of a function of stored integers; a table's for 8-bit inputs."""
     if source.data_type.size_bytes == 1:
         return partial(look_up, table_of(function, source, target))
     return partial(_write, function)

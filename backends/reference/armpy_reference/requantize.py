@@ -1,4 +1,4 @@
-"""What happens to sums of products on their way to the output.
+"""Output stages of sums of products: bias, requantisation, activation.
 
 References
 ----------
@@ -33,7 +33,7 @@ _LARGEST_FACTOR = 2.0**30
 
 
 class Rescaling(ABC):
-    """How integer sums become steps of the output's scale, for one arithmetic of TFLite's."""
+    """Requantisation of integer sums to the output's scale, in one arithmetic of TFLite's."""
 
     @abstractmethod
     def rescaled(self, sums: Array, scratch: Int64Array) -> Int64Array:
@@ -89,7 +89,7 @@ class FixedPointRescaling(Rescaling):
 
 @dataclass(frozen=True, slots=True)
 class WideRescaling(Rescaling):
-    """The same as rounding twice for any bias, in more passes.
+    """Requantisation that rounds twice, for any bias, in more passes.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class WideRescaling(Rescaling):
 
 @dataclass(frozen=True, slots=True)
 class SaturatingRescaling(Rescaling):
-    """The same as rounding once for any multiplier and bias, in more passes.
+    """Requantisation that rounds once, for any multiplier and bias, in more passes.
 
     Parameters
     ----------
@@ -126,6 +126,8 @@ class SaturatingRescaling(Rescaling):
     def rescaled(self, sums: Array, scratch: Int64Array) -> Int64Array:
         """Compute in int64, with halves up."""
         right = np.maximum(self.shift, 0)
+        # Beyond it results leave 16 bits, as factors other than 0 have 15 bits; within it products
+        # of 47 bits and 15, or of 17 and 30 where the shift goes left, fit 63.
         limit = np.left_shift(1, np.minimum(right + 17, 47))
         np.copyto(scratch, sums, casting="unsafe")
         np.add(scratch, self.bias, out=scratch)
@@ -138,7 +140,7 @@ class SaturatingRescaling(Rescaling):
 
 @dataclass(frozen=True, slots=True)
 class RealRescaling(Rescaling):
-    """Multiplies by the real factor in float64 and rounds half away from zero.
+    """Requantisation in float64, rounding half away from zero.
 
     Parameters
     ----------
@@ -164,7 +166,7 @@ class RealRescaling(Rescaling):
 
 
 class OutputStage(ABC):
-    """Turns sums of products into elements of the output."""
+    """Output stage: turns sums of products into elements of the output."""
 
     @abstractmethod
     def finish(self, sums: Array, out: Array) -> None:
@@ -180,7 +182,7 @@ class OutputStage(ABC):
 
 @dataclass(frozen=True, slots=True)
 class FloatStage(OutputStage):
-    """Adds the bias and clamps, in float32.
+    """Output stage in float32: bias and activation.
 
     Parameters
     ----------
@@ -209,7 +211,7 @@ class FloatStage(OutputStage):
 
 @dataclass(frozen=True, slots=True)
 class QuantizedStage(OutputStage):
-    """Rescales integer sums to the output's scale and clamps.
+    """Output stage of integers: requantisation and activation.
 
     Parameters
     ----------

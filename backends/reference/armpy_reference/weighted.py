@@ -153,7 +153,7 @@ def _rescaling(
     is_wide: bool,
     rounds_once: bool,
 ) -> Rescaling:
-    """The arithmetic of the operation and its types."""
+    """Requantisation in the arithmetic of the operation and its types."""
     source, kind, output = operand(info, 0), operand(info, 1), info.outputs[0]
     if rounds_once:
         return RealRescaling(real_factors(source, kind, output), bias)
@@ -169,7 +169,7 @@ def _rescaling(
 def real_factors(
     lhs: TensorInfo, rhs: TensorInfo, output: TensorInfo, in_float: bool = False
 ) -> npt.NDArray[np.float64]:
-    """Product of the scales of two inputs relative to the output's, shape () or (channels,).
+    """Effective output scales: products of two inputs' scales over the output's, by channel.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ Array = npt.NDArray[Any]  # Any: integers on the way in, floats of either size i
 
 @dataclass(frozen=True, slots=True)
 class WindowAxis:
-    """The windows along one spatial axis.
+    """Window positions along one spatial axis.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class WindowAxis:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The windows over an image, row by row."""
+    """Window positions over an image, row by row."""
 
     rows: WindowAxis
     columns: WindowAxis

@@ -25,7 +25,9 @@ from armpy_numba_acc.lowering.elementwise import REAL_TYPES, check_types, given
 from armpy_numba_acc.lowering.fixed_elementwise import rescaling_parameters
 from armpy_numba_acc.lowering.lookup import emit_lookup
 from armpy_numba_acc.lowering.real_functions import emit_real
-from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.calls.rows import L2Normalization as L2NormalizationCall
+from armpy_numba_acc.machine.calls.rows import Softmax as SoftmaxCall
+from armpy_numba_acc.machine.calls.rows import SoftmaxI16
 from armpy_numba_acc.packing import tables
 from armpy_numba_acc.packing.quantized import (
     QUANTIZED_TYPES,
@@ -185,15 +187,19 @@ def _lower_softmax16(emit: Emitter, layer: Layer, operation: Softmax) -> None:
     value, output = given(layer)[0], layer.outputs[0]
     exponentials, reciprocals = numerics.softmax.softmax16_tables()
     factor = float(scale_of(value.info) * np.float32(operation.beta))
-    arguments = (
-        emit.source(value),
-        emit.target(output),
-        *_rows_of(operation, output.info),
-        emit.constant(exponentials),
-        emit.constant(reciprocals),
-        *numerics.quantize_multiplier(factor / numerics.softmax.ARGUMENT_STEP),
+    rows, length = _rows_of(operation, output.info)
+    multiplier, shift = numerics.quantize_multiplier(factor / numerics.softmax.ARGUMENT_STEP)
+    call = SoftmaxI16(
+        source=emit.source(value),
+        target=emit.target(output),
+        rows=rows,
+        length=length,
+        exponentials=emit.constant(exponentials),
+        reciprocals=emit.constant(reciprocals),
+        multiplier=multiplier,
+        shift=shift,
     )
-    emit.command(Kernel("softmax_i16"), arguments, layer.name)
+    emit(call, layer.name)
 
 
 def lower_softmax(emit: Emitter, layer: Layer) -> None:
@@ -210,11 +216,20 @@ def lower_softmax(emit: Emitter, layer: Layer) -> None:
         kind, zero = "u8", float(zero_point_of(output.info))
         factor *= scale_of(value.info)
         per_scale = float(1 / scale_of(output.info))
-    source, rows = emit.source(value), _rows_of(operation, output.info)
-    arguments = (source, emit.target(output), *rows, float(factor), per_scale, zero)
-    function = "log_softmax" if is_log else "softmax"
-    written = ("i16",) if output.info.data_type is _WIDE else ()
-    emit.command(Kernel("softmax", (kind, function, *written)), arguments, layer.name)
+    rows, length = _rows_of(operation, output.info)
+    call = SoftmaxCall(
+        kind=kind,
+        function="log_softmax" if is_log else "softmax",
+        written="i16" if output.info.data_type is _WIDE else kind,
+        source=emit.source(value),
+        target=emit.target(output),
+        rows=rows,
+        length=length,
+        factor=float(factor),
+        per_scale=per_scale,
+        zero_point=zero,
+    )
+    emit(call, layer.name)
 
 
 def lower_l2_normalization(emit: Emitter, layer: Layer) -> None:
@@ -222,17 +237,25 @@ def lower_l2_normalization(emit: Emitter, layer: Layer) -> None:
     operation = layer.operation
     assert isinstance(operation, L2Normalization)
     value, output = given(layer)[0], layer.outputs[0]
-    kind, least, numbers = "f32", operation.epsilon, (0.0, 1.0, 0.0)
+    kind, least, zero, per_scale, output_zero = "f32", operation.epsilon, 0.0, 1.0, 0.0
     if output.info.data_type in QUANTIZED_TYPES:
-        kind = "u8"
+        kind, zero = "u8", float(zero_point_of(value.info))
         # A row of zero points has the sum 0 and stays 0, whatever it is divided by.
         least = max(least / float(scale_of(value.info)) ** 2, 2.0**-100)
-        per_scale = float(1 / scale_of(output.info))
-        numbers = (float(zero_point_of(value.info)), per_scale, float(zero_point_of(output.info)))
-    source = emit.source(value)
-    rows = _rows_of(operation, output.info)
-    arguments = (source, emit.target(output), *rows, float(least), *numbers)
-    emit.command(Kernel("l2_normalization", (kind,)), arguments, layer.name)
+        per_scale, output_zero = float(1 / scale_of(output.info)), float(zero_point_of(output.info))
+    rows, length = _rows_of(operation, output.info)
+    call = L2NormalizationCall(
+        kind=kind,
+        source=emit.source(value),
+        target=emit.target(output),
+        rows=rows,
+        length=length,
+        least=float(least),
+        zero_point=zero,
+        per_scale=per_scale,
+        output_zero_point=output_zero,
+    )
+    emit(call, layer.name)
 
 
 LOWERINGS = {

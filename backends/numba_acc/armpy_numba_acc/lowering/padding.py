@@ -7,6 +7,7 @@ from math import prod
 
 import numpy as np
 
+from armpy import numerics
 from armpy.graph import Layer
 from armpy.ops import Pad, PaddingMode
 from armpy.ops.operation import OperandInfos, Operation
@@ -64,7 +65,7 @@ def _element(layer: Layer) -> bytes:
     if not info.data_type.is_quantized:
         return stored_element(np.array(operation.pad_value), info)
     steps = operation.pad_value / info.scale
-    stored = info.zero_point + int(np.trunc(steps + np.copysign(np.nextafter(0.5, 0), steps)))
+    stored = info.zero_point + int(numerics.round_half_away(steps))
     return stored_element(np.clip(stored, *info.data_type.integer_range), info)
 
 

@@ -1,14 +1,11 @@
 """Depthwise convolution of float32: the micro-kernel."""
 
-# mypy: disable-error-code="no-untyped-call"
-# What it calls has no types yet.
-
 from __future__ import annotations
 
 from armpy_numba_acc.llvm.control import repeat
 from armpy_numba_acc.llvm.values import F32, I64, Number, Value, at_least, at_most, vector
 from armpy_numba_acc.machine.calls.windows import DepthwiseF32
-from armpy_numba_acc.tiles.span import load_elements, store_elements
+from armpy_numba_acc.tiles.elements import load_elements, store_elements
 from armpy_numba_acc.tiles.windows import Block, block_definition
 
 
@@ -99,15 +96,9 @@ class _Sums:
     def _element(self, slot: Number) -> Value:
         """The input's elements behind an address of the table."""
         tile, address = self._tile, self._table.load(I64, slot)
-        code = address.code
-        zero = code.integer(0).value
-        if not tile.is_single:
-            place = address + self._at
-            return code.of(
-                load_elements(code.builder, place.value, tile.input_kind, zero, tile.lanes)
-            )
-        single = code.of(load_elements(code.builder, address.value, tile.input_kind, zero, 1))
-        return single.at(0).splat(tile.lanes)
+        if tile.is_single:
+            return load_elements(address, tile.input_kind, 0, 1).at(0).splat(tile.lanes)
+        return load_elements(address + self._at, tile.input_kind, 0, tile.lanes)
 
 
 def _finish(block: Block, tile: DepthwiseF32, totals: list[Value]) -> None:
@@ -116,6 +107,4 @@ def _finish(block: Block, tile: DepthwiseF32, totals: list[Value]) -> None:
     low, high = (bound.splat(tile.lanes) for bound in (call.low, call.high))
     for pixel, total in enumerate(totals):
         value = at_most(high, at_least(low, total))
-        code = value.code
-        place, zero = block.place(pixel).value, code.integer(0).value
-        store_elements(code.builder, value.value, place, tile.output_kind, zero)
+        store_elements(value, block.place(pixel), tile.output_kind, 0)

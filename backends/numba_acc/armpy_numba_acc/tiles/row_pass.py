@@ -1,40 +1,36 @@
-"""Loops over the elements of a row that write each, fold all to one number, or both."""
-
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,misc"
-# Numba's extension interface and llvmlite have no types.
+"""Passes over a row: loops that write each element, fold all to one number, or both."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
-
-from armpy_numba_acc.llvm import vectors
-from armpy_numba_acc.llvm.values import Code, Value, choose
+from armpy_numba_acc.llvm.primitives import FLOAT, WORD, primitive
+from armpy_numba_acc.llvm.values import F32, Code, Value, choose, vector
+from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.span import for_whole_vectors, load_elements, store_elements
+from armpy_numba_acc.tiles.elements import for_each_vector, load_elements, store_elements
 
 Compute = Callable[..., tuple[Value | None, Value | None]]
 """Takes elements and five parameters; gives what to write, and what to fold."""
 
 Fold = Callable[[Value, Value], Value]
 
-_F32 = ir.FloatType()
-_I64 = ir.IntType(64)
-NUM_PARAMETERS = 5
+RowPass = Callable[[Pointer, Pointer, int, Any, Any, Any, Any, Any], Any]
+"""``row_pass(input, output, count, p, q, r, s, t)`` (Any: float32 of Numba's)."""
+
+_NUM_PARAMETERS = 5
 
 
-def make_row_pass(isa: Isa, kinds: tuple[str, str], compute: Compute, fold: Fold, neutral: float):
+def make_row_pass(
+    isa: Isa, formats: tuple[str, str], compute: Compute, fold: Fold, neutral: float
+) -> RowPass:
     """Make the function for one pass over a row.
 
     Parameters
     ----------
     isa : Isa
-    kinds : tuple of str
+    formats : tuple of str
         How elements are read and written.
     compute : callable
         See `Compute`. Quantised elements come as int32, as expressions get them.
@@ -46,61 +42,42 @@ def make_row_pass(isa: Isa, kinds: tuple[str, str], compute: Compute, fold: Fold
     Returns
     -------
     callable
-        ``row_pass(input, output, count, p, q, r, s, t)`` for code that Numba compiles: addresses,
-        number of elements, float32 parameters; gives what was folded, as a float32. The
-        output may be the input. Nothing behind the elements is read.
+        For code that Numba compiles: addresses, number of elements, float32 parameters; gives what
+        was folded, as a float32. The output may be the input. Nothing behind the elements is read.
     """
     lanes = isa.lanes
 
-    def step(builder, lanes, place, index, parameters, total, mask=None):
-        """As many elements as there are lanes, or as a mask says; the total afterwards."""
-        input_, output = place
-        x = Code(builder).of(load_elements(builder, input_, kinds[0], index, lanes, mask))
-        splats = [Code(builder).of(vectors.splat(builder, p, lanes)) for p in parameters]
-        written, folded = compute(x, *splats)
-        if written is not None:
-            store_elements(builder, written.value, output, kinds[1], index, mask)
-        if folded is None:
-            return
-        before = Code(builder).of(builder.load(total))
-        after = fold(before, folded)
-        if mask is not None:
-            after = choose(Code(builder).of(mask), after, before)
-        builder.store(after.value, total)
+    @primitive(FLOAT, WORD, WORD, WORD, *(FLOAT,) * _NUM_PARAMETERS)
+    def row_pass(
+        code: Code, source: Value, target: Value, count: Value, *parameters: Value
+    ) -> Value:
+        # In memory, of which LLVM makes registers; what is left has a total of its own.
+        totals = {width: code.stack(vector(F32, width)) for width in (lanes, 1)}
+        for width, total in totals.items():
+            total.store(code.constant(vector(F32, width), neutral))
 
-    @intrinsic
-    def row_pass(typingctx, input_, output, count, p, q, r, s, t):
-        signature = types.float32(*(types.int64,) * 3, *(types.float32,) * NUM_PARAMETERS)
+        def step(width: int, index: Value, mask: Value | None) -> None:
+            """As many elements as there are lanes, or as a mask says."""
+            x = load_elements(source, formats[0], index, width, mask)
+            written, folded = compute(x, *(p.splat(width) for p in parameters))
+            if written is not None:
+                store_elements(written, target, formats[1], index, mask)
+            if folded is None:
+                return
+            before = totals[width].load(folded.kind)
+            after = fold(before, folded)
+            totals[width].store(after if mask is None else choose(mask, after, before))
 
-        def generate(context, builder, signature, args):
-            place, count, parameters = args[:2], args[2], args[3:]
-            totals = {width: _filled(builder, width, neutral) for width in (lanes, 1)}
-
-            def compute_at(width, index, mask):
-                step(builder, width, place, index, parameters, totals[width], mask)
-
-            for_whole_vectors(isa, builder, lanes, count, compute_at)
-            single = Code(builder).of(builder.load(totals[1]))
-            result = _folded(Code(builder).of(builder.load(totals[lanes])), fold)
-            result = fold(single, single.of(vectors.splat(builder, result, 1))).value
-            return builder.extract_element(result, ir.IntType(32)(0))
-
-        return signature, generate
+        for_each_vector(isa, lanes, count, step)
+        whole = _folded(totals[lanes].load(vector(F32, lanes)), fold)
+        return fold(totals[1].load(vector(F32, 1)), whole.splat(1)).at(0)
 
     return row_pass
 
 
-def _filled(builder, lanes, number: float) -> Any:  # Any: llvmlite has no types
-    """A variable that holds a vector of one number."""
-    kind = ir.VectorType(_F32, lanes)
-    variable = cgutils.alloca_once(builder, kind)
-    builder.store(ir.Constant(kind, [_F32(number)] * lanes), variable)
-    return variable
-
-
-def _folded(total: Value, fold: Fold) -> Any:  # Any: llvmlite has no types
+def _folded(total: Value, fold: Fold) -> Value:
     """One number from a vector."""
     while total.count > 1:
         half = total.count // 2
         total = fold(*(total.shuffled(range(first, first + half)) for first in (0, half)))
-    return total.at(0).value
+    return total.at(0)

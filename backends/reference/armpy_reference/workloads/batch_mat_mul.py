@@ -69,5 +69,5 @@ class BatchMatMulWorkload(ReferenceWorkload[BatchMatMul]):
 
 
 def _largest(info: TensorInfo) -> int:
-    """The largest magnitude of a stored integer less the zero point."""
+    """Largest magnitude of a stored integer less the zero point."""
     return max(abs(limit - info.zero_point) for limit in info.data_type.integer_range)

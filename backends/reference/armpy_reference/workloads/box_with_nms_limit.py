@@ -70,7 +70,7 @@ class BoxWithNmsLimitWorkload(ReferenceWorkload[BoxWithNmsLimit]):
         return np.array(chosen, np.int64)
 
     def _factors(self, overlap: Float32Array) -> Float32Array:
-        """What scores are multiplied by."""
+        """Decay factors of the scores, by soft non-maximum suppression."""
         kernel = self.operation.kernel
         if kernel is NmsKernel.GAUSSIAN:
             factors: Float32Array = np.exp(-overlap * overlap / np.float32(self.operation.sigma))

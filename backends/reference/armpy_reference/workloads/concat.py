@@ -40,5 +40,5 @@ class ConcatWorkload(ReferenceWorkload[Concat]):
 
 
 def _table(source: TensorInfo, target: TensorInfo) -> Array:
-    """What each 8-bit number of one quantisation is in another one."""
+    """Requantisation table of 8-bit numbers."""
     return table_of(concatenated(parameters_of(source), parameters_of(target)), source, target)

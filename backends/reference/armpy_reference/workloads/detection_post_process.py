@@ -17,7 +17,7 @@ from armpy_reference.workload import ReferenceWorkload
 
 @dataclass(frozen=True, slots=True)
 class Detections:
-    """What was found in one image.
+    """Detections of one image.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class DetectionPostProcessWorkload(ReferenceWorkload[DetectionPostProcess]):
         return np.concatenate([centres - halves, centres + halves], axis=1)
 
     def _choose_by_class(self, boxes: Float32Array, scores: Float32Array) -> Detections:
-        """The best boxes of each class, and the best of those."""
+        """Regular non-maximum suppression: the best boxes of each class, and the best of those."""
         operation = self.operation
         found = [
             self._suppress(boxes, scores[:, c], operation.detections_per_class)
@@ -86,7 +86,7 @@ class DetectionPostProcessWorkload(ReferenceWorkload[DetectionPostProcess]):
         return Detections(np.arange(len(best)), anchors[best], classes[best], len(best))
 
     def _choose_by_box(self, boxes: Float32Array, scores: Float32Array) -> Detections:
-        """The best boxes by their best class, each with its best classes."""
+        """Fast non-maximum suppression: the best boxes by their best class."""
         operation = self.operation
         chosen = self._suppress(boxes, scores.max(axis=1), operation.max_detections)
         room = operation.max_classes_per_detection

@@ -95,7 +95,7 @@ def _combine_along(values: Array, axis: WindowAxis, combine: np.ufunc) -> Array:
 
 
 def _neutral(combine: np.ufunc, dtype: np.dtype[Any]) -> float:  # Any: of floats or integers
-    """What does not change the result of combining."""
+    """Neutral element of the reduction."""
     if combine is np.add:
         return 0
     return -math.inf if dtype.kind == "f" else int(np.iinfo(dtype).min)

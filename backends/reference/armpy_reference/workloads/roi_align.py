@@ -23,7 +23,7 @@ _WEIGHT_STEPS = 255
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Where the samples of a region lie along one axis.
+    """Sampling positions of a region along one axis.
 
     Parameters
     ----------

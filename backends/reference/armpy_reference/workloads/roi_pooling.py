@@ -47,7 +47,7 @@ class RoiPoolingWorkload(ReferenceWorkload[RoiPooling]):
 
 
 def _parts(start: np.float32, end: np.float32, count: int, size: int) -> list[slice]:
-    """What of an axis with `size` elements belongs to each part of a region."""
+    """Bins of a region along an axis with `size` elements."""
     step = max(end - start + np.float32(1), np.float32(1)) / np.float32(count)
     numbers = np.arange(count, dtype=np.float32)
     starts = np.floor(numbers * step + start)
