@@ -1,60 +1,31 @@
-"""Runs a long short-term memory over sequences."""
-
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
-# What Numba compiles has no types for mypy: everything is an integer or an address.
+"""Long short-term memory (LSTM) of float32, over sequences."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
-from numba import njit
 
-from armpy_numba_acc.llvm.pointers import bits_to_f32, load_f32, load_i64, store_f32
+from armpy_numba_acc.llvm.calls import reader
+from armpy_numba_acc.llvm.pointers import load_f32, store_f32
+from armpy_numba_acc.llvm.primitives import compiled
 from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.machine.call import Pointer
+from armpy_numba_acc.machine.calls.recurrent import LstmF32
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.activate import make_activate
 from armpy_numba_acc.tiles.reductions import add_in_any_order
 
-ARGUMENTS = (
-    "share",
-    "output_state_in",
-    "cell_state_in",
-    "output_state_out",
-    "cell_state_out",
-    "output",
-    "recurrent",
-    "peephole",
-    "norm_weights",
-    "norm_bias",
-    "projection",
-    "projection_bias",
-    "scratch",
-    "scratch_pitch",
-    "num_gates",
-    "batches",
-    "times",
-    "batch_rows",
-    "time_rows",
-    "cells",
-    "width",
-    "outputs",
-    "out_width",
-    "cell_clip",
-    "projection_clip",
-)
-"""`width` and `out_width` are `cells` and `outputs` filled up to whole vectors. `share` has a row
-for each batch and time, of `width` elements for every gate: input (if there are four), forget,
-cell, output. `recurrent` has such a row per output, `peephole` and the two of the normalisation are
-one (the cell gate has no peephole). `projection` has `out_width` elements per cell. `peephole`,
-`norm_weights` and `projection` may be 0. Rows of a batch are `batch_rows` apart, those of a time
-`time_rows`."""
+Activate: TypeAlias = Callable[[Pointer, Pointer, int], None]
+Step: TypeAlias = Callable[[Pointer, Pointer, LstmF32], None]
 
 _VARIANCE_OFFSET = np.float32(1e-8)
 
 
-@njit(error_model="numpy")
-def _add_product(target, matrix, vector, count, width):
+@compiled
+def _add_product(target: Pointer, matrix: Pointer, vector: Pointer, count: int, width: int) -> None:
     """Add a vector of `count` elements times a matrix with rows of `width`."""
     fours = count // 4
     for number in range(fours):
@@ -71,15 +42,15 @@ def _add_product(target, matrix, vector, count, width):
             store_f32(target, j, load_f32(target, j) + a * load_f32(row, j))
 
 
-@njit(error_model="numpy")
-def _add_weighted(target, weights, values, count):
+@compiled
+def _add_weighted(target: Pointer, weights: Pointer, values: Pointer, count: int) -> None:
     """Add values times weights, element by element."""
     for j in range(count):
         store_f32(target, j, load_f32(target, j) + load_f32(weights, j) * load_f32(values, j))
 
 
-@njit(error_model="numpy")
-def _normalize(gate, weights, bias, count):
+@compiled
+def _normalize(gate: Pointer, weights: Pointer, bias: Pointer, count: int) -> None:
     """Give a gate mean 0 and variance 1, weigh it and add the bias."""
     total = np.float32(0)
     for j in range(count):
@@ -95,22 +66,24 @@ def _normalize(gate, weights, bias, count):
         store_f32(gate, j, value)
 
 
-@njit(error_model="numpy")
-def _copy(target, source, count):
+@compiled
+def _copy(target: Pointer, source: Pointer, count: int) -> None:
     """Copy elements."""
     for j in range(count):
         store_f32(target, j, load_f32(source, j))
 
 
-@njit(error_model="numpy")
-def _limited(value, limit):
+@compiled
+def _limited(value: Any, limit: Any) -> Any:  # Any: float32 of Numba's
     """A float32 whose absolute value is limited."""
     value = limit if value > limit else value
     return -limit if value < -limit else value
 
 
-@njit(error_model="numpy")
-def _update_cell(cell, forget, taken, candidate, limit, width):
+@compiled
+def _update_cell(
+    cell: Pointer, forget: Pointer, taken: Pointer, candidate: Pointer, limit: float, width: int
+) -> None:
     """The cell state after a step; without an input gate (0) what is forgotten is replaced."""
     if taken != 0:
         for j in range(width):
@@ -124,43 +97,41 @@ def _update_cell(cell, forget, taken, candidate, limit, width):
             store_f32(cell, j, _limited(value, limit))
 
 
-@njit(error_model="numpy")
-def _let_out(hidden, passed, gate, projection, bias, limit, cells, width, out_width):
+@compiled
+def _let_out(hidden: Pointer, passed: Pointer, gate: Pointer, call: LstmF32) -> None:
     """The output state: what the gate lets through, projected if there is a projection."""
-    for j in range(width):
+    for j in range(call.width):
         store_f32(passed, j, load_f32(passed, j) * load_f32(gate, j))
-    if projection == 0:
-        _copy(hidden, passed, width)
+    if call.projection == 0:
+        _copy(hidden, passed, call.width)
         return
-    _copy(hidden, bias, out_width)
-    _add_product(hidden, projection, passed, cells, out_width)
-    for j in range(out_width):
-        store_f32(hidden, j, _limited(load_f32(hidden, j), limit))
+    _copy(hidden, call.projection_bias, call.out_width)
+    _add_product(hidden, call.projection, passed, call.cells, call.out_width)
+    for j in range(call.out_width):
+        store_f32(hidden, j, _limited(load_f32(hidden, j), call.projection_clip))
 
 
-def _make_step(lanes: int, activation: str):
+def _make_step(lanes: int, activation: str) -> tuple[Activate, Step]:
     """Make the functions that activate a row, and that make a step of the gates' sums."""
     activate_vector = make_activate(lanes, activation)
     sigmoid_vector = make_activate(lanes, "SIGMOID")
 
-    @njit(error_model="numpy")
-    def activate(target, source, width):
+    @compiled
+    def activate(target: Pointer, source: Pointer, width: int) -> None:
         for j in range(0, width, lanes):
             activate_vector(target + j * 4, source + j * 4)
 
-    @njit(error_model="numpy")
-    def sigmoid(gate, width):
+    @compiled
+    def sigmoid(gate: Pointer, width: int) -> None:
         for j in range(0, width, lanes):
             sigmoid_vector(gate + j * 4, gate + j * 4)
 
-    @njit(error_model="numpy")
-    def step(gates, cell, args):
+    @compiled
+    def step(gates: Pointer, cell: Pointer, call: LstmF32) -> None:
         """From sums for the gates to the cell state and what the output gate lets through."""
-        peephole, norm_weights = load_i64(args, 7), load_i64(args, 8)
-        norm_bias, num_gates = load_i64(args, 9), load_i64(args, 14)
-        cells, width = load_i64(args, 19), load_i64(args, 20)
-        pitch = width * 4
-        forget = (num_gates - 3) * pitch
+        peephole, norm_weights, norm_bias = call.peephole, call.norm_weights, call.norm_bias
+        cells, pitch = call.cells, call.width * 4
+        forget = (call.num_gates - 3) * pitch
         candidate, last = forget + pitch, forget + 2 * pitch
         if peephole != 0:
             for at in range(0, forget + 1, pitch):
@@ -169,68 +140,46 @@ def _make_step(lanes: int, activation: str):
             for at in range(0, last, pitch):
                 _normalize(gates + at, norm_weights + at, norm_bias + at, cells)
         sigmoid(gates, candidate // 4)
-        activate(gates + candidate, gates + candidate, width)
-        taken = gates if num_gates == 4 else 0
-        limit = bits_to_f32(load_i64(args, 23))
-        _update_cell(cell, gates + forget, taken, gates + candidate, limit, width)
+        activate(gates + candidate, gates + candidate, call.width)
+        taken = gates if call.num_gates == 4 else 0
+        _update_cell(cell, gates + forget, taken, gates + candidate, call.cell_clip, call.width)
         if peephole != 0:
             _add_weighted(gates + last, peephole + last, cell, cells)
         if norm_weights != 0:
             _normalize(gates + last, norm_weights + last, norm_bias + last, cells)
-        sigmoid(gates + last, width)
+        sigmoid(gates + last, call.width)
 
     return activate, step
 
 
-def make(isa: Isa, activation: str):
-    """Make the kernel; threads share the batches.
-
-    Parameters
-    ----------
-    activation : str
-        Name of the `armpy.ops.RecurrentActivation`.
-    """
+def make(isa: Isa, activation: str) -> Callable[[int, int, int], None]:
+    """Make the kernel for the record's parameters; threads share the batches."""
     activate, step = _make_step(isa.lanes, activation)
+    read = reader(LstmF32)
 
-    def lstm_f32(args, thread, num_threads):
-        share, output, recurrent = load_i64(args, 0), load_i64(args, 5), load_i64(args, 6)
-        projection, projection_bias = load_i64(args, 10), load_i64(args, 11)
-        gates = load_i64(args, 12) + thread * load_i64(args, 13)
-        num_gates, batches, times = load_i64(args, 14), load_i64(args, 15), load_i64(args, 16)
-        batch_rows, time_rows = load_i64(args, 17), load_i64(args, 18)
-        cells, width = load_i64(args, 19), load_i64(args, 20)
-        outputs, out_width = load_i64(args, 21), load_i64(args, 22)
-        limit = bits_to_f32(load_i64(args, 24))
+    def lstm_f32(args: int, thread: int, num_threads: int) -> None:
+        call = read(args)
+        num_gates, cells, width, outputs = call.num_gates, call.cells, call.width, call.outputs
+        gates = call.scratch + thread * call.scratch_pitch
         line = num_gates * width
         cell = gates + line * 4
         passed = cell + width * 4
         hidden = passed + width * 4
-        first, last = share_items(batches, thread, num_threads)
+        first, last = share_items(call.batches, thread, num_threads)
         for batch in range(first, last):
             for j in range(width):
                 store_f32(cell, j, np.float32(0))
-            _copy(cell, load_i64(args, 2) + batch * cells * 4, cells)
-            _copy(hidden, load_i64(args, 1) + batch * outputs * 4, outputs)
-            for time in range(times):
-                row = batch * batch_rows + time * time_rows
-                _copy(gates, share + row * line * 4, line)
-                _add_product(gates, recurrent, hidden, outputs, line)
-                step(gates, cell, args)
+            _copy(cell, call.cell_state_in + batch * cells * 4, cells)
+            _copy(hidden, call.output_state_in + batch * outputs * 4, outputs)
+            for time in range(call.times):
+                row = batch * call.batch_rows + time * call.time_rows
+                _copy(gates, call.share + row * line * 4, line)
+                _add_product(gates, call.recurrent, hidden, outputs, line)
+                step(gates, cell, call)
                 activate(passed, cell, width)
-                gate = gates + (num_gates - 1) * width * 4
-                _let_out(
-                    hidden,
-                    passed,
-                    gate,
-                    projection,
-                    projection_bias,
-                    limit,
-                    cells,
-                    width,
-                    out_width,
-                )
-                _copy(output + row * outputs * 4, hidden, outputs)
-            _copy(load_i64(args, 3) + batch * outputs * 4, hidden, outputs)
-            _copy(load_i64(args, 4) + batch * cells * 4, cell, cells)
+                _let_out(hidden, passed, gates + (num_gates - 1) * width * 4, call)
+                _copy(call.output + row * outputs * 4, hidden, outputs)
+            _copy(call.output_state_out + batch * outputs * 4, hidden, outputs)
+            _copy(call.cell_state_out + batch * cells * 4, cell, cells)
 
     return lstm_f32

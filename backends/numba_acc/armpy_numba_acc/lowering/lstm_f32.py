@@ -1,4 +1,4 @@
-"""Lowers long short-term memories in float32."""
+"""UnidirectionalSequenceLstm in float32."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ import numpy.typing as npt
 from armpy.graph import Layer
 from armpy.ops import UnidirectionalSequenceLstm
 from armpy.ops.operation import Array
-from armpy_numba_acc.lowering.patches import Patches, input_of
+from armpy.records import dataclass
+from armpy.tensor import TensorInfo
+from armpy_numba_acc.lowering.operands import expect
+from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.lowering.weighted_f32 import PackedF32, emit_product_f32
-from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.calls.recurrent import LstmF32
 from armpy_numba_acc.machine.memory import Buffer
-from armpy_numba_acc.program.emitter import Argument, Emitter
+from armpy_numba_acc.program.emitter import Emitter
 
 GATES = ("input", "forget", "cell", "output")
 BIASES = {
@@ -34,10 +37,31 @@ def constants_of(layer: Layer) -> dict[str, Array]:
     }
 
 
-def state_inputs(layer: Layer) -> tuple[int, int]:
-    """Numbers of the operands that hold the output state and the cell state."""
-    names = [operand.name for operand in layer.operation.inputs]
-    return names.index("output_state_in"), names.index("cell_state_in")
+def infos_of(layer: Layer) -> dict[str, TensorInfo]:
+    """Infos of the operands that are there, by name."""
+    return {
+        operand.name: value.info
+        for operand, value in zip(layer.operation.inputs, layer.inputs, strict=False)
+        if value is not None
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Batches and times of a sequence, and how many rows each is from the next."""
+
+    batches: int
+    times: int
+    batch_rows: int
+    time_rows: int
+
+    @classmethod
+    def of(cls, operation: UnidirectionalSequenceLstm, info: TensorInfo) -> Steps:
+        """Those of an input."""
+        first, second = info.known_shape[:2]
+        if operation.time_major:
+            return cls(second, first, 1, second)
+        return cls(first, second, second, 1)
 
 
 def lower_f32(emit: Emitter, layer: Layer) -> None:
@@ -47,51 +71,59 @@ def lower_f32(emit: Emitter, layer: Layer) -> None:
     ----------
     TFLite ``kernels/lstm_eval.cc`` (``EvalFloat``).
     """
-    operation, source = layer.operation, input_of(layer, 0)
-    assert isinstance(operation, UnidirectionalSequenceLstm)
+    operation, source = expect(layer.operation, UnidirectionalSequenceLstm), layer["input"]
     weights = constants_of(layer)
     gates = [gate for gate in GATES if f"input_to_{gate}_weights" in weights]
     normalizes = "forget_layer_norm_weights" in weights
     projection = weights.get("projection_weights")
     cells, outputs = weights["recurrent_to_output_weights"].shape
     width, out_width = (-(-size // emit.isa.lanes) * emit.isa.lanes for size in (cells, outputs))
-    share = _input_share(emit, layer, weights, gates, width)
-    output_state, cell_state = (emit.source(input_of(layer, n)) for n in state_inputs(layer))
     pitch = ((len(gates) + 2) * width + max(out_width, width)) * 4
-    arguments: list[Argument] = [share, output_state, cell_state]
-    arguments += [emit.target(value) for value in layer.outputs]
     recurrent = [weights[f"recurrent_to_{gate}_weights"].T for gate in gates]
-    arguments.append(emit.constant(_side_by_side(recurrent, width)))
-    peephole = {gate: f"cell_to_{gate}_weights" for gate in gates}
-    norm = {gate: f"{gate}_layer_norm_weights" for gate in gates}
-    for names, is_there in (
-        (peephole, "cell_to_output_weights" in weights),
-        (norm, normalizes),
-        (BIASES, normalizes),
-    ):
-        rows = [weights.get(names[gate], np.zeros(cells))[np.newaxis] for gate in gates]
-        arguments.append(emit.constant(_side_by_side(rows, width)) if is_there else 0)
-    arguments.append(0 if projection is None else _padded(emit, projection.T, out_width))
+
+    def row(names: Mapping[str, str], is_there: bool) -> Buffer | int:
+        """A row of each gate's elements of some operands."""
+        if not is_there:
+            return 0
+        parts = [weights.get(names[gate], np.zeros(cells))[np.newaxis] for gate in gates]
+        return emit.constant(_side_by_side(parts, width))
+
+    peepholes = {gate: f"cell_to_{gate}_weights" for gate in gates}
+    norms = {gate: f"{gate}_layer_norm_weights" for gate in gates}
     bias = weights.get("projection_bias", np.zeros(outputs))
-    arguments.append(_padded(emit, bias[np.newaxis], out_width))
-    n, t = source.info.known_shape[:2]
-    rows_apart = (t, 1)
-    if operation.time_major:
-        n, t = t, n
-        rows_apart = (1, n)
-    arguments += [emit.scratch(pitch * emit.num_threads), pitch, len(gates)]
-    arguments += [n, t, *rows_apart]
-    arguments += [cells, width, outputs, out_width]
-    arguments += [
-        float(clip or np.inf) for clip in (operation.cell_clip, operation.projection_clip)
-    ]
-    macs = recurrent[0].size * len(gates) + (0 if projection is None else projection.size)
-    emit.command(
-        Kernel("lstm_f32", (operation.activation.name,)),
-        arguments,
-        layer.name,
-        num_operations=2 * n * t * macs,
+    steps = Steps.of(operation, source.info)
+    share = _input_share(emit, layer, weights, gates, width)
+    output_state, cell_state, output = (emit.target(value) for value in layer.outputs)
+    call = LstmF32(
+        activation=operation.activation.name,
+        share=share,
+        output_state_in=emit.source(layer["output_state_in"]),
+        cell_state_in=emit.source(layer["cell_state_in"]),
+        output_state_out=output_state,
+        cell_state_out=cell_state,
+        output=output,
+        recurrent=emit.constant(_side_by_side(recurrent, width)),
+        peephole=row(peepholes, "cell_to_output_weights" in weights),
+        norm_weights=row(norms, normalizes),
+        norm_bias=row(BIASES, normalizes),
+        projection=0 if projection is None else _padded(emit, projection.T, out_width),
+        projection_bias=_padded(emit, bias[np.newaxis], out_width),
+        scratch=emit.scratch(pitch * emit.num_threads),
+        scratch_pitch=pitch,
+        num_gates=len(gates),
+        batches=steps.batches,
+        times=steps.times,
+        batch_rows=steps.batch_rows,
+        time_rows=steps.time_rows,
+        cells=cells,
+        width=width,
+        outputs=outputs,
+        out_width=out_width,
+        cell_clip=float(operation.cell_clip or np.inf),
+        projection_clip=float(operation.projection_clip or np.inf),
     )
+    macs = recurrent[0].size * len(gates) + (0 if projection is None else projection.size)
+    emit(call, layer.name, num_operations=2 * steps.batches * steps.times * macs)
 
 
 def _input_share(
@@ -102,7 +134,7 @@ def _input_share(
     width: int,
 ) -> Buffer:
     """What the inputs add to the gates, with the biases that are not for later."""
-    source = input_of(layer, 0)
+    source = layer["input"]
     depth = source.info.known_shape[2]
     rows = source.info.num_elements // depth
     matrix = _side_by_side([weights[f"input_to_{gate}_weights"].T for gate in gates], width).T

@@ -1,4 +1,4 @@
-"""Lowers long short-term memories in integers."""
+"""UnidirectionalSequenceLstm in integers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from armpy.graph import Layer
 from armpy.ops import UnidirectionalSequenceLstm
 from armpy.ops.operation import Array, OperandInfos
 from armpy.tensor import TensorInfo
-from armpy_numba_acc.lowering.lstm_f32 import BIASES, GATES, constants_of, state_inputs
-from armpy_numba_acc.lowering.patches import input_of
-from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.lowering.lstm_f32 import BIASES, GATES, Steps, constants_of, infos_of
+from armpy_numba_acc.lowering.operands import expect
+from armpy_numba_acc.machine.calls.recurrent import LstmQ8
 from armpy_numba_acc.packing.gates import sigmoid_table, tanh_table
 from armpy_numba_acc.packing.quantized import zero_point_of
-from armpy_numba_acc.program.emitter import Argument, Emitter
+from armpy_numba_acc.program.emitter import Emitter
 
 _GATE_SCALE = np.float32(2.0**-12)
 
@@ -43,48 +43,46 @@ def lower_q8(emit: Emitter, layer: Layer) -> None:
     ----------
     TFLite ``kernels/unidirectional_sequence_lstm.cc`` (``PopulateQuantizedLstmParams8x8_16``).
     """
-    operation, source = layer.operation, input_of(layer, 0)
-    assert isinstance(operation, UnidirectionalSequenceLstm)
-    infos = {
-        operand.name: value.info
-        for operand, value in zip(operation.inputs, layer.inputs, strict=False)
-        if value is not None
-    }
-    weights = constants_of(layer)
+    operation, source = expect(layer.operation, UnidirectionalSequenceLstm), layer["input"]
+    weights, infos = constants_of(layer), infos_of(layer)
     gates = [gate for gate in GATES if f"input_to_{gate}_weights" in weights]
     cells, size = weights["input_to_output_weights"].shape
-    exponent = round(math.log2(infos["cell_state_in"].scale))
-    output_state, cell_state = (emit.source(input_of(layer, n)) for n in state_inputs(layer))
-    arguments: list[Argument] = [emit.source(source), output_state, cell_state]
-    arguments += [emit.target(value) for value in layer.outputs]
-    arguments += [
-        emit.constant(array)
-        for array in (
-            _matrix(weights, gates),
-            _biases(weights, gates, infos),
-            _multipliers(infos, gates),
-            sigmoid_table(),
-            tanh_table(3),
-            tanh_table(15 + exponent),
-        )
-    ]
-    arguments.append(emit.scratch(2 * len(gates) * cells))
-    n, t = source.info.known_shape[:2]
-    rows_apart = (t, 1)
-    if operation.time_major:
-        n, t = t, n
-        rows_apart = (1, n)
+    cell_scale = infos["cell_state_in"].scale
+    exponent = round(math.log2(cell_scale))
+    steps = Steps.of(operation, source.info)
+    output_state, cell_state, output = (emit.target(value) for value in layer.outputs)
     to_hidden = np.float32(2.0**-15 / float(np.float32(operation.hidden_state_scale)) * 2.0**-15)
-    arguments += [n, t, *rows_apart, size, cells, 30 + exponent]
-    arguments += [_stored_clip(operation.cell_clip, infos["cell_state_in"].scale)]
-    # A signed tensor's elements have their top bit flipped.
-    arguments += [
-        *numerics.quantize_multiplier(float(to_hidden)),
-        operation.hidden_state_zero_point + 128,
-    ]
+    multiplier, shift = numerics.quantize_multiplier(float(to_hidden))
+    call = LstmQ8(
+        has_input_gate=int("input" in gates),
+        source=emit.source(source),
+        output_state_in=emit.source(layer["output_state_in"]),
+        cell_state_in=emit.source(layer["cell_state_in"]),
+        output_state_out=output_state,
+        cell_state_out=cell_state,
+        output=output,
+        weights=emit.constant(_matrix(weights, gates)),
+        biases=emit.constant(_biases(weights, gates, infos)),
+        multipliers=emit.constant(_multipliers(infos, gates)),
+        sigmoid=emit.constant(sigmoid_table()),
+        tanh=emit.constant(tanh_table(3)),
+        cell_tanh=emit.constant(tanh_table(15 + exponent)),
+        scratch=emit.scratch(2 * len(gates) * cells),
+        batches=steps.batches,
+        times=steps.times,
+        batch_rows=steps.batch_rows,
+        time_rows=steps.time_rows,
+        inputs=size,
+        cells=cells,
+        cell_shift=30 + exponent,
+        cell_clip=_stored_clip(operation.cell_clip, cell_scale),
+        to_hidden=multiplier,
+        to_hidden_shift=shift,
+        # A signed tensor's elements have their top bit flipped.
+        zero_point=operation.hidden_state_zero_point + 128,
+    )
     macs = len(gates) * cells * (size + cells)
-    kernel = Kernel("lstm_q8", (int("input" in gates),))
-    emit.command(kernel, arguments, layer.name, num_operations=2 * n * t * macs)
+    emit(call, layer.name, num_operations=2 * steps.batches * steps.times * macs)
 
 
 def _matrix(weights: dict[str, Array], gates: list[str]) -> Array:

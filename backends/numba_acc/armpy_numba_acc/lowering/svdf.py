@@ -1,4 +1,4 @@
-"""Lowers Svdf."""
+"""Svdf, in float32 and in integers."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ import numpy as np
 from armpy import numerics
 from armpy.graph import Layer
 from armpy.ops import Svdf
+from armpy.ops.operands import Operands
 from armpy.ops.operation import Array, OperandInfos, Operation
+from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_numba_acc.lowering.patches import constant_of, input_of
-from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.lowering.operands import elements_of, expect
+from armpy_numba_acc.machine.call import Pointer
+from armpy_numba_acc.machine.calls.moves import Copy
+from armpy_numba_acc.machine.calls.recurrent import Svdf as SvdfCall
 from armpy_numba_acc.machine.memory import Buffer, Space
 from armpy_numba_acc.packing.quantized import zero_point_of
 from armpy_numba_acc.packing.weights_u8 import GROUP, lines_of_groups
-from armpy_numba_acc.program.emitter import Argument, Emitter
+from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
 
 _TYPES = (DataType.FLOAT32, DataType.QSYMM_S16)
@@ -26,7 +30,9 @@ _TYPES = (DataType.FLOAT32, DataType.QSYMM_S16)
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
     """float32, or 8 bits with a state of 16; constant weights."""
-    for info, name in zip(inputs[1:4], ("weights_feature", "weights_time", "bias"), strict=True):
+    operands = Operands(operation, inputs)
+    for name in ("weights_feature", "weights_time", "bias"):
+        info = operands.get(name)
         if info is not None and not info.is_constant:
             return f"{name} is not constant"
     state = outputs[0].data_type
@@ -35,52 +41,52 @@ def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorIn
 
 def lower(emit: Emitter, layer: Layer) -> None:
     """Add the command; integers are those of CpuRef."""
-    operation = layer.operation
-    assert isinstance(operation, Svdf)
-    source, state = input_of(layer, 0), input_of(layer, 4)
-    state_out, output = layer.outputs
-    features, times, bias = (constant_of(layer, number) for number in (1, 2, 3))
-    assert features is not None
-    assert times is not None
+    operation, source, state = expect(layer.operation, Svdf), layer["input"], layer["state_in"]
+    features, times = (elements_of(layer, f"weights_{name}") for name in ("feature", "time"))
+    bias, (state_out, output) = layer.constant("bias"), layer.outputs
     is_float = state.info.data_type is DataType.FLOAT32
-    data = emit.source(source)
-    filters, inputs = features.shape
-    if is_float:
-        packed, scratch_bytes = features, 64 * emit.num_threads
-    else:
+    (batches, _), (filters, inputs) = source.info.known_shape, features.shape
+    data, packed, scratch_bytes = emit.source(source), features, 64 * emit.num_threads
+    if not is_float:
         data = _with_room(emit, layer, data)
         packed, _ = lines_of_groups(emit.isa, features[:, np.newaxis], emit.isa.lanes)
         scratch_bytes = 4 * (filters + emit.isa.lanes)
         times = _times_of_states(times, operation.shifts_state_first)
-    arguments = (
-        data,
-        emit.source(state),
-        emit.target(state_out),
-        emit.target(output),
-        emit.constant(packed),
-        emit.constant(times),
-        0 if bias is None else emit.constant(bias),
-        source.info.known_shape[0],
-        inputs,
-        filters // operation.rank,
-        state.info.num_elements // source.info.known_shape[0] // filters,
-        operation.rank,
-        *((0,) * 6 if is_float else _integers(emit, layer)),
-        emit.scratch(scratch_bytes),
+    rescaling = _Rescaling() if is_float else _Rescaling.of(emit, layer, features)
+    call = SvdfCall(
+        kind="f32" if is_float else "q8",
+        shifts_first=int(operation.shifts_state_first),
+        activation=operation.activation.name if is_float else "NONE",
+        source=data,
+        state_in=emit.source(state),
+        state_out=emit.target(state_out),
+        output=emit.target(output),
+        features=emit.constant(packed),
+        times=emit.constant(times),
+        bias=0 if bias is None else emit.constant(bias),
+        batches=batches,
+        inputs=inputs,
+        units=filters // operation.rank,
+        memory=state.info.num_elements // batches // filters,
+        rank=operation.rank,
+        feature_bias=rescaling.feature_bias,
+        to_state=rescaling.to_state[0],
+        to_state_shift=rescaling.to_state[1],
+        to_output=rescaling.to_output[0],
+        to_output_shift=rescaling.to_output[1],
+        zero_point=rescaling.zero_point,
+        scratch=emit.scratch(scratch_bytes),
     )
-    kind, activation = ("f32", operation.activation.name) if is_float else ("q8", "NONE")
-    kernel = Kernel("svdf", (kind, int(operation.shifts_state_first), activation))
-    operations = 2 * source.info.known_shape[0] * (features.size + times.size)
-    emit.command(kernel, arguments, layer.name, num_operations=operations)
+    emit(call, layer.name, num_operations=2 * batches * (features.size + times.size))
 
 
 def _with_room(emit: Emitter, layer: Layer, data: Buffer) -> Buffer:
     """The input, or a copy if elements behind the caller's tensor would be read."""
-    info = input_of(layer, 0).info
+    info = layer["input"].info
     if data.space is not Space.TENSORS or info.known_shape[1] % GROUP == 0:
         return data
     copy = emit.scratch(info.size_bytes)
-    emit.command(Kernel("copy"), (data, copy, info.size_bytes), f"copy {layer.name}")
+    emit(Copy(data, copy, info.size_bytes), f"copy {layer.name}")
     return copy
 
 
@@ -94,25 +100,41 @@ def _times_of_states(times: Array, shifts_first: bool) -> Array:
     return np.concatenate((states.reshape(-1), times[:, -1]))
 
 
-def _integers(emit: Emitter, layer: Layer) -> tuple[Argument, ...]:
-    """The arguments that integers need.
+@dataclass(frozen=True, slots=True)
+class _Rescaling:
+    """What integers need.
+
+    Parameters
+    ----------
+    feature_bias : Pointer
+        An int32 per filter, which makes up for the input's zero point.
+    to_state, to_output : (int, int)
+        Multiplier and shift.
+    zero_point : int
 
     References
     ----------
     TFLite ``kernels/internal/reference/svdf.h``.
     """
-    data, feature, time = (input_of(layer, number).info for number in (0, 1, 2))
-    state, output = input_of(layer, 4).info, layer.outputs[1].info
-    features = constant_of(layer, 1)
-    assert features is not None
-    base = 128 if emit.isa.dot == "sdot" else 0  # which multiplies elements less 128
-    bias = features.sum(axis=1, dtype=np.int64) * (base - zero_point_of(data))
-    return (
-        emit.constant(bias.astype(np.int32)),
-        *numerics.quantize_multiplier(data.scale * feature.scale / state.scale),
-        *numerics.quantize_multiplier(state.scale * time.scale / output.scale),
-        zero_point_of(output),
-    )
+
+    feature_bias: Pointer = 0
+    to_state: tuple[int, int] = (0, 0)
+    to_output: tuple[int, int] = (0, 0)
+    zero_point: int = 0
+
+    @classmethod
+    def of(cls, emit: Emitter, layer: Layer, features: Array) -> _Rescaling:
+        """That of a layer."""
+        data, state, output = layer["input"].info, layer["state_in"].info, layer.outputs[1].info
+        feature, time = layer["weights_feature"].info, layer["weights_time"].info
+        base = 128 if emit.isa.dot == "sdot" else 0  # which multiplies elements less 128
+        bias = features.sum(axis=1, dtype=np.int64) * (base - zero_point_of(data))
+        return cls(
+            emit.constant(bias.astype(np.int32)),
+            numerics.quantize_multiplier(data.scale * feature.scale / state.scale),
+            numerics.quantize_multiplier(state.scale * time.scale / output.scale),
+            zero_point_of(output),
+        )
 
 
 LOWERINGS = {Svdf: Lowering(check, lower)}

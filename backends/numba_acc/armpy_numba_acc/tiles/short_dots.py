@@ -1,31 +1,28 @@
 """Dot products of short rows of integers."""
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,misc"
-# Numba's extension interface and llvmlite have no types.
-
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
-from armpy_numba_acc.llvm import vectors
+from armpy_numba_acc.llvm.control import loop
 from armpy_numba_acc.llvm.dots import dot_products
-from armpy_numba_acc.llvm.values import Code
-from armpy_numba_acc.llvm.vectors import I32, I64
+from armpy_numba_acc.llvm.primitives import NOTHING, WORD, primitive
+from armpy_numba_acc.llvm.values import I32, Code, Value, suffix, vector
+from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.span import load_elements
+from armpy_numba_acc.tiles.elements import load_elements
 
 
 @cache
-def make_short_dot(kinds: tuple[str, str], lanes: int):
+def make_short_dot(formats: tuple[str, str], lanes: int) -> Callable[[Pointer, Pointer, int], int]:
     """Make the function for one pair of types.
 
     Parameters
     ----------
-    kinds : (str, str)
+    formats : (str, str)
         How the elements of both rows are stored.
     lanes : int
         How many are multiplied at once; what is left is multiplied one by one.
@@ -37,44 +34,30 @@ def make_short_dot(kinds: tuple[str, str], lanes: int):
         elements, behind which nothing is read. Gives an int32, which wraps.
     """
 
-    @intrinsic
-    def dot(typingctx, first, second, count):
-        signature = types.int32(types.int64, types.int64, types.int64)
-
-        def generate(context, builder, signature, args):
-            *rows, count = args
-            sums = {}
-            for width in (lanes, 1):
-                kind = vectors.vector(I32, width)
-                sums[width] = cgutils.alloca_once(builder, kind)
-                builder.store(kind(None), sums[width])
-
-            def add(width, index):
-                values = (
-                    Code(builder).of(load_elements(builder, row, kind, index, width))
-                    for row, kind in zip(rows, kinds, strict=True)
+    @primitive(types.int32, WORD, WORD, WORD)
+    def dot(code: Code, first: Value, second: Value, count: Value) -> Value:
+        def step(width: int) -> Callable[[Value, list[Value]], list[Value]]:
+            def add(index: Value, totals: list[Value]) -> list[Value]:
+                x, y = (
+                    load_elements(row, name, index, width)
+                    for row, name in zip((first, second), formats, strict=True)
                 )
-                product = next(values) * next(values)
-                total = product.of(builder.load(sums[width])) + product
-                builder.store(total.value, sums[width])
+                return [totals[0] + x * y]
 
-            whole = builder.and_(count, I64(-lanes))
-            for width, start, end in ((lanes, I64(0), whole), (1, whole, count)):
-                loop = cgutils.for_range_slice(builder, start, end, I64(width), inc=True)
-                with loop as (index, _):
-                    add(width, index)
-            wide, single = builder.load(sums[lanes]), builder.load(sums[1])
-            name = f"llvm.vector.reduce.add.{vectors.suffix(wide.type)}"
-            total = builder.call(vectors.intrinsic(builder, name, I32, wide.type), (wide,))
-            return builder.add(total, builder.extract_element(single, I32(0)))
+            return add
 
-        return signature, generate
+        whole = count & -lanes
+        zeros = {width: code.constant(vector(I32, width)) for width in (lanes, 1)}
+        (wide,) = loop(code, whole, [zeros[lanes]], step(lanes), by=lanes)
+        (single,) = loop(code, count, [zeros[1]], step(1), start=whole)
+        total = code.call(f"llvm.vector.reduce.add.{suffix(wide.kind)}", I32, wide)
+        return total + single.at(0)
 
     return dot
 
 
 @cache
-def make_line_dots(isa: Isa):
+def make_line_dots(isa: Isa) -> Callable[[Pointer, Pointer, int, Pointer], None]:
     """Make the function that multiplies one row of bytes with the rows of a panel.
 
     Parameters
@@ -90,25 +73,19 @@ def make_line_dots(isa: Isa):
     """
     products = dot_products(isa)
 
-    @intrinsic
-    def dots_of_panel(typingctx, data, weights, steps, target):
-        signature = types.void(*(types.int64,) * 4)
+    @primitive(NOTHING, WORD, WORD, WORD, WORD)
+    def dots_of_panel(code: Code, data: Value, weights: Value, steps: Value, target: Value) -> None:
+        builder = code.builder
 
-        def generate(context, builder, signature, args):
-            data, weights, steps, target = args
-            kind = vectors.vector(I32, isa.lanes)
-            total = cgutils.alloca_once(builder, kind)
-            builder.store(vectors.load(builder, target, kind), total)
-            with cgutils.for_range(builder, steps) as loop:
-                word = vectors.load(builder, data, I32, loop.index, align=1)
-                elements = products.elements(builder, vectors.splat(builder, word, isa.lanes))
-                at = builder.mul(loop.index, I64(products.bytes_per_vector))
-                line = products.weights(builder, builder.add(weights, at), 0)
-                added = products.add(builder, builder.load(total), elements, line)
-                builder.store(added, total)
-            vectors.store(builder, builder.load(total), target)
-            return context.get_dummy_value()
+        def step(number: Value, totals: list[Value]) -> list[Value]:
+            word = data.load(I32, number, align=1).splat(isa.lanes)
+            elements = products.elements(builder, word.value)
+            at_line = weights + number * products.bytes_per_vector
+            line = products.weights(builder, at_line.value, 0)
+            return [code.of(products.add(builder, totals[0].value, elements, line))]
 
-        return signature, generate
+        kind = vector(I32, isa.lanes)
+        (total,) = loop(code, steps, [target.load(kind)], step)
+        target.store(total)
 
     return dots_of_panel
