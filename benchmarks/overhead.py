@@ -59,7 +59,10 @@ def calls_of(model: armpy.Model) -> dict[str, Call]:
     calls: dict[str, Call] = {}
     if isinstance(plan, StaticPlan):
         memory = plan.new_memory()
-        memory.bind(sources, results)
+        for handle, array in zip(
+            (*memory.sources, *memory.results), (*sources, *results), strict=True
+        ):
+            handle.array = array
         calls |= _native_call(memory, [*sources, *results])
         calls["workloads"] = lambda: _run_steps(memory)
         calls["plan.run"] = lambda: plan.run(sources, results)

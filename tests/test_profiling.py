@@ -60,9 +60,9 @@ def test_profiling_is_off_by_default_and_then_nothing_is_made_or_measured() -> N
     runtime = runtime_of(backend)
     network = runtime.load_network(diamond())
     assert runtime.get_profiler(network) is None
-    plan = runtime.get_network(network)._latest
-    assert plan is not None
-    assert {e.__name__ for e in plan[1]._executes} == {"execute"}  # type: ignore[union-attr]
+    prepared = runtime.get_network(network).latest
+    assert prepared is not None
+    assert {e.__name__ for e in prepared.plan._executes} == {"execute"}  # type: ignore[union-attr]
     assert backend.asked == 0
 
 

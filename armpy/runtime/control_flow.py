@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from armpy.backend import (
     DynamicTensorHandle,
@@ -33,7 +33,10 @@ from armpy.ops.control_flow import If, While
 from armpy.ops.operation import Array, located, require
 from armpy.tensor import TensorInfo
 
-Shapes = tuple[tuple[int, ...], ...]
+Shapes: TypeAlias = tuple[tuple[int, ...], ...]
+
+Targets: TypeAlias = list[Array] | list[Array | None]
+"""Arrays to write results to; an execution replaces None by a new array."""
 
 _NUM_USUAL_TURNS = 2
 """Loops whose shapes settle have done so after the first turn."""
@@ -44,10 +47,8 @@ class Plan(Protocol):
 
     result_infos: tuple[TensorInfo, ...]
 
-    def run(
-        self, sources: Sequence[Array], results: Sequence[Array | None] | None = None
-    ) -> list[Array]:
-        """Execute once."""
+    def run(self, sources: Sequence[Array], results: Targets | None = None) -> list[Array]:
+        """Execute once; as `StaticPlan.run`."""
 
 
 class Subnetworks(Protocol):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar
 
 from armpy.backend import ReasonCode, Support
@@ -30,14 +29,17 @@ from armpy.optimizer import (
 )
 from armpy.optimizer.assign import Exclusions
 from armpy.plugins.guard import GuardedBackend
+from armpy.runtime.control_flow import Shapes
 from armpy.runtime.dynamic_plan import DynamicPlan
 from armpy.runtime.family import NetworkFamily
 from armpy.runtime.limits import UNSET, Unset, loop_timeout
 from armpy.runtime.needs import check_layers
+from armpy.runtime.prepared import Plan, Prepared, Run, observed, with_state
 from armpy.runtime.session import HandleFactories, SessionError
 from armpy.runtime.settings import NetworkSettings
+from armpy.runtime.slots import InputSlot, OutputSlot
 from armpy.runtime.state import SharedState
-from armpy.runtime.static_plan import StaticPlan
+from armpy.runtime.static_plan import StaticPlan, static_plan
 from armpy.runtime.steps import PreparationError, PreparationFailure
 from armpy.runtime.stepwise_plan import StepwisePlan, is_shaped, split_at_unknown
 from armpy.tensor import TensorInfo, format_shape
@@ -45,7 +47,6 @@ from armpy.types import HOST
 
 _log = logging.getLogger("armpy.runtime")
 
-Plan: TypeAlias = StaticPlan | StepwisePlan
 PlanKey: TypeAlias = tuple[object, ...]
 AnyPlan = TypeVar("AnyPlan", StaticPlan, DynamicPlan)
 
@@ -108,7 +109,8 @@ class LoadedNetwork:
         self._lock = self._family.lock
         self.shared_state = shared_state or SharedState()
         self._state = self.shared_state.open(self.graph.variables)
-        self._latest: tuple[PlanKey, Plan] | None = None
+        self.inputs = self._input_slots([None] * len(self.graph.inputs))
+        self.latest: Prepared | None = None
         self._is_closed = False
         if not is_inner:  # an inner one is told for which shapes
             self._prepare_default()
@@ -145,8 +147,9 @@ class LoadedNetwork:
 
     def _is_planned_whole(self) -> bool:
         """Whether every layer has its backend, for some shapes."""
-        latest = self._latest
-        return latest is not None and isinstance(latest[1], StaticPlan) and not self._runs_graphs()
+        latest = self.latest
+        is_static = latest is not None and isinstance(latest.plan, StaticPlan)
+        return is_static and not self._runs_graphs()
 
     def _runs_graphs(self) -> bool:
         """Whether there is control flow."""
@@ -170,7 +173,8 @@ class LoadedNetwork:
     @property
     def optimized(self) -> OptimizedNetwork | None:
         """The optimised network of the latest plan; None before the first one."""
-        return None if self._latest is None else self._latest[1].network
+        latest = self.latest
+        return None if latest is None else latest.plan.network
 
     @property
     def placement(self) -> Placement | None:
@@ -181,19 +185,22 @@ class LoadedNetwork:
         Where shapes depend on values, the layers behind them are in it after an execution.
         Graphs that control flow runs are in it once each, as soon as they have a plan.
         """
-        if self._latest is None:
+        latest = self.latest
+        if latest is None:
             return None
-        report = self._latest[1].placement
+        report = latest.plan.placement
         seen: set[Graph] = set()
         for where, inner in self._inner_networks("", seen):
-            if inner._latest is not None:
-                report = report.followed_by(inner._latest[1].placement.inside(where))
+            latest = inner.latest
+            if latest is not None:
+                report = report.followed_by(latest.plan.placement.inside(where))
         return report
 
     def _inner_networks(self, where: str, seen: set[Graph]) -> list[tuple[str, LoadedNetwork]]:
         """The loaded networks that control flow runs, each once, with where they belong."""
         found: list[tuple[str, LoadedNetwork]] = []
-        for layer in self._latest[1].layers if self._latest is not None else ():
+        latest = self.latest
+        for layer in latest.plan.layers if latest is not None else ():
             for name, graph in graphs_of(layer.operation):
                 inner = self._family.find(graph)
                 if inner is not None and graph not in seen:
@@ -231,126 +238,74 @@ class LoadedNetwork:
         ExecutionTimeoutError
             If one takes longer.
         """
-        plan = self.plan(tuple(array.shape for array in inputs))
-        started = time.perf_counter() if self.profiler is not None else 0.0
+        run = self.prepared_for(inputs).run
+        results = None if outputs is None else list(outputs)
         if loop_timeout_s is UNSET:
-            results = self._run(plan, inputs, outputs)
-        else:
-            with loop_timeout(loop_timeout_s):
-                results = self._run(plan, inputs, outputs)
-        if self.profiler is not None:
-            self.profiler.add("Execute", "", started, time.perf_counter())
-        if self._settings.after_run is not None:
-            self._settings.after_run()
-        return results
+            return run(inputs, results)
+        with loop_timeout(loop_timeout_s):
+            return run(inputs, results)
 
     def close(self) -> None:
         """Give prepared memory back; executions under way come to their end, others fail."""
         with self._lock:
             self._is_closed = True
             self._plans.clear()
-            self._latest = None
+            self.latest = None
             self._family.close()
-
-    def call(
-        self, inputs: Mapping[str, object], outputs: Mapping[str, Array]
-    ) -> dict[str, Array] | None:
-        """Execute once with arrays by name, if that is a matter of the latest plan alone.
-
-        Parameters
-        ----------
-        inputs : mapping of str to array_like
-        outputs : mapping of str to ndarray
-            None of them, or all.
-
-        Returns
-        -------
-        dict of str to ndarray, or None
-            Every output. None if nothing was done, because the arrays are not just what the
-            plan takes, or an execution has more to do; then it is to be looked at with care.
-        """
-        latest = self._latest
-        if latest is None or self.profiler is not None:
-            return None
-        if self.graph.variables:
-            shared, state = self.shared_state, self._state
-            with shared.lock:
-                if shared.latest is not state:
-                    shared.hand_over(state)
-                results = latest[1].call(inputs, outputs, state)
-        else:
-            results = latest[1].call(inputs, outputs)
-        if results is not None and self._settings.after_run is not None:
-            self._settings.after_run()
-        return results
 
     def output_infos(self, shapes: Sequence[tuple[int, ...]]) -> tuple[TensorInfo, ...]:
         """Info of each output for some input shapes; what depends on values is not known."""
         return self.plan(tuple(shapes)).result_infos[: len(self.graph.outputs)]
 
-    def plan(self, key: tuple[tuple[int, ...], ...]) -> Plan:
-        """The plan for some input shapes, without a lock where they are the latest ones."""
-        latest = self._latest
-        if latest is not None and latest[0] == key:
-            return latest[1]
+    def prepared_for(self, inputs: Sequence[Array]) -> Prepared:
+        """The network prepared for the shapes of some inputs."""
+        return self._use(tuple([array.shape for array in inputs]))
+
+    def plan(self, key: Shapes) -> Plan:
+        """The plan for some input shapes."""
+        return self._use(key).plan
+
+    def _use(self, key: Shapes) -> Prepared:
+        """Make some input shapes the latest ones, without a lock where they are already."""
+        latest = self.latest
+        if latest is not None and latest.shapes == key:
+            return latest
         if self._is_closed:
             raise InvalidArgumentError("the network has been unloaded", fix="Load it again")
-        return self._use(key)
-
-    def _use(self, key: PlanKey) -> Plan:
-        """Make the plan for some input shapes the latest one."""
-        plan = self._find_plan(key)
-        self._latest = (key, plan)
+        prepared = self.latest = self._surrounded(key, self._find_plan(key))
         if self._is_closed:  # by another thread, meanwhile
-            self._latest = None
-        return plan
+            self.latest = None
+        return prepared
 
-    def _run(
-        self, plan: Plan, inputs: Sequence[Array], outputs: Sequence[Array | None] | None
-    ) -> list[Array]:
-        """Execute, one after the other if there are variables."""
-        if not self.graph.variables:
-            return plan.run(inputs, outputs)
-        with self.shared_state.lock:
-            return self._run_with_state(plan, inputs, outputs)
+    def _surrounded(self, key: Shapes, plan: Plan) -> Prepared:
+        """Surround a plan with what every execution of this network is to do."""
+        # None of it may hold this object: networks go with the last reference to them.
+        run: Run = plan.run
+        if self.graph.variables:
+            run = with_state(plan, self.graph.variables, self.shared_state, self._state)
+        if self.profiler is not None or self._settings.after_run is not None:
+            run = observed(run, self.profiler, self._settings.after_run)
+        pairs = zip(self.graph.output_names, plan.result_infos, strict=False)
+        outputs = tuple([OutputSlot(name, info) for name, info in pairs])
+        return Prepared(key, plan, run, self._input_slots(key), outputs)
 
-    def _run_with_state(
-        self, plan: Plan, inputs: Sequence[Array], outputs: Sequence[Array | None] | None
-    ) -> list[Array]:
-        """Execute with the variables as further sources and results."""
-        if self.shared_state.latest is not self._state:
-            self.shared_state.hand_over(self._state)
-        num_outputs = len(self.graph.outputs)
-        given = [*([None] * num_outputs if outputs is None else outputs), *self._state.spare]
-        results = plan.run([*inputs, *self._state.arrays], given)
-        is_static = isinstance(plan, StaticPlan)  # writes arrays that it gives to nobody else
-        state = results[num_outputs:] if is_static else self._checked_state(results[num_outputs:])
-        self._state.advance(state, is_own=is_static)
-        return results[:num_outputs]
-
-    def _checked_state(self, arrays: list[Array]) -> list[Array]:
-        """What variables hold from now on; shapes that depend on values are known only here."""
-        for variable, array in zip(self.graph.variables, arrays, strict=True):
-            if array.shape != variable.initial.shape:
-                raise InvalidArgumentError(
-                    "a variable is assigned a tensor of another shape",
-                    where=f"variable '{variable.value.name}'",
-                    expected=format_shape(variable.initial.shape),
-                    actual=format_shape(array.shape),
-                )
-        return arrays
+    def _input_slots(self, shapes: Sequence[tuple[int, ...] | None]) -> tuple[InputSlot, ...]:
+        """What each input takes, in place in some shapes or, for None, converted."""
+        limit_bytes = self._settings.memory_limit_bytes
+        pairs = zip(self.graph.inputs, shapes, strict=True)
+        return tuple([InputSlot(v.name, v.info, shape, limit_bytes) for v, shape in pairs])
 
     def reset_state(self) -> None:
         """Give every variable its initial elements again, for all networks that share them."""
         with self.shared_state.lock:
             self.shared_state.reset()
 
-    def _find_plan(self, key: PlanKey) -> Plan:
+    def _find_plan(self, key: Shapes) -> Plan:
         """The plan for some input shapes, made if need be."""
         with self._lock:
             plan = self._plans.get(key)
             if plan is None:
-                plan = self._make_plan(self._bound(key))  # type: ignore[arg-type]  # shapes
+                plan = self._make_plan(self._bound(key))
             return self._keep(key, plan)
 
     def _bound(self, shapes: Sequence[tuple[int, ...]]) -> Graph:
@@ -408,7 +363,7 @@ class LoadedNetwork:
             self._check_memory(network)
             return network
 
-        return self._prepared(graph, optimize, lambda n: StaticPlan(n, sessions, self.profiler))
+        return self._prepared(graph, optimize, lambda n: static_plan(n, sessions, self.profiler))
 
     def _dynamic_plan(self, graph: Graph) -> DynamicPlan:
         """Place and prepare layers whose output shapes only their workloads can tell."""

@@ -10,8 +10,9 @@ from armpy.network import Network, check_shape_fits
 from armpy.ops.operation import Array
 from armpy.optimizer import Placement
 from armpy.records import dataclass
+from armpy.runtime.calls import run_by_name, run_in_order
 from armpy.runtime.loaded_network import LoadedNetwork
-from armpy.runtime.runtime import Runtime, run_by_name
+from armpy.runtime.runtime import Runtime
 from armpy.runtime.signatures import Signatures
 from armpy.tensor import Quantization, Shape, TensorInfo
 from armpy.types import DataType
@@ -98,7 +99,6 @@ class Model:
                 self.runtime.close()
             raise
         self._open: LoadedNetwork | None = self.runtime.get_network(self.network_id)
-        self._input_names = tuple(value.name for value in self._open.graph.inputs)
 
     def _id_of(self, other: Model | None) -> int | None:
         """The id of another model's network on the same runtime."""
@@ -157,21 +157,9 @@ class Model:
         InvalidArgumentError
             If number, types or shapes do not fit.
         """
-        network, names = self._loaded, self._input_names
-        if len(arrays) != len(names):
-            raise InvalidArgumentError(
-                "the number of inputs is wrong",
-                expected=f"{len(names)}: {network.describe_shapes()}",
-                actual=str(len(arrays)),
-            )
-        given, named = iter(arrays), {}
-        for name in names:  # zip takes longer
-            named[name] = next(given)
-        results = self.run(named)
-        if len(results) == 1:
-            (result,) = results.values()
-            return result
-        return tuple(results.values())
+        network = self._open or self._loaded  # the latter raises
+        results = run_in_order(network, arrays, self.quantize_inputs)
+        return results[0] if len(results) == 1 else tuple(results)
 
     def run(
         self, inputs: Mapping[str, object], outputs: Mapping[str, Array] | None = None
@@ -195,9 +183,8 @@ class Model:
         InvalidArgumentError
             If names, types or shapes do not fit, or the model was closed.
         """
-        given = {} if outputs is None else outputs
         network = self._open or self._loaded  # the latter raises
-        return run_by_name(network, inputs, given, quantize_inputs=self.quantize_inputs)
+        return run_by_name(network, inputs, outputs, self.quantize_inputs)
 
     def resize(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """Prepare for other input shapes now instead of at the next call.

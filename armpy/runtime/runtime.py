@@ -29,11 +29,11 @@ from armpy.plugins.boundary import ask_backend, call_method
 from armpy.plugins.guard import GuardedBackend
 from armpy.profiling import Profiler, ProfilingEvent
 from armpy.records import dataclass
+from armpy.runtime.calls import run_by_name
 from armpy.runtime.configuring import configured_setup
 from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.runtime.options import RuntimeOptions
 from armpy.runtime.settings import NetworkSettings
-from armpy.runtime.tensors import as_input, check_output_array, may_overlap
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 _log = logging.getLogger("armpy.runtime")
@@ -304,7 +304,7 @@ class Runtime:
             If inputs or outputs do not fit the network.
         """
         network = self.get_network(network_id)
-        return run_by_name(network, inputs, {} if outputs is None else outputs)
+        return run_by_name(network, inputs, outputs)
 
     def get_layer_support(self, graph: Graph) -> Support:
         """Whether the backends of this runtime can run every layer of a graph.
@@ -401,104 +401,3 @@ def _event(backend_id: BackendId, one: Measurement) -> ProfilingEvent:
     return ProfilingEvent(
         str(one.name), backend_id, start_us, duration_us, int(one.thread), details
     )
-
-
-def run_by_name(
-    network: LoadedNetwork,
-    inputs: Mapping[str, object],
-    outputs: Mapping[str, Array],
-    *,
-    quantize_inputs: bool = False,
-) -> dict[str, Array]:
-    """Check inputs and outputs given by name, execute, and name the results.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If an input is missing, not known, or does not fit; if an output array does not fit.
-    MemoryLimitError
-        If an input is larger than all that the network may take.
-    """
-    named = network.call(inputs, outputs)
-    if named is not None:  # by far the commonest case
-        return named
-    if not (type(inputs) is dict and type(outputs) is dict):
-        _check_mappings(inputs, outputs)
-    graph, limit_bytes = network.graph, network.memory_limit_bytes
-    arrays = []
-    for value in graph.inputs:
-        name = value.name
-        if name not in inputs:
-            raise _wrong_names(network, inputs)
-        given = inputs[name]
-        arrays.append(
-            as_input(name, value.info, given, quantize=quantize_inputs, limit_bytes=limit_bytes)
-        )
-    if len(inputs) != len(arrays):
-        raise _wrong_names(network, inputs)
-    results = _output_arrays(network, arrays, outputs) if outputs else None
-    return dict(zip(graph.output_names, network.run(arrays, results), strict=True))
-
-
-def _check_mappings(inputs: object, outputs: object) -> None:
-    """Check that inputs and outputs are given by name."""
-    for what, named in (("inputs", inputs), ("outputs", outputs)):
-        if not isinstance(named, Mapping):
-            raise InvalidArgumentError(
-                f"the {what} are not given by name",
-                expected="a mapping of names to arrays",
-                actual=type(named).__name__,
-                fix="Call the model itself to give inputs in order",
-            )
-
-
-def _wrong_names(network: LoadedNetwork, inputs: Mapping[str, object]) -> InvalidArgumentError:
-    """The error for inputs that are missing or not known."""
-    names = [value.name for value in network.graph.inputs]
-    missing = [name for name in names if name not in inputs]
-    extra = [str(name) for name in inputs if name not in names]
-    problems = ["missing " + ", ".join(map(repr, missing))] if missing else []
-    problems += ["not known " + ", ".join(map(repr, extra))] if extra else []
-    return InvalidArgumentError(
-        "the inputs are not the network's",
-        expected=network.describe_shapes(),
-        actual="; ".join(problems),
-    )
-
-
-def _output_arrays(
-    network: LoadedNetwork, inputs: list[Array], outputs: Mapping[str, Array]
-) -> list[Array | None]:
-    """The caller's output arrays in order, checked; inputs they overlap are copied."""
-    infos = network.output_infos([array.shape for array in inputs])
-    given: list[Array | None] = []
-    written: list[Array] = []
-    for name, info in zip(network.graph.output_names, infos, strict=True):
-        array = outputs.get(name)
-        if array is not None:
-            check_output_array(name, info, array)
-            if any(may_overlap(array, other) for other in written):
-                raise InvalidArgumentError(
-                    "two of the output arrays overlap", actual=", ".join(map(repr, outputs))
-                )
-            written.append(array)
-        given.append(array)
-    if len(written) != len(outputs):
-        _check_output_names(network, outputs)
-    for index, array in enumerate(inputs):
-        for other in written:
-            if may_overlap(array, other):
-                inputs[index] = array.copy()
-    return given
-
-
-def _check_output_names(network: LoadedNetwork, outputs: Mapping[str, Array]) -> None:
-    """Check that the network has the outputs that arrays are given for."""
-    names = network.graph.output_names
-    unknown = [name for name in outputs if name not in names]
-    if unknown:
-        raise InvalidArgumentError(
-            "the network has no such output",
-            expected=", ".join(names),
-            actual=", ".join(map(repr, unknown)),
-        )

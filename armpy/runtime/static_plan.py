@@ -6,13 +6,13 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
-from armpy.graph import Layer, Value
+from armpy.graph import Layer
 from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork, Placement
 from armpy.profiling import Profiler
+from armpy.runtime.control_flow import Targets
 from armpy.runtime.session import BackendSession
-from armpy.runtime.state import State
-from armpy.runtime.steps import Execute, memory_of, prepare_steps, raise_for_step
+from armpy.runtime.steps import memory_of, prepare_steps
 from armpy.runtime.working_memory import WorkingMemory
 from armpy.types import BackendId
 
@@ -50,14 +50,6 @@ class StaticPlan:
         self._executes = prepare_steps(network, sessions, profiler)
         self.result_infos = tuple(value.info for value in graph.results)
         self._idle: deque[WorkingMemory] = deque(maxlen=MAX_IDLE_MEMORIES)
-        self._held = memory_of(network, sessions)
-        made = {value for layer in graph.layers for value in layer.outputs}
-        self._writes_directly: list[bool] = []
-        seen: set[Value] = set()
-        for value in graph.results:
-            self._writes_directly.append(value in made and value not in seen)
-            seen.add(value)
-        self._writes_all = all(self._writes_directly)
 
     @property
     def placement(self) -> Placement:
@@ -69,9 +61,7 @@ class StaticPlan:
         """Everything that runs."""
         return self.network.graph.layers
 
-    def run(
-        self, sources: Sequence[Array], results: Sequence[Array | None] | None = None
-    ) -> list[Array]:
+    def run(self, sources: Sequence[Array], results: Targets | None = None) -> list[Array]:
         """Execute once; any number of threads may do so at the same time.
 
         Parameters
@@ -79,8 +69,8 @@ class StaticPlan:
         sources : sequence of ndarray
             One per source of the graph (inputs, then variables), checked already. Not
             written to.
-        results : sequence of (ndarray or None), optional
-            Arrays to write results to, which overlap no source; new ones where None.
+        results : list of (ndarray or None), optional
+            Arrays to write results to, which overlap no source. None is replaced by a new one.
 
         Returns
         -------
@@ -92,84 +82,35 @@ class StaticPlan:
         BackendError
             If a backend fails; its own ArmpyErrors are raised as they are.
         """
-        if not self._held:  # by far the commonest case, which is to cost nothing
-            return self._run(sources, results)
-        with ExitStack() as stack:
-            for shared in self._held:
-                stack.enter_context(shared)
-            return self._run(sources, results)
-
-    def _run(self, sources: Sequence[Array], results: Sequence[Array | None] | None) -> list[Array]:
-        """Execute once while the backends hold their memory."""
-        memory = self._take_memory()
-        arrays = memory.bind(sources, results)
-        self._execute(memory)
-        return arrays
-
-    def call(
-        self,
-        inputs: Mapping[str, object],
-        outputs: Mapping[str, Array],
-        state: State | None = None,
-    ) -> dict[str, Array] | None:
-        """Execute once, if a caller's arrays can be used as they are.
-
-        Parameters
-        ----------
-        inputs : mapping of str to array_like
-        outputs : mapping of str to ndarray
-            None of them, or all.
-        state : State, optional
-            What the variables hold; advanced.
-
-        Returns
-        -------
-        dict of str to ndarray, or None
-            Every output; None if nothing was done, and `run` is to be used.
-
-        Raises
-        ------
-        BackendError
-            As for `run`.
-        """
-        if self._held:
-            return None
-        memory = self._take_memory()
-        results = memory.bind_call(inputs, outputs)
-        if results is None:
-            memory.unbind()
-            self._idle.append(memory)
-        elif state is None:
-            self._execute(memory)
-        else:
-            arrays = memory.bind_state(state.arrays, state.spare)
-            self._execute(memory)
-            state.advance(arrays, is_own=True)
-        return results
-
-    def _execute(self, memory: WorkingMemory) -> None:
-        """Run the steps on memory that is bound, then unbind it and keep it for the next time."""
-        execute: Execute
-        step = 0
         try:
-            for execute, ins, outs in memory.steps:
-                execute(ins, outs)
-                step += 1
-            if not self._writes_all:
-                memory.copy_results()
-        except BaseException as error:  # noqa: BLE001 - plugin boundary: named and raised
-            raise_for_step(self.network, step, error)
-        finally:
-            memory.unbind()
-        self._idle.append(memory)
-
-    def _take_memory(self) -> WorkingMemory:
-        """What was kept for the next execution, or what is made for it."""
-        try:
-            return self._idle.pop()
+            memory = self._idle.pop()
         except IndexError:  # asking first whether one is left would race with other threads
-            return self.new_memory()
+            memory = self.new_memory()
+        made = memory.run(sources, results)
+        self._idle.append(memory)  # one whose execution failed is not used again
+        return made
 
     def new_memory(self) -> WorkingMemory:
         """Allocate what one execution needs."""
-        return WorkingMemory(self.network, self._executes, self._sessions, self._writes_directly)
+        return WorkingMemory(self.network, self._executes, self._sessions)
+
+
+class HoldingPlan(StaticPlan):
+    """A static plan some of whose backends hold memory during executions; few do."""
+
+    def run(self, sources: Sequence[Array], results: Targets | None = None) -> list[Array]:
+        """Execute once as `StaticPlan.run`, between acquiring and releasing the memory."""
+        with ExitStack() as stack:
+            for shared in memory_of(self.network, self._sessions):
+                stack.enter_context(shared)
+            return super().run(sources, results)
+
+
+def static_plan(
+    network: OptimizedNetwork,
+    sessions: Mapping[BackendId, BackendSession],
+    profiler: Profiler | None = None,
+) -> StaticPlan:
+    """The plan of the right kind; parameters and errors as for `StaticPlan`."""
+    kind = HoldingPlan if memory_of(network, sessions) else StaticPlan
+    return kind(network, sessions, profiler)

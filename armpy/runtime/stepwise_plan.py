@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -13,8 +13,8 @@ from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork, Placement
 from armpy.optimizer.assign import is_dynamic
 from armpy.records import dataclass
+from armpy.runtime.control_flow import Targets
 from armpy.runtime.dynamic_plan import DynamicPlan
-from armpy.runtime.state import State
 from armpy.runtime.static_plan import StaticPlan
 from armpy.runtime.tensors import check_output_array
 
@@ -223,9 +223,7 @@ class StepwisePlan:
         parts = (self._head, self._dynamic, self._rest)
         return tuple(layer for part in parts if part is not None for layer in part.layers)
 
-    def run(
-        self, sources: Sequence[Array], results: Sequence[Array | None] | None = None
-    ) -> list[Array]:
+    def run(self, sources: Sequence[Array], results: Targets | None = None) -> list[Array]:
         """Execute once; parameters and result as for `StaticPlan.run`."""
         split = self._split
         by_value: dict[Value, Array] = {}
@@ -237,14 +235,6 @@ class StepwisePlan:
             made = self._run_rest(split.rest, [by_value[value] for value in split.rest.sources])
             by_value.update(zip(split.rest.results, made, strict=True))
         return self._hand_over(by_value, results)
-
-    def call(
-        self,
-        inputs: Mapping[str, object],
-        outputs: Mapping[str, Array],
-        state: State | None = None,
-    ) -> None:
-        """As `StaticPlan.call`; here there is always more to do."""
 
     def _run_rest(self, rest: Part, arrays: Sequence[Array]) -> list[Array]:
         """Plan the rest for what its sources have turned out to be, and run it."""

@@ -168,10 +168,7 @@ def check_output_array(name: str, info: TensorInfo, array: object) -> Array:
         If it cannot take the output as it is.
     """
     dtype = info.data_type.dtype
-    if type(array) is np.ndarray and array.dtype == dtype and array.flags.carray:
-        if array.shape == info.shape:
-            return array
-    elif not isinstance(array, np.ndarray):
+    if not isinstance(array, np.ndarray):
         raise _unusable(name, info, type(array).__name__)
     if array.dtype != dtype or not shapes_agree(info.shape, array.shape):
         raise _unusable(name, info, f"{array.dtype}{format_shape(array.shape)}")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy import ndarray
+from numpy import empty
 
 from armpy.backend import ALIGNMENT_BYTES, HostTensorHandle, ICustomAllocator, ITensorHandle
 from armpy.errors import ArmpyError, BackendError
@@ -17,9 +16,9 @@ from armpy.logs import wants_traceback
 from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork
 from armpy.plugins.boundary import ask_method, call_method
+from armpy.runtime.control_flow import Targets
 from armpy.runtime.session import BackendSession
-from armpy.runtime.steps import Execute
-from armpy.runtime.tensors import may_overlap
+from armpy.runtime.steps import Execute, raise_for_step
 from armpy.types import BackendId
 
 _log = logging.getLogger("armpy.runtime")
@@ -36,13 +35,14 @@ class WorkingMemory:
         What each layer's backend made of it.
     sessions : mapping of str to BackendSession
         By backend id.
-    writes_directly : sequence of bool
-        Per result, whether a layer writes it.
 
     Attributes
     ----------
     steps : list of tuple
         What to call for each layer, and with which handles.
+    sources, results : tuple of HostTensorHandle
+        Of the graph's sources and results, in order. An execution puts the caller's arrays into
+        them and takes them out again.
     """
 
     def __init__(
@@ -50,7 +50,6 @@ class WorkingMemory:
         network: OptimizedNetwork,
         executes: Sequence[Execute],
         sessions: Mapping[BackendId, BackendSession],
-        writes_directly: Sequence[bool],
     ) -> None:
         graph = network.graph
         handles: dict[Value, ITensorHandle] = {}
@@ -62,26 +61,21 @@ class WorkingMemory:
             memory = arenas[name][offset : offset + value.info.size_bytes]
             ask = (name, ITensorHandle, sessions[name].handles, "create_tensor_handle")
             handles[value] = ask_method(*ask, value.info, memory)
-        self._sources = [HostTensorHandle(value.info, _NOTHING) for value in graph.sources]
-        handles.update(zip(graph.sources, self._sources, strict=True))
-        self._results: list[HostTensorHandle] = []
-        self._shapes = [(v.info.known_shape, v.info.data_type.dtype) for v in graph.results]
-        for value, direct in zip(graph.results, writes_directly, strict=True):
-            handle = HostTensorHandle(value.info, _NOTHING)
-            self._results.append(handle)
-            if direct:
+        self.sources = tuple(HostTensorHandle(value.info, _NOTHING) for value in graph.sources)
+        handles.update(zip(graph.sources, self.sources, strict=True))
+        self.results = tuple(HostTensorHandle(value.info, _NOTHING) for value in graph.results)
+        copies: list[tuple[HostTensorHandle, Value]] = []
+        written = {value for layer in graph.layers for value in layer.outputs}
+        for value, handle in zip(graph.results, self.results, strict=True):
+            if value in written:  # a step writes the first of its results in place
+                written.remove(value)
                 handles[value] = handle
-        self._bound = (*self._sources, *self._results)
-        self._inputs = self._sources[: len(graph.inputs)]
-        self._copies = [
-            (handle, _handle_of(value, handles))
-            for value, handle, direct in zip(
-                graph.results, self._results, writes_directly, strict=True
-            )
-            if not direct
-        ]
-        self._named_inputs = _named([value.name for value in graph.inputs], self._sources)
-        self._named_outputs = _named(graph.output_names, self._results)
+            else:
+                copies.append((handle, value))
+        self._copies = [(handle, _handle_of(value, handles)) for handle, value in copies]
+        self._targets = [(h, h.info.known_shape, h.info.data_type.dtype) for h in self.results]
+        self._bound = (*self.sources, *self.results)
+        self._network = network
         self.steps = [
             (
                 execute,
@@ -91,8 +85,8 @@ class WorkingMemory:
             for layer, execute in zip(graph.layers, executes, strict=True)
         ]
 
-    def bind(self, sources: Sequence[Array], results: Sequence[Array | None] | None) -> list[Array]:
-        """Let the steps read and write some arrays; make those that are missing.
+    def run(self, sources: Sequence[Array], results: Targets | None) -> list[Array]:
+        """Execute once with some arrays in place, then forget them.
 
         Parameters
         ----------
@@ -103,142 +97,55 @@ class WorkingMemory:
         -------
         list of ndarray
             Every result.
+
+        Raises
+        ------
+        BackendError
+            If a backend fails; its own ArmpyErrors are raised as they are.
         """
-        # Every turn of a loop in a network comes by here, and enumerate would take longer.
+        # Every call and every turn of a loop comes by here: functions of its own for binding
+        # and unbinding, and enumerate, each cost some percent of a small network's call.
         index = 0
-        for handle in self._sources:
+        for handle in self.sources:
             handle.array = sources[index]
             index += 1  # noqa: SIM113
-        index, bound = 0, []
-        for handle in self._results:
-            given = None if results is None else results[index]
-            if given is None:
-                given = np.empty(*self._shapes[index])
-            handle.array = given
-            bound.append(given)
-            index += 1  # noqa: SIM113
-        return bound
-
-    def bind_call(
-        self, inputs: Mapping[str, object], outputs: Mapping[str, Array]
-    ) -> dict[str, Array] | None:
-        """Let the steps read and write a caller's arrays, if these can be used as they are.
-
-        Parameters
-        ----------
-        inputs : mapping of str to array_like
-        outputs : mapping of str to ndarray
-            None of them, or all.
-
-        Returns
-        -------
-        dict of str to ndarray, or None
-            Every output. None if an array is missing, too many, or not just what is needed: it
-            may have to be converted or copied, or be an error. Call `unbind` then.
-
-        Notes
-        -----
-        Nothing is remembered of the call before, as type, shape, strides, memory, and
-        writability of an array can all be changed in place.
-        """
-        # Nearly every call comes by here, and each check is some percent of what it costs.
-        if type(inputs) is not dict or type(outputs) is not dict:
-            return None
-        if len(inputs) != len(self._named_inputs):
-            return None
+        if results is None:
+            made: list[Array] = []
+            results = made
+            for handle, shape, dtype in self._targets:
+                handle.array = array = empty(shape, dtype)
+                made.append(array)
+        else:
+            index = 0
+            for handle in self.results:
+                given = results[index]
+                if given is None:
+                    results[index] = given = empty(*self._targets[index][1:])
+                handle.array = given
+                index += 1  # noqa: SIM113
+        execute: Execute
+        step = 0
         try:
-            for name, dtype, shape, handle in self._named_inputs:
-                array = inputs[name]
-                if type(array) is not ndarray or array.shape != shape:
-                    return None
-                if array.dtype is not dtype and array.dtype != dtype:
-                    return None
-                flags = array.flags
-                if not flags.carray and not (flags.c_contiguous and flags.aligned):
-                    return None
-                handle.array = array
-        except KeyError:
-            return None
-        return self._bind_outputs(outputs) if outputs else self._make_outputs()
+            for execute, ins, outs in self.steps:
+                execute(ins, outs)
+                step += 1
+            if self._copies:
+                self._copy_results()
+        except BaseException as error:  # noqa: BLE001 - plugin boundary: named and raised
+            raise_for_step(self._network, step, error)
+        finally:
+            for handle in self._bound:
+                handle.array = _NOTHING
+        return results  # type: ignore[return-value]  # there is none missing any more
 
-    def bind_state(self, arrays: Sequence[Array], following: Sequence[Array | None]) -> list[Array]:
-        """Let the steps read variables, and write what these hold next; see `State`.
-
-        Returns
-        -------
-        list of ndarray
-            What they hold next; new arrays where there is none to write to.
-        """
-        index = len(self._named_inputs)
-        for array in arrays:
-            self._sources[index].array = array
-            index += 1
-        index, bound = len(self._named_outputs), []
-        for given in following:
-            array = np.empty(*self._shapes[index]) if given is None else given
-            self._results[index].array = array
-            bound.append(array)
-            index += 1
-        return bound
-
-    def _make_outputs(self) -> dict[str, Array]:
-        """Let the steps write new arrays."""
-        results = {}
-        for name, dtype, shape, handle in self._named_outputs:
-            handle.array = results[name] = np.empty(shape, dtype)
-        return results
-
-    def _bind_outputs(self, outputs: Mapping[str, Array]) -> dict[str, Array] | None:
-        """Let the steps write a caller's arrays, if these overlap neither inputs nor each other."""
-        if len(outputs) != len(self._named_outputs):
-            return None
-        results: dict[str, Array] = {}
-        try:
-            for name, dtype, shape, handle in self._named_outputs:
-                array = outputs[name]
-                if type(array) is not ndarray or array.shape != shape:
-                    return None
-                if array.dtype is not dtype and array.dtype != dtype:
-                    return None
-                flags = array.flags
-                if not flags.carray:
-                    return None
-                is_owner = flags.owndata
-                for source in self._inputs:
-                    other = source.array
-                    is_apart = is_owner and other.base is None and array is not other
-                    if not is_apart and may_overlap(array, other):
-                        return None
-                if results:
-                    for other in results.values():
-                        if may_overlap(array, other):
-                            return None
-                handle.array = results[name] = array
-        except KeyError:
-            return None
-        return results
-
-    def copy_results(self) -> None:
+    def _copy_results(self) -> None:
         """Fill results that no step writes: passed-through sources, constants, repeats."""
         for target, source in self._copies:
             target.array[...] = source.map()
             source.unmap()
 
-    def unbind(self) -> None:
-        """Forget the caller's arrays."""
-        for handle in self._bound:
-            handle.array = _NOTHING
-
 
 _NOTHING: Array = np.empty(0, np.uint8)
-
-_Named: TypeAlias = tuple[str, np.dtype[Any], tuple[int, ...], HostTensorHandle]
-
-
-def _named(names: Sequence[str], handles: Sequence[HostTensorHandle]) -> tuple[_Named, ...]:
-    """Name, type and shape of what each of the first handles takes."""
-    pairs = zip(names, handles, strict=False)
-    return tuple((n, h.info.data_type.dtype, h.info.known_shape, h) for n, h in pairs)
 
 
 def _allocate(session: BackendSession, size_bytes: int, owner: WorkingMemory) -> Array:

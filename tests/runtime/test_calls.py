@@ -13,7 +13,7 @@ from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.network import Network
 from armpy.ops.operation import Array
 from armpy.runtime import Model
-from armpy.runtime.loaded_network import LoadedNetwork
+from armpy.runtime.slots import InputSlot, OutputSlot
 from armpy.runtime.tensors import may_overlap
 from tests.runtime.test_threads import in_threads
 from tests.support.borrowed_arrays import borrowed
@@ -106,11 +106,21 @@ def test_arrays_that_do_not_say_whose_memory_they_have_may_overlap(model: Model)
     x, y = borrowed(block, 0, 4), borrowed(block, 1, 5)
     assert (x.base, y.base, y.flags.owndata) == (None, None, False)
     assert may_overlap(x, y)
-    plan = model._loaded._latest
-    assert plan is not None
-    assert plan[1].call({"x": x}, {"y": y}) is None  # is to be looked at with care
     model.run({"x": x}, {"y": y})
     assert block.tolist() == [1, 4, 5, 6, 7]
+
+
+def test_an_input_that_borrows_the_memory_of_an_output_is_read_as_it_was() -> None:
+    net = Network()
+    x = net.input("x", f32(4))
+    for name in ("first", "second"):
+        net.output(name, net.add(ADD, x, net.constant(floats(3))))
+    model = Model(net, runtime_of())
+    first, second = floats(1, 2, 3, 4), floats(0, 0, 0, 0)
+    given = borrowed(first, 0, 4)
+    assert (given.base, given.flags.owndata, first.flags.owndata) == (None, False, True)
+    model.run({"x": given}, {"first": first, "second": second})
+    assert first.tolist() == second.tolist() == [4, 5, 6, 7]
 
 
 BLOCK = floats(1, 2, 3, 4, 0, 0, 0, 0)
@@ -157,7 +167,7 @@ def two(**given: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("name", ODD_CALLS)
-def test_a_call_has_the_same_outcome_whether_it_is_looked_at_quickly_or_with_care(
+def test_a_call_has_the_same_outcome_whether_arrays_that_fit_are_known_to_or_not(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     net = Network()
@@ -177,9 +187,11 @@ def test_a_call_has_the_same_outcome_whether_it_is_looked_at_quickly_or_with_car
         kept = [results[key] is array for key, array in given.items() if array is not None]
         return [(key, array.tolist()) for key, array in results.items()], kept
 
-    quickly = outcome()
-    monkeypatch.setattr(LoadedNetwork, "call", lambda *_: None)
-    assert quickly == outcome()
+    as_they_are = outcome()
+    monkeypatch.setattr(InputSlot, "fits", lambda *_: False)
+    assert outcome() == as_they_are
+    monkeypatch.setattr(OutputSlot, "fits", lambda *_: False)
+    assert outcome() == as_they_are
 
 
 @pytest.mark.parametrize("backend", [FakeBackend(), CompilingBackend(), OwnMemoryBackend()])

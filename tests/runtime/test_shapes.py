@@ -101,7 +101,7 @@ def test_resize_prepares_another_shape_now() -> None:
     model.resize({"a": (2,)})
     assert ((2,), (2,)) in loaded(model)._plans
     model.resize({})
-    assert loaded(model)._latest is not None
+    assert loaded(model).latest is not None
 
 
 @pytest.mark.parametrize(

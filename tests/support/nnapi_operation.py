@@ -20,7 +20,7 @@ from armpy.nnapi.model_description import (
 from armpy.nnapi.operations import Arguments, definitions
 from armpy.ops.operation import Array
 from armpy.runtime import Runtime, RuntimeOptions
-from armpy.runtime.runtime import run_by_name
+from armpy.runtime.calls import run_by_name
 
 
 def tensor(
@@ -134,5 +134,5 @@ def _run_model(description: ModelDescription, arrays: Sequence[Array]) -> tuple[
     runtime = Runtime(RuntimeOptions(backends=["CpuRef"]))
     network = runtime.get_network(runtime.load_network(lower_model(description)))
     named = {f"input{position}": array for position, array in enumerate(arrays)}
-    results = run_by_name(network, named, {})
+    results = run_by_name(network, named)
     return tuple(results[f"output{i}"] for i in range(len(description.main.outputs)))

@@ -1,0 +1,189 @@
+"""Calls of a loaded network: arrays by name or in order, each used in place where it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from armpy.errors import InvalidArgumentError
+from armpy.ops.operation import Array
+from armpy.runtime.loaded_network import LoadedNetwork
+from armpy.runtime.prepared import Prepared
+from armpy.runtime.tensors import may_overlap
+
+
+def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 % of a call
+    network: LoadedNetwork,
+    inputs: Mapping[str, object],
+    outputs: Mapping[str, Array] | None = None,
+    quantize_inputs: bool = False,
+) -> dict[str, Array]:
+    """Check inputs and outputs given by name, execute, and name the results.
+
+    Parameters
+    ----------
+    network : LoadedNetwork
+    inputs : mapping of str to array_like
+        Every input.
+    outputs : mapping of str to ndarray, optional
+        Arrays to write outputs to; the ones missing are made.
+    quantize_inputs : bool
+        Whether real numbers are quantised for a quantised input.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Every output.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an input is missing, not known, or does not fit; if an output array does not fit.
+    MemoryLimitError
+        If an input is larger than all that the network may take.
+    """
+    if type(inputs) is not dict:  # others may make up what they are asked for
+        inputs = _as_dict("inputs", inputs)
+    prepared = network.latest
+    arrays = []
+    for slot in network.inputs if prepared is None else prepared.inputs:
+        try:
+            array = inputs[slot.name]
+        except KeyError:
+            raise _wrong_names(network, inputs) from None
+        if not slot.fits(array):
+            array = slot.converted(array, quantize=quantize_inputs)
+            prepared = None  # as its shape can be another
+        arrays.append(array)
+    if len(inputs) != len(arrays):
+        raise _wrong_names(network, inputs)
+    if prepared is None:
+        prepared = network.prepared_for(arrays)
+    named: dict[str, Array | None] = {}
+    if outputs is None:
+        results = prepared.run(arrays)
+        index = 0
+        for target in prepared.outputs:  # zip takes longer
+            named[target.name] = results[index]
+            index += 1  # noqa: SIM113
+        return named  # type: ignore[return-value]  # there is none missing
+    if type(outputs) is not dict:
+        outputs = _as_dict("outputs", outputs)
+    targets: list[Array | None] = []
+    are_apart = True
+    for target in prepared.outputs:
+        try:
+            given = outputs[target.name]
+        except KeyError:
+            given = None
+        if not target.fits(given):
+            are_apart = False
+        for array in arrays:  # two that own their memory overlap only if they are one
+            if array is given or not array.flags.owndata:
+                are_apart = False
+        targets.append(given)
+        named[target.name] = given
+    num_outputs = len(targets)
+    if num_outputs > 1 and len({*map(id, targets)}) < num_outputs:
+        are_apart = False
+    if are_apart and len(outputs) == num_outputs:
+        prepared.run(arrays, targets)
+        return named  # type: ignore[return-value]  # every array was given
+    _settle(network, prepared, arrays, targets, outputs)
+    return dict(zip(named, prepared.run(arrays, targets), strict=True))
+
+
+def run_in_order(
+    network: LoadedNetwork, inputs: Sequence[object], quantize_inputs: bool = False
+) -> list[Array]:
+    """Check inputs given in order and execute; errors as for `run_by_name`.
+
+    Returns
+    -------
+    list of ndarray
+        Every output, made anew.
+    """
+    prepared = network.latest
+    slots = network.inputs if prepared is None else prepared.inputs
+    if len(inputs) != len(slots):
+        raise InvalidArgumentError(
+            "the number of inputs is wrong",
+            expected=f"{len(slots)}: {network.describe_shapes()}",
+            actual=str(len(inputs)),
+        )
+    arrays = []
+    index = 0
+    for slot in slots:  # zip takes longer
+        array = inputs[index]
+        if not slot.fits(array):
+            array = slot.converted(array, quantize=quantize_inputs)
+            prepared = None  # as its shape can be another
+        arrays.append(array)
+        index += 1  # noqa: SIM113
+    if prepared is None:
+        prepared = network.prepared_for(arrays)
+    return prepared.run(arrays)
+
+
+def _as_dict(what: str, named: object) -> dict[str, Any]:
+    """Arrays that are given by name in whatever kind of mapping."""
+    if not isinstance(named, Mapping):
+        raise InvalidArgumentError(
+            f"the {what} are not given by name",
+            expected="a mapping of names to arrays",
+            actual=type(named).__name__,
+            fix="Call the model itself to give inputs in order",
+        )
+    return dict(named)
+
+
+def _wrong_names(network: LoadedNetwork, inputs: Mapping[str, object]) -> InvalidArgumentError:
+    """The error for inputs that are missing or not known."""
+    names = [value.name for value in network.graph.inputs]
+    missing = [name for name in names if name not in inputs]
+    extra = [str(name) for name in inputs if name not in names]
+    problems = ["missing " + ", ".join(map(repr, missing))] if missing else []
+    problems += ["not known " + ", ".join(map(repr, extra))] if extra else []
+    return InvalidArgumentError(
+        "the inputs are not the network's",
+        expected=network.describe_shapes(),
+        actual="; ".join(problems),
+    )
+
+
+def _settle(
+    network: LoadedNetwork,
+    prepared: Prepared,
+    inputs: list[Array],
+    targets: Sequence[Array | None],
+    outputs: Mapping[str, Array],
+) -> None:
+    """Check output arrays, also against each other, and copy the inputs that they overlap."""
+    written: list[Array] = []
+    for slot, array in zip(prepared.outputs, targets, strict=True):
+        if array is None:
+            continue
+        slot.check(array)
+        if any(may_overlap(array, other) for other in written):
+            raise InvalidArgumentError(
+                "two of the output arrays overlap", actual=", ".join(map(repr, outputs))
+            )
+        written.append(array)
+    if len(written) != len(outputs):
+        _check_output_names(network, outputs)
+    # A step may write an output before another step has read the last of an input.
+    for index, array in enumerate(inputs):
+        if any(may_overlap(array, other) for other in written):
+            inputs[index] = array.copy()
+
+
+def _check_output_names(network: LoadedNetwork, outputs: Mapping[str, Array]) -> None:
+    """Check that the network has the outputs that arrays are given for."""
+    names = network.graph.output_names
+    unknown = [name for name in outputs if name not in names]
+    if unknown:
+        raise InvalidArgumentError(
+            "the network has no such output",
+            expected=", ".join(names),
+            actual=", ".join(map(repr, unknown)),
+        )

@@ -1,0 +1,107 @@
+"""Loaded networks prepared for certain input shapes: what they take, and how they are executed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
+
+from armpy.errors import InvalidArgumentError
+from armpy.graph import Variable
+from armpy.ops.operation import Array
+from armpy.profiling import Profiler
+from armpy.runtime.control_flow import Shapes, Targets
+from armpy.runtime.slots import InputSlot, OutputSlot
+from armpy.runtime.state import SharedState, State
+from armpy.runtime.static_plan import StaticPlan
+from armpy.runtime.stepwise_plan import StepwisePlan
+from armpy.tensor import format_shape
+
+Plan: TypeAlias = StaticPlan | StepwisePlan
+
+
+class Run(Protocol):
+    """What executes once."""
+
+    def __call__(self, sources: Sequence[Array], results: Targets | None = None, /) -> list[Array]:
+        """Execute once; parameters and result as for `StaticPlan.run`."""
+
+
+class Prepared:
+    """A loaded network prepared for some input shapes.
+
+    Parameters
+    ----------
+    shapes : tuple of tuple of int
+    plan : Plan
+    run : callable
+        Executes the plan, with whatever is to be done around that; takes inputs and outputs only.
+    inputs : tuple of InputSlot
+    outputs : tuple of OutputSlot
+    """
+
+    __slots__ = ("inputs", "outputs", "plan", "run", "shapes")
+
+    def __init__(
+        self,
+        shapes: Shapes,
+        plan: Plan,
+        run: Run,
+        inputs: tuple[InputSlot, ...],
+        outputs: tuple[OutputSlot, ...],
+    ) -> None:
+        self.shapes = shapes
+        self.plan = plan
+        self.run = run
+        self.inputs = inputs
+        self.outputs = outputs
+
+
+def with_state(
+    plan: Plan, variables: Sequence[Variable], shared_state: SharedState, state: State
+) -> Run:
+    """Execute a plan with variables as further sources and results, one execution at a time."""
+    # Only a static plan writes arrays that it gives to nobody else.
+    is_static = isinstance(plan, StaticPlan)
+    num_outputs = len(plan.result_infos) - len(variables)
+
+    def run(sources: Sequence[Array], results: Targets | None = None) -> list[Array]:
+        with shared_state.lock:
+            if shared_state.latest is not state:
+                shared_state.hand_over(state)
+            given = [*([None] * num_outputs if results is None else results), *state.spare]
+            made = plan.run([*sources, *state.arrays], given)
+            following = made[num_outputs:]
+            if not is_static:
+                _check_state(variables, following)
+            state.advance(following, is_own=is_static)
+        return made[:num_outputs]
+
+    return run
+
+
+def _check_state(variables: Sequence[Variable], arrays: Sequence[Array]) -> None:
+    """Check what variables are to hold; shapes that depend on values are known only now."""
+    for variable, array in zip(variables, arrays, strict=True):
+        if array.shape != variable.initial.shape:
+            raise InvalidArgumentError(
+                "a variable is assigned a tensor of another shape",
+                where=f"variable '{variable.value.name}'",
+                expected=format_shape(variable.initial.shape),
+                actual=format_shape(array.shape),
+            )
+
+
+def observed(run: Run, profiler: Profiler | None, after_run: Callable[[], None] | None) -> Run:
+    """Tell a profiler, and whoever else wants to know, when an execution has come to its end."""
+
+    def run_observed(sources: Sequence[Array], results: Targets | None = None) -> list[Array]:
+        started = time.perf_counter()
+        made = run(sources, results)
+        if profiler is not None:
+            profiler.add("Execute", "", started, time.perf_counter())
+        if after_run is not None:
+            after_run()
+        return made
+
+    return run_observed
