@@ -1,8 +1,5 @@
 """What LLVM says of this processor."""
 
-# mypy: disable-error-code="no-untyped-call"
-# llvmlite has no types.
-
 from __future__ import annotations
 
 import llvmlite.binding as llvm

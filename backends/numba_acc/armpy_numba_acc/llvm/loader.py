@@ -1,8 +1,5 @@
 """Loads object files of any platform into the process, by LLVM."""
 
-# mypy: disable-error-code="no-untyped-call"
-# llvmlite has no types.
-
 from __future__ import annotations
 
 from collections.abc import Mapping
