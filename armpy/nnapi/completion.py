@@ -39,15 +39,18 @@ def complete(description: ModelDescription) -> Completed:
     ----------
     NNAPI ``ModelBuilder::finish``.
     """
+    # As in `ModelBuilder::finish`, order comes before validity: operations may be added in any
+    # order, while a valid model writes each operand before it is read.
     main, order = _sorted(description.main)
     referenced = tuple(_sorted(graph)[0] for graph in description.referenced)
     description = replace(description, main=main, referenced=referenced)
     validate_model(description)
+    # Last, as only a valid operation has a form that says which inputs have defaults.
     return Completed(without_trailing_defaults(description), order)
 
 
 def _sorted(graph: Subgraph) -> tuple[Subgraph, tuple[int, ...]]:
     """A graph with its operations in an order in which they can run, and that order."""
-    check_operand_indexes(graph)
+    check_operand_indexes(graph)  # sorting follows them
     order = tuple(run_order(graph.operands, graph.operations))
     return replace(graph, operations=tuple(graph.operations[i] for i in order)), order

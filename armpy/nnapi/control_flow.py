@@ -79,6 +79,8 @@ def _check_while(
     With m outputs of the operation, k more of the body, and n inputs that no output feeds,
     operation and models take m + k + n inputs.
     """
+    # Each model is handed all values; the body's outputs become its first inputs in the next
+    # turn, and what is left of the inputs stays the same in all turns.
     values = inputs[_WHILE_FIRST_INPUT:]
     condition_ins, condition_outs = _edges(inputs[0], referenced, "condition")
     body_ins, body_outs = _edges(inputs[1], referenced, "body")
@@ -91,6 +93,7 @@ def _check_while(
     )
     _check_condition(condition_outs[0], "the condition model's output")
     _check_same("body model's input", body_ins, values)
+    # The body may carry values (k of them) that the operation does not give away.
     require(
         len(outputs) <= len(body_outs) <= len(body_ins),
         "the body model has the wrong number of outputs",
@@ -99,6 +102,7 @@ def _check_while(
     )
     _check_same("body model's output", body_outs[: len(outputs)], outputs)
     _check_same("body model's output", body_outs, body_ins[: len(body_outs)], "its input")
+    # The runtime runs loops whose tensors grow; NNAPI's drivers are never given one.
     if not allow_unknown_sizes:
         for operand in (*values, *outputs, *condition_ins, *body_ins, *body_outs):
             require(
@@ -146,6 +150,7 @@ def _check_same(
     )
     for number, (one, two) in enumerate(zip(inner, outer, strict=True)):
         require(
+            # Dimensions that are not known (0) agree with any: they may be learnt from either.
             one.type == two.type
             and shapes_agree(_shape(one), _shape(two))
             and (one.scale, one.zero_point) == (two.scale, two.zero_point)

@@ -142,6 +142,7 @@ class Execution:
         operand = self._outputs.operand(index, where)
         dimensions = check_dimensions(operand, operand_type, where, allow_unspecified=True)
         data = None if buffer is None else writable_bytes(buffer, operand, where)
+        # Only an output that could be set may change what is expected of the result.
         self._outputs.set(index, data, dimensions, where)
         self._shapes.expect(index, dimensions)
 
@@ -237,6 +238,7 @@ class Execution:
             expected="nanoseconds, 0 or more",
             actual=repr(duration_ns),
         )
+        # NNAPI clamps what is too long, and does not refuse it.
         if duration_ns > MAXIMUM_LOOP_TIMEOUT_NS:
             _log.warning("%s: %d ns is more than the maximum, which is used", where, duration_ns)
         self._loop_timeout_ns = min(duration_ns, MAXIMUM_LOOP_TIMEOUT_NS)
@@ -255,6 +257,7 @@ class Execution:
         """
         where = "Execution.compute"
         self._check_building(where)
+        # Before the start: what is not set yet can be set still, and computed then.
         request = Request(self._inputs.complete(where), self._outputs.complete(where))
         with self._running(where):
             main = self._compilation.description.main
@@ -354,7 +357,7 @@ class Execution:
                 "the execution was not measured", where=where, fix="Call set_measure_timing before"
             )
         if error is not None:
-            error.value = DURATION_UNAVAILABLE
+            error.value = DURATION_UNAVAILABLE  # NNAPI sets *duration also when it fails
             raise error
         is_on_hardware = duration_code in (
             DurationCode.ON_HARDWARE,
@@ -384,8 +387,9 @@ class Execution:
     @contextmanager
     def _running(self, where: str) -> Iterator[None]:
         """Start, and note what it came to."""
-        with self._lock:
+        with self._lock:  # of two threads that start it, one gets BAD_STATE
             self._check_building(where)
+            # Not to be taken back, even if it fails: NNAPI has one run per execution.
             self._state = _State.STARTED
         try:
             with result_codes(where):
@@ -399,6 +403,8 @@ class Execution:
 
     def _execute(self, inputs: Sequence[RequestArgument]) -> list[Array]:
         """Run the network that is for these inputs."""
+        # An operation without an optional operand is another layer, so there is a network for
+        # each set of inputs that are left out; the others move up.
         omitted = [position for position, argument in enumerate(inputs) if argument.has_no_value]
         network = self._compilation.network(omitted)
         arrays = [
@@ -417,6 +423,8 @@ class Execution:
 
     def _check_has_shapes(self, where: str) -> None:
         """Check that the execution got so far that the outputs' dimensions are known."""
+        # NNAPI tells dimensions after OUTPUT_INSUFFICIENT_SIZE, too: for a second execution with
+        # buffers that are large enough.
         known = (ResultCode.NO_ERROR, ResultCode.OUTPUT_INSUFFICIENT_SIZE)
         if self._state is not _State.FINISHED or self._result not in known:
             raise bad_state("the execution has not ended well", where=where)

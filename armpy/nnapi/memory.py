@@ -93,6 +93,8 @@ class Memory:
             expected="a size above 0, a descriptor and an offset of 0 or more",
             actual=f"size {size}, descriptor {fd}, offset {offset}",
         )
+        # NNAPI duplicates the descriptor first: one that is not open is UNEXPECTED_NULL, whatever
+        # mapping would say. mmap keeps a duplicate as well, so that the caller may close this one.
         try:
             os.fstat(fd)
         except OSError as error:
@@ -136,6 +138,7 @@ class Memory:
             BAD_DATA if they are not all in it, or there are none.
         """
         view = self._open_view()
+        # NNAPI takes (0, 0) for "all of it" from memory without a size only, which this is not.
         require_data(
             offset >= 0 and length > 0 and offset + length <= len(view),
             "the region is not in the memory",

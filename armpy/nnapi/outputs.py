@@ -41,6 +41,7 @@ class OutputShapes:
         NnapiError
             OP_FAILED if others were expected.
         """
+        # One element of a vendor's type can be an array; its axes are no dimensions to NNAPI.
         known = self._dimensions[index]
         num_dimensions = result.ndim - len(self._operands[index].element_shape)
         actual = result.shape[:num_dimensions]
@@ -67,6 +68,8 @@ class OutputShapes:
         NnapiError
             OP_FAILED as for `note`; OUTPUT_INSUFFICIENT_SIZE.
         """
+        # All are looked at before one is written or refused: with OUTPUT_INSUFFICIENT_SIZE NNAPI
+        # tells the dimensions of every output, and whether it fitted.
         insufficient = []
         for index, (argument, result) in enumerate(zip(arguments, results, strict=True)):
             self.note(index, result, where)

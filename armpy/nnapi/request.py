@@ -85,6 +85,8 @@ def check_dimensions(
     validate_operand_type(
         given, operand.extension_type, where=where, allow_partial=allow_unspecified
     )
+    # In a model, no dimensions stand for a rank that is not known, and 0 for a dimension that
+    # is not: the caller may say anything there, and nothing else elsewhere.
     wanted = operand.dimensions
     fits = len(wanted) == len(given.dimensions) and all(
         ours in (0, theirs) for ours, theirs in zip(wanted, given.dimensions, strict=True)
@@ -151,7 +153,7 @@ def _check_argument(
     operand: Operand, argument: RequestArgument, where: str, allow_unspecified: bool
 ) -> None:
     """Check one argument of a request."""
-    if argument.has_no_value:
+    if argument.has_no_value:  # whether the operation can go without is no matter of the request
         require_data(
             not argument.dimensions,
             "it has dimensions although it has no value",
@@ -190,6 +192,8 @@ def argument_of(
     require_data(
         len(data) > 0, "the buffer has no bytes", where=where, fix="Pass None for no value"
     )
+    # Of an output whose dimensions are not known the buffer may have any length; whether the
+    # result fits is seen behind the execution (OUTPUT_INSUFFICIENT_SIZE).
     size = replace(operand, dimensions=dimensions).size_bytes
     is_free = size == 0 or operand.type == OperandCode.OEM_SCALAR
     require_data(
@@ -250,6 +254,7 @@ class RequestArguments:
         NnapiError
             BAD_DATA if one is not set.
         """
+        # One that is left out on purpose has been set, to no value.
         for position, argument in enumerate(self._arguments):
             require_data(argument is not None, f"{self._what} {position} is not set", where=where)
         return tuple(argument for argument in self._arguments if argument is not None)

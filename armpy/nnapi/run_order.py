@@ -30,13 +30,14 @@ def run_order(operands: Sequence[Operand], operations: Sequence[OperationNode]) 
     ----------
     NNAPI ``ModelBuilder::sortIntoRunOrder``.
     """
+    # Kahn's algorithm, with a stack of what is ready in place of a queue: NNAPI's own order.
     readers: dict[int, list[int]] = defaultdict(list)
     num_missing = [0] * len(operations)
     ready = []
     for number, node in enumerate(operations):
         for index in node.inputs:
             if operands[index].lifetime in _WRITTEN:
-                num_missing[number] += 1
+                num_missing[number] += 1  # twice if it reads it twice, as it is told twice
                 readers[index].append(number)
         if not num_missing[number]:
             ready.append(number)

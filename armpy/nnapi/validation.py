@@ -87,6 +87,8 @@ def _required_level(
     allow_unknown_sizes: bool,
 ) -> int:
     """The lowest feature level that allows an operation."""
+    # The rules of extension and OEM operations are the vendor's; known is only since when NNAPI
+    # has had such operations at all.
     if is_extension(node.type):
         return FeatureLevel.LEVEL_3
     if node.type == OperationCode.OEM_OPERATION:
@@ -205,6 +207,7 @@ def _validate_node(
     except NnapiError as error:
         error.where = f"{where} / {error.where}"
         raise
+    # Constants are shared between executions, inputs are the caller's: neither may be written.
     for index in node.outputs:
         lifetime = graph.operands[index].lifetime
         require_data(
@@ -221,6 +224,7 @@ def _check_operand(operand: Operand, where: str, num_referenced: int) -> None:
     """Check one operand by itself."""
     given = OperandType(operand.type, operand.dimensions, operand.scale, operand.zero_point)
     validate_operand_type(given, operand.extension_type, where=where)
+    # No quantised type, but a bias has a scale: that of the inputs times that of the weights.
     if operand.type == OperandCode.TENSOR_INT32:
         require_data(
             operand.scale >= 0 and operand.zero_point == 0,
@@ -318,6 +322,7 @@ def _check_constant(operand: Operand, where: str) -> None:
         where=where,
         actual=str(operand.dimensions),
     )
+    # Only the vendor knows how long elements of OEM and extension types are.
     is_oem = operand.type in (OperandCode.OEM_SCALAR, OperandCode.TENSOR_OEM_BYTE)
     wanted, actual = operand.size_bytes, len(memoryview(operand.data).cast("B"))
     require_data(
@@ -336,6 +341,8 @@ def _check_arguments(
     _check_indexes(indexes, len(graph.operands), "entry", where)
     repeated = [index for index, count in Counter(indexes).items() if count > 1]
     require_data(not repeated, "an operand is listed twice", where=where, actual=str(repeated))
+    # Lists say in which order a request gives operands, lifetimes what each of them is: what is
+    # said twice can disagree.
     marked = {i for i, operand in enumerate(graph.operands) if operand.lifetime is lifetime}
     require_data(
         marked == set(indexes),
@@ -348,6 +355,8 @@ def _check_arguments(
 
 def _check_flow(graph: Subgraph, where: str) -> None:
     """Check that operands are written once, and before they are read."""
+    # Static single assignment: one writer per operand, before all of its readers. Partitioning
+    # rests on it, as any part of such a graph is a graph that a device can run by itself.
     written_later = (Lifetime.TEMPORARY_VARIABLE, Lifetime.SUBGRAPH_OUTPUT)
     known = [operand.lifetime not in written_later for operand in graph.operands]
     for number, node in enumerate(graph.operations):
@@ -371,6 +380,8 @@ def _check_references(description: ModelDescription) -> None:
         [operand.subgraph for operand in graph.operands if operand.subgraph is not None]
         for graph in description.referenced
     ]
+    # Depth-first search with a path of its own: how deep models lie in each other is up to the
+    # application, and must not be a matter of Python's stack.
     depths: dict[int, int] = {}
     for start in range(len(references)):
         path: list[int] = [start]

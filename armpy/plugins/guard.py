@@ -206,7 +206,6 @@ class GuardedBackend(IBackendInternal):
         return self._num_cache_files
 
     def get_caches(self) -> Sequence[IBackendCache]:
-        """Ask the backend."""
         return self._entries("get_caches", IBackendCache, self._backend)
 
     def get_capabilities(self) -> Capabilities:
@@ -214,73 +213,58 @@ class GuardedBackend(IBackendInternal):
         return self._capabilities
 
     def get_performance(self, data_type: DataType) -> PerformanceFigures:
-        """Ask the backend."""
         return self._ask(PerformanceFigures, "get_performance", data_type)
 
     def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
-        """Ask the backend."""
         return self._ask(IWorkloadFactory, "create_workload_factory", memory_manager)
 
     def create_workload_factory_with_options(
         self, memory_manager: IMemoryManager | None, model_options: OptionValues
     ) -> IWorkloadFactory:
-        """Ask the backend."""
         name = "create_workload_factory_with_options"
         return self._ask(IWorkloadFactory, name, memory_manager, model_options)
 
     def get_layer_support(self) -> ILayerSupport:
-        """Ask the backend."""
         return self._ask(ILayerSupport, "get_layer_support")
 
     def get_layer_support_with_options(self, model_options: OptionValues) -> ILayerSupport:
-        """Ask the backend."""
         return self._ask(ILayerSupport, "get_layer_support_with_options", model_options)
 
     def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
-        """Ask the backend."""
         return self._ask(OptimizationViews, "optimize_subgraph", view)
 
     def optimize_subgraph_with_options(
         self, view: SubgraphView, model_options: OptionValues
     ) -> OptimizationViews:
-        """Ask the backend."""
         name = "optimize_subgraph_with_options"
         return self._ask(OptimizationViews, name, view, model_options)
 
     def create_backend_context(self, options: OptionValues) -> IBackendContext | None:
-        """Ask the backend."""
         return self._ask_or_none(IBackendContext, "create_backend_context", options)
 
     def create_backend_model_context(
         self, model_options: OptionValues
     ) -> IBackendModelContext | None:
-        """Ask the backend."""
         name = "create_backend_model_context"
         return self._ask_or_none(IBackendModelContext, name, model_options)
 
     def create_backend_profiling_context(self) -> IBackendProfilingContext | None:
-        """Ask the backend."""
         return self._ask_or_none(IBackendProfilingContext, "create_backend_profiling_context")
 
     def create_memory_manager(self) -> IMemoryManager | None:
-        """Ask the backend."""
         return self._ask_or_none(IMemoryManager, "create_memory_manager")
 
     def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
-        """Let the backend register."""
         call_method(self._id, self._backend, "register_tensor_handle_factories", registry)
 
     def get_handle_factory_preferences(self) -> Sequence[str]:
-        """Ask the backend."""
         return self._entries("get_handle_factory_preferences", str, self._backend)
 
     def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> None:
-        """Tell the backend."""
         # A backend that answers False has understood the contract otherwise.
         ask_method(self._id, _NOTHING, self._backend, "use_custom_memory_allocator", allocator)
 
     def get_default_allocator(self) -> ICustomAllocator | None:
-        """Ask the backend."""
         return self._ask_or_none(ICustomAllocator, "get_default_allocator")
 
 
