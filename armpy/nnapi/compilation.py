@@ -150,9 +150,11 @@ class Compilation:
         """
         where = "Compilation.finish"
         self._check_open(where)
-        self._is_finished = True
+        self._is_finished = True  # first: NNAPI lets it be tried once, whatever comes of it
         with result_codes(where):
             runtime = self._manager.runtime(self._devices, is_relaxed=self._description.relaxed)
+            # For devices that the application chose NNAPI has no fallback, so an operation that
+            # none of them has is an error here and not in an execution.
             if self._devices is not None:
                 self._check_support(runtime)
             self._prepare(runtime, where)
@@ -231,7 +233,7 @@ class Compilation:
         if self._runtime is None:
             raise bad_state("the compilation is not ready", where="Compilation.network")
         key = frozenset(omitted)
-        with self._lock:
+        with self._lock:  # executions in several threads may be the first without an input
             if key not in self._networks:
                 extensions = self._lookup()
                 graph = lower_model(self._description, sorted(key), extensions=extensions)

@@ -208,6 +208,8 @@ class Lowering:
         info = operand.info
         if not info.data_type.is_quantized:
             return info
+        # What a model declares of a temporary nobody sees; what it declares of an output is how
+        # the application reads the elements.
         require(
             operand.lifetime is not Lifetime.SUBGRAPH_OUTPUT
             or (
@@ -363,6 +365,7 @@ class _ModelLowering:
         if is_extension(node.type):
             return self._extension_operation(net, node.type, ins, outs, inputs, number)
         operation: Operation
+        # What an IF or WHILE goes without, its models go without, too.
         if node.type == OperationCode.IF:
             omitted, given = _parted(inputs[3:])
             operation = If(self._graph(ins[1], omitted), self._graph(ins[2], omitted))
@@ -392,6 +395,7 @@ class _ModelLowering:
     ) -> Sequence[Value]:
         """Add an operation of a vendor extension."""
         names = self._description.extensions
+        # A vendor's code is shown operands only, which therefore have to say what is left out.
         given = [
             replace(operand, lifetime=Lifetime.NO_VALUE) if value is None else operand
             for operand, value in zip(ins, inputs, strict=True)
@@ -409,6 +413,7 @@ class _ModelLowering:
         index = operand.subgraph
         if index is None:
             raise LayerValidationError("an operand that must be a model is none")
+        # A model that several operations refer to stays one graph: it is prepared once.
         key = index, omitted
         if key not in self._referenced:
             subgraph = self._description.referenced[index]

@@ -79,6 +79,7 @@ class _Inquiry:
             models = [operands[i] for i in node.inputs if operands[i].type == OperandCode.MODEL]
             answers = [self._reference(model.subgraph or 0) for model in models]
             return next((answer for answer in answers if not answer), Support.yes())
+        # Not by asking it: shapes that are known in an execution only are no obstacle to it.
         if node.type in tuple(OperationCode) and self._has_reference:
             return Support.yes()
         try:

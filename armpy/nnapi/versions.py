@@ -72,6 +72,7 @@ def operand_feature_level(operand: Operand) -> int:
     if is_extension(operand.type):
         return FeatureLevel.LEVEL_3
     level = OPERAND_TRAITS[OperandCode(operand.type)].feature_level
+    # Before level 3 a dimension could be open, but not their number.
     has_unknown_rank = operand.is_tensor and not operand.dimensions
     return max(level, int(FeatureLevel.LEVEL_3)) if has_unknown_rank else level
 
@@ -208,6 +209,7 @@ class _Slicer:
             ins = tuple(self._input(index, index in written) for index in node.inputs)
             for index in node.outputs:
                 operand = self._graph.operands[index]
+                # Only operations that were left out read it: without readers it is a result.
                 is_output = index not in read or operand.lifetime is Lifetime.SUBGRAPH_OUTPUT
                 lifetime = Lifetime.SUBGRAPH_OUTPUT if is_output else operand.lifetime
                 self._numbers[index] = self._add(replace(operand, lifetime=lifetime))
