@@ -3,8 +3,8 @@
 Notes
 -----
 Activation functions of 8-bit tensors are looked up in tables that equal CpuRef's, as are those of
-16 bits that are not rescaled in fixed point. Rows of
-8-bit elements are computed in float32 where CpuRef has fixed point: they may be off by one.
+16 bits that are not rescaled in fixed point. Rows of 8-bit elements are computed in float32 where
+CpuRef has fixed point: they may be off by one.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_numba_acc.lowering.broadcasting import emit_elementwise
-from armpy_numba_acc.lowering.elementwise import REAL_TYPES, check_types, given
+from armpy_numba_acc.lowering.elementwise import REAL_TYPES, check_types
 from armpy_numba_acc.lowering.fixed_elementwise import rescaling_parameters
-from armpy_numba_acc.lowering.lookup import emit_lookup
+from armpy_numba_acc.lowering.lookup import emit_lookup, emit_lookup_or_alias
+from armpy_numba_acc.lowering.operands import expect, given
 from armpy_numba_acc.lowering.real_functions import emit_real
 from armpy_numba_acc.machine.calls.rows import L2Normalization as L2NormalizationCall
 from armpy_numba_acc.machine.calls.rows import Softmax as SoftmaxCall
@@ -47,7 +48,7 @@ def check_activation(
     operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
 ) -> str:
     """float32 and 8-bit quantised; of 16 bits what TFLite has."""
-    assert isinstance(operation, Activation)
+    operation = expect(operation, Activation)
     source, output = inputs[0], outputs[0]
     if source is None or output.data_type is not _WIDE or source.data_type is not _WIDE:
         return check_types((*inputs, *outputs), REAL_TYPES)
@@ -69,25 +70,20 @@ def check_activation(
 
 def lower_activation(emit: Emitter, layer: Layer) -> None:
     """One command; 8-bit elements are looked up."""
-    operation = layer.operation
-    assert isinstance(operation, Activation)
-    value, output = given(layer)[0], layer.outputs[0]
+    operation = expect(layer.operation, Activation)
+    value, output = layer["input"], layer.output
     if output.info.data_type is _WIDE:
         _lower_wide(emit, layer, operation)
-        return
-    if output.info.data_type in QUANTIZED_TYPES:
+    elif output.info.data_type in QUANTIZED_TYPES:
         table = tables.of_activation(operation, value.info, output.info)
-        if (table == range(256)).all():
-            emit.alias(output, value)
-        else:
-            emit_lookup(emit, table, value, output, layer.name)
-        return
-    emit_real(emit, layer)
+        emit_lookup_or_alias(emit, table, value, output, layer.name)
+    else:
+        emit_real(emit, layer)
 
 
 def _lower_wide(emit: Emitter, layer: Layer, operation: Activation) -> None:
     """The command for 16-bit elements: rescaled in fixed point, or looked up."""
-    value, output = given(layer)[0], layer.outputs[0]
+    value, output = layer["input"], layer.output
     source, target = value.info, output.info
     ratio = float(scale_of(source) / scale_of(target))
     if operation.function in _CLAMPS:

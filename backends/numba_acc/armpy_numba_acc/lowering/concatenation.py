@@ -1,4 +1,4 @@
-"""Lowers operations that put tensors one behind the other."""
+"""Lowers concatenation: tensors one behind the other along an axis, which may be new."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from armpy.ops.shapes import normalize_axis
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.lookup import emit_lookup
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
+from armpy_numba_acc.lowering.operands import expect, given
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing import tables
 from armpy_numba_acc.program.emitter import Emitter
@@ -22,21 +23,29 @@ def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorIn
     return "an input is left out" if None in inputs else ""
 
 
-def lower(emit: Emitter, layer: Layer) -> None:
+def lower_concat(emit: Emitter, layer: Layer) -> None:
+    """Concatenate along an axis that the inputs have."""
+    output, values = layer.output, given(layer)
+    axis = normalize_axis(expect(layer.operation, Concat).axis, len(output.info.known_shape))
+    _lower(emit, layer, axis, [value.info.known_shape[axis] for value in values])
+
+
+def lower_stack(emit: Emitter, layer: Layer) -> None:
+    """Concatenate along an axis of the output's own."""
+    axis = normalize_axis(expect(layer.operation, Stack).axis, len(layer.output.info.known_shape))
+    _lower(emit, layer, axis, [1] * len(layer.inputs))
+
+
+def _lower(emit: Emitter, layer: Layer, axis: int, sizes: Sequence[int]) -> None:
     """Put each input into its place, unless it has been written there.
 
     References
     ----------
     TFLite ``ConcatenationWithScaling``; NNAPI CONCATENATION.
     """
-    output = layer.outputs[0]
-    whole = stand_in(output.info)
-    axis = normalize_axis(layer.operation.axis, whole.ndim)  # type: ignore[attr-defined]
-    target = emit.target(output)
-    start = 0
-    for value in layer.inputs:
-        assert value is not None
-        size = value.info.known_shape[axis] if isinstance(layer.operation, Concat) else 1
+    output = layer.output
+    whole, target, start = stand_in(output.info), emit.target(output), 0
+    for value, size in zip(given(layer), sizes, strict=True):
         part = whole[(slice(None),) * axis + (slice(start, start + size),)]
         start += size
         source = emit.source(value)
@@ -48,8 +57,10 @@ def lower(emit: Emitter, layer: Layer) -> None:
             if requantized is None:
                 continue
             source = requantized
-        given = stand_in(value.info)
-        emit_move(emit, Side(source, given, given.reshape(part.shape)), side, layer.name)
+        whole_input = stand_in(value.info)
+        emit_move(
+            emit, Side(source, whole_input, whole_input.reshape(part.shape)), side, layer.name
+        )
 
 
 def _requantized(
@@ -66,4 +77,4 @@ def _requantized(
     return scratch
 
 
-LOWERINGS = {Concat: Lowering(check, lower), Stack: Lowering(check, lower)}
+LOWERINGS = {Concat: Lowering(check, lower_concat), Stack: Lowering(check, lower_stack)}

@@ -3,18 +3,18 @@
 Notes
 -----
 8-bit tensors: one input is looked up in a table that equals CpuRef's. Sums, differences, products
-and squared differences of two equal CpuRef's, too: they are computed in fixed point, sums only next
-to halves; so are sums, differences and products of 16-bit elements. Comparisons, MAXIMUM and
+and squared differences of two equal CpuRef's, too: they are computed in fixed point, sums only near
+ties; so are sums, differences and products of 16-bit elements. Comparisons, MAXIMUM and
 MINIMUM of one quantisation are exact. Other functions of two inputs are computed in float32 and
-rounded half away from zero; where fixed point rounds a number the other way that is next to a half,
-an element is off by one.
+rounded with ties away from zero; where fixed point rounds a number the other way that is near a
+tie, an element is off by one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armpy.graph import Layer, Value
+from armpy.graph import Layer
 from armpy.ops import (
     BinaryOperation,
     Comparison,
@@ -27,6 +27,7 @@ from armpy.ops import (
     Select,
     UnaryOperation,
 )
+from armpy.ops.operands import Operands
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -38,12 +39,13 @@ from armpy_numba_acc.lowering.broadcasting import (
 )
 from armpy_numba_acc.lowering.fixed_elementwise import lower_fixed, refusal_of_fixed
 from armpy_numba_acc.lowering.lookup import emit_lookup
+from armpy_numba_acc.lowering.operands import expect, given
 from armpy_numba_acc.lowering.real_functions import emit_real
 from armpy_numba_acc.packing import tables
 from armpy_numba_acc.packing.quantized import (
     QUANTIZED_TYPES,
     scale_of,
-    stored_bounds,
+    step_bounds,
     zero_point_of,
 )
 from armpy_numba_acc.program.emitter import Emitter
@@ -78,19 +80,12 @@ def check_types(infos: Sequence[TensorInfo | None], allowed: Sequence[DataType])
     return ""
 
 
-def steps_bounds(activation: FusedActivation, info: TensorInfo) -> tuple[float, float]:
-    """Bounds of a quantised output, counted from its zero point."""
-    low, high = stored_bounds(activation.bounds, info)
-    zero = zero_point_of(info)
-    return float(low - zero), float(high - zero)
-
-
 # ElementwiseBinary
 
 
 def check_binary(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
     """float32, quantised, int32 and int64; not every operation of each."""
-    assert isinstance(operation, ElementwiseBinary)
+    operation = expect(operation, ElementwiseBinary)
     reason = check_types((*inputs, *outputs), (*REAL_TYPES, *INTEGER_TYPES, _WIDE))
     if reason:
         return reason
@@ -103,23 +98,25 @@ def check_binary(operation: Operation, inputs: OperandInfos, outputs: Sequence[T
     if is_integer and operation.activation is not FusedActivation.NONE:
         return "an activation behind integers is not supported"
     if outputs[0].data_type.is_quantized:
-        operands = [info for info in inputs if info is not None]
-        return refusal_of_fixed(operation, (*operands, outputs[0]))
+        given = Operands(operation, inputs)
+        return refusal_of_fixed(operation, (given["lhs"], given["rhs"], outputs[0]))
     return ""
 
 
 def lower_binary(emit: Emitter, layer: Layer) -> None:
     """One command, with the activation."""
-    operation = layer.operation
-    assert isinstance(operation, ElementwiseBinary)
-    name = operation.operation.name.lower()
-    inputs, output = given(layer), layer.outputs[0]
-    if output.info.data_type.is_quantized:
+    operation = expect(layer.operation, ElementwiseBinary)
+    if layer.output.info.data_type.is_quantized:
         _lower_quantized(emit, layer, operation)
-    elif output.info.data_type in INTEGER_TYPES:
-        emit_elementwise(emit, f"int_{name}", inputs, output, layer.name)
+    elif layer.output.info.data_type in INTEGER_TYPES:
+        _emit(emit, layer, f"int_{operation.operation.name.lower()}")
     else:
         emit_real(emit, layer)
+
+
+def _emit(emit: Emitter, layer: Layer, expression: str, kinds: Sequence[str] = ()) -> None:
+    """Add the command that computes an expression of a layer's inputs."""
+    emit_elementwise(emit, expression, given(layer), layer.output, layer.name, kinds=kinds)
 
 
 def _lower_quantized(emit: Emitter, layer: Layer, operation: ElementwiseBinary) -> None:
@@ -127,30 +124,23 @@ def _lower_quantized(emit: Emitter, layer: Layer, operation: ElementwiseBinary) 
     if lower_fixed(emit, layer):
         return
     kind = operation.operation
-    inputs, output = given(layer), layer.outputs[0]
+    inputs, output = given(layer), layer.output
     infos = [value.info for value in (*inputs, output)]
     is_plain = operation.activation is FusedActivation.NONE
     if kind in _STORED_CHOICES and is_plain and len({i.quantization for i in infos}) == 1:
         if output.info.data_type in QUANTIZED_TYPES:
-            kinds = ["raw8"] * 3
-            emit_elementwise(emit, _STORED_CHOICES[kind], inputs, output, layer.name, (), kinds)
+            _emit(emit, layer, _STORED_CHOICES[kind], ["raw8"] * 3)
         else:
-            emit_elementwise(emit, f"int_{kind.name.lower()}", inputs, output, layer.name)
+            _emit(emit, layer, f"int_{kind.name.lower()}")
         return
-    bounds = steps_bounds(operation.activation, output.info)
-    a_scale, b_scale, scale = (scale_of(info) for info in infos)
+    bounds = step_bounds(operation.activation.bounds, output.info)
+    a_scale, b_scale, scale = (float(scale_of(info)) for info in infos)
 
     def parameters(a_zero: float, b_zero: float, zero: float) -> tuple[float, ...]:
-        scales = float(a_scale), float(b_scale), float(scale)
-        return (a_zero, scales[0], b_zero, scales[1], scales[2], zero, *bounds)
+        return (a_zero, a_scale, b_zero, b_scale, scale, zero, *bounds)
 
     name = f"quantized_{kind.name.lower()}"
     emit_quantized(emit, name, inputs, output, layer.name, parameters)
-
-
-def given(layer: Layer) -> list[Value]:
-    """A layer's inputs, none of which can be left out."""
-    return [value for value in layer.inputs if value is not None]
 
 
 # ElementwiseUnary
@@ -158,7 +148,7 @@ def given(layer: Layer) -> list[Value]:
 
 def check_unary(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
     """float32, 8-bit quantised, int32, int64 and booleans; of 16 bits what TFLite has."""
-    assert isinstance(operation, ElementwiseUnary)
+    operation = expect(operation, ElementwiseUnary)
     if outputs[0].data_type is _WIDE:
         if operation.operation in _WIDE_UNARY:
             return ""
@@ -169,23 +159,17 @@ def check_unary(operation: Operation, inputs: OperandInfos, outputs: Sequence[Te
 
 def lower_unary(emit: Emitter, layer: Layer) -> None:
     """One command; quantised elements are looked up."""
-    operation = layer.operation
-    assert isinstance(operation, ElementwiseUnary)
-    name = operation.operation.name.lower()
-    inputs, output = given(layer), layer.outputs[0]
-    data_type = output.info.data_type
-    if data_type is _WIDE:
-        words = tables.of_unary16(operation.operation, inputs[0].info, output.info)
-        emit_lookup(emit, words, inputs[0], output, layer.name)
-    elif data_type in QUANTIZED_TYPES:
-        table = tables.of_unary(operation.operation, inputs[0].info, output.info)
-        emit_lookup(emit, table, inputs[0], output, layer.name)
+    function = expect(layer.operation, ElementwiseUnary).operation
+    value, output = layer["input"], layer.output
+    name, data_type = function.name.lower(), output.info.data_type
+    if data_type is _WIDE or data_type in QUANTIZED_TYPES:
+        make = tables.of_unary16 if data_type is _WIDE else tables.of_unary
+        emit_lookup(emit, make(function, value.info, output.info), value, output, layer.name)
     elif data_type is DataType.FLOAT32:
         emit_real(emit, layer)
-    elif operation.operation is UnaryOperation.LOGICAL_NOT:
-        emit_elementwise(emit, name, inputs, output, layer.name)
     else:
-        emit_elementwise(emit, f"int_{name}", inputs, output, layer.name)
+        is_logical = function is UnaryOperation.LOGICAL_NOT
+        _emit(emit, layer, name if is_logical else f"int_{name}")
 
 
 # Comparison, LogicalBinary, Prelu, Select
@@ -196,7 +180,7 @@ def check_comparison(
 ) -> str:
     """float32, 8-bit quantised, int32, int64 and booleans that are equal or not."""
     reason = check_types((*inputs, *outputs), (*REAL_TYPES, *INTEGER_TYPES, DataType.BOOLEAN))
-    assert isinstance(operation, Comparison)
+    operation = expect(operation, Comparison)
     is_boolean = any(info and info.data_type is DataType.BOOLEAN for info in inputs)
     is_order = operation.operation not in (ComparisonOperation.EQUAL, ComparisonOperation.NOT_EQUAL)
     return reason or ("an order of booleans is not supported" if is_boolean and is_order else "")
@@ -204,12 +188,10 @@ def check_comparison(
 
 def lower_comparison(emit: Emitter, layer: Layer) -> None:
     """One command; quantised elements are first looked up in the scale that they share."""
-    operation = layer.operation
-    assert isinstance(operation, Comparison)
-    name = operation.operation.name.lower()
-    inputs, output = given(layer), layer.outputs[0]
+    name = expect(layer.operation, Comparison).operation.name.lower()
+    inputs = layer["lhs"], layer["rhs"]
     if inputs[0].info.data_type not in QUANTIZED_TYPES:
-        emit_elementwise(emit, name, inputs, output, layer.name)
+        _emit(emit, layer, name)
         return
     sources = []
     comparable = tables.for_comparison(*(value.info for value in inputs))
@@ -219,7 +201,7 @@ def lower_comparison(emit: Emitter, layer: Layer) -> None:
         sources.append(wide)
     shapes = [value.info.known_shape for value in inputs]
     kinds = ("i32", "i32", "bool")
-    emit_on_buffers(emit, name, sources, shapes, output, layer.name, kinds=kinds)
+    emit_on_buffers(emit, name, sources, shapes, layer.output, layer.name, kinds=kinds)
 
 
 def check_logical(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
@@ -229,10 +211,7 @@ def check_logical(operation: Operation, inputs: OperandInfos, outputs: Sequence[
 
 def lower_logical(emit: Emitter, layer: Layer) -> None:
     """One command."""
-    operation = layer.operation
-    assert isinstance(operation, LogicalBinary)
-    name = operation.operation.name.lower()
-    emit_elementwise(emit, name, given(layer), layer.outputs[0], layer.name)
+    _emit(emit, layer, expect(layer.operation, LogicalBinary).operation.name.lower())
 
 
 def check_prelu(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
@@ -242,7 +221,7 @@ def check_prelu(operation: Operation, inputs: OperandInfos, outputs: Sequence[Te
 
 def lower_prelu(emit: Emitter, layer: Layer) -> None:
     """One command."""
-    inputs, output = given(layer), layer.outputs[0]
+    inputs, output = (layer["input"], layer["alpha"]), layer.output
     if output.info.data_type is DataType.FLOAT32:
         emit_real(emit, layer)
         return
@@ -254,7 +233,7 @@ def lower_prelu(emit: Emitter, layer: Layer) -> None:
         float(scale_of(x) / scale),
         float(scale_of(x) * scale_of(alpha) / scale),
         float(zero_point_of(output.info)),
-        *steps_bounds(FusedActivation.NONE, output.info),
+        *step_bounds((None, None), output.info),
     )
     emit_elementwise(emit, "quantized_prelu", inputs, output, layer.name, parameters)
 
@@ -270,10 +249,9 @@ def check_select(operation: Operation, inputs: OperandInfos, outputs: Sequence[T
 
 def lower_select(emit: Emitter, layer: Layer) -> None:
     """One command."""
-    output = layer.outputs[0]
-    kind = {1: "raw8", 2: "raw16", 4: "i32", 8: "i64"}[output.info.data_type.size_bytes]
-    kinds = ("bool", kind, kind, kind)
-    emit_elementwise(emit, "select", given(layer), output, layer.name, (), kinds)
+    size = layer.output.info.data_type.size_bytes
+    kind = {1: "raw8", 2: "raw16", 4: "i32", 8: "i64"}[size]
+    _emit(emit, layer, "select", ("bool", kind, kind, kind))
 
 
 LOWERINGS = {

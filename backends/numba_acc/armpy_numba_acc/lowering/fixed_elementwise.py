@@ -1,22 +1,24 @@
-"""Lowers functions of two quantised elements that are computed in fixed point, as by TFLite."""
+"""Lowers fixed-point functions of two quantised elements, bit for bit TFLite's."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from armpy import numerics
-from armpy.graph import Layer, Value
+from armpy.graph import Layer
 from armpy.ops import BinaryOperation, ElementwiseBinary
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_numba_acc.lowering.broadcasting import emit_elementwise, emit_quantized
+from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.packing.quantized import (
     QUANTIZED_TYPES,
     range_of,
     scale_of,
+    step_bounds,
     stored_bounds,
     zero_point_of,
 )
@@ -29,14 +31,21 @@ _MOST_LEFT = 1
 _BYTE_SHIFT, _WIDE_SHIFT = 20, 15
 """Bits that elements are shifted left by before they are added."""
 
+_SQUARE_SHIFT = 14
+"""Of squares whose factors were shifted left by half as many bits."""
+
 _MARGIN = 2.0**-12
-"""How near a half float32 may be on its other side: results of less than 512, which others are
+"""How near a tie float32 may be on its other side: results of less than 512, which others are
 clamped beyond, are off by less than 2**-13."""
 
 _LARGEST_REACH = 2.0**20
 """Of results that can be rounded by adding a float32 whose steps are 1."""
 
 _SUMS = (BinaryOperation.ADD, BinaryOperation.SUB)
+_WIDE_OPERATIONS = (*_SUMS, BinaryOperation.MUL)
+
+Parameters = Callable[[float, float, float], Sequence[float]]
+"""An expression's parameters, from the zero points of the inputs and of the output."""
 
 
 _ODD_SCALES = np.errstate(all="ignore")
@@ -46,22 +55,18 @@ _ODD_SCALES = np.errstate(all="ignore")
 @_ODD_SCALES
 def lower_fixed(emit: Emitter, layer: Layer) -> bool:
     """Add the command if a layer is one of these; whether it is."""
-    operation = layer.operation
-    assert isinstance(operation, ElementwiseBinary)
-    output = layer.outputs[0]
-    inputs = [value for value in layer.inputs if value is not None]
+    operation = expect(layer.operation, ElementwiseBinary)
+    inputs, output = (layer["lhs"], layer["rhs"]), layer.output
     infos = [value.info for value in (*inputs, output)]
-    if output.info.data_type is _WIDE:
-        return _lower_wide(emit, layer, operation, inputs, infos)
-    if any(info.data_type not in QUANTIZED_TYPES for info in infos):
-        return False
-    if operation.operation in _SUMS:
-        return _lower_byte_sum(emit, layer, operation, inputs, infos)
-    if operation.operation is BinaryOperation.MUL:
-        _lower_byte_product(emit, layer, operation, inputs)
+    kind, name = operation.operation, operation.operation.name.lower()
+    if output.info.data_type is _WIDE and kind in _WIDE_OPERATIONS:
+        form, numbers = _wide(operation, infos)
+        emit_elementwise(emit, f"{form}_{name}", inputs, output, layer.name, numbers)
         return True
-    if operation.operation is BinaryOperation.SQUARED_DIFFERENCE:
-        return _lower_squared_difference(emit, layer, operation, inputs)
+    if kind in _OF_BYTES and all(info.data_type in QUANTIZED_TYPES for info in infos):
+        parameters = _OF_BYTES[kind](operation, infos)
+        emit_quantized(emit, f"byte_{name}", inputs, output, layer.name, parameters)
+        return True
     return False
 
 
@@ -69,14 +74,14 @@ def lower_fixed(emit: Emitter, layer: Layer) -> bool:
 def refusal_of_fixed(operation: ElementwiseBinary, infos: Sequence[TensorInfo]) -> str:
     """Why a layer that is computed in fixed point cannot be; empty if it can, or is not."""
     kind, is_wide = operation.operation, infos[2].data_type is _WIDE
-    if is_wide and kind in (*_SUMS, BinaryOperation.MUL):
+    if is_wide and kind in _WIDE_OPERATIONS:
         if any(info.zero_point for info in infos):
             return f"zero points of {_WIDE.name} are not supported"
         factors = _wide_factors(operation, infos)
     elif not is_wide and kind in _SUMS:
-        factors = _sum_factors(infos, _BYTE_SHIFT)
+        factors = _common_factors(infos, _BYTE_SHIFT)
     elif not is_wide and kind is BinaryOperation.SQUARED_DIFFERENCE:
-        factors = _difference_factors(infos)
+        factors = _common_factors(infos, _SQUARE_SHIFT, is_squared=True)
     else:
         return ""
     if any(numerics.quantize_multiplier(factor)[1] > _MOST_LEFT for factor in factors):
@@ -89,47 +94,34 @@ def _wide_factors(operation: ElementwiseBinary, infos: Sequence[TensorInfo]) -> 
     if operation.operation is BinaryOperation.MUL:
         a, b, output = (scale_of(info) for info in infos)
         return [float(a * b / output)]
-    return _sum_factors(infos, _WIDE_SHIFT)
+    return _common_factors(infos, _WIDE_SHIFT)
 
 
-def _difference_factors(infos: Sequence[TensorInfo]) -> list[float]:
-    """What inputs are multiplied by before their difference is squared, and the square."""
+def _common_factors(
+    infos: Sequence[TensorInfo], left_shift: int, *, is_squared: bool = False
+) -> list[float]:
+    """What inputs that are shifted to the left are multiplied by, and their sum or its square."""
     a, b, output = (scale_of(info) for info in infos)
     common = 2 * float(max(a, b))
-    to_output = common * common / float(np.float32(1 << 14) * output)
+    reached = common * common if is_squared else common
+    to_output = reached / float(np.float32(1 << left_shift) * output)
     return [float(a) / common, float(b) / common, to_output]
 
 
-def _sum_factors(infos: Sequence[TensorInfo], left_shift: int) -> list[float]:
-    """What inputs that are shifted to the left are multiplied by, and their sum."""
-    a, b, output = (scale_of(info) for info in infos)
-    common = 2 * float(max(a, b))
-    to_output = common / float(np.float32(1 << left_shift) * output)
-    return [float(a) / common, float(b) / common, to_output]
+def _words_of(factors: Sequence[float]) -> list[float]:
+    """Multipliers as expressions in fixed point take them."""
+    return [number for factor in factors for number in _multiplier_words(factor)]
 
 
-def _lower_wide(
-    emit: Emitter,
-    layer: Layer,
-    operation: ElementwiseBinary,
-    inputs: Sequence[Value],
-    infos: Sequence[TensorInfo],
-) -> bool:
-    """Sums, differences and products of 16-bit elements without zero points."""
-    kind = operation.operation
-    if kind not in (*_SUMS, BinaryOperation.MUL):
-        return False
+def _wide(
+    operation: ElementwiseBinary, infos: Sequence[TensorInfo]
+) -> tuple[str, tuple[float, ...]]:
+    """Form and parameters of 16-bit sums, differences and products without zero points."""
     bounds = map(float, stored_bounds(operation.activation.bounds, infos[2]))
     shifts = _shifts(operation, infos)
-    name = f"wide_{kind.name.lower()}"
     if shifts is not None:
-        name = f"wide_shifting_{kind.name.lower()}"
-        parameters = (*shifts, *bounds)
-    else:
-        factors = _wide_factors(operation, infos)
-        parameters = (*(n for factor in factors for n in _multiplier_words(factor)), *bounds)
-    emit_elementwise(emit, name, inputs, layer.outputs[0], layer.name, parameters)
-    return True
+        return "wide_shifting", (*shifts, *bounds)
+    return "wide", (*_words_of(_wide_factors(operation, infos)), *bounds)
 
 
 def _shifts(
@@ -151,75 +143,58 @@ def _shifts(
     return shifts if min(shifts) == 0 else None
 
 
-def _lower_byte_product(
-    emit: Emitter, layer: Layer, operation: ElementwiseBinary, inputs: Sequence[Value]
-) -> None:
+def _byte_product(operation: ElementwiseBinary, infos: Sequence[TensorInfo]) -> Parameters:
     """Products of bytes; in float64, if at all, they are exact as the multiplier has 31 bits."""
-    output = layer.outputs[0].info
-    a, b = (scale_of(value.info) for value in inputs)
-    multiplier, shift = numerics.quantize_multiplier(float(a * b / scale_of(output)))
+    a, b, output = (scale_of(info) for info in infos)
+    multiplier, shift = numerics.quantize_multiplier(float(a * b / output))
     left, right = max(shift, 0), max(-shift, 0)
     factor = math.ldexp(multiplier, left - 31)
     rounded, divisor = float(np.float32(factor)), 2.0**right
     scale = float(np.float32(factor / divisor))
     nudge = 0.5 / divisor if right else 0.0
     margin = _MARGIN if scale * (1 << 16) < _LARGEST_REACH else 1.0
-    low, high = _steps(operation, output)
+    low, high = step_bounds(operation.activation.bounds, infos[2])
 
     def parameters(a_zero: float, b_zero: float, zero: float) -> tuple[float, ...]:
         numbers = (scale, nudge, zero, zero + low, zero + high, margin)
         return (a_zero, b_zero, *numbers, rounded, factor - rounded, divisor)
 
-    emit_quantized(emit, "byte_mul", inputs, layer.outputs[0], layer.name, parameters)
+    return parameters
 
 
-def _lower_byte_sum(
-    emit: Emitter,
-    layer: Layer,
-    operation: ElementwiseBinary,
-    inputs: Sequence[Value],
-    infos: Sequence[TensorInfo],
-) -> bool:
+def _byte_sum(operation: ElementwiseBinary, infos: Sequence[TensorInfo]) -> Parameters:
     """Sums and differences of bytes."""
     sign = -1 if operation.operation is BinaryOperation.SUB else 1
-    output = infos[2]
-    a, b = (scale_of(info) / scale_of(output) for info in infos[:2])
-    factors = _sum_factors(infos, _BYTE_SHIFT)
+    a, b = (scale_of(info) / scale_of(infos[2]) for info in infos[:2])
     # Terms may be larger than their sum, and so is what float32 rounds off then.
     margin = min(_MARGIN * max(1.0, 256.0 * float(a + b) / 1024), 1.0)
-    numbers = [number for factor in factors for number in _multiplier_words(factor)]
-    low, high = _steps(operation, output)
+    numbers = _words_of(_common_factors(infos, _BYTE_SHIFT))
+    low, high = step_bounds(operation.activation.bounds, infos[2])
 
     def parameters(a_zero: float, b_zero: float, zero: float) -> tuple[float, ...]:
         scaling = (a_zero, float(a), b_zero, sign * float(b), zero, zero + low, zero + high)
         return (*scaling, margin, *numbers)
 
-    name = f"byte_{operation.operation.name.lower()}"
-    emit_quantized(emit, name, inputs, layer.outputs[0], layer.name, parameters)
-    return True
+    return parameters
 
 
-def _steps(operation: ElementwiseBinary, output: TensorInfo) -> tuple[float, float]:
-    """Bounds of an output, counted from its zero point."""
-    low, high = stored_bounds(operation.activation.bounds, output)
-    return float(low - zero_point_of(output)), float(high - zero_point_of(output))
-
-
-def _lower_squared_difference(
-    emit: Emitter, layer: Layer, operation: ElementwiseBinary, inputs: Sequence[Value]
-) -> bool:
+def _byte_squared_difference(
+    operation: ElementwiseBinary, infos: Sequence[TensorInfo]
+) -> Parameters:
     """Squared differences of bytes."""
-    output = layer.outputs[0].info
-    factors = _difference_factors([*(value.info for value in inputs), output])
-    numbers = [number for factor in factors for number in _multiplier_words(factor)]
-    low, high = _steps(operation, output)
+    numbers = _words_of(_common_factors(infos, _SQUARE_SHIFT, is_squared=True))
+    low, high = step_bounds(operation.activation.bounds, infos[2])
+    return lambda a_zero, b_zero, zero: (a_zero, b_zero, *numbers, zero, zero + low, zero + high)
 
-    def parameters(a_zero: float, b_zero: float, zero: float) -> tuple[float, ...]:
-        return (a_zero, b_zero, *numbers, zero, zero + low, zero + high)
 
-    name = "byte_squared_difference"
-    emit_quantized(emit, name, inputs, layer.outputs[0], layer.name, parameters)
-    return True
+_OF_BYTES: Mapping[
+    BinaryOperation, Callable[[ElementwiseBinary, Sequence[TensorInfo]], Parameters]
+] = {
+    BinaryOperation.ADD: _byte_sum,
+    BinaryOperation.SUB: _byte_sum,
+    BinaryOperation.MUL: _byte_product,
+    BinaryOperation.SQUARED_DIFFERENCE: _byte_squared_difference,
+}
 
 
 def rescaling_parameters(

@@ -8,12 +8,12 @@ from math import prod
 import numpy as np
 
 from armpy.errors import InvalidArgumentError
-from armpy.graph import Layer, Value
+from armpy.graph import Layer
 from armpy.ops import Gather, GatherNd
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
-from armpy_numba_acc.lowering.elementwise import given
+from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.machine.call import Call
 from armpy_numba_acc.machine.calls.gathering import GatherChecked, GatherRuns
 from armpy_numba_acc.program.emitter import Emitter
@@ -46,9 +46,8 @@ class _Lookup:
 
 def lower_gather(emit: Emitter, layer: Layer) -> None:
     """Slices along one axis."""
-    operation = layer.operation
-    assert isinstance(operation, Gather)
-    value, indices = given(layer)
+    operation = expect(layer.operation, Gather)
+    value, indices = layer["input"], layer["indices"]
     shape, places = value.info.known_shape, indices.info.known_shape
     axis, batch = operation.resolved_axes(len(shape), len(places))
     run = prod(shape[axis + 1 :]) * value.info.data_type.size_bytes
@@ -60,12 +59,12 @@ def lower_gather(emit: Emitter, layer: Layer) -> None:
         pitch=shape[axis] * run,
         axes=((shape[axis], run),),
     )
-    _emit(emit, layer, lookup, indices)
+    _emit(emit, layer, lookup)
 
 
 def lower_gather_nd(emit: Emitter, layer: Layer) -> None:
     """Slices by coordinates along the outer axes."""
-    value, indices = given(layer)
+    value, indices = layer["input"], layer["indices"]
     shape, places = value.info.known_shape, indices.info.known_shape
     size, depth = value.info.data_type.size_bytes, places[-1]
     lookup = _Lookup(
@@ -76,12 +75,12 @@ def lower_gather_nd(emit: Emitter, layer: Layer) -> None:
         pitch=0,
         axes=tuple((shape[axis], prod(shape[axis + 1 :]) * size) for axis in range(depth)),
     )
-    _emit(emit, layer, lookup, indices)
+    _emit(emit, layer, lookup)
 
 
-def _emit(emit: Emitter, layer: Layer, lookup: _Lookup, indices: Value) -> None:
+def _emit(emit: Emitter, layer: Layer, lookup: _Lookup) -> None:
     """Add the command: constant indices are checked, and turned into offsets, now."""
-    output = layer.output
+    output, indices = layer.output, layer["indices"]
     numbers = lookup.batches, lookup.outers, lookup.count, lookup.run, lookup.pitch
     places = emit.source(layer["input"]), emit.target(output)
     num_bytes = 2 * output.info.size_bytes + indices.info.size_bytes

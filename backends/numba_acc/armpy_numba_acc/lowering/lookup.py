@@ -35,3 +35,13 @@ def emit_lookup(
         count=value.info.num_elements,
     )
     emit(call, label)
+
+
+def emit_lookup_or_alias(
+    emit: Emitter, table: Array, value: Value, output: Value, label: str
+) -> None:
+    """Add the command that looks bytes up, unless none of them changes."""
+    if (table == range(256)).all():
+        emit.alias(output, value)
+    else:
+        emit_lookup(emit, table, value, output, label)

@@ -1,4 +1,4 @@
-"""Lowers loops: their graphs' commands, run again and again by the program itself."""
+"""Lowers while loops: their graphs' commands, run again and again by the program itself."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from armpy.ops import While
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.list_writes import Write, find_writes
+from armpy_numba_acc.lowering.operands import expect, given
 from armpy_numba_acc.machine.calls.gathering import PutRun
 from armpy_numba_acc.machine.calls.loops import Loop
 from armpy_numba_acc.machine.calls.moves import Copy
@@ -29,7 +30,7 @@ MOST_LAYERS_OF_REGION = 16384
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
     """Graphs of known shapes, the same in every turn, that are not too many."""
-    assert isinstance(operation, While)
+    operation = expect(operation, While)
     body = operation.body_graph
     for name, graph in graphs_of(operation):
         if not graph.is_fully_shaped:
@@ -76,12 +77,10 @@ def _num_layers(operation: Operation, known: dict[Operation, int]) -> int:
 
 def lower_while(emit: Emitter, layer: Layer) -> None:
     """The commands of the condition, if it is needed, and of the body, with jumps around them."""
-    operation = layer.operation
-    assert isinstance(operation, While)
+    operation = expect(layer.operation, While)
     condition, body = (graph for _, graph in graphs_of(operation))
     turns = counted(operation, layer.inputs)
-    values = [value for value in layer.inputs if value is not None]
-    states = _begun(emit, layer, body, values)
+    states = _begun(emit, layer, body, given(layer))
     counter = emit.scratch(8)
     control = emit.control()
 
@@ -102,11 +101,11 @@ def lower_while(emit: Emitter, layer: Layer) -> None:
     nested = _lowered(emit, f"{layer.name}/body", body, states, written)
     for write in written.values():
         _write(emit, layer, write, nested, states)
-    given = [
+    made = [
         (state if number in written else nested.source(value), value.info.size_bytes)
         for number, (value, state) in enumerate(zip(body.outputs, states, strict=False))
     ]
-    _move(emit, layer, given, states)
+    _move(emit, layer, made, states)
     jump(Loop("back", control, counter, target=first))
     emit.change(test, replace(tested, target=emit.num_commands))
     for state in states:
@@ -144,7 +143,6 @@ def _lowered(
     read = (value for write in written.values() for value in (write.element, write.index))
     outputs = tuple(dict.fromkeys(v for v in (*graph.outputs, *read) if v in made))
     view = SubgraphView(layers, graph.inputs, outputs)
-    assert emit.lower_graph is not None
     return emit.lower_graph(emit, view, dict(zip(graph.inputs, states, strict=True)), name)
 
 

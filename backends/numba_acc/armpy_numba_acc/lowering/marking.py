@@ -1,4 +1,4 @@
-"""Lowers OneHot."""
+"""Lowers one-hot encoding."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from armpy.ops import OneHot
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.ops.shapes import normalize_axis
 from armpy.tensor import TensorInfo
+from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.machine.calls import gathering
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
@@ -22,11 +23,9 @@ def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorIn
 
 def lower(emit: Emitter, layer: Layer) -> None:
     """One command, whatever the axis."""
-    operation, output = layer.operation, layer.outputs[0]
-    assert isinstance(operation, OneHot)
-    indices = layer["indices"]
+    indices, output = layer["indices"], layer.output
     shape = output.info.known_shape
-    axis = normalize_axis(operation.axis, len(shape))
+    axis = normalize_axis(expect(layer.operation, OneHot).axis, len(shape))
     call = gathering.OneHot(
         element_bytes=output.info.data_type.size_bytes,
         index_bytes=indices.info.data_type.size_bytes,

@@ -1,9 +1,10 @@
-"""Lowers operations that move elements, repeat them, or call them otherwise."""
+"""Lowers data movement: slices, permutations, repetitions, blocks, and other names for the same."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
+from typing import TypeVar
 
 import numpy as np
 
@@ -20,10 +21,13 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataLayout
 from armpy_numba_acc.lowering.filling import emit_fill, stored_element
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
+from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.registry import Check, Lowering
+from armpy_numba_acc.program.registry import Check, Lower, Lowering
 
-Views = Callable[[Operation, Array, Array], tuple[Array, Array]]
+OperationT = TypeVar("OperationT", bound=Operation)
+
+Views = Callable[[OperationT, Array, Array], tuple[Array, Array]]
 """Which part of the input becomes which part of the output, as arrays of one shape."""
 
 
@@ -40,42 +44,36 @@ def needs(*attributes: str) -> Check:
 
 def lower_alias(emit: Emitter, layer: Layer) -> None:
     """The same bytes with another shape."""
-    emit.alias(layer.outputs[0], given(layer, 0))
+    emit.alias(layer.output, layer["input"])
 
 
 def lower_known(emit: Emitter, layer: Layer) -> None:
     """What follows from the input's shape."""
-    info = layer.outputs[0].info
-    shape = given(layer, 0).info.known_shape
+    shape = layer["input"].info.known_shape
     data = np.array(len(shape) if isinstance(layer.operation, Rank) else shape)
-    emit.place(layer.outputs[0], emit.constant(data.astype(info.data_type.dtype)))
+    emit.place(layer.output, emit.constant(data.astype(layer.output.info.data_type.dtype)))
 
 
 def lower_fill(emit: Emitter, layer: Layer) -> None:
     """One element, everywhere."""
-    value, output = given(layer, 0), layer.outputs[0]
+    value, output = layer["value"], layer.output
     if value.data is not None:
-        emit_fill(
-            emit,
-            emit.target(output),
-            output.info.size_bytes,
-            stored_element(value.data, value.info),
-            layer.name,
-        )
+        element = stored_element(value.data, value.info)
+        emit_fill(emit, emit.target(output), output.info.size_bytes, element, layer.name)
         return
     source, target = stand_in(value.info), stand_in(output.info)
     repeated = np.broadcast_to(source.reshape(()), target.shape)
     _move(emit, value, (source, repeated), output, (target, target), layer.name)
 
 
-def by_views(views: Views) -> Callable[[Emitter, Layer], None]:
+def by_views(kind: type[OperationT], views: Views[OperationT]) -> Lower:
     """A lowering that moves everything at once."""
 
     def lower(emit: Emitter, layer: Layer) -> None:
         """One move from the first input to the output."""
-        value, output = given(layer, 0), layer.outputs[0]
+        value, output = layer["input"], layer.output
         source, target = stand_in(value.info), stand_in(output.info)
-        from_, to = views(layer.operation, source, target)
+        from_, to = views(expect(layer.operation, kind), source, target)
         _move(emit, value, (source, from_), output, (target, to), layer.name)
 
     return lower
@@ -97,40 +95,43 @@ def _move(
 # Parts of a tensor
 
 
-def _sliced(operation: Operation, source: Array, target: Array) -> tuple[Array, Array]:
+def _sliced(operation: Slice, source: Array, target: Array) -> tuple[Array, Array]:
     """A block of the input."""
-    assert isinstance(operation, Slice)
     begins = operation.begin or ()
     block = [slice(b, b + n) for b, n in zip(begins, target.shape, strict=True)]
     return source[tuple(block)], target
 
 
-def _strided(operation: Operation, source: Array, target: Array) -> tuple[Array, Array]:
+def _strided(operation: StridedSlice, source: Array, target: Array) -> tuple[Array, Array]:
     """What a NumPy index takes."""
-    assert isinstance(operation, StridedSlice)
     # The ellipsis keeps a view where only one element is left.
     return source[(*operation.index(source.shape), ...)], target
 
 
-def _reversed(operation: Operation, source: Array, target: Array) -> tuple[Array, Array]:
+def _reversed(operation: ReverseV2, source: Array, target: Array) -> tuple[Array, Array]:
     """The other way round along some axes."""
-    assert isinstance(operation, ReverseV2)
     return np.flip(source, operation.axes or ()), target
 
 
 def lower_splitter(emit: Emitter, layer: Layer) -> None:
-    """Parts of the input along an axis: in place if they lie one behind the other."""
-    value = given(layer, 0)
-    operation = layer.operation
-    axis = normalize_axis(
-        operation.axis or 0,  # type: ignore[attr-defined]  # Splitter or Unstack
-        len(value.info.known_shape),
-    )
-    is_unstack = isinstance(operation, Unstack)
-    whole = stand_in(value.info)
-    start = 0
-    for output in layer.outputs:
-        size = 1 if is_unstack else output.info.known_shape[axis]
+    """Parts of the input along an axis."""
+    operation = expect(layer.operation, Splitter)
+    axis = normalize_axis(operation.axis or 0, len(layer["input"].info.known_shape))
+    _split(emit, layer, axis, [output.info.known_shape[axis] for output in layer.outputs])
+
+
+def lower_unstack(emit: Emitter, layer: Layer) -> None:
+    """Parts of one element along an axis, which they do not have."""
+    operation = expect(layer.operation, Unstack)
+    axis = normalize_axis(operation.axis, len(layer["input"].info.known_shape))
+    _split(emit, layer, axis, [1] * len(layer.outputs))
+
+
+def _split(emit: Emitter, layer: Layer, axis: int, sizes: Sequence[int]) -> None:
+    """Move parts to where they are wanted; in place if they lie one behind the other."""
+    value = layer["input"]
+    whole, start = stand_in(value.info), 0
+    for output, size in zip(layer.outputs, sizes, strict=True):
         part = whole[(slice(None),) * axis + (slice(start, start + size),)]
         start += size
         if part.flags.c_contiguous:
@@ -144,15 +145,13 @@ def lower_splitter(emit: Emitter, layer: Layer) -> None:
 # The order of axes
 
 
-def _transposed(operation: Operation, source: Array, target: Array) -> tuple[Array, Array]:
+def _transposed(operation: Transpose, source: Array, target: Array) -> tuple[Array, Array]:
     """Axes in another order."""
-    assert isinstance(operation, Transpose)
     return source.transpose(operation.perm), target
 
 
-def _shuffled(operation: Operation, source: Array, target: Array) -> tuple[Array, Array]:
+def _shuffled(operation: ChannelShuffle, source: Array, target: Array) -> tuple[Array, Array]:
     """Groups and their elements swapped."""
-    assert isinstance(operation, ChannelShuffle)
     axis = normalize_axis(operation.axis, source.ndim)
     groups = operation.num_groups
     before, size, after = source.shape[:axis], source.shape[axis], source.shape[axis + 1 :]
@@ -160,9 +159,8 @@ def _shuffled(operation: Operation, source: Array, target: Array) -> tuple[Array
     return dealt, target.reshape(dealt.shape)
 
 
-def _spread(operation: Operation, source: Array, target: Array) -> tuple[Array, Array]:
+def _spread(operation: DepthToSpace, source: Array, target: Array) -> tuple[Array, Array]:
     """Channels over blocks."""
-    assert isinstance(operation, DepthToSpace)
     block = operation.block_size
     if operation.data_layout is DataLayout.NCHW:
         n, c, h, w = source.shape
@@ -173,9 +171,8 @@ def _spread(operation: Operation, source: Array, target: Array) -> tuple[Array, 
     return blocks, target.reshape(blocks.shape)
 
 
-def _gathered(operation: Operation, source: Array, target: Array) -> tuple[Array, Array]:
+def _gathered(operation: SpaceToDepth, source: Array, target: Array) -> tuple[Array, Array]:
     """Blocks into channels."""
-    assert isinstance(operation, SpaceToDepth)
     block = operation.block_size
     if operation.data_layout is DataLayout.NCHW:
         n, c, h, w = source.shape
@@ -191,16 +188,15 @@ def _gathered(operation: Operation, source: Array, target: Array) -> tuple[Array
 # Repetition
 
 
-def _tiled(operation: Operation, source: Array, target: Array) -> tuple[Array, Array]:
+def _tiled(operation: Tile, source: Array, target: Array) -> tuple[Array, Array]:
     """Repeated over one more axis in front of each."""
-    assert isinstance(operation, Tile)
     pairs = list(zip(operation.multiples or (), source.shape, strict=True))
     repeated = target.reshape([size for pair in pairs for size in pair])
     single = source.reshape([size for _, length in pairs for size in (1, length)])
     return np.broadcast_to(single, repeated.shape), repeated
 
 
-def _broadcast(operation: Operation, source: Array, target: Array) -> tuple[Array, Array]:
+def _broadcast(operation: BroadcastTo, source: Array, target: Array) -> tuple[Array, Array]:
     """Repeated as NumPy does."""
     return np.broadcast_to(source, target.shape), target
 
@@ -210,38 +206,31 @@ def _broadcast(operation: Operation, source: Array, target: Array) -> tuple[Arra
 
 def lower_space_to_batch(emit: Emitter, layer: Layer) -> None:
     """One move per position in a block; zeros around."""
-    operation = layer.operation
-    assert isinstance(operation, SpaceToBatchNd)
-    value, output = given(layer, 0), layer.outputs[0]
+    operation = expect(layer.operation, SpaceToBatchNd)
+    value, output = layer["input"], layer.output
     source, target = stand_in(value.info), stand_in(output.info)
     block, pads = operation.block_shape or (), operation.pad_list or ()
     if any(map(any, pads)):
         zero = np.array(output.info.zero_point).astype(output.info.data_type.dtype)
-        emit_fill(
-            emit,
-            emit.target(output),
-            output.info.size_bytes,
-            stored_element(zero, output.info),
-            layer.name,
-        )
+        element = stored_element(zero, output.info)
+        emit_fill(emit, emit.target(output), output.info.size_bytes, element, layer.name)
     first = 2 if operation.data_layout.channel_axis == 1 else 1
-    images = [pair[0] for pair in pads]
+    starts = [pair[0] for pair in pads]
     for batch, place in _positions(block, target, source.shape[0]):
-        from_, to = _meeting(source, target[batch], first, block, place, images)
+        from_, to = _meeting(source, target[batch], first, block, place, starts)
         if from_.size:
             _move(emit, value, (source, from_), output, (target, to), layer.name)
 
 
 def lower_batch_to_space(emit: Emitter, layer: Layer) -> None:
     """One move per position in a block."""
-    operation = layer.operation
-    assert isinstance(operation, BatchToSpaceNd)
-    value, output = given(layer, 0), layer.outputs[0]
+    operation = expect(layer.operation, BatchToSpaceNd)
+    value, output = layer["input"], layer.output
     source, target = stand_in(value.info), stand_in(output.info)
     block, crops = operation.block_shape or (), operation.crops or ()
     first = 2 if operation.data_layout.channel_axis == 1 else 1
+    starts = [pair[0] for pair in crops]
     for batch, place in _positions(block, source, target.shape[0]):
-        starts = [pair[0] for pair in crops]
         to, from_ = _meeting(target, source[batch], first, block, place, starts)
         if from_.size:
             _move(emit, value, (source, from_), output, (target, to), layer.name)
@@ -278,39 +267,26 @@ def _meeting(
     return image[tuple(in_image)], grid[tuple(in_grid)]
 
 
-def given(layer: Layer, index: int) -> Value:
-    """An input that is always there."""
-    value = layer.inputs[index]
-    assert value is not None
-    return value
-
-
 _ANY: Check = needs()
-
-
-def _moved(views: Views, *attributes: str) -> Lowering:
-    """What only moves elements, once some attributes are known."""
-    return Lowering(needs(*attributes), by_views(views))
-
 
 LOWERINGS: Mapping[type[Operation], Lowering] = {
     BatchToSpaceNd: Lowering(needs("block_shape", "crops"), lower_batch_to_space),
-    BroadcastTo: _moved(_broadcast),
-    ChannelShuffle: _moved(_shuffled),
-    DepthToSpace: _moved(_spread),
+    BroadcastTo: Lowering(_ANY, by_views(BroadcastTo, _broadcast)),
+    ChannelShuffle: Lowering(_ANY, by_views(ChannelShuffle, _shuffled)),
+    DepthToSpace: Lowering(_ANY, by_views(DepthToSpace, _spread)),
     ExpandDims: Lowering(_ANY, lower_alias),
     Fill: Lowering(_ANY, lower_fill),
     Rank: Lowering(_ANY, lower_known),
     Reshape: Lowering(_ANY, lower_alias),
-    ReverseV2: _moved(_reversed, "axes"),
+    ReverseV2: Lowering(needs("axes"), by_views(ReverseV2, _reversed)),
     Shape: Lowering(_ANY, lower_known),
-    Slice: _moved(_sliced, "begin"),
+    Slice: Lowering(needs("begin"), by_views(Slice, _sliced)),
     SpaceToBatchNd: Lowering(needs("block_shape", "pad_list"), lower_space_to_batch),
-    SpaceToDepth: _moved(_gathered),
+    SpaceToDepth: Lowering(_ANY, by_views(SpaceToDepth, _gathered)),
     Splitter: Lowering(needs("axis"), lower_splitter),
     Squeeze: Lowering(_ANY, lower_alias),
-    StridedSlice: _moved(_strided, "begin", "end", "stride"),
-    Tile: _moved(_tiled, "multiples"),
-    Transpose: _moved(_transposed, "perm"),
-    Unstack: Lowering(_ANY, lower_splitter),
+    StridedSlice: Lowering(needs("begin", "end", "stride"), by_views(StridedSlice, _strided)),
+    Tile: Lowering(needs("multiples"), by_views(Tile, _tiled)),
+    Transpose: Lowering(needs("perm"), by_views(Transpose, _transposed)),
+    Unstack: Lowering(_ANY, lower_unstack),
 }

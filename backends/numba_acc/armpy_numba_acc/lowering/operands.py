@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from armpy.errors import BackendError
-from armpy.graph import Layer
+from armpy.graph import Layer, Value
 from armpy.ops.operation import Array, Operation
 
 OperationT = TypeVar("OperationT", bound=Operation)
@@ -46,3 +46,8 @@ def elements_of(layer: Layer, operand: str) -> Array:
             actual="a tensor",
         )
     return elements
+
+
+def given(layer: Layer) -> list[Value]:
+    """A layer's inputs, but those that are left out."""
+    return [value for value in layer.inputs if value is not None]

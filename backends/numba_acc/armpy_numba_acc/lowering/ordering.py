@@ -1,4 +1,4 @@
-"""Lowers TopkV2."""
+"""Lowers the search for the k largest elements of rows."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from armpy.graph import Layer
 from armpy.ops import TopkV2
+from armpy.ops.operands import Operands
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
+from armpy.types import DataType
 from armpy_numba_acc.lowering.broadcasting import KINDS
-from armpy_numba_acc.lowering.elementwise import given
+from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.machine.calls.gathering import TopK
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
@@ -19,20 +21,16 @@ _KINDS = ("f32", "i32", "i16", "u16", "i8", "u8")
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
     """A known number of elements, of at most 32 bits each."""
-    assert isinstance(operation, TopkV2)
-    info = inputs[0]
-    assert info is not None
-    if operation.k is None:
+    data_type = Operands(operation, inputs)["input"].data_type
+    if expect(operation, TopkV2).k is None:
         return "k is not constant"
-    if info.data_type.is_float and info.data_type.size_bytes != 4:
-        return f"{info.data_type.name} is not supported"
-    return "" if KINDS.get(info.data_type) in _KINDS else f"{info.data_type.name} is not supported"
+    is_known = KINDS.get(data_type) in _KINDS and data_type is not DataType.FLOAT16
+    return "" if is_known else f"{data_type.name} is not supported"
 
 
 def lower(emit: Emitter, layer: Layer) -> None:
     """Rows of elements."""
-    operation, value = layer.operation, given(layer)[0]
-    assert isinstance(operation, TopkV2)
+    operation, value = expect(layer.operation, TopkV2), layer["input"]
     values, indices = layer.outputs
     size, k = value.info.known_shape[-1], values.info.known_shape[-1]
     call = TopK(

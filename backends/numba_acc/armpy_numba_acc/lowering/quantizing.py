@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from armpy.graph import Layer, Value
-from armpy.ops import Cast, Dequantize, FusedActivation, Quantize
+from armpy.ops import Cast, Dequantize, Quantize
+from armpy.ops.operands import Operands
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -17,9 +18,9 @@ from armpy_numba_acc.lowering.broadcasting import (
     emit_on_buffers,
     emit_quantized,
 )
-from armpy_numba_acc.lowering.elementwise import check_types, given, steps_bounds
+from armpy_numba_acc.lowering.elementwise import check_types
 from armpy_numba_acc.lowering.fixed_elementwise import rescaling_parameters
-from armpy_numba_acc.lowering.lookup import emit_lookup
+from armpy_numba_acc.lowering.lookup import emit_lookup_or_alias
 from armpy_numba_acc.lowering.quantize_u8 import emit_quick, is_quick
 from armpy_numba_acc.machine.calls.elementwise import Flip
 from armpy_numba_acc.machine.memory import Buffer
@@ -28,12 +29,13 @@ from armpy_numba_acc.packing.quantized import (
     QUANTIZED_TYPES,
     WIDE_TYPES,
     scale_of,
+    step_bounds,
     zero_point_of,
 )
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
 
-_HALVES = {
+_FLOAT_CASTS = {
     (DataType.FLOAT16, DataType.FLOAT32): "half_to_float",
     (DataType.FLOAT32, DataType.FLOAT16): "float_to_half",
 }
@@ -59,25 +61,23 @@ def check_quantize(
 
 def lower_quantize(emit: Emitter, layer: Layer) -> None:
     """Floats are divided by the scale; 8-bit elements of 8-bit ones are looked up."""
-    value, output = given(layer)[0], layer.outputs[0]
+    value, output = layer["input"], layer.output
     if is_quick(emit.isa, value.info, output.info):
         emit_quick(emit, layer)
     elif value.info.data_type is DataType.FLOAT32:
-        real = float(scale_of(output.info))
-        bounds = steps_bounds(FusedActivation.NONE, output.info)
-        emit_quantized(
-            emit, "quantize", [value], output, layer.name, lambda _, zero: (real, zero, *bounds)
-        )
+        scale, bounds = float(scale_of(output.info)), step_bounds((None, None), output.info)
+
+        def parameters(_: float, zero: float) -> tuple[float, ...]:
+            return (scale, zero, *bounds)
+
+        emit_quantized(emit, "quantize", [value], output, layer.name, parameters)
     elif value.info.data_type in WIDE_TYPES or output.info.data_type not in QUANTIZED_TYPES:
         ratio = float(scale_of(value.info)) / float(scale_of(output.info))
-        parameters = rescaling_parameters(value.info, output.info, [ratio])
-        emit_elementwise(emit, "requantize", [value], output, layer.name, parameters)
+        numbers = rescaling_parameters(value.info, output.info, [ratio])
+        emit_elementwise(emit, "requantize", [value], output, layer.name, numbers)
     else:
         table = tables.of_requantization(value.info, output.info)
-        if (table == range(256)).all():
-            emit.alias(output, value)
-        else:
-            emit_lookup(emit, table, value, output, layer.name)
+        emit_lookup_or_alias(emit, table, value, output, layer.name)
 
 
 def check_dequantize(
@@ -85,8 +85,7 @@ def check_dequantize(
 ) -> str:
     """Quantised or int32 to float32, with zero points that are all the same; float32 as it is."""
     types = (DataType.FLOAT32, *QUANTIZED_TYPES, *WIDE_TYPES, DataType.QSYMM_S8, DataType.SIGNED32)
-    source = inputs[0]
-    assert source is not None
+    source = Operands(operation, inputs)["input"]
     if source.data_type not in types:
         return f"{source.data_type.name} is not supported"
     quantization = source.quantization
@@ -100,7 +99,7 @@ def check_dequantize(
 
 def lower_dequantize(emit: Emitter, layer: Layer) -> None:
     """Differences from the zero point times the scale."""
-    value, output = given(layer)[0], layer.outputs[0]
+    value, output = layer["input"], layer.output
     if value.info.data_type is DataType.FLOAT32:
         emit.alias(output, value)
         return
@@ -108,27 +107,25 @@ def lower_dequantize(emit: Emitter, layer: Layer) -> None:
     if value.info.data_type is DataType.SIGNED32:
         emit_elementwise(emit, "dequantize_wide", [value], output, layer.name, (scale,))
         return
-    if value.info.has_per_axis_quantization:
-        _lower_by_scales(emit, layer, value)
+    quantization = value.info.quantization
+    if quantization is not None and quantization.axis is not None:
+        _lower_by_scales(emit, layer, quantization.scales, quantization.axis)
         return
     emit_quantized(emit, "dequantize", [value], output, layer.name, lambda zero, _: (scale, zero))
 
 
-def _lower_by_scales(emit: Emitter, layer: Layer, value: Value) -> None:
+def _lower_by_scales(emit: Emitter, layer: Layer, scales: Sequence[float], axis: int) -> None:
     """The same with scales that run along an axis."""
-    quantization = value.info.quantization
-    assert quantization is not None
-    assert quantization.axis is not None
+    value = layer["input"]
     shape = value.info.known_shape
     along = [1] * len(shape)
-    along[quantization.axis] = len(quantization.scales)
-    scales = emit.constant(np.array(quantization.scales, np.float32))
+    along[axis] = len(scales)
     emit_on_buffers(
         emit,
         "dequantize_each",
-        (emit.source(value), scales),
+        (emit.source(value), emit.constant(np.array(scales, np.float32))),
         (shape, tuple(along)),
-        layer.outputs[0],
+        layer.output,
         layer.name,
         parameters=(float(zero_point_of(value.info)),),
         kinds=(KINDS[value.info.data_type], "f32", "f32"),
@@ -137,10 +134,9 @@ def _lower_by_scales(emit: Emitter, layer: Layer, value: Value) -> None:
 
 def check_cast(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
     """Booleans, float32, and integers of up to 64 bits with a sign, up to 16 without; one type."""
-    source, target = inputs[0], outputs[0]
-    assert source is not None
+    source, target = Operands(operation, inputs)["input"], outputs[0]
     pair = source.data_type, target.data_type
-    if pair[0] is pair[1] or pair in _HALVES or all(each in _CAST_KINDS for each in pair):
+    if pair[0] is pair[1] or pair in _FLOAT_CASTS or all(each in _CAST_KINDS for each in pair):
         return ""
     return f"{pair[0].name} to {pair[1].name} is not supported"
 
@@ -161,12 +157,12 @@ def _expression_of_cast(source: DataType, target: DataType) -> str:
 
 def lower_cast(emit: Emitter, layer: Layer) -> None:
     """One command; none where the type stays."""
-    value, output = given(layer)[0], layer.outputs[0]
+    value, output = layer["input"], layer.output
     pair = value.info.data_type, output.info.data_type
     if pair[0] is pair[1]:
         emit.alias(output, value)
-    elif pair in _HALVES:
-        emit_elementwise(emit, _HALVES[pair], [value], output, layer.name)
+    elif pair in _FLOAT_CASTS:
+        emit_elementwise(emit, _FLOAT_CASTS[pair], [value], output, layer.name)
     elif pair == (DataType.FLOAT32, DataType.BOOLEAN):
         # Asked as an integer: processors may be told to take tiny floats for 0.
         kinds = ("i32", "bool")
@@ -179,7 +175,7 @@ def lower_cast(emit: Emitter, layer: Layer) -> None:
 
 def _lower_signed(emit: Emitter, layer: Layer) -> None:
     """From or to int8, whose elements are handed over with their sign."""
-    value, output = given(layer)[0], layer.outputs[0]
+    value, output = layer["input"], layer.output
     pair = value.info.data_type, output.info.data_type
     source, target = _signed_source(emit, value, layer.name), emit.target(output)
     is_flipped = pair[1] is DataType.QASYMM_S8

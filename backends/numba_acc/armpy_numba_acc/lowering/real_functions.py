@@ -16,6 +16,7 @@ from armpy.ops import (
 )
 from armpy.ops.operation import Operation
 from armpy_numba_acc.lowering.broadcasting import emit_elementwise
+from armpy_numba_acc.lowering.operands import expect, given
 from armpy_numba_acc.machine.expression_words import INPUT_WORDS
 from armpy_numba_acc.program.emitter import Emitter
 
@@ -49,16 +50,20 @@ _ACTIVATIONS: Mapping[ActivationFunction, _Choice] = {
 """Expression and parameters of each function of floats."""
 
 
-def function_of(operation: Operation) -> Function | None:
-    """The expression of an operation on float32 elements; None if it is something else."""
+def has_expression(operation: Operation) -> bool:
+    """Whether an operation on float32 elements has an expression."""
+    return isinstance(operation, Activation | ElementwiseBinary | ElementwiseUnary | Prelu)
+
+
+def function_of(operation: Operation) -> Function:
+    """The expression of an operation on float32 elements that has one."""
     if isinstance(operation, Activation):
         return _ACTIVATIONS[operation.function](operation)
     if isinstance(operation, ElementwiseUnary):
         return operation.operation.name.lower(), ()
     if isinstance(operation, Prelu):
         return "prelu", ()
-    if not isinstance(operation, ElementwiseBinary):
-        return None
+    operation = expect(operation, ElementwiseBinary)
     name = operation.operation.name.lower()
     if operation.activation is FusedActivation.NONE:
         return name, ()
@@ -69,10 +74,8 @@ def function_of(operation: Operation) -> Function | None:
 
 def emit_real(emit: Emitter, layer: Layer) -> None:
     """Add the command of a layer that has such an expression."""
-    function = function_of(layer.operation)
-    assert function is not None
-    words, parameters = function
-    inputs = [value for value in layer.inputs if value is not None]
+    words, parameters = function_of(layer.operation)
+    inputs = given(layer)
     if "." in words:
         words = ".".join((*INPUT_WORDS[: len(inputs)], words))
-    emit_elementwise(emit, words, inputs, layer.outputs[0], layer.name, parameters)
+    emit_elementwise(emit, words, inputs, layer.output, layer.name, parameters)

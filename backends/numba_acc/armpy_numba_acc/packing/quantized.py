@@ -52,3 +52,10 @@ def stored_bounds(bounds: tuple[float | None, float | None], info: TensorInfo) -
         Of the output.
     """
     return parameters_of(info).clamp_of(bounds)
+
+
+def step_bounds(bounds: tuple[float | None, float | None], info: TensorInfo) -> tuple[float, float]:
+    """`stored_bounds`, counted from the zero point."""
+    low, high = stored_bounds(bounds, info)
+    zero = zero_point_of(info)
+    return float(low - zero), float(high - zero)

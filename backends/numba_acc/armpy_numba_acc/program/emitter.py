@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from armpy.errors import BackendError
 from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops.operation import Array
 from armpy.records import dataclass
@@ -32,6 +33,23 @@ Argument: TypeAlias = Buffer | Address | int | float
 LowerGraph: TypeAlias = Callable[["Emitter", SubgraphView, Mapping[Value, Buffer], str], "Emitter"]
 """Adds to an emitter's program the commands of a graph whose inputs are in some buffers; with where
 it is run, for people. Gives what knows where the graph's outputs are."""
+
+
+def no_graphs(
+    emit: Emitter, view: SubgraphView, places: Mapping[Value, Buffer], inside: str
+) -> Emitter:
+    """Refuse to add a graph's commands: the program is of one graph alone.
+
+    Raises
+    ------
+    BackendError
+        Always.
+    """
+    raise BackendError(
+        "a graph lies within the layers of a program that has one graph alone",
+        where=f"NumbaAcc / {inside}",
+    )
+
 
 SIZES = FORMAT_BYTES
 
@@ -86,7 +104,7 @@ class Emitter:
     fusions: Mapping[Layer, Fusion] = field(default_factory=dict)
     bfloat16: Collection[Value] = ()
     joins: Mapping[Value, Join] = field(default_factory=dict)
-    lower_graph: LowerGraph | None = None
+    lower_graph: LowerGraph = no_graphs
     counter: Counter = field(default_factory=Counter)
     _commands: list[_Command] = field(default_factory=list)
     _buffers: list[Buffer] = field(default_factory=list)
