@@ -13,7 +13,7 @@ from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.options import Settings
 from armpy_numba_acc.packing.weights_bf16 import as_bfloat16
-from armpy_numba_acc.passes import bfloat16 as halves
+from armpy_numba_acc.passes import bfloat16
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.store.keys import object_key, program_key
 
@@ -45,7 +45,7 @@ RELAXED = Tolerance(5 * 2.0**-10, 5 * 2.0**-10)
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let small layers be computed so, too."""
-    monkeypatch.setattr(halves, "_LEAST_ELEMENTS", 1)
+    monkeypatch.setattr(bfloat16, "_LEAST_ELEMENTS", 1)
     monkeypatch.setattr(relaxing, "_LEAST_PRODUCTS", 1)
 
 

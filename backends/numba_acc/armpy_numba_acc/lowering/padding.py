@@ -69,8 +69,8 @@ def _element(layer: Layer) -> bytes:
     return stored_element(np.clip(stored, *info.data_type.integer_range), info)
 
 
-def frames_with_zeros(layer: Layer) -> bool:
-    """Whether a layer only copies its input into a frame of zeros, element by element."""
+def pads_with_zeros(layer: Layer) -> bool:
+    """Whether a layer only puts zeros around its input, element by element."""
     operation, info = layer.operation, layer.outputs[0].info
     assert isinstance(operation, Pad)
     is_constant = operation.padding_mode is PaddingMode.CONSTANT

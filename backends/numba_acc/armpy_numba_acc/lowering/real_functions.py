@@ -17,11 +17,11 @@ from armpy.ops import (
 from armpy.ops.operation import Operation
 from armpy_numba_acc.lowering.broadcasting import emit_elementwise
 from armpy_numba_acc.lowering.operands import expect, given
-from armpy_numba_acc.machine.expression_words import INPUT_WORDS
+from armpy_numba_acc.machine.expressions import call_of
 from armpy_numba_acc.program.emitter import Emitter
 
 Function = tuple[str, tuple[float, ...]]
-"""Words of an expression that follow those of its inputs, and their parameters."""
+"""Tokens of an expression that follow those of its inputs, and their parameters."""
 
 _Choice = Callable[[Activation], Function]
 
@@ -74,8 +74,7 @@ def function_of(operation: Operation) -> Function:
 
 def emit_real(emit: Emitter, layer: Layer) -> None:
     """Add the command of a layer that has such an expression."""
-    words, parameters = function_of(layer.operation)
+    function, parameters = function_of(layer.operation)
     inputs = given(layer)
-    if "." in words:
-        words = ".".join((*INPUT_WORDS[: len(inputs)], words))
-    emit_elementwise(emit, words, inputs, layer.output, layer.name, parameters)
+    expression = call_of(function, len(inputs))
+    emit_elementwise(emit, expression, inputs, layer.output, layer.name, parameters)

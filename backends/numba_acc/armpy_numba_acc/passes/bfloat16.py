@@ -1,4 +1,4 @@
-"""Finds tensors that relaxed float32 keeps as bfloat16 inside a region.
+"""bfloat16 storage: finds tensors that relaxed float32 keeps in it inside a region.
 
 Notes
 -----
@@ -17,8 +17,8 @@ from armpy.ops.dense import FullyConnected
 from armpy.ops.movement import Pad
 from armpy.ops.reduction import Reduce, ReduceOperation
 from armpy.types import DataType
-from armpy_numba_acc.lowering.padding import frames_with_zeros
-from armpy_numba_acc.lowering.real_functions import function_of
+from armpy_numba_acc.lowering.padding import pads_with_zeros
+from armpy_numba_acc.lowering.real_functions import has_expression
 from armpy_numba_acc.lowering.relaxing import has_pairs
 from armpy_numba_acc.passes.chains import Chain
 from armpy_numba_acc.passes.joining import find_joins
@@ -28,7 +28,7 @@ _LEAST_ELEMENTS = 4096
 """Of a tensor that is kept as bfloat16 although no product reads it."""
 
 
-def find_halves(
+def find_bfloat16(
     view: SubgraphView,
     fusions: Mapping[Layer, Fusion],
     chains: Mapping[Layer, Chain],
@@ -43,50 +43,44 @@ def find_halves(
     """
     absorbed = {layer for fusion in fusions.values() for layer in fusion.absorbed}
     unwritten = absorbed | {layer for chain in chains.values() for layer in chain.layers[:-1]}
-    readers: dict[Value, list[Layer]] = {}
-    for layer in view.layers:
-        for value in layer.inputs:
-            if value is not None:
-                readers.setdefault(value, []).append(layer)
     exact = {*view.outputs, *find_joins(view)}
     found = set()
     for layer in view.layers:
-        if layer in unwritten or not _writes_halves(layer):
+        if layer in unwritten or not _can_write(layer):
             continue
-        output = fusions[layer].output if layer in fusions else layer.outputs[0]
-        using = readers.get(output, ())
-        are_fit = all(each in absorbed or _reads_halves(each) for each in using)
-        if using and are_fit and output not in exact and _pays(output, using):
+        output = fusions[layer].output if layer in fusions else layer.output
+        readers = view.consumers.get(output, ())
+        are_fit = all(reader in absorbed or _can_read(reader) for reader in readers)
+        if readers and are_fit and output not in exact and _is_worthwhile(output, readers):
             found.add(output)
     return frozenset(found)
 
 
-def _reads_halves(layer: Layer) -> bool:
+def _can_read(layer: Layer) -> bool:
     """Whether a layer can read bfloat16 in the place of float32."""
     operation = layer.operation
     if isinstance(operation, Reduce):
-        is_float = layer.outputs[0].info.data_type is DataType.FLOAT32
+        is_float = layer.output.info.data_type is DataType.FLOAT32
         return is_float and operation.operation in (ReduceOperation.SUM, ReduceOperation.MEAN)
-    return _writes_halves(layer)
+    return _can_write(layer)
 
 
-def _writes_halves(layer: Layer) -> bool:
+def _can_write(layer: Layer) -> bool:
     """Whether a layer can read and write bfloat16 in the place of float32."""
-    values = [value for value in (*layer.inputs, *layer.outputs) if value is not None]
-    if any(value.info.data_type is not DataType.FLOAT32 for value in values[:1] + values[-1:]):
+    infos = [info for info in (*layer.input_infos, *layer.output_infos) if info is not None]
+    if any(info.data_type is not DataType.FLOAT32 for info in (infos[0], infos[-1])):
         return False
     operation = layer.operation
     if isinstance(operation, Convolution2d | FullyConnected):
         return has_pairs(layer)
     if isinstance(operation, DepthwiseConvolution2d):
-        channels = values[0].info.known_shape[3], values[-1].info.known_shape[3]
-        return channels[0] in (1, channels[1])
+        return infos[0].known_shape[3] in (1, infos[-1].known_shape[3])
     if isinstance(operation, Pad):
-        return frames_with_zeros(layer)
-    return function_of(operation) is not None
+        return pads_with_zeros(layer)
+    return has_expression(operation)
 
 
-def _pays(value: Value, readers: Sequence[Layer]) -> bool:
+def _is_worthwhile(value: Value, readers: Sequence[Layer]) -> bool:
     """Whether a tensor is better kept as bfloat16."""
     if any(has_pairs(layer) and layer.inputs[0] is value for layer in readers):
         return True

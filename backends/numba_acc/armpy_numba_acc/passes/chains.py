@@ -1,4 +1,4 @@
-"""Finds operations on float32 elements that one command computes together."""
+"""Elementwise fusion: finds chains of float32 operations that one command computes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from armpy.graph import Layer, SubgraphView, Value
 from armpy.records import dataclass
 from armpy.types import DataType
 from armpy_numba_acc.lowering.broadcasting import MAX_INPUTS, emit_elementwise
-from armpy_numba_acc.lowering.real_functions import function_of
-from armpy_numba_acc.machine.expression_words import PARAMETER_WORD
+from armpy_numba_acc.lowering.operands import given
+from armpy_numba_acc.lowering.real_functions import function_of, has_expression
+from armpy_numba_acc.machine.expressions import PARAMETER
 from armpy_numba_acc.program.emitter import Emitter
 
-MAX_WORDS = 24
+MAX_TOKENS = 24
 """Of an expression: what is read twice is written twice."""
 
 
@@ -26,15 +27,15 @@ class Chain:
         In the order of execution; all write the shape that the last one does.
     inputs : tuple of Value
         What they read, constants of one element left out.
-    words : str
-        The expression; see `armpy_numba_acc.tiles.expressions.expression_named`.
+    expression : str
+        See `armpy_numba_acc.tiles.expressions.expression_named`.
     parameters : tuple of float
         The expression's.
     """
 
     layers: tuple[Layer, ...]
     inputs: tuple[Value, ...]
-    words: str
+    expression: str
     parameters: tuple[float, ...]
 
 
@@ -52,24 +53,18 @@ def find_chains(view: SubgraphView, taken: Collection[Layer] = ()) -> Mapping[La
     A layer joins those behind it if nobody else reads its output, and if that has as many
     elements as theirs: what broadcasts would be computed again and again.
     """
-    readers: dict[Value, set[Layer]] = {}
-    for layer in view.layers:
-        for value in layer.inputs:
-            if value is not None:
-                readers.setdefault(value, set()).add(layer)
     order = {layer: number for number, layer in enumerate(view.layers)}
-    outside = set(view.outputs)
+    outside, used = set(view.outputs), set(taken)
     makers = {
-        layer.outputs[0]: layer
+        layer.output: layer
         for layer in view.layers
-        if layer not in taken and layer.outputs[0] not in outside and _is_real(layer)
+        if layer not in used and layer.output not in outside and _is_real(layer)
     }
-    used = set(taken)
     chains: dict[Layer, Chain] = {}
     for layer in reversed(view.layers):
         if layer in used or not _is_real(layer):
             continue
-        chain = _chain_behind(layer, order, makers, readers)
+        chain = _chain_behind(view, layer, order, makers)
         if len(chain.layers) > 1:
             chains[layer] = chain
             used.update(chain.layers)
@@ -79,71 +74,66 @@ def find_chains(view: SubgraphView, taken: Collection[Layer] = ()) -> Mapping[La
 def lower_chain(emit: Emitter, chain: Chain) -> None:
     """Add the command of a chain, in the place of its last layer's."""
     label = " + ".join(layer.name for layer in chain.layers)
-    output = chain.layers[-1].outputs[0]
-    emit_elementwise(emit, chain.words, chain.inputs, output, label, chain.parameters)
+    output = chain.layers[-1].output
+    emit_elementwise(emit, chain.expression, chain.inputs, output, label, chain.parameters)
 
 
 def _is_real(layer: Layer) -> bool:
     """Whether a layer computes float32 elements by an expression."""
-    values = [value for value in (*layer.inputs, *layer.outputs) if value is not None]
-    are_floats = all(value.info.data_type is DataType.FLOAT32 for value in values)
-    return are_floats and function_of(layer.operation) is not None
+    infos = [info for info in (*layer.input_infos, *layer.output_infos) if info is not None]
+    are_floats = all(info.data_type is DataType.FLOAT32 for info in infos)
+    return are_floats and has_expression(layer.operation)
 
 
 def _chain_behind(
-    last: Layer,
-    order: Mapping[Layer, int],
-    makers: Mapping[Value, Layer],
-    readers: Mapping[Value, set[Layer]],
+    view: SubgraphView, last: Layer, order: Mapping[Layer, int], makers: Mapping[Value, Layer]
 ) -> Chain:
     """The longest chain that ends with a layer."""
-    members = {last}
+    size, refused, members = last.output.info.num_elements, set[Layer](), {last}
     chain = _written(members, last, order)
-    assert chain is not None
-    size = last.outputs[0].info.num_elements
-    refused: set[Layer] = set()
-    while True:
-        joining = [
-            makers[value]
-            for value in chain.inputs
-            if value in makers
+    if chain is None:  # it reads nothing but constants
+        return Chain((last,), (), "", ())
+
+    def can_join(value: Value) -> bool:
+        return (
+            value in makers
             and makers[value] not in refused
-            and readers[value] <= members
+            and members.issuperset(view.consumers[value])
             and value.info.num_elements == size
-        ]
-        if not joining:
-            return chain
-        longer = _written(members | {joining[0]}, last, order)
+        )
+
+    while joining := next(filter(can_join, chain.inputs), None):
+        maker = makers[joining]
+        longer = _written(members | {maker}, last, order)
         if longer is None:
-            refused.add(joining[0])
+            refused.add(maker)
         else:
-            members.add(joining[0])
+            members.add(maker)
             chain = longer
+    return chain
 
 
 def _written(members: set[Layer], last: Layer, order: Mapping[Layer, int]) -> Chain | None:
     """The chain of some layers; None if its expression is too long or reads too much."""
-    made = {layer.outputs[0]: layer for layer in members}
+    made = {layer.output: layer for layer in members}
     inputs: list[Value] = []
     parameters: list[float] = []
 
-    def words_of(value: Value) -> list[str]:
+    def tokens_of(value: Value) -> list[str]:
         if value in made:
-            function = function_of(made[value].operation)
-            assert function is not None
-            operands = [words_of(v) for v in made[value].inputs if v is not None]
-            parameters.extend(function[1])
-            return [word for words in operands for word in words] + function[0].split(".")
+            function, numbers = function_of(made[value].operation)
+            operands = [token for operand in given(made[value]) for token in tokens_of(operand)]
+            parameters.extend(numbers)
+            return operands + function.split(".")
         if value.data is not None and value.data.size == 1:
             parameters.append(float(value.data.reshape(())))
-            return [PARAMETER_WORD]
+            return [PARAMETER]
         if value not in inputs:
             inputs.append(value)
         return [f"x{inputs.index(value)}"]
 
-    words = words_of(last.outputs[0])
-    if len(words) > MAX_WORDS or not 1 <= len(inputs) <= MAX_INPUTS:
-        # One layer always fits: it is lowered as it is where it has constants only.
-        return None if len(members) > 1 else Chain((last,), tuple(inputs), "", ())
+    tokens = tokens_of(last.output)
+    if len(tokens) > MAX_TOKENS or not 1 <= len(inputs) <= MAX_INPUTS:
+        return None
     layers = tuple(sorted(members, key=order.__getitem__))
-    return Chain(layers, tuple(inputs), ".".join(words), tuple(parameters))
+    return Chain(layers, tuple(inputs), ".".join(tokens), tuple(parameters))

@@ -1,4 +1,4 @@
-"""Leaves out tensors without elements: there is nothing to compute."""
+"""Empty tensors: leaves them out, as there is nothing to compute."""
 
 from __future__ import annotations
 

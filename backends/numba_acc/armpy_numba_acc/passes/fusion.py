@@ -1,8 +1,8 @@
-"""Finds layers that are computed together with the layer in front of them."""
+"""Fusion: finds sums and clamps that the product in front of them computes, too."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from armpy.graph import Layer, SubgraphView, Value
@@ -10,12 +10,11 @@ from armpy.ops import (
     Activation,
     ActivationFunction,
     BinaryOperation,
-    Convolution2d,
     ElementwiseBinary,
-    FullyConnected,
 )
 from armpy.types import DataType
 from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES
+from armpy_numba_acc.passes.consumers import only_consumer
 from armpy_numba_acc.program.fusion import Bounds, Fusion, is_fusing
 
 _LARGEST_FACTOR = float(1 << 20)
@@ -40,76 +39,53 @@ def find_fusions(view: SubgraphView) -> Mapping[Layer, Fusion]:
     nobody else reads what lies between. The other summand has to be there already when the
     layer runs.
     """
-    order = {layer: number for number, layer in enumerate(view.layers)}
-    made = {value: layer for layer in view.layers for value in layer.outputs}
-    readers: dict[Value, list[Layer]] = {}
-    for layer in view.layers:
-        for value in layer.inputs:
-            if value is not None:
-                readers.setdefault(value, []).append(layer)
-    outside = set(view.outputs)
+    outside, earlier = set(view.outputs), set[Layer]()
     taken: set[Layer] = set()
     found: dict[Layer, Fusion] = {}
     for layer in view.layers:
+        earlier.add(layer)
         if not is_fusing(layer):
             continue
-        assert isinstance(layer.operation, Convolution2d | FullyConnected)
-        fusion = Fusion(layer.outputs[0], layer.operation.activation.bounds)
-        while True:
-            following = _following(fusion, layer, readers, outside, taken)
-            if following is None:
-                break
-            longer = _absorb(fusion, layer, following, made, order)
-            if longer is None:
-                break
-            fusion = longer
-            taken.add(following)
-        found[layer] = fusion
+        bounds = layer.operation.activation.bounds  # type: ignore[attr-defined]
+        longer: Fusion | None = Fusion(layer.output, bounds)
+        while longer is not None:
+            found[layer] = fusion = longer
+            taken.update(fusion.absorbed)
+            following = only_consumer(view, fusion.output, outside)
+            longer = None
+            if following is not None and following not in taken:
+                longer = _absorb(view, fusion, following, earlier)
     return found
 
 
-def _following(
-    fusion: Fusion,
-    layer: Layer,
-    readers: Mapping[Value, Sequence[Layer]],
-    outside: set[Value],
-    taken: set[Layer],
-) -> Layer | None:
-    """The only layer that reads what a fusion gives so far."""
-    reading = readers.get(fusion.output, ())
-    if len(reading) != 1 or fusion.output in outside or reading[0] in taken:
-        return None
-    if list(reading[0].inputs).count(fusion.output) != 1:
-        return None
-    return reading[0]
-
-
 def _absorb(
-    fusion: Fusion,
-    layer: Layer,
-    following: Layer,
-    made: Mapping[Value, Layer],
-    order: Mapping[Layer, int],
+    view: SubgraphView, fusion: Fusion, following: Layer, earlier: Collection[Layer]
 ) -> Fusion | None:
-    """The fusion with one more layer; None if that does not go."""
+    """The fusion with one more layer; None if that does not go.
+
+    Parameters
+    ----------
+    earlier : collection of Layer
+        The fusion's first one and those in front of it, whose outputs are there.
+    """
     absorbed = (*fusion.absorbed, following)
-    operation, output = following.operation, following.outputs[0]
+    operation, output = following.operation, following.output
     if isinstance(operation, Activation):
         bounds = _clamp(operation)
         if bounds is None or output.info.data_type is not DataType.FLOAT32:
             return None
-        return replace(
-            fusion, output=output, bounds=_both(fusion.bounds, bounds), absorbed=absorbed
-        )
+        bounds = _both(fusion.bounds, bounds)
+        return replace(fusion, output=output, bounds=bounds, absorbed=absorbed)
     if not isinstance(operation, ElementwiseBinary):
         return None
     if operation.operation is not BinaryOperation.ADD or fusion.residual is not None:
         return None
-    other = next(v for v in following.inputs if v is not fusion.output)
-    if other is None or other.data is not None or not _can_add(fusion, other, output):
+    lhs, rhs = following["lhs"], following["rhs"]
+    other = rhs if lhs is fusion.output else lhs
+    if other.data is not None or not _can_add(fusion, other, output):
         return None
-    producer = made.get(other)
-    if producer is not None and order[producer] > order[layer]:
+    producer = view.producers.get(other)
+    if producer is not None and producer not in earlier:
         return None
     return Fusion(output, operation.activation.bounds, other, absorbed)
 

@@ -1,4 +1,4 @@
-"""Finds tensors that are written directly into the tensor that they become a part of."""
+"""Concatenation in place: finds tensors that are written into the one they are parts of."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ def find_joins(view: SubgraphView) -> Mapping[Value, Join]:
     1. A part has to be made in the region, for no other tensor of the caller's, and to be
     quantised like the whole.
     """
-    made = {value for layer in view.layers for value in layer.outputs}
     outside = set(view.outputs)
     joins: dict[Value, Join] = {}
     depths: dict[Value, int] = {}
@@ -39,7 +38,7 @@ def find_joins(view: SubgraphView) -> Mapping[Value, Join]:
         if prod(whole.info.known_shape[:axis]) != 1:
             continue
         for value, offset in _parts(layer):
-            fits = value in made and value not in outside and value not in joins
+            fits = value in view.producers and value not in outside and value not in joins
             depth = depths.get(value, 0) + 1
             if fits and depth <= _DEEPEST and value.info.quantization == whole.info.quantization:
                 joins[value] = Join(whole, offset)

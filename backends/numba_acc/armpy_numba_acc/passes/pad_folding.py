@@ -1,73 +1,71 @@
-"""Lets convolutions pad what layers in front of them would only put into a frame."""
+"""Folds padding: lets convolutions pad what layers in front of them would only put zeros around."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
 from armpy.graph import Layer, SubgraphView, Value
-from armpy.ops import Convolution2d, DepthwiseConvolution2d, Pad
+from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
+from armpy.ops.movement import Pad
 from armpy.ops.shapes import resolve_padding
 from armpy.types import DataLayout
 from armpy_numba_acc.lowering.dynamic_range import is_dynamic
-from armpy_numba_acc.lowering.padding import frames_with_zeros
-from armpy_numba_acc.lowering.patches import input_of
+from armpy_numba_acc.lowering.padding import pads_with_zeros
+from armpy_numba_acc.passes.consumers import only_consumer
+
+Pads = tuple[tuple[int, int], ...]
 
 
-def without_frames(view: SubgraphView) -> SubgraphView:
-    """A region whose convolutions read what is inside of the frames.
+def with_folded_padding(view: SubgraphView) -> SubgraphView:
+    """A region whose convolutions read what padding layers read.
 
     Notes
     -----
     A depthwise convolution needs no padded copy of its input, and another one makes it itself.
     """
-    readers = Counter(value for layer in view.layers for value in layer.inputs)
     outside = set(view.outputs)
-    frames = {
-        layer.outputs[0]: layer
+    padding = {
+        layer.output: (layer, pads)
         for layer in view.layers
-        if isinstance(layer.operation, Pad)
-        and readers[layer.outputs[0]] == 1
-        and layer.outputs[0] not in outside
-        and _is_frame(layer)
+        if (pads := _pads_of_image(layer)) and only_consumer(view, layer.output, outside)
     }
-    joined = {layer: found for layer in view.layers if (found := _joined(layer, frames))}
-    if not joined:
+    folded = {layer: found for layer in view.layers if (found := _folded(layer, padding))}
+    if not folded:
         return view
-    gone = {frames[input_of(layer, 0)] for layer in joined}
-    layers = (joined.get(layer, layer) for layer in view.layers if layer not in gone)
+    gone = {padding[layer["input"]][0] for layer in folded}
+    layers = (folded.get(layer, layer) for layer in view.layers if layer not in gone)
     return replace(view, layers=tuple(layers))
 
 
-def _is_frame(layer: Layer) -> bool:
-    """Whether zeros are added around images."""
-    pads, info = layer.operation.pad_list, layer.outputs[0].info  # type: ignore[attr-defined]
-    is_image = len(info.known_shape) == 4 and not any((*pads[0], *pads[3]))
-    if layer.input_infos[0] is None or layer.input_infos[0].quantization != info.quantization:
-        return False
-    return is_image and any((*pads[1], *pads[2])) and frames_with_zeros(layer)
+def _pads_of_image(layer: Layer) -> Pads:
+    """How much is added along the axes of images, if only zeros around them are."""
+    pads = layer.operation.pad_list if isinstance(layer.operation, Pad) else None
+    if pads is None or layer["input"].info.quantization != layer.output.info.quantization:
+        return ()
+    is_image = len(pads) == 4 and not any((*pads[0], *pads[3])) and any((*pads[1], *pads[2]))
+    return pads if is_image and pads_with_zeros(layer) else ()
 
 
-def _joined(layer: Layer, frames: Mapping[Value, Layer]) -> Layer | None:
-    """A convolution together with the frame that it reads; None if it is or reads none."""
+def _folded(layer: Layer, padding: Mapping[Value, tuple[Layer, Pads]]) -> Layer | None:
+    """A convolution together with the padding that it reads; None if it is or reads none."""
     operation = layer.operation
     if not isinstance(operation, Convolution2d | DepthwiseConvolution2d):
         return None
-    value, weights = input_of(layer, 0), input_of(layer, 1)
+    value, weights = layer["input"], layer["weights"]
     is_plain = operation.data_layout is DataLayout.NHWC and not is_dynamic(layer.input_infos)
-    if value not in frames or not is_plain:
+    if value not in padding or not is_plain:
         return None
-    frame, padding = frames[value], []
+    pad, pads = padding[value]
     sizes, kernel = value.info.known_shape[1:3], weights.info.known_shape[1:3]
     strides, dilations = operation.stride, operation.dilation
-    added = frame.operation.pad_list[1:3]  # type: ignore[attr-defined]
-    for a in range(2):
+    total = []
+    for a, (before, after) in enumerate(pads[1:3]):
         own = resolve_padding(operation.padding, sizes[a], kernel[a], strides[a], dilations[a], a)
-        padding.append((added[a][0] + own[0], added[a][1] + own[1]))
+        total.append((before + own[0], after + own[1]))
     return replace(
         layer,
-        name=f"{frame.name} + {layer.name}",
-        operation=replace(operation, padding=tuple(padding)),
-        inputs=(frame.inputs[0], *layer.inputs[1:]),
+        name=f"{pad.name} + {layer.name}",
+        operation=replace(operation, padding=tuple(total)),
+        inputs=(pad["input"], *layer.inputs[1:]),
     )

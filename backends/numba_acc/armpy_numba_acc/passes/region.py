@@ -8,19 +8,19 @@ from typing import TypeAlias
 from armpy.graph import Layer, SubgraphView, Value
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.memory import Buffer
-from armpy_numba_acc.passes.bfloat16 import find_halves
+from armpy_numba_acc.passes.bfloat16 import find_bfloat16
 from armpy_numba_acc.passes.chains import find_chains, lower_chain
 from armpy_numba_acc.passes.empties import without_empties
 from armpy_numba_acc.passes.fusion import find_fusions
 from armpy_numba_acc.passes.joining import find_joins
-from armpy_numba_acc.passes.pad_folding import without_frames
+from armpy_numba_acc.passes.pad_folding import with_folded_padding
 from armpy_numba_acc.passes.rewriting import rewritten
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.fusion import Fusion
 from armpy_numba_acc.program.memory import Join
 from armpy_numba_acc.program.program import Program
-from armpy_numba_acc.program.registry import lowering_of
+from armpy_numba_acc.program.registry import lower
 
 MakeEmitter: TypeAlias = Callable[
     [Mapping[Layer, Fusion], Collection[Value], Mapping[Value, Join]], Emitter
@@ -50,9 +50,9 @@ def lower_region(
     num_threads = _worthwhile_threads(choices, view, num_threads)
 
     def make_emitter(
-        fusions: Mapping[Layer, Fusion], halves: Collection[Value], joins: Mapping[Value, Join]
+        fusions: Mapping[Layer, Fusion], bfloat16: Collection[Value], joins: Mapping[Value, Join]
     ) -> Emitter:
-        return Emitter(view, choices, num_threads, fusions, halves, joins, lower_nested)
+        return Emitter(view, choices, num_threads, fusions, bfloat16, joins, lower_nested)
 
     return lower_layers(view, isa, make_emitter).finish()
 
@@ -81,8 +81,8 @@ def lower_layers(view: SubgraphView, isa: Isa, make_emitter: MakeEmitter) -> Emi
     # What a layer absorbs is computed with it; a chain, where its last layer stands.
     absorbed = {layer for fusion in fusions.values() for layer in fusion.absorbed}
     chains = find_chains(view, absorbed)
-    halves = find_halves(view, fusions, chains) if isa.is_relaxed else ()
-    emitter = make_emitter(fusions, halves, find_joins(view))
+    bfloat16 = find_bfloat16(view, fusions, chains) if isa.is_relaxed else ()
+    emitter = make_emitter(fusions, bfloat16, find_joins(view))
     choices = emitter.choices
     joined = absorbed | {layer for chain in chains.values() for layer in chain.layers}
     for layer in view.layers:
@@ -93,15 +93,13 @@ def lower_layers(view: SubgraphView, isa: Isa, make_emitter: MakeEmitter) -> Emi
         elif layer not in joined:
             fusion = fusions.get(layer)
             choices.begin((layer, *(fusion.absorbed if fusion is not None else ())))
-            lowering = lowering_of(layer.operation)
-            assert lowering is not None  # `support` has taken the layer
-            lowering.lower(emitter, layer)
+            lower(emitter, layer)
     return emitter
 
 
 def prepared(view: SubgraphView) -> SubgraphView:
     """A region with the layers that are lowered; the same if it is one of those already."""
-    return without_frames(rewritten(without_empties(view)))
+    return with_folded_padding(rewritten(without_empties(view)))
 
 
 def _worthwhile_threads(choices: Choices, view: SubgraphView, num_threads: int) -> int:

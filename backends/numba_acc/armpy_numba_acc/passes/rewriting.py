@@ -1,4 +1,4 @@
-"""Writes layers that have no lowering in terms of such that have.
+"""Legalisation: writes layers that have no lowering in terms of such that have.
 
 Notes
 -----

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from armpy.errors import BackendError
 from armpy.graph import Layer
 from armpy.module_tables import ModuleTables
 from armpy.ops.operation import OperandInfos, Operation
@@ -56,3 +57,21 @@ def refusal_of(operation: Operation, inputs: OperandInfos, outputs: Sequence[Ten
     if lowering is None:
         return f"NumbaAcc has no {operation.name}"
     return lowering.check(operation, inputs, outputs)
+
+
+def lower(emit: Emitter, layer: Layer) -> None:
+    """Add the commands of a layer that can be lowered.
+
+    Raises
+    ------
+    BackendError
+        If it cannot: it should have been refused.
+    """
+    lowering = lowering_of(layer.operation)
+    if lowering is None:
+        raise BackendError(
+            f"NumbaAcc has no {layer.operation.name}",
+            where=layer.where,
+            expected="a layer that was taken",
+        )
+    lowering.lower(emit, layer)

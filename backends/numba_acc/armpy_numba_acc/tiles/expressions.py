@@ -15,7 +15,7 @@ from typing import Any
 
 from armpy.records import dataclass
 from armpy_numba_acc.llvm.values import F32, F64, I32, I64, Value, choose, clamp, larger, smaller
-from armpy_numba_acc.machine.expression_words import INPUT_WORDS, PARAMETER_WORD
+from armpy_numba_acc.machine.expressions import INPUTS, PARAMETER
 from armpy_numba_acc.tiles import functions as f
 from armpy_numba_acc.tiles.fixed_expressions import FUNCTIONS as FIXED
 
@@ -312,31 +312,30 @@ def expression_named(name: str) -> Expression:
     Parameters
     ----------
     name : str
-        Of one function; or several words with dots in between, in the order in which a
-        calculator with a stack takes them: ``x0`` to ``x2`` for the inputs, ``p`` for the
-        next parameter, and functions, which take what they need from the stack and from the
-        parameters. ``x0.x0.sigmoid.mul`` is ``x sigmoid(x)``.
+        Of one function; or several tokens in postfix notation with dots in between: ``x0`` to
+        ``x2`` for the inputs, ``p`` for the next parameter, and functions, which take what they
+        need from the stack and from the parameters. ``x0.x0.sigmoid.mul`` is ``x sigmoid(x)``.
     """
-    words = name.split(".")
+    tokens = name.split(".")
     if name in _SINGLE:
         return _SINGLE[name]
-    num_inputs = 1 + max(int(word[1:]) for word in words if word in INPUT_WORDS)
+    num_inputs = 1 + max(int(token[1:]) for token in tokens if token in INPUTS)
     num_parameters = sum(
-        1 if word == PARAMETER_WORD else _SINGLE[word].num_parameters
-        for word in words
-        if word not in INPUT_WORDS
+        1 if token == PARAMETER else _SINGLE[token].num_parameters
+        for token in tokens
+        if token not in INPUTS
     )
 
     def compute(*operands: Value) -> Value:
         inputs, parameters = operands[:num_inputs], list(operands[num_inputs:])
         stack: list[Value] = []
-        for word in words:
-            if word in INPUT_WORDS:
-                stack.append(inputs[int(word[1:])])
-            elif word == PARAMETER_WORD:
+        for token in tokens:
+            if token in INPUTS:
+                stack.append(inputs[int(token[1:])])
+            elif token == PARAMETER:
                 stack.append(parameters.pop(0))
             else:
-                function = _SINGLE[word]
+                function = _SINGLE[token]
                 taken = [stack.pop() for _ in range(function.num_inputs)][::-1]
                 taken += [parameters.pop(0) for _ in range(function.num_parameters)]
                 stack.append(function.compute(*taken))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from armpy_numba_acc.passes.pad_folding import without_frames
+from armpy_numba_acc.passes.pad_folding import with_folded_padding
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.graph import SubgraphView, Value
@@ -35,7 +35,7 @@ def network_of(
 def joined(network: Network) -> list[Operation]:
     """Operations of what is left of a network's layers."""
     graph = network.build()
-    return [la.operation for la in without_frames(SubgraphView.of(graph, graph.layers)).layers]
+    return [la.operation for la in with_folded_padding(SubgraphView.of(graph, graph.layers)).layers]
 
 
 @pytest.mark.parametrize("kind", [FLOAT32, QASYMM_U8])
