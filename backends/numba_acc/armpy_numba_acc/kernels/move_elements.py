@@ -8,12 +8,12 @@ from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.sharing import share_items
 from armpy_numba_acc.machine.calls.moves import MoveElements
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.blocks import make_copy_vector, nested_offsets
+from armpy_numba_acc.tiles.blocks import make_copy_part, nested_offsets
 
 
 def make(isa: Isa, size: int) -> Callable[[int, int, int], None]:
     """Make the kernel for elements of `size` bytes; threads share the rows of all items."""
-    copy, read = make_copy_vector(size), reader(MoveElements)
+    copy, read = make_copy_part(size), reader(MoveElements)
 
     def move_elements(args: int, thread: int, num_threads: int) -> None:
         call = read(args)
@@ -28,6 +28,7 @@ def make(isa: Isa, size: int) -> Callable[[int, int, int], None]:
                     copy(
                         call.target + to + y * call.target_row + x * call.target_column,
                         call.source + from_ + y * call.source_row + x * call.source_column,
+                        0,
                     )
             number += last_row - row
 

@@ -18,17 +18,7 @@ FillRun = Callable[[Pointer, int, int], None]
 
 
 @cache
-def make_copy_vector(width: int) -> Primitive:
-    """Make ``copy(target, source)``, which moves `width` bytes in one go."""
-
-    @primitive(NOTHING, WORD, WORD)
-    def copy(code: Code, target: Value, source: Value) -> None:
-        target.store(source.load(vector(I8, width)))
-
-    return copy
-
-
-def _make_copy_part(width: int) -> Primitive:
+def make_copy_part(width: int) -> Primitive:
     """Make ``copy(target, source, at)``, which moves `width` bytes behind two addresses."""
 
     @primitive(NOTHING, WORD, WORD, WORD)
@@ -88,7 +78,7 @@ def _make_run(
 @cache
 def make_copy_run(isa: Isa) -> CopyRun:
     """Make ``copy(target, source, size)``, which moves any number of bytes, and no other."""
-    return _make_run(isa, _make_copy_part)
+    return _make_run(isa, make_copy_part)
 
 
 @cache

@@ -4,7 +4,7 @@ Notes
 -----
 Quantised elements come as int32 and leave as int32. They are computed with as float32 numbers
 of steps, which hold sums and products of 8-bit integers exactly; one or two roundings follow
-from the scales. Results are rounded half away from zero.
+from the scales. Results are rounded with ties away from zero.
 """
 
 from __future__ import annotations
@@ -200,24 +200,26 @@ def _truncated(
     return convert
 
 
+_RANGES = {
+    "u8": (0, 255),
+    "i8": (-128, 127),
+    "u16": (0, (1 << 16) - 1),
+    "i16": (-(1 << 15), (1 << 15) - 1),
+}
+"""Lowest and highest integer by format."""
+
 _CASTS: dict[str, Expression] = {
+    **{f"float_to_{name}": Expression(_truncated(*r, I32), 1) for name, r in _RANGES.items()},
+    "float_to_i32": Expression(_truncated(-(1 << 31), (1 << 31) - 1, I32), 1),
+    "float_to_i64": Expression(_truncated(-(1 << 63), (1 << 63) - 1, I64), 1),
+    **{f"limited_to_{name}": Expression(_limited(*bounds), 1) for name, bounds in _RANGES.items()},
     "half_to_float": Expression(f.half_to_float, 1),
     "float_to_half": Expression(f.float_to_half, 1),
     "to_i32": Expression(_resize(I32), 1),
     "to_i64": Expression(_resize(I64), 1),
     "int_to_float": Expression(lambda x: x.converted("sitofp", F32), 1),
     "bool_to_float": Expression(lambda x: x.converted("uitofp", F32), 1),
-    "float_to_i32": Expression(_truncated(-(1 << 31), (1 << 31) - 1, I32), 1),
-    "float_to_i64": Expression(_truncated(-(1 << 63), (1 << 63) - 1, I64), 1),
-    "float_to_u16": Expression(_truncated(0, (1 << 16) - 1, I32), 1),
-    "float_to_i16": Expression(_truncated(-(1 << 15), (1 << 15) - 1, I32), 1),
     "has_magnitude": Expression(lambda x: (x & 0x7FFFFFFF).differs(0), 1),
-    "limited_to_u8": Expression(_limited(0, 255), 1),
-    "limited_to_i8": Expression(_limited(-128, 127), 1),
-    "limited_to_u16": Expression(_limited(0, (1 << 16) - 1), 1),
-    "limited_to_i16": Expression(_limited(-(1 << 15), (1 << 15) - 1), 1),
-    "float_to_u8": Expression(_truncated(0, 255, I32), 1),
-    "float_to_i8": Expression(_truncated(-128, 127, I32), 1),
 }
 
 
@@ -243,39 +245,20 @@ def _dequantize_wide(x: Value, scale: Value) -> Value:
 def _quantized(function: Callable[[Value, Value], Value]) -> Expression:
     """A function of two real numbers; parameters: zero points and scales, as `compute` has them."""
 
-    def compute(
-        a: Value,
-        b: Value,
-        a_zero: Value,
-        a_scale: Value,
-        b_zero: Value,
-        b_scale: Value,
-        scale: Value,
-        zero: Value,
-        low: Value,
-        high: Value,
-    ) -> Value:
+    def compute(a: Value, b: Value, *numbers: Value) -> Value:
+        a_zero, a_scale, b_zero, b_scale, scale, zero, low, high = numbers
         real = function(_to_steps(a, a_zero) * a_scale, _to_steps(b, b_zero) * b_scale)
         return _quantize(real, scale, zero, low, high)
 
     return Expression(compute, 2, 8)
 
 
-def _quantized_prelu(
-    x: Value,
-    alpha: Value,
-    x_zero: Value,
-    alpha_zero: Value,
-    ratio: Value,
-    scale: Value,
-    zero: Value,
-    low: Value,
-    high: Value,
-) -> Value:
+def _quantized_prelu(x: Value, alpha: Value, *numbers: Value) -> Value:
     """``x``, or ``alpha x`` where negative; the scale is that of the product."""
+    x_zero, alpha_zero, ratio, scale, *stored = numbers
     steps = _to_steps(x, x_zero)
     product = steps * _to_steps(alpha, alpha_zero)
-    return f.to_stored(choose(steps >= 0.0, steps * ratio, product * scale), zero, low, high)
+    return f.to_stored(choose(steps >= 0.0, steps * ratio, product * scale), *stored)
 
 
 _QUANTIZED: dict[str, Expression] = {

@@ -12,11 +12,15 @@ TFLite reference kernels ``add.h``, ``integer_ops/add.h``, ``mul.h``, ``squared_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import add, sub
 
 from armpy_numba_acc.llvm.control import replaced
 from armpy_numba_acc.llvm.values import I32, I64, Value, choose, clamp
 from armpy_numba_acc.tiles.functions import requantize, to_low_bits
+
+Combine = Callable[[Value, Value], Value]
+"""A sum or a difference."""
 
 _WORD_BITS = 15
 """Bits that 16-bit elements are shifted left by before they are added."""
@@ -36,9 +40,9 @@ def _rescaled(value: Value, high: Value, low: Value, shift: Value) -> Value:
     Ties up, then ties away from zero, are one shift: see `Requantization`.
     """
     multiplier = (high.to_integer() << 16) | low.to_integer()
-    shift = shift.to_integer().converted("sext", I64)
+    shift = _wide(shift)
     left, right = choose(shift > 0, shift, 0), choose(shift < 0, -shift, 0)
-    product = value.converted("sext", I64) * multiplier.converted("sext", I64)
+    product = value.signed(I64) * multiplier.signed(I64)
     product = (product << left) + (1 << 30)
     is_rounded_twice = right > 0
     one = right.like(1)
@@ -47,53 +51,45 @@ def _rescaled(value: Value, high: Value, low: Value, shift: Value) -> Value:
     return (product + half - ((product >> 63) & step)) >> (right + 31)
 
 
-def _sum_of(sign: int) -> Callable[..., Value]:
+def _terms(values: Iterable[Value], bits: int, numbers: Sequence[Value]) -> list[Value]:
+    """Elements that are shifted to the left, each times a multiplier of its own, as int64."""
+    multipliers = (numbers[k : k + 3] for k in range(0, len(numbers), 3))
+    return [
+        _rescaled(value << bits, *multiplier)
+        for value, multiplier in zip(values, multipliers, strict=True)
+    ]
+
+
+def _sum_of(combine: Combine) -> Callable[..., Value]:
     """A sum or a difference of 16-bit elements that are first brought to one scale."""
 
     def compute(a: Value, b: Value, *numbers: Value) -> Value:
-        terms = [
-            _rescaled(value << _WORD_BITS, *numbers[3 * k : 3 * k + 3]).converted("trunc", I32)
-            for k, value in enumerate((a, b))
-        ]
-        total = terms[0] + terms[1] if sign > 0 else terms[0] - terms[1]
+        terms = _terms((a, b), _WORD_BITS, numbers[:6])
+        total = combine(*(term.narrowed(I32) for term in terms))
         return _stored(_rescaled(total, *numbers[6:9]), *numbers[9:])
 
     return compute
 
 
-def _byte_sum_of(sign: int) -> Callable[..., Value]:
+def _byte_sum_of(combine: Combine) -> Callable[..., Value]:
     """A sum or a difference of bytes, in float32 unless that is near a tie.
 
     Notes
     -----
-    `numbers` are the margin within which float32 may be wrong, and three multipliers.
+    The last parameters are the margin within which float32 may be wrong, and three multipliers.
     """
 
-    def compute(
-        a: Value,
-        b: Value,
-        a_zero: Value,
-        a_scale: Value,
-        b_zero: Value,
-        b_scale: Value,
-        zero: Value,
-        low: Value,
-        high: Value,
-        margin: Value,
-        *numbers: Value,
-    ) -> Value:
+    def compute(a: Value, b: Value, *numbers: Value) -> Value:
+        a_zero, a_scale, b_zero, b_scale, zero, low, high, margin, *multipliers = numbers
         x, y = a.to_float() - a_zero, b.to_float() - b_zero
         steps = x.times_plus(a_scale, y * b_scale)
 
         def exactly() -> Value:
             """The same in fixed point."""
-            terms = [
-                _rescaled(value.to_integer() << _SUM_BITS, *numbers[3 * k : 3 * k + 3])
-                for k, value in enumerate((x, y))
-            ]
-            total = terms[0] + terms[1] if sign > 0 else terms[0] - terms[1]
-            rounded = _rescaled(total.converted("trunc", I32), *numbers[6:9])
-            return _stored(rounded + zero.to_integer().converted("sext", I64), low, high)
+            integers = (x.to_integer(), y.to_integer())
+            total = combine(*_terms(integers, _SUM_BITS, multipliers[:6]))
+            rounded = _rescaled(total.narrowed(I32), *multipliers[6:])
+            return _stored(rounded + _wide(zero), low, high)
 
         return _unless_near_tie(steps, (zero, low, high), margin, exactly)
 
@@ -118,10 +114,14 @@ def _unless_near_tie(
     return replaced(is_sure ^ 1, elements, exactly)
 
 
+def _wide(value: Value) -> Value:
+    """Whole numbers of float32 as int64."""
+    return value.to_integer().signed(I64)
+
+
 def _stored(value: Value, low: Value, high: Value) -> Value:
     """int64 within bounds as int32."""
-    bounds = (bound.to_integer().converted("sext", I64) for bound in (low, high))
-    return clamp(value, *bounds).converted("trunc", I32)
+    return clamp(value, _wide(low), _wide(high)).narrowed(I32)
 
 
 def _shifted(value: Value, right: Value) -> Value:
@@ -132,14 +132,13 @@ def _shifted(value: Value, right: Value) -> Value:
     return (value + half + sign) >> right
 
 
-def _shifting_sum_of(sign: int) -> Callable[..., Value]:
+def _shifting_sum_of(combine: Combine) -> Callable[..., Value]:
     """The same where all scales are powers of two: saturated in 16 bits before it is clamped."""
 
     def compute(
         a: Value, b: Value, a_right: Value, b_right: Value, low: Value, high: Value
     ) -> Value:
-        terms = _shifted(a, a_right), _shifted(b, b_right)
-        total = terms[0] + terms[1] if sign > 0 else terms[0] - terms[1]
+        total = combine(_shifted(a, a_right), _shifted(b, b_right))
         total = clamp(total, -(1 << 15), (1 << 15) - 1)
         return clamp(total, low.to_integer(), high.to_integer())
 
@@ -151,28 +150,15 @@ def _product(a: Value, b: Value, *numbers: Value) -> Value:
     return _stored(_rescaled(a * b, *numbers[:3]), *numbers[3:])
 
 
-def _byte_product(
-    a: Value,
-    b: Value,
-    a_zero: Value,
-    b_zero: Value,
-    scale: Value,
-    nudge: Value,
-    zero: Value,
-    low: Value,
-    high: Value,
-    margin: Value,
-    factor: Value,
-    rest: Value,
-    divisor: Value,
-) -> Value:
+def _byte_product(a: Value, b: Value, *numbers: Value) -> Value:
     """Products of bytes less their zero points, in float32 unless that is near a tie.
 
     Notes
     -----
     The nudge is how far below a tie fixed point rounds up, as it rounds twice; the last three
-    are a multiplier as `requantize` takes it.
+    parameters are a multiplier as `requantize` takes it.
     """
+    a_zero, b_zero, scale, nudge, zero, low, high, margin, factor, rest, divisor = numbers
     product = (a.to_float() - a_zero) * (b.to_float() - b_zero)
     steps = product * scale
 
@@ -189,14 +175,12 @@ def _byte_squared_difference(
     a: Value, b: Value, a_zero: Value, b_zero: Value, *numbers: Value
 ) -> Value:
     """Squares of differences of bytes that are first brought to one scale."""
-    terms = [
-        _rescaled((value - zero.to_integer()) << _BYTE_BITS, *numbers[3 * k : 3 * k + 3])
-        for k, (value, zero) in enumerate(((a, a_zero), (b, b_zero)))
-    ]
-    difference = (terms[0] - terms[1]).converted("trunc", I32)
+    centred = (a - a_zero.to_integer(), b - b_zero.to_integer())
+    one, other = _terms(centred, _BYTE_BITS, numbers[:6])
+    difference = (one - other).narrowed(I32)
     steps = _rescaled(difference * difference, *numbers[6:9])
     zero, low, high = numbers[9:]
-    return _stored(steps + zero.to_integer().converted("sext", I64), low, high)
+    return _stored(steps + _wide(zero), low, high)
 
 
 def _leaky(x: Value, zero: Value, *numbers: Value) -> Value:
@@ -207,13 +191,13 @@ def _leaky(x: Value, zero: Value, *numbers: Value) -> Value:
 
 
 FUNCTIONS: Mapping[str, tuple[Callable[..., Value], int, int]] = {
-    "wide_add": (_sum_of(1), 2, 11),
-    "wide_sub": (_sum_of(-1), 2, 11),
-    "wide_shifting_add": (_shifting_sum_of(1), 2, 4),
-    "wide_shifting_sub": (_shifting_sum_of(-1), 2, 4),
+    "wide_add": (_sum_of(add), 2, 11),
+    "wide_sub": (_sum_of(sub), 2, 11),
+    "wide_shifting_add": (_shifting_sum_of(add), 2, 4),
+    "wide_shifting_sub": (_shifting_sum_of(sub), 2, 4),
     "wide_mul": (_product, 2, 5),
-    "byte_add": (_byte_sum_of(1), 2, 17),
-    "byte_sub": (_byte_sum_of(-1), 2, 17),
+    "byte_add": (_byte_sum_of(add), 2, 17),
+    "byte_sub": (_byte_sum_of(sub), 2, 17),
     "byte_mul": (_byte_product, 2, 11),
     "byte_squared_difference": (_byte_squared_difference, 2, 14),
     "requantize_leaky": (_leaky, 1, 10),
