@@ -1,4 +1,4 @@
-"""Cuts a graph into maximal convex parts whose layers belong together."""
+"""Graph partitioning: maximal convex parts whose layers belong together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may use vendor extensions."""
+"""Allow list of the applications that may use vendor extensions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns what applications pass as elements into bytes, and says why not."""
+"""Buffers: what applications pass as elements as bytes, or why it cannot be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to a model when it is finished."""
+"""Completion of a model: run order, validation, and removal of trailing defaults."""
 
 from __future__ import annotations
 

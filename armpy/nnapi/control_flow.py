@@ -1,4 +1,4 @@
-"""Rules of the operations that refer to other models: IF and WHILE."""
+"""Validation of IF and WHILE, the operations that refer to other models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns a model into a graph of armpy's own operations."""
+"""Lowering of a model into a graph of armpy's own operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory that applications share with models and executions without copies."""
+"""Shared memory of applications, models and executions, used without copies."""
 
 from __future__ import annotations
 

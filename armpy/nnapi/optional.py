@@ -1,4 +1,4 @@
-"""Operands that operations can go without."""
+"""Optional operands: those that operations can go without."""
 
 from __future__ import annotations
 

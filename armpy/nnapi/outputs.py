@@ -1,4 +1,4 @@
-"""What becomes of an execution's outputs: dimensions, sizes, and where they are written."""
+"""Output shapes of an execution, and how results get into the buffers for them."""
 
 from __future__ import annotations
 

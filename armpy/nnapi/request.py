@@ -1,4 +1,4 @@
-"""What one execution is given: elements, and where results go."""
+"""Requests: what one execution is given, elements and where results go."""
 
 from __future__ import annotations
 

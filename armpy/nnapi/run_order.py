@@ -1,4 +1,4 @@
-"""Puts the operations of a graph into an order in which they can run."""
+"""Topological order of a graph's operations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WRITTEN = (Lifetime.TEMPORARY_VARIABLE, Lifetime.SUBGRAPH_OUTPUT)
 
 
 def run_order(operands: Sequence[Operand], operations: Sequence[OperationNode]) -> list[int]:
-    """The order in which operations can run.
+    """Topological order of operations: one in which they can run.
 
     Returns
     -------

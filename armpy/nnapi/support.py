@@ -1,4 +1,4 @@
-"""Which operations of a model backends can run."""
+"""Support queries: which operations of a model backends can run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaves out trailing arguments that say what is meant without them too."""
+"""Removal of trailing arguments that say what is meant without them too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes a model valid, and which feature level it needs."""
+"""Validation of models, and the feature level that they need."""
 
 from __future__ import annotations
 

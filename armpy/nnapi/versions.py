@@ -1,4 +1,4 @@
-"""Which feature level a model needs, and what of it a device of a lower level can take."""
+"""Feature levels: which one a model needs, and what of it a lower one can take."""
 
 from __future__ import annotations
 

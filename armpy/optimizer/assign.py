@@ -1,4 +1,4 @@
-"""Gives each layer to the first backend that supports it."""
+"""Backend assignment: each layer goes to the first backend that supports it."""
 
 from __future__ import annotations
 

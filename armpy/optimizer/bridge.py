@@ -1,4 +1,4 @@
-"""Puts copies between backends that cannot share memory."""
+"""Copy layers between backends that cannot share memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs one operation at optimisation time, to fold constants."""
+"""Constant evaluation: runs one operation at optimisation time, to fold constants."""
 
 from __future__ import annotations
 

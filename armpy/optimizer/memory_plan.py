@@ -1,4 +1,4 @@
-"""Places tensors in arenas by their lifetimes."""
+"""Memory planning: places tensors in arenas by their lifetimes."""
 
 from __future__ import annotations
 

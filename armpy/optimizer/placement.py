@@ -1,4 +1,4 @@
-"""Says which layer runs where, and why not elsewhere."""
+"""Placement report: which layer runs where, and why not elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Offers subgraphs to their backends and applies what these answer."""
+"""Subgraph substitution: offers parts to their backends and applies what these answer."""
 
 from __future__ import annotations
 

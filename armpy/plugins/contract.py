@@ -1,4 +1,4 @@
-"""Checks that what a factory made keeps to the contract's form."""
+"""Contract checks: whether what a factory made keeps to the contract's form."""
 
 from __future__ import annotations
 

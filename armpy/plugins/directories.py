@@ -1,4 +1,4 @@
-"""Finds backend modules in directories."""
+"""Discovery of backend modules in directories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the backends and plugins that installed distributions announce."""
+"""Discovery of backends and plugins that installed distributions announce."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Remembers what probes found out about files that have not changed since."""
+"""Probe cache: what probes found out about files that have not changed since."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps the backends that were found, and loads the ones that are asked for."""
+"""Backend registry: keeps what was found, and loads the ones that are asked for."""
 
 from __future__ import annotations
 

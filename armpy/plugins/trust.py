@@ -1,4 +1,4 @@
-"""Decides which candidates may be loaded."""
+"""Trust policy: which candidates may be loaded."""
 
 from __future__ import annotations
 

@@ -44,6 +44,7 @@ def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 %
     """
     if type(inputs) is not dict:  # others may make up what they are asked for
         inputs = _as_dict("inputs", inputs)
+    # Read once: another thread may call with other shapes, or close the network, at any time.
     prepared = network.latest
     arrays = []
     for slot in network.inputs if prepared is None else prepared.inputs:

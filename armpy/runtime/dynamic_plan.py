@@ -1,4 +1,4 @@
-"""Runs layers whose output shapes only their workloads can tell, one by one."""
+"""Dynamic plan: layers run one by one, as only their workloads can tell output shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a loaded network shares with the networks that its control flow runs."""
+"""Network family: what a loaded network shares with those that its control flow runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part that the core itself plays in a loaded network: copies, and control flow."""
+"""Host workloads, the core's own part in a loaded network: copies, and control flow."""
 
 from __future__ import annotations
 

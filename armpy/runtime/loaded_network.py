@@ -1,4 +1,4 @@
-"""A network that is ready to run, whatever its inputs' shapes turn out to be."""
+"""Loaded network: one that is ready to run, whatever its inputs' shapes turn out to be."""
 
 from __future__ import annotations
 

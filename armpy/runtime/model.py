@@ -1,4 +1,4 @@
-"""The two-line way: load a network, call it."""
+"""Model, the two-line way: load a network, call it."""
 
 from __future__ import annotations
 

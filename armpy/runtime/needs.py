@@ -1,4 +1,4 @@
-"""What layers need, against the memory limit, before any backend is asked about them."""
+"""Memory limit of single layers, checked before any backend is asked about them."""
 
 from __future__ import annotations
 

@@ -66,6 +66,8 @@ def with_state(
     num_outputs = len(plan.result_infos) - len(variables)
 
     def run(sources: Sequence[Array], results: Targets | None = None) -> list[Array]:
+        # From reading the variables to writing them: in between, an execution of any network
+        # that shares them would read what is about to change, and its own change would be lost.
         with shared_state.lock:
             if shared_state.latest is not state:
                 shared_state.hand_over(state)
@@ -96,7 +98,7 @@ def observed(run: Run, profiler: Profiler | None, after_run: Callable[[], None] 
     """Tell a profiler, and whoever else wants to know, when an execution has come to its end."""
 
     def run_observed(sources: Sequence[Array], results: Targets | None = None) -> list[Array]:
-        started = time.perf_counter()
+        started = time.perf_counter()  # before any wait for other executions, which is its time
         made = run(sources, results)
         if profiler is not None:
             profiler.add("Execute", "", started, time.perf_counter())

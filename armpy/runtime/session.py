@@ -1,4 +1,4 @@
-"""Everything that one backend makes for one loaded network."""
+"""Backend session: everything that one backend makes for one loaded network."""
 
 from __future__ import annotations
 

@@ -29,6 +29,7 @@ class SharedMemory:
         self._lock = threading.Lock()
 
     def __enter__(self) -> None:
+        # Acquiring happens under the lock: whoever comes second must not run before it is done.
         with self._lock:
             if self._users == 0:
                 self._acquire()
@@ -44,6 +45,6 @@ class SharedMemory:
 
     def __exit__(self, *exc_info: object) -> None:
         with self._lock:
-            self._users -= 1
+            self._users -= 1  # first: it is over for this execution also if releasing raises
             if self._users == 0:
                 self._held.close()

@@ -1,4 +1,4 @@
-"""What the variables of loaded networks hold."""
+"""State: what the variables of loaded networks hold between executions."""
 
 from __future__ import annotations
 

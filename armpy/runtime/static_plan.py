@@ -1,4 +1,4 @@
-"""Runs a fully shaped network: a flat list of prepared steps over planned memory."""
+"""Static plan of a fully shaped network: prepared steps over planned memory."""
 
 from __future__ import annotations
 
@@ -86,6 +86,7 @@ class StaticPlan:
             memory = self._idle.pop()
         except IndexError:  # asking first whether one is left would race with other threads
             memory = self.new_memory()
+        # While it is here no other thread can have it, so that an execution needs no lock.
         made = memory.run(sources, results)
         self._idle.append(memory)  # one whose execution failed is not used again
         return made

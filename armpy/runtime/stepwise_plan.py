@@ -1,4 +1,4 @@
-"""Runs a network whose shapes depend on values: as far as they are known, then on."""
+"""Stepwise plan where shapes depend on values: as far as they are known, then on."""
 
 from __future__ import annotations
 

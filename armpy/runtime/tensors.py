@@ -1,4 +1,4 @@
-"""Turns what a caller passes into arrays that a network can use, or says why not."""
+"""Conversion of what a caller passes into arrays that a network can use, or why not."""
 
 from __future__ import annotations
 

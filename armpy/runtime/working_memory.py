@@ -1,4 +1,4 @@
-"""What one execution of a plan works on: arenas, tensor handles, and the caller's arrays."""
+"""Working memory of one execution: arenas, tensor handles, and the caller's arrays."""
 
 from __future__ import annotations
 
@@ -134,6 +134,7 @@ class WorkingMemory:
         except BaseException as error:  # noqa: BLE001 - plugin boundary: named and raised
             raise_for_step(self._network, step, error)
         finally:
+            # Whoever drops an array then is rid of its memory, whatever else is kept here.
             for handle in self._bound:
                 handle.array = _NOTHING
         return results  # type: ignore[return-value]  # there is none missing any more
