@@ -105,6 +105,7 @@ class LoadedNetwork:
         self._evaluator = evaluator
         self._settings = settings
         self._plans: OrderedDict[PlanKey, Plan] = OrderedDict()
+        self._ready: dict[PlanKey, Prepared] = {}  # of the plans that are for the whole network
         self._family = family or NetworkFamily(backends, evaluator, settings, _load_inner)
         self._lock = self._family.lock
         self.shared_state = shared_state or SharedState()
@@ -250,6 +251,7 @@ class LoadedNetwork:
         with self._lock:
             self._is_closed = True
             self._plans.clear()
+            self._ready.clear()
             self.latest = None
             self._family.close()
 
@@ -272,7 +274,7 @@ class LoadedNetwork:
             return latest
         if self._is_closed:
             raise InvalidArgumentError("the network has been unloaded", fix="Load it again")
-        prepared = self.latest = self._surrounded(key, self._find_plan(key))
+        prepared = self.latest = self._find(key)
         if self._is_closed:  # by another thread, meanwhile
             self.latest = None
         return prepared
@@ -300,13 +302,15 @@ class LoadedNetwork:
         with self.shared_state.lock:
             self.shared_state.reset()
 
-    def _find_plan(self, key: Shapes) -> Plan:
-        """The plan for some input shapes, made if need be."""
+    def _find(self, shapes: Shapes) -> Prepared:
+        """The network prepared for some input shapes, which is done if need be."""
         with self._lock:
-            plan = self._plans.get(key)
-            if plan is None:
-                plan = self._make_plan(self._bound(key))
-            return self._keep(key, plan)
+            prepared = self._ready.get(shapes)
+            if prepared is None:
+                plan = self._make_plan(self._bound(shapes))
+                prepared = self._ready[shapes] = self._surrounded(shapes, plan)
+            self._keep(shapes, prepared.plan)
+            return prepared
 
     def _bound(self, shapes: Sequence[tuple[int, ...]]) -> Graph:
         """The graph for some input shapes."""
@@ -321,7 +325,8 @@ class LoadedNetwork:
         self._plans[key] = plan
         self._plans.move_to_end(key)
         while len(self._plans) > self._settings.plan_cache_size:
-            self._plans.popitem(last=False)
+            oldest, _ = self._plans.popitem(last=False)
+            self._ready.pop(oldest, None)
         return plan
 
     def _rest_plan(
