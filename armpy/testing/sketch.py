@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from armpy.ops import Quantize
 from armpy.ops.operation import Array, Operation, TypeRule, rule
 from armpy.records import dataclass
 from armpy.tensor import Quantization, TensorInfo
@@ -195,7 +196,8 @@ class Sketch:
             quantization = first.quantization
         else:
             quantization = self.scales[0].of(data_type)
-        return TensorInfo(None, data_type, quantization if data_type.is_quantized else None)
+        has_scale = data_type.is_quantized or isinstance(self.operation, Quantize)
+        return TensorInfo(None, data_type, quantization if has_scale else None)
 
     def _fill(self, index: int, rng: np.random.Generator, info: TensorInfo) -> Array:
         """Elements of one input."""

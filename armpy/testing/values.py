@@ -97,6 +97,24 @@ def positive(rng: np.random.Generator, info: TensorInfo) -> Array:
     return _like(rng, info, 0.125, 32, 1)
 
 
+def far(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """As `anything`, but quantised elements are 32 and more from the zero point."""
+    made = anything(rng, info)
+    if not info.data_type.is_quantized:
+        return made
+    low, high = info.data_type.integer_range
+    other = info.zero_point + (100 if info.zero_point < (low + high) // 2 else -100)
+    return np.where(np.abs(made.astype(np.int64) - info.zero_point) < 32, other, made).astype(
+        made.dtype
+    )
+
+
+def zeros(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """Elements that stand for 0."""
+    zero = info.zero_point if info.data_type.is_quantized else 0
+    return np.full(info.known_shape, zero, info.data_type.dtype)
+
+
 def few(rng: np.random.Generator, info: TensorInfo) -> Array:
     """Numbers of which many are equal: -1, 0 and 1; quantised elements 0 to 2."""
     if info.data_type.is_quantized:

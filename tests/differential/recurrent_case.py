@@ -14,8 +14,8 @@ from armpy.ops.operation import Operation
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from tests.differential.litert_oracle import run_litert
-from tests.differential.single_operator import TFLITE_TYPES
 from tests.support.run_operation import run_operation
+from tests.support.tflite_cases import TYPES
 from tests.support.tflite_writer import TfliteModel
 
 Array = npt.NDArray[Any]  # Any: every element type occurs
@@ -74,7 +74,7 @@ class Case:
             tensors[name] = graph.tensor(
                 name,
                 info.known_shape,
-                TFLITE_TYPES[info.data_type],
+                TYPES[info.data_type],
                 scale=info.scale if info.quantization else None,
                 zero_point=info.zero_point if info.quantization else None,
                 data=elements if is_weight else None,
@@ -84,7 +84,7 @@ class Case:
             graph.tensor(
                 f"output_{i}",
                 info.known_shape,
-                TFLITE_TYPES[info.data_type],
+                TYPES[info.data_type],
                 scale=info.scale if info.quantization else None,
                 zero_point=info.zero_point if info.quantization else None,
             )

@@ -30,7 +30,7 @@ import sys
 from armpy_numba_acc.program import emitter
 from tests.support import guarded_runs
 from tests.support.guard_pages import GuardPages
-from tests.support.tflite_cases import CASES
+from tests.support.tflite_cases import operator_models
 
 shift, code, side = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 command = emitter.Emitter.command
@@ -42,7 +42,7 @@ def shifted(self, kernel, arguments, *others, **named):
 emitter.Emitter.command = shifted
 pages = GuardPages(side == "end")
 guarded_runs.guard(pages)
-data = next(case.model().to_bytes() for case in CASES if case.operator == code)
+data = next(case.model().to_bytes() for case in operator_models() if case.operator == code)
 print(guarded_runs.try_one(data, 0, guarded_runs.runtime_of(1), pages))
 """
 

@@ -28,7 +28,7 @@ from armpy.runtime import Model, Runtime, RuntimeOptions
 from tests.support.mutations import mutated
 from tests.support.odd_models import odd_model, odd_option
 from tests.support.shared import SHARED
-from tests.support.tflite_cases import CASES
+from tests.support.tflite_cases import operator_models
 from tests.support.tflite_control_flow import small_models
 
 COUNT = int(os.environ.get("ARMPY_FUZZ_COUNT", "3000"))
@@ -51,7 +51,7 @@ REAL_MODELS = (
 
 def _case_seeds() -> list[bytes]:
     """One small model per operator."""
-    return [case.model().to_bytes() for case in CASES]
+    return [case.model().to_bytes() for case in operator_models()]
 
 
 def _control_flow_seeds() -> list[bytes]:
@@ -107,7 +107,7 @@ def _failures(make: Callable[[int], bytes], part: int) -> dict[int, str]:
 
 def test_every_option_can_be_made_odd() -> None:
     rng = random.Random(0)
-    for case in CASES:
+    for case in operator_models():
         options = case.options or {}
         for name, value in options.items():
             odd = {**options, name: odd_option(name, value, rng)}

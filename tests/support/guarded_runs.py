@@ -39,7 +39,7 @@ from tests.support.guard_pages import GuardPages, make_read_only
 from tests.support.mutations import mutated
 from tests.support.odd_models import odd_model
 from tests.support.shared import SHARED
-from tests.support.tflite_cases import CASES
+from tests.support.tflite_cases import operator_models
 from tests.support.tflite_control_flow import small_models
 
 MEMORY_LIMIT_BYTES = 64 << 20
@@ -65,7 +65,7 @@ def maker(kind: str) -> Callable[[int], bytes] | None:
     if kind == "odd":
         return odd_model
     seeds = {
-        "damaged": lambda: [case.model().to_bytes() for case in CASES],
+        "damaged": lambda: [case.model().to_bytes() for case in operator_models()],
         "control-flow": lambda: [model.to_bytes() for model in small_models()],
         "real": _real_seeds,
     }[kind]()

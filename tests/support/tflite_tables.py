@@ -11,6 +11,7 @@ TFLite schema 3c, as generated in the `tflite` package.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Union
 
 import flatbuffers
@@ -237,6 +238,7 @@ def _stored(values: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[np.gener
     return stored
 
 
+@cache
 def _enumerators(enumeration: type) -> dict[str, int]:
     """Return the names and numbers of a generated enumeration."""
     members = vars(enumeration).items()

@@ -350,6 +350,8 @@ class TfliteModel:
     def to_bytes(self) -> bytes:
         """Return the file: the flatbuffer, then the external buffers, each aligned to 16 bytes."""
         externals = [buffer.data for buffer in self._buffers if isinstance(buffer, _ExternalBuffer)]
+        if not externals:
+            return self._flatbuffer([])
         # The flatbuffer's length does not depend on the offsets' values: any offsets give it.
         end_bytes = len(self._flatbuffer([1] * len(externals)))
         offsets: list[int] = []

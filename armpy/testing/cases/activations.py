@@ -12,8 +12,9 @@ from armpy.ops import (
     Operation,
     Softmax,
 )
+from armpy.tensor import Quantization
 from armpy.testing.sketch import Scale, Sketch, every, of
-from armpy.testing.values import anything, positive
+from armpy.testing.values import anything, positive, zeros
 from armpy.types import DataType
 
 _PARAMETERS = {
@@ -42,6 +43,9 @@ def sketches() -> Iterator[Sketch]:
     yield Sketch(
         "gelu-approximate", Activation(ActivationFunction.GELU, approximate=True), ((3, 7),), every
     )
+    for label, a, b in (("relu6", 6.0, 0.0), ("relu-0-to-1", 1.0, 0.0), ("relu1", 1.0, -1.0)):
+        bounded = Activation(ActivationFunction.BOUNDED_RELU, a, b)
+        yield Sketch(label, bounded, ((3, 7),), scales=_INPUT, output=_INPUT[0])
     yield Sketch(
         "tanh-scaled",
         Activation(ActivationFunction.TANH, 1.5, 0.5),
@@ -60,6 +64,28 @@ def sketches() -> Iterator[Sketch]:
                 output=Scale(1 / 256, -1.0),
             )
     yield from _normalizations()
+    for of_15_bits in (Activation(ActivationFunction.SIGMOID), Softmax()):
+        yield Sketch(
+            "15-bits", of_15_bits, ((3, 7),), of(DataType.QSYMM_S16), output_scale=_of_15_bits
+        )
+    yield Sketch(
+        "to-16-bits",
+        Softmax(),
+        ((3, 7),),
+        of(*_BYTES),
+        output_types=(DataType.QSYMM_S16,),
+        output_scale=_from_the_lowest,
+    )
+
+
+def _of_15_bits(inputs: object, data_type: DataType) -> Quantization:
+    """Numbers from -1 to 1 in 16 bits."""
+    return Quantization.per_tensor(2.0**-15)
+
+
+def _from_the_lowest(inputs: object, data_type: DataType) -> Quantization:
+    """Numbers from 0 to 1 in 16 bits."""
+    return Quantization.per_tensor(2.0**-16, -(2**15))
 
 
 def _normalizations() -> Iterator[Sketch]:
@@ -78,6 +104,8 @@ def _normalizations() -> Iterator[Sketch]:
             yield Sketch(
                 f"axis_{axis}", make(axis=axis), ((2, 3, 4, 5),), scales=scales, output=output
             )
+    unit = Scale(1 / 128, 0.0)
+    yield Sketch("zeros", L2Normalization(), ((2, 7),), every, (zeros,), output=unit)
     for make_with in (Softmax, LogSoftmax):
         yield Sketch("beta", make_with(beta=0.5), ((3, 7),), of(DataType.FLOAT32, DataType.FLOAT16))
     yield Sketch(

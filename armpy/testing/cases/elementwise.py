@@ -19,7 +19,7 @@ from armpy.ops import (
     UnaryOperation,
 )
 from armpy.testing.sketch import Scale, Selection, Sketch, every, of
-from armpy.testing.values import Values, anything, between, few, positive, powers
+from armpy.testing.values import Values, anything, between, far, few, positive, powers
 from armpy.types import DataType
 
 BROADCASTS = {
@@ -43,7 +43,7 @@ _NO_INTEGERS = (*_FLOATS, DataType.QASYMM_S8, DataType.QASYMM_U8, DataType.QSYMM
 _EXTREMES = {"lowest": Scale(1 / 16, -1.0), "highest": Scale(1 / 16, 1.0)}
 
 _BINARY_VALUES: dict[BinaryOperation, tuple[Values, ...]] = {
-    BinaryOperation.DIV: (anything, positive),
+    BinaryOperation.DIV: (far, positive),
     BinaryOperation.FLOOR_DIV: (anything, positive),
     BinaryOperation.FLOOR_MOD: (anything, positive),
     BinaryOperation.POWER: (positive, between(0, 3)),
@@ -118,14 +118,15 @@ def _binary() -> Iterator[Sketch]:
             scales=(scale,),
             output=scale,
         )
-    yield Sketch(
-        "add-power-of-two",
-        ElementwiseBinary(power_of_two_scales=True),
-        ((3, 4), (3, 4)),
-        of(DataType.QSYMM_S16),
-        scales=(Scale(1 / 16), Scale(1 / 8)),
-        output=Scale(1 / 8),
-    )
+    for function in (BinaryOperation.ADD, BinaryOperation.SUB):
+        yield Sketch(
+            f"{function.name.lower()}-power-of-two",
+            ElementwiseBinary(function, power_of_two_scales=True),
+            ((3, 4), (3, 4)),
+            of(DataType.QSYMM_S16),
+            scales=(Scale(1 / 16), Scale(1 / 8)),
+            output=Scale(1 / 8),
+        )
 
 
 def _unary() -> Iterator[Sketch]:

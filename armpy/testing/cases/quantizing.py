@@ -86,16 +86,16 @@ def _quantize() -> Iterator[Sketch]:
         of(DataType.SIGNED32),
         (between(-500, 500),),
         output=Scale(1 / 8, 0.2),
-        output_types=(DataType.QASYMM_S8, DataType.QASYMM_U8),
+        output_types=(DataType.QASYMM_S8, DataType.QASYMM_U8, DataType.QSYMM_S16),
         infos=_scaled_integers,
     )
     yield Sketch(
         "to-integers",
         Quantize(),
         ((3, 5),),
-        of(DataType.QASYMM_S8),
+        of(DataType.QASYMM_S8, DataType.QSYMM_S16),
         output_types=(DataType.SIGNED32,),
-        output_scale=lambda inputs, data_type: Quantization.per_tensor(1 / 100),
+        output_scale=lambda inputs, data_type: Quantization.per_tensor(2.0**-12),
         infos=None,
     )
     yield Sketch(
@@ -103,7 +103,10 @@ def _quantize() -> Iterator[Sketch]:
         Quantize(),
         ((3, 5, 4),),
         of(DataType.FLOAT32),
-        output_types=(DataType.QSYMM_S8, DataType.QASYMM_S8),
+        output_types=(
+            *(DataType.QSYMM_S8, DataType.QASYMM_S8),
+            *(DataType.QASYMM_U8, DataType.QSYMM_S16),
+        ),
         output_scale=lambda inputs, data_type: Quantization.per_axis((0.1, 0.05, 0.025), 0),
     )
 
@@ -138,7 +141,7 @@ def _dequantize() -> Iterator[Sketch]:
         "per-axis",
         Dequantize(),
         ((2, 4, 3),),
-        of(DataType.QSYMM_S8, DataType.QASYMM_S8),
+        of(DataType.QSYMM_S8, DataType.QASYMM_S8, DataType.QASYMM_U8),
         (anything,),
         output_types=_FLOATS[:1],
         infos=_per_axis,

@@ -327,6 +327,7 @@ def _fully_connected() -> Iterator[Sketch]:
     yield line("keep-dims", FullyConnected(keep_num_dims=True), ((2, 3, 5), weights, bias))
     yield line("per-axis", FullyConnected(), shapes, _ALL_QUANTIZED, infos=per_output)
     yield _hybrid(FullyConnected(), shapes, -127, False)
+    yield _hybrid(FullyConnected(), shapes, -127, True, per_output)
     uneven = FullyConnected(asymmetric_quantize_inputs=True)
     yield replace(_hybrid(uneven, shapes, -128, False), label="hybrid-asymmetric")
     yield from _far_from_1(FullyConnected(), shapes, asymmetric=False)

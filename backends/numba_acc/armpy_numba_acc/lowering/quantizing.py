@@ -55,6 +55,8 @@ def check_quantize(
     types = (*QUANTIZED_TYPES, *WIDE_TYPES)
     if reason := check_types(inputs, (DataType.FLOAT32, *types)):
         return reason
+    if outputs[0].has_per_axis_quantization:
+        return "scales of the output that run along an axis are not supported"
     is_float = any(info and info.data_type is DataType.FLOAT32 for info in inputs)
     return check_types(outputs, types if is_float else (*types, DataType.SIGNED32))
 

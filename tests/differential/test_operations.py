@@ -1,0 +1,80 @@
+"""CpuRef on the conformance kit's table of operations, before judges that are not CpuRef.
+
+Each line of the table is judged as it is and once more with sizes, attributes and quantisations
+made of chance, and the first line of each kind of layer so often that all its options have had
+their turn, in all types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from armpy.ops.operation import Array
+from armpy.tensor import Quantization, TensorInfo
+from armpy.testing import Case
+from armpy.testing.cases import all_sketches
+from armpy.testing.drawing import drawn, num_draws, roots
+from armpy.testing.sketch import Sketch
+from armpy.testing.tolerance import compare
+from armpy.types import DataType
+from tests.differential import litert_judge
+from tests.differential.litert_oracle import litert_or_skip
+from tests.support.run_operation import run_operation
+
+NAMES = sorted({sketch.operation.name for sketch in all_sketches()})
+
+
+def instances(name: str, select: Callable[[Sketch], Sketch]) -> Iterator[Case]:
+    """Cases of one operation, and others like them, of the types that a judge selects."""
+    lines = [sketch for sketch in all_sketches() if sketch.operation.name == name]
+    for sketch in lines:
+        yield from select(sketch).cases()
+        yield from select(drawn(sketch, 1)).cases(1)
+    for sketch in roots(lines):
+        for seed in range(2, 2 + num_draws(sketch)):
+            yield from select(drawn(sketch, seed)).cases(seed)
+
+
+def run(case: Case) -> list[Array]:
+    """What CpuRef makes of a case."""
+    inputs = [None if item is None else (item.info, item.data) for item in case.inputs]
+    return run_operation(case.operation, inputs, case.outputs)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_litert_says_the_same(name: str) -> None:
+    litert_or_skip()
+    judged = 0
+    for case in instances(name, litert_judge.of_judged_types):
+        results: list[Array] = []
+        for model, expected, tolerance in litert_judge.opinions(case):
+            judged += 1
+            results = results or run(case)
+            for info, wanted, actual in zip(case.outputs, expected, results, strict=True):
+                difference = compare(wanted, actual, info, tolerance)
+                assert difference is None, f"{model} for {case}: {difference}"
+    if not judged:
+        pytest.skip("LiteRT has no operator for it, or one with a state")
+
+
+def test_sum_of_int8_is_the_sum_of_uint8_with_everything_shifted() -> None:
+    """LiteRT's own sum of int8 is that of its optimised kernel, in float32."""
+    lines = [sketch for sketch in all_sketches() if "sum-wide" in sketch.label]
+    for case in (case for seed in range(1, 20) for s in lines for case in drawn(s, seed).cases()):
+        (item,) = case.inputs
+        if item is not None and item.info.data_type is DataType.QASYMM_U8:
+            data = (item.data.astype(np.int16) - 128).astype(np.int8)
+            inputs = (replace(item, info=_signed(item.info), data=data),)
+            shifted = replace(case, inputs=inputs, outputs=tuple(map(_signed, case.outputs)))
+            (unsigned,), (signed,) = run(case), run(shifted)
+            np.testing.assert_array_equal(signed.astype(np.int16) + 128, unsigned)
+
+
+def _signed(info: TensorInfo) -> TensorInfo:
+    """The info of a uint8 tensor with 128 taken off all its elements."""
+    quantization = Quantization.per_tensor(info.scale, info.zero_point - 128)
+    return TensorInfo(info.shape, DataType.QASYMM_S8, quantization)
