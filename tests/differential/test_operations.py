@@ -7,8 +7,8 @@ their turn, in all types.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -17,9 +17,10 @@ from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing import Case
 from armpy.testing.cases import all_sketches
+from armpy.testing.definitions import with_expected
 from armpy.testing.drawing import drawn, num_draws, roots
 from armpy.testing.sketch import Sketch
-from armpy.testing.tolerance import compare
+from armpy.testing.tolerance import TOLERANCES, Tolerance, compare
 from armpy.types import DataType
 from tests.differential import litert_judge
 from tests.differential.litert_oracle import litert_or_skip
@@ -45,20 +46,56 @@ def run(case: Case) -> list[Array]:
     return run_operation(case.operation, inputs, case.outputs)
 
 
+Opinions = Iterable[tuple[object, Sequence[Array], Tolerance | None]]
+"""What a judge calls a case, the outputs that it expects, how close to these is right (as near as
+the type allows if it is not said)."""
+
+
+def by_definition(case: Case) -> Opinions:
+    """What an operation's description says, computed in float64 from it alone."""
+    defined = with_expected(case)
+    if defined.expected is not None:
+        yield "the definition", defined.expected, None
+
+
+def of_plain_types(sketch: Sketch) -> Sketch:
+    """A line for types of which rounding does not decide."""
+    if not sketch.shapes:
+        return sketch
+    return replace(sketch, types=lambda types: not types[0].is_quantized and sketch.types(types))
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Who says what is right, and of which types' instances."""
+
+    select: Callable[[Sketch], Sketch]
+    opinions: Callable[[Case], Opinions]
+    skip: Callable[[], object] = lambda: None
+
+
+JUDGES = {
+    "definition": Judge(of_plain_types, by_definition),
+    "litert": Judge(litert_judge.of_judged_types, litert_judge.opinions, litert_or_skip),
+}
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_litert_says_the_same(name: str) -> None:
-    litert_or_skip()
+@pytest.mark.parametrize("judge", JUDGES.values(), ids=JUDGES)
+def test_the_judge_says_the_same(judge: Judge, name: str) -> None:
+    judge.skip()
     judged = 0
-    for case in instances(name, litert_judge.of_judged_types):
+    for case in instances(name, judge.select):
         results: list[Array] = []
-        for model, expected, tolerance in litert_judge.opinions(case):
+        for what, expected, tolerance in judge.opinions(case):
             judged += 1
             results = results or run(case)
             for info, wanted, actual in zip(case.outputs, expected, results, strict=True):
-                difference = compare(wanted, actual, info, tolerance)
-                assert difference is None, f"{model} for {case}: {difference}"
+                allowed = TOLERANCES[info.data_type] if tolerance is None else tolerance
+                difference = compare(wanted, actual, info, allowed)
+                assert difference is None, f"{what} for {case}: {difference}"
     if not judged:
-        pytest.skip("LiteRT has no operator for it, or one with a state")
+        pytest.skip("the judge knows no such operation, or none without a state")
 
 
 def test_sum_of_int8_is_the_sum_of_uint8_with_everything_shifted() -> None:
