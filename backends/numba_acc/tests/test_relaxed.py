@@ -12,7 +12,7 @@ from armpy_numba_acc.lowering import relaxing
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.options import Settings
-from armpy_numba_acc.packing.weights_bf16 import as_bfloat16
+from armpy_numba_acc.packing.weights_real import as_bfloat16
 from armpy_numba_acc.passes import bfloat16
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.store.keys import object_key, program_key

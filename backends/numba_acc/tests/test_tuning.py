@@ -50,9 +50,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(keys, "_IMPORTED_NS", 1 << 63)
     keys._origin.cache_clear()
     # Fewer ways have to be compiled.
-    few = {size: options[:2] for size, options in tiles._TILES_F32.items()}
-    monkeypatch.setattr(tiles, "_TILES_F32", few)
-    monkeypatch.setattr(tiles, "_MORE_TILES_F32", dict.fromkeys(few, ()))
+    for name, options in tiles.F32.sizes.items():
+        monkeypatch.setitem(tiles.F32.sizes, name, options[:2])
+        monkeypatch.setitem(tiles.F32.more_sizes, name, ())
     return tmp_path / "numba_acc"
 
 

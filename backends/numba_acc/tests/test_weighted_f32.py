@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from armpy_numba_acc.lowering.tiles import tile_of_f32
+from armpy_numba_acc.lowering.patches import Patches
+from armpy_numba_acc.lowering.tiles import F32, tile_of
 from armpy_numba_acc.machine.isa import Isa, make_isa
+from armpy_numba_acc.machine.memory import Buffer, Space
 from armpy_numba_acc.packing.winograd import pack_winograd_f32
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.program.choices import Choices
@@ -148,4 +150,5 @@ def test_half_registers_are_used_where_the_processor_splits_them() -> None:
     features = frozenset(("sse4.2", "avx", "avx2", "fma", "f16c", "bmi", "bmi2", "popcnt"))
     for cpu, halves in (("znver4", 3), ("sapphirerapids", 0)):
         isa = make_isa("avx512", "x86_64-pc-linux-gnu", cpu, features)
-        assert tile_of_f32(Choices(isa), 3136, 24, 144)[2] == halves
+        patches = Patches(Buffer(Space.ARENA, 0), 1, 1, 3136, 0, 0, 144 * 4, (0,), 144)
+        assert tile_of(Choices(isa), F32, patches, 24).half_vectors == halves

@@ -254,5 +254,5 @@ def test_threads_share_the_work(name: str) -> None:
 def test_kernels_compile_for_arm(rounding: str) -> None:
     neon = make_isa("neon", "aarch64-linux-gnu", "cortex-a76", frozenset({"neon", "dotprod"}))
     for is_depthwise in (0, 1):
-        function = convolution_i16.make(neon, 4, 1, 0, 1, is_depthwise, "i16", rounding)
+        function = convolution_i16.make(neon, 4, 1, 1, is_depthwise, "i16", rounding)
         assert "mla" in compile_assembly(function, "kernel", neon)

@@ -32,13 +32,12 @@ def make(isa: Isa, kind: str) -> Callable[[int, int, int], None]:
         x, y = memory.load(element, 0), memory.load(element, 1)
         dots = dot_products(isa)
         if not is_float:
-            y = code.of(dots.weights(code.builder, memory.value, 1))
-            x = code.of(dots.elements(code.builder, x.value))
+            x, y = dots.elements(x), dots.weights(memory, 1)
 
         def turn(_: Value, totals: list[Value]) -> list[Value]:
             if is_float:
                 return [total.times_plus(x, y) for total in totals]
-            return [code.of(dots.add(code.builder, t.value, x.value, y.value)) for t in totals]
+            return [dots.add(total, x, y) for total in totals]
 
         firsts = [memory.load(element, 2 + number) for number in range(_TOTALS)]
         for number, total in enumerate(loop(code, repeats, firsts, turn)):

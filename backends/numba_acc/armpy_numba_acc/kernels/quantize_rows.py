@@ -1,29 +1,33 @@
 """Quantises rows of floats to bytes by the range that each row happens to have."""
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
-# What Numba compiles has no types for mypy: everything is an integer or an address.
-
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from numba import float64, int32, int64, njit
 
-from armpy_numba_acc.llvm.pointers import (
-    bits_to_f32,
-    load_i32,
-    load_i64,
-    store_f32,
-    store_i32,
-)
+from armpy_numba_acc.llvm.calls import reader
+from armpy_numba_acc.llvm.pointers import bits_to_f32, load_i32, store_f32, store_i32
 from armpy_numba_acc.llvm.sharing import share, share_items
 from armpy_numba_acc.llvm.values import Value
+from armpy_numba_acc.machine.call import Pointer
+from armpy_numba_acc.machine.calls.products import QuantizeRows
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles import functions as f
 from armpy_numba_acc.tiles.row_pass import make_row_pass
 
-ARGUMENTS = ("input", "output", "ranges", "rows", "length")
-"""`ranges` has 8 bytes per row: the float32 scale and, for bytes, an int32 that the weights' sum
-is to be multiplied with before products of the bytes are added."""
+Scalar = Any  # Any: a float32 or an int32 of Numba's
+Parameters = tuple[Scalar, Scalar, Scalar]
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])  # Any: as above
+
+
+def _compiled(function: FunctionT) -> FunctionT:
+    """Have Numba compile what kernels call, without exceptions."""
+    made: FunctionT = njit(error_model="numpy")(function)
+    return made
+
 
 _ZERO, _ONE = np.float32(0), np.float32(1)
 _HIGHEST = np.float32(127)
@@ -31,14 +35,14 @@ _LARGEST = np.float32(3.4028235e38)
 _SIGNLESS = int32(0x7FFFFFFF)
 
 
-@njit(error_model="numpy")
-def _ordered(bits):
+@_compiled
+def _ordered(bits: Scalar) -> Scalar:
     """An integer in the order of floats from the bits of one, and the other way round."""
     return bits ^ ((bits >> int32(31)) & _SIGNLESS)
 
 
-@njit(error_model="numpy")
-def _extremes(source, length):
+@_compiled
+def _extremes(source: Pointer, length: int) -> tuple[Scalar, Scalar]:
     """Lowest and highest of some floats and 0."""
     low, high = int32(0), int32(0)
     for i in range(length):
@@ -47,8 +51,8 @@ def _extremes(source, length):
     return bits_to_f32(int64(_ordered(low))), bits_to_f32(int64(_ordered(high)))
 
 
-@njit(error_model="numpy")
-def _symmetric(low, high):
+@_compiled
+def _symmetric(low: Scalar, high: Scalar) -> Parameters:
     """Scale, its reciprocal, and the zero point 0."""
     reach = max(-low, high)
     # Numbers so small that the reciprocal of their scale is infinite count as 0.
@@ -57,8 +61,8 @@ def _symmetric(low, high):
     return reach / _HIGHEST, _HIGHEST / reach, _ZERO
 
 
-@njit(error_model="numpy")
-def _asymmetric(low, high):
+@_compiled
+def _asymmetric(low: Scalar, high: Scalar) -> Parameters:
     """Scale, its reciprocal, and the zero point from -128 to 127."""
     scale = (float64(high) - float64(low)) / 255.0
     if not _ONE / np.float32(scale) <= _LARGEST:
@@ -73,16 +77,8 @@ def _asymmetric(low, high):
     return np.float32(scale), inverse, -zero_point if exact < 0 else zero_point
 
 
-def make(isa: Isa, written: str, is_asymmetric: int):
+def make(isa: Isa, written: str, is_asymmetric: int) -> Callable[[int, int, int], None]:
     """Make the kernel; threads share the rows, or if these are too few, each of them.
-
-    Parameters
-    ----------
-    isa : Isa
-    written : {"u8", "f32"}
-        Bytes, which are 128 more than the signed integers; or the floats that these stand for.
-    is_asymmetric : int
-        Whether there is a zero point.
 
     References
     ----------
@@ -91,28 +87,31 @@ def make(isa: Isa, written: str, is_asymmetric: int):
     has_bytes = written == "u8"
     lowest = -128.0 if is_asymmetric else -127.0
 
-    def convert(x: Value, inverse: Value, zero: Value, scale: Value, *_: Value):
+    def convert(
+        x: Value, inverse: Value, zero: Value, scale: Value, *_: Value
+    ) -> tuple[Value, None]:
         steps = zero + x * inverse if is_asymmetric else x * inverse
         integers = f.to_stored(
             steps, steps.like(128.0) if has_bytes else -zero, steps.like(lowest), steps.like(127.0)
         )
         return (integers if has_bytes else integers.to_float() * scale), None
 
+    read = reader(QuantizeRows)
     write = make_row_pass(isa, ("f32", written), convert, Value.__add__, 0.0)
     parameters_of = _asymmetric if is_asymmetric else _symmetric
     size = 1 if has_bytes else 4
     base = 128 if isa.dot == "sdot" else 0  # which multiplies elements less 128
 
-    def quantize_rows(args, thread, num_threads):
-        source, target, ranges = load_i64(args, 0), load_i64(args, 1), load_i64(args, 2)
-        rows, length = load_i64(args, 3), load_i64(args, 4)
+    def quantize_rows(args: int, thread: int, num_threads: int) -> None:
+        call = read(args)
+        rows, length = call.rows, call.length
         first_row, last_row, begin, end = 0, rows, 0, length
         if rows >= num_threads:
             first_row, last_row = share_items(rows, thread, num_threads)
         else:
             begin, end = share(length, thread, num_threads)
         for row in range(first_row, last_row):
-            here = source + 4 * row * length
+            here = call.source + 4 * row * length
             low, high = _extremes(here, length)
             span = float64(high) - float64(low)
             rest = np.float32(span - span)  # 0, but NaN if the range is infinite or none
@@ -121,9 +120,9 @@ def make(isa: Isa, written: str, is_asymmetric: int):
             scale, inverse, zero = parameters_of(low, high)
             scale += rest  # makes NaN of all that the row is multiplied with
             if begin == 0:
-                store_f32(ranges, 2 * row, scale)
-                store_i32(ranges, 2 * row + 1, int32(base - 128 - int64(zero)))
-            there = target + (row * length + begin) * size
+                store_f32(call.ranges, 2 * row, scale)
+                store_i32(call.ranges, 2 * row + 1, int32(base - 128 - int64(zero)))
+            there = call.target + (row * length + begin) * size
             count = end - begin
             write(here + 4 * begin, there, count, inverse, zero, scale, _ZERO, _ZERO)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from armpy_numba_acc.llvm.compiler import Function, Linked
 from armpy_numba_acc.llvm.dots import dot_products
 from armpy_numba_acc.llvm.pointers import load_i64
+from armpy_numba_acc.llvm.primitives import defined
 from armpy_numba_acc.llvm.sharing import share_vectors
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.vector_matrix import PANEL
@@ -52,6 +53,6 @@ def make(isa: Isa, has_correction: int, has_nudges: int, has_large_scales: int) 
                 single(source, flip, steps, at, correction, output)
                 number += 1
 
-    return (
-        Linked(vector_matrix_u8, byte_sum_definition(isa)) if has_correction else vector_matrix_u8
-    )
+    if not has_correction:
+        return vector_matrix_u8
+    return Linked(vector_matrix_u8, defined(byte_sum_definition(isa)))

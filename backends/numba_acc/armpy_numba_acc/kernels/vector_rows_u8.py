@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from armpy_numba_acc.llvm.compiler import Function, Linked
 from armpy_numba_acc.llvm.pointers import load_i64, stack_memory
+from armpy_numba_acc.llvm.primitives import defined
 from armpy_numba_acc.llvm.sharing import share_items
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.byte_sum import byte_sum_definition, call_byte_sum
@@ -55,4 +56,8 @@ def make(isa: Isa, has_correction: int, has_nudges: int, has_large_scales: int) 
             output = output_of(args, first, last - first)
             finish(sums, bias + 4 * first, correction, output)
 
-    return Linked(vector_rows_u8, byte_sum_definition(isa)) if has_correction else vector_rows_u8
+    return (
+        Linked(vector_rows_u8, defined(byte_sum_definition(isa)))
+        if has_correction
+        else vector_rows_u8
+    )

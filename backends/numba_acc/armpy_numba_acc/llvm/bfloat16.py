@@ -7,11 +7,9 @@ Vectors of bfloat16 are handed around as vectors of 16-bit integers.
 
 from __future__ import annotations
 
-from typing import Any
-
 from llvmlite import ir
 
-from armpy_numba_acc.llvm.values import I16, I32, Code, Value, vector
+from armpy_numba_acc.llvm.values import I16, I32, Value, vector
 
 
 class _Bfloat16(ir.Type):  # type: ignore[misc]  # llvmlite has no types
@@ -57,8 +55,3 @@ def add_pairs(total: Value, x: Value, y: Value) -> Value:
     pairs = vector(_BF16, 2 * total.count)
     name = f"llvm.x86.avx512bf16.dpbf16ps.{32 * total.count}"
     return total.code.call(name, total.kind, total, x.bitcast(pairs), y.bitcast(pairs))
-
-
-def add_products(builder: Any, total: Any, x: Any, y: Any) -> Any:  # Any: llvmlite has no types
-    """`add_pairs` of what llvmlite makes."""
-    return add_pairs(*(Code(builder).of(each) for each in (total, x, y))).value

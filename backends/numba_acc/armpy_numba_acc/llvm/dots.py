@@ -1,13 +1,11 @@
 """Dot products of 8-bit elements, four per lane, and of 16-bit ones, two; added up in int32."""
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
-# llvmlite has no types.
-
 from __future__ import annotations
 
-from llvmlite import ir
+from abc import ABC, abstractmethod
+from typing import Any
 
-from armpy_numba_acc.llvm.vectors import I8, I16, I32, I64, intrinsic, load, splat, vector
+from armpy_numba_acc.llvm.values import I8, I16, I32, Value, vector
 from armpy_numba_acc.machine.isa import Isa
 
 _PAIR_PRODUCTS = {
@@ -18,31 +16,42 @@ _PAIR_PRODUCTS = {
 """LLVM's names of x86's instruction, by the bytes of a register."""
 
 
-def dot_products(isa: Isa):
+class Dots(ABC):
+    """How an instruction set multiplies integers, 4 bytes of them per lane.
+
+    Parameters
+    ----------
+    isa : Isa
+
+    Attributes
+    ----------
+    bytes_per_vector : int
+        Of a line of weights, for each vector of columns.
+    """
+
+    def __init__(self, isa: Isa) -> None:
+        self.isa = isa
+        self.bytes_per_vector = isa.vector_bytes
+
+    @abstractmethod
+    def weights(self, line: Value, j: int) -> Any:
+        """Vector `j` of a line, in whatever form `add` takes."""
+
+    @abstractmethod
+    def elements(self, words: Value) -> Any:
+        """Elements in lanes of int32, in whatever form `add` takes."""
+
+    @abstractmethod
+    def add(self, total: Value, elements: Any, weights: Any) -> Value:
+        """Add the products."""
+
+
+def dot_products(isa: Isa) -> Dots:
     """How an instruction set multiplies bytes."""
     return ByteProducts(isa) if isa.dot else WordProducts(isa)
 
 
-def step_of_dots(dots, vectors):
-    """What adds four lines of weights times four elements of every row: see `walk`."""
-
-    def step(builder, pointers, at_line, totals):
-        lines = [dots.weights(builder, at_line, j) for j in range(vectors)]
-        result = []
-        for row, pointer in enumerate(pointers):
-            word = splat(builder, load(builder, pointer, I32, align=1), dots.isa.lanes)
-            elements = dots.elements(builder, word)
-            some = totals[row * vectors : (row + 1) * vectors]
-            result += [
-                dots.add(builder, total, elements, line)
-                for total, line in zip(some, lines, strict=True)
-            ]
-        return result
-
-    return step
-
-
-class ByteProducts:
+class ByteProducts(Dots):
     """Products by one instruction: unsigned times signed, or signed times signed.
 
     Notes
@@ -50,32 +59,22 @@ class ByteProducts:
     Weights: for each column four signed bytes.
     """
 
-    def __init__(self, isa: Isa) -> None:
-        self.isa = isa
-        self.bytes_per_vector = isa.vector_bytes
-        self._bytes = vector(I8, isa.vector_bytes)
+    def weights(self, line: Value, j: int) -> Value:
+        return line.load(vector(I8, self.isa.vector_bytes), j)
 
-    def weights(self, builder, line, j):
-        """Vector `j` of a line."""
-        return load(builder, line, self._bytes, I64(j))
-
-    def elements(self, builder, word):
-        """Four elements that are the same in every lane, as they are multiplied."""
+    def elements(self, words: Value) -> Value:
         if self.isa.dot == "sdot":
-            word = builder.xor(word, splat(builder, I32(-0x7F7F7F80), self.isa.lanes))
-        return builder.bitcast(word, self._bytes)
+            words = words ^ -0x7F7F7F80
+        return words.bitcast(vector(I8, self.isa.vector_bytes))
 
-    def add(self, builder, total, elements, weights):
-        """Add the products."""
+    def add(self, total: Value, elements: Value, weights: Value) -> Value:
+        name = f"llvm.x86.avx512.vpdpbusd.{self.isa.vector_bytes * 8}"
         if self.isa.dot == "sdot":
             name = "llvm.aarch64.neon.sdot.v4i32.v16i8"
-        else:
-            name = f"llvm.x86.avx512.vpdpbusd.{self.isa.vector_bytes * 8}"
-        kinds = (total.type, total.type, self._bytes, self._bytes)
-        return builder.call(intrinsic(builder, name, *kinds), (total, elements, weights))
+        return total.code.call(name, total.kind, total, elements, weights)
 
 
-class WordProducts:
+class WordProducts(Dots):
     """Products of 16-bit integers, added in pairs.
 
     Notes
@@ -86,29 +85,24 @@ class WordProducts:
     """
 
     def __init__(self, isa: Isa) -> None:
-        self.isa = isa
-        self.bytes_per_vector = 2 * isa.vector_bytes
+        super().__init__(isa)
+        self.bytes_per_vector = isa.vector_bytes * 2
         self._words = vector(I16, isa.lanes * 2)
 
-    def weights(self, builder, line, j):
-        """Both vectors of pairs."""
-        return [load(builder, line, self._words, I64(2 * j + half)) for half in range(2)]
+    def weights(self, line: Value, j: int) -> list[Value]:
+        return [line.load(self._words, 2 * j + part) for part in range(2)]
 
-    def elements(self, builder, word):
-        """Elements 0 and 2, and elements 1 and 3, as 16-bit integers."""
-        words = builder.bitcast(word, self._words)
-        even = builder.and_(words, ir.Constant(self._words, [0xFF] * self._words.count))
-        odd = builder.lshr(words, ir.Constant(self._words, [8] * self._words.count))
-        return even, odd
+    def elements(self, words: Value) -> tuple[Value, Value]:
+        pairs = words.bitcast(self._words)
+        return pairs & 0xFF, pairs.shifted_right(8)
 
-    def add(self, builder, total, elements, weights):
-        """Add the products, which no pair's sum can overflow."""
+    def add(self, total: Value, elements: tuple[Value, Value], weights: list[Value]) -> Value:
         for element, weight in zip(elements, weights, strict=True):
-            total = builder.add(total, _pairs(builder, self.isa, element, weight))
+            total = total + _pairs(self.isa, element, weight)  # which no pair can overflow
         return total
 
 
-class PairProducts:
+class PairProducts(Dots):
     """Products of 16-bit elements by as few instructions as there are.
 
     Notes
@@ -116,69 +110,27 @@ class PairProducts:
     Weights: for each column two signed integers of 16 bits.
     """
 
-    def __init__(self, isa: Isa) -> None:
-        self.isa = isa
-        self.bytes_per_vector = isa.vector_bytes
-        self._words = vector(I16, isa.lanes * 2)
+    def weights(self, line: Value, j: int) -> Value:
+        return line.load(vector(I16, self.isa.lanes * 2), j)
 
-    def weights(self, builder, line, j):
-        """Vector `j` of a line."""
-        return load(builder, line, self._words, I64(j))
+    def elements(self, words: Value) -> Value:
+        return words.bitcast(vector(I16, self.isa.lanes * 2))
 
-    def elements(self, builder, word):
-        """Two elements that are the same in every lane."""
-        return builder.bitcast(word, self._words)
-
-    def add(self, builder, total, elements, weights):
-        """Add the products."""
+    def add(self, total: Value, elements: Value, weights: Value) -> Value:
         if not self.isa.dot.startswith("vpdp"):
-            return builder.add(total, _pairs(builder, self.isa, elements, weights))
+            return total + _pairs(self.isa, elements, weights)
         name = f"llvm.x86.avx512.vpdpwssd.{self.isa.vector_bytes * 8}"
-        kinds = (total.type, total.type, self._words, self._words)
-        return builder.call(intrinsic(builder, name, *kinds), (total, elements, weights))
+        return total.code.call(name, total.kind, total, elements, weights)
 
 
-def step_of_channels(isa: Isa, vectors):
-    """What adds a line of weights times one element of every channel of every row: see `walk`.
-
-    Notes
-    -----
-    Elements have 16 bits; weights are as wide as sums.
-    """
-    pairs, narrow = PairProducts(isa), vector(I16, isa.lanes)
-    wide = vector(I32, isa.lanes)
-    has_pairs = "avx" in isa.name
-
-    def product(builder, total, elements, weights):
-        """The sum with one product more in every lane."""
-        if not has_pairs:
-            return builder.add(total, builder.mul(builder.sext(elements, wide), weights))
-        # The upper half of each lane is 0, whatever its weight is there.
-        given = pairs.elements(builder, builder.zext(elements, wide))
-        return pairs.add(builder, total, given, pairs.elements(builder, weights))
-
-    def step(builder, pointers, at_line, totals):
-        lines = [load(builder, at_line, wide, I64(j)) for j in range(vectors)]
-        result = []
-        for row, pointer in enumerate(pointers):
-            for j, line in enumerate(lines):
-                elements = load(builder, pointer, narrow, I64(j))
-                result.append(product(builder, totals[row * vectors + j], elements, line))
-        return result
-
-    return step
-
-
-def _pairs(builder, isa, x, y):
+def _pairs(isa: Isa, x: Value, y: Value) -> Value:
     """``x[2i] * y[2i] + x[2i+1] * y[2i+1]`` of vectors of 16-bit integers."""
     kind = vector(I32, isa.lanes)
     name = _PAIR_PRODUCTS.get(isa.vector_bytes) if "avx" in isa.name else None
     if name is not None:
-        return builder.call(intrinsic(builder, name, kind, x.type, x.type), (x, y))
-    x, y = builder.bitcast(x, kind), builder.bitcast(y, kind)
-    half = ir.Constant(kind, [16] * kind.count)
+        return x.code.call(name, kind, x, y)
+    x, y = x.bitcast(kind), y.bitcast(kind)
     # Written so that no lane moves; LLVM sees that products of 16 bits are enough.
-    lower = (builder.ashr(builder.shl(v, half), half) for v in (x, y))
-    upper = (builder.ashr(v, half) for v in (x, y))
-    sums = [builder.mul(*lower), builder.mul(*upper)]
-    return builder.add(*sums)
+    lower = [(each << 16) >> 16 for each in (x, y)]
+    upper = [each >> 16 for each in (x, y)]
+    return lower[0] * lower[1] + upper[0] * upper[1]

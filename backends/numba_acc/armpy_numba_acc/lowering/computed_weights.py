@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from armpy.graph import Layer, Value
+from armpy.graph import Layer
 from armpy.ops import Convolution2d, DepthwiseConvolution2d
+from armpy.ops.operands import Operands
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.types import DataType
-from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
 from armpy_numba_acc.lowering.filling import emit_fill
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
-from armpy_numba_acc.lowering.patches import input_of, patches_of_images, patches_of_vectors
-from armpy_numba_acc.lowering.tiles import tile_of_f32, width_of
-from armpy_numba_acc.lowering.weighted_f32 import PackedF32, emit_product_f32
+from armpy_numba_acc.lowering.patches import patches_of
+from armpy_numba_acc.lowering.products import Weights
+from armpy_numba_acc.lowering.tiles import F32, tile_of
+from armpy_numba_acc.lowering.weighted_real import emit_fused
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
 
@@ -25,9 +26,8 @@ def has_computed_weights(inputs: OperandInfos) -> bool:
 
 def check_computed(operation: Operation, inputs: OperandInfos) -> str:
     """float32, filters that see all channels."""
-    source, weights = inputs[0], inputs[1]
-    assert source is not None
-    assert weights is not None
+    operands = Operands(operation, inputs)
+    source, weights = operands["input"], operands["weights"]
     if isinstance(operation, DepthwiseConvolution2d):
         return "the weights are not constant"
     if any(info is not None and info.data_type is not DataType.FLOAT32 for info in inputs):
@@ -40,43 +40,26 @@ def check_computed(operation: Operation, inputs: OperandInfos) -> str:
 
 def lower_computed(emit: Emitter, layer: Layer) -> None:
     """Commands that arrange the weights, and the product."""
-    if isinstance(layer.operation, Convolution2d):
-        patches = patches_of_images(emit, layer, 4, 0)
-    else:
-        patches = patches_of_vectors(emit, layer, 4)
-    info = input_of(layer, 1).info
+    patches, info = patches_of(emit, layer, F32.element_bytes), layer["weights"].info
     columns = info.known_shape[0]
     depth = info.num_elements // columns
-    tile = tile_of_f32(emit.choices, patches.num_pixels, columns, depth)
-    panels = _panels(emit, layer, (columns, depth), width_of(emit.isa, tile))
-    fusion = fusion_of(emit, layer)
-    low, high = fusion.bounds
-    emit_product_f32(
-        emit,
-        patches,
-        PackedF32(panels, columns, depth, tile),
-        emit.target(fusion.output),
-        columns * 4,
-        (-np.inf if low is None else low, np.inf if high is None else high),
-        " + ".join(each.name for each in (layer, *fusion.absorbed)),
-        None if fusion.residual is None else emit.source(fusion.residual),
-    )
+    tile = tile_of(emit.choices, F32, patches, columns)
+    width = tile.width(emit.isa)
+    panels = _panels(emit, layer, (columns, depth), width)
+    weights = Weights(F32, panels, (1 + depth) * width * 4, columns, tile)
+    emit_fused(emit, layer, patches, weights)
 
 
 def _panels(emit: Emitter, layer: Layer, shape: tuple[int, int], width: int) -> Buffer:
-    """Weights and bias as `armpy_numba_acc.packing.weights.pack_panels_f32` arranges them."""
+    """Weights and bias as `armpy_numba_acc.packing.weights_real.pack_panels_f32` arranges them."""
     columns, depth = shape
     panels: Array = np.empty((-(-columns // width), 1 + depth, width), np.float32)
     target = emit.scratch(panels.nbytes)
     # Zeros stand for a bias that is left out, and for columns behind the last one.
     emit_fill(emit, target, panels.nbytes, bytes(4), layer.name)
-    bias = layer.inputs[2] if len(layer.inputs) > 2 else None
-    given: list[tuple[Value | None, slice]] = [
-        (input_of(layer, 1), slice(1, None)),
-        (bias, slice(0, 1)),
-    ]
     full = columns // width * width
-    for value, lines in given:
+    for name, lines in (("weights", slice(1, None)), ("bias", slice(0, 1))):
+        value = layer.operand(name)
         if value is None:
             continue
         whole = stand_in(value.info)

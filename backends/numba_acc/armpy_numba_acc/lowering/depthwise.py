@@ -16,9 +16,11 @@ from armpy_numba_acc.lowering.depthwise_u8 import lower_u8
 from armpy_numba_acc.lowering.dynamic_range import is_dynamic, rounded_input, with_real_weights
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
 from armpy_numba_acc.lowering.patches import constant_of, input_of, patches_of_images
+from armpy_numba_acc.lowering.products import with_room
+from armpy_numba_acc.lowering.tiles import U8
 from armpy_numba_acc.lowering.weighted import check_weighted
 from armpy_numba_acc.lowering.weighted_i16 import WIDE
-from armpy_numba_acc.lowering.weighted_u8 import emit_product_u8, with_room
+from armpy_numba_acc.lowering.weighted_u8 import emit_filters_u8
 from armpy_numba_acc.lowering.windows import Windows
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.quantized import zero_point_of
@@ -68,15 +70,9 @@ def _lower_products(emit: Emitter, layer: Layer) -> None:
     filters = weights.shape[3]
     patches = patches_of_images(emit, layer, 1, zero_point_of(input_of(layer, 0).info))
     by_filter = np.ascontiguousarray(weights.reshape(-1, filters).T)
-    emit_product_u8(
-        emit,
-        layer,
-        with_room(emit, layer, patches),
-        by_filter.reshape(filters, len(patches.taps), patches.depth),
-        emit.target(layer.outputs[0]),
-        filters,
-        slice(None),
-    )
+    values = by_filter.reshape(filters, len(patches.taps), patches.depth)
+    patches = with_room(emit, layer, patches, U8)
+    emit_filters_u8(emit, layer, patches, values, emit.target(layer.outputs[0]), filters)
 
 
 def _repeated(emit: Emitter, layer: Layer, source: Buffer, times: int) -> Buffer:

@@ -8,14 +8,9 @@ import numpy as np
 
 from armpy.graph import Layer
 from armpy_numba_acc.lowering.patches import constant_of, input_of, patches_of_images
-from armpy_numba_acc.lowering.tiles import Tile, rows_of_channels
-from armpy_numba_acc.lowering.weighted_i16 import (
-    Finish,
-    PackedI16,
-    emit_tiles_i16,
-    emit_weighted_i16,
-    with_room,
-)
+from armpy_numba_acc.lowering.products import Weights, with_room
+from armpy_numba_acc.lowering.tiles import I16, Tile, rows_of_channels
+from armpy_numba_acc.lowering.weighted_i16 import Finish, emit_filters_i16, emit_i16
 from armpy_numba_acc.lowering.windows import readable_behind
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.weights_i16 import Pieces, pack_channels
@@ -38,7 +33,8 @@ def lower_i16(emit: Emitter, layer: Layer, source: Buffer) -> None:
     if info.known_shape[3] == 1:  # a convolution that sees all channels
         patches = patches_of_images(emit, layer, 2, 0)
         values = by_filter.reshape(filters, len(patches.taps), patches.depth)
-        emit_weighted_i16(emit, layer, with_room(emit, layer, patches), values, target, filters)
+        patches = with_room(emit, layer, patches, I16)
+        emit_filters_i16(emit, layer, patches, values, target, filters)
         return
     size_bytes = info.size_bytes // info.known_shape[3] * filters
     source = readable_behind(emit, source, size_bytes, layer.name)
@@ -49,23 +45,17 @@ def lower_i16(emit: Emitter, layer: Layer, source: Buffer) -> None:
         taps = tuple(tap + x * filters * 2 for tap in taps for x in range(width))
     patches = replace(patches, taps=taps, depth=1)
     pieces = Pieces.of(by_filter[:, :, None])
-    finish = Finish.of(layer, slice(None))
-    tile = Tile(rows_of_channels(emit.isa, patches.layout[2]), 1, has_table=False)
-    width = emit.isa.lanes
-    heads, panels = finish.rescaling.heads(width), pack_channels(by_filter, width)
-    packed = PackedI16(
-        emit.constant(panels), emit.constant(heads), heads[0].nbytes, filters, pieces.at_once, tile
-    )
-    emit_tiles_i16(
+    tile = Tile(rows_of_channels(emit.isa, patches.layout[2]), 1)
+    panels = pack_channels(by_filter, tile.width(emit.isa))
+    emit_i16(
         emit,
         patches,
-        packed,
-        finish,
-        (target, filters),
+        Weights(I16, emit.constant(panels), panels[0].nbytes, filters, tile),
+        Finish.of(layer, slice(None)),
+        pieces.at_once,
+        target,
+        filters,
         layer.name,
-        steps=1,
-        panel_bytes=panels[0].nbytes,
+        is_depthwise=True,
         at_once=len(panels),
-        num_operations=2 * patches.num_pixels * by_filter.size,
-        input_step=width * 2,
     )

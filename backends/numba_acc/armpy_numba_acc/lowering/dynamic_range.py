@@ -10,49 +10,44 @@ stand for.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from armpy.graph import Layer, Value
 from armpy.ops import FullyConnected
+from armpy.ops.operands import Operands
 from armpy.ops.operation import Array, OperandInfos
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_numba_acc.lowering.patches import (
-    Patches,
-    constant_of,
-    input_of,
-    patches_of_images,
-    patches_of_vectors,
-)
-from armpy_numba_acc.lowering.tiles import tile_of_u8
-from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.lowering.operands import elements_of
+from armpy_numba_acc.lowering.patches import Patches, patches_of
+from armpy_numba_acc.lowering.products import Weights, emit_product
+from armpy_numba_acc.lowering.tiles import DYNAMIC, tile_of
+from armpy_numba_acc.lowering.weighted_real import float_bounds
+from armpy_numba_acc.machine.calls.products import ConvolutionDynamic, QuantizeRows
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.weights_dynamic import pack_weights_dynamic
-from armpy_numba_acc.packing.weights_u8 import GROUP
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.estimate import num_pieces, work_of
 
 _WEIGHTS = (DataType.QASYMM_S8, DataType.QSYMM_S8)
-_CACHED_BYTES = 256 << 10
 _RANGE_BYTES = 8
 
 
 def is_dynamic(inputs: OperandInfos) -> bool:
     """Whether float32 is multiplied with quantised weights."""
-    source, weights = inputs[0], inputs[1]
-    assert source is not None
-    assert weights is not None
+    source, weights = inputs[:2]
+    if source is None or weights is None:
+        return False
     return source.data_type is DataType.FLOAT32 and weights.data_type.is_quantized
 
 
-def check_dynamic(inputs: OperandInfos, output: TensorInfo) -> str:
+def check_dynamic(operands: Operands[TensorInfo], output: TensorInfo) -> str:
     """int8 weights without a zero point, all else float32, sums that fit 32 bits."""
-    _, weights, *others = inputs
-    assert weights is not None
+    weights, bias = operands["weights"], operands.get("bias")
     if weights.data_type not in _WEIGHTS or weights.zero_point:
         return f"weights of {weights} are not supported with FLOAT32 input"
-    for info in (*others, output):
+    for info in (bias, output):
         if info is not None and info.data_type is not DataType.FLOAT32:
             return f"{info.data_type.name} is not supported with {weights.data_type.name} weights"
     products = weights.num_elements // weights.known_shape[0]
@@ -69,16 +64,13 @@ def scales_of(info: TensorInfo, channels: int) -> Array:
 
 def lower_dynamic(emit: Emitter, layer: Layer) -> None:
     """Quantise the input, then multiply."""
-    operation, scales = layer.operation, input_of(layer, 1).info.quantization
-    weights = constant_of(layer, 1)
-    assert weights is not None
+    operation, scales = layer.operation, layer["weights"].info.quantization
+    # Borders of 0 change no range, and become zero points.
+    patches = patches_of(emit, layer, 4)
     if isinstance(operation, FullyConnected):
-        patches = patches_of_vectors(emit, layer, 4)
         is_asymmetric, rows = operation.asymmetric_quantize_inputs, patches.width
         length = patches.depth
     else:
-        # Borders of 0 change no range, and become zero points.
-        patches = patches_of_images(emit, layer, 4, 0)
         is_asymmetric = scales is not None and len(set(scales.scales)) > 1
         rows, length = patches.images, patches.image_pitch // 4
     source, ranges = _quantized(emit, layer, patches.source, (rows, length), "u8", is_asymmetric)
@@ -90,7 +82,7 @@ def lower_dynamic(emit: Emitter, layer: Layer) -> None:
         pixel_pitch=patches.pixel_pitch // 4,
         taps=tuple(tap // 4 for tap in patches.taps),
     )
-    _emit_product(emit, layer, patches, weights, ranges, patches.num_pixels // rows)
+    _emit_product(emit, layer, patches, ranges, patches.num_pixels // rows)
 
 
 def _quantized(
@@ -105,55 +97,39 @@ def _quantized(
     rows, length = shape
     target = emit.scratch(rows * length * (1 if written == "u8" else 4))
     ranges = emit.scratch(rows * _RANGE_BYTES)
-    kernel = Kernel("quantize_rows", (written, int(is_asymmetric)))
-    emit.command(kernel, (source, target, ranges, rows, length), f"quantize {layer.name}")
+    call = QuantizeRows(
+        source=source,
+        target=target,
+        ranges=ranges,
+        rows=rows,
+        length=length,
+        written=written,
+        is_asymmetric=int(is_asymmetric),
+    )
+    emit(call, f"quantize {layer.name}")
     return target, ranges
 
 
 def _emit_product(
-    emit: Emitter,
-    layer: Layer,
-    patches: Patches,
-    weights: Array,
-    ranges: Buffer,
-    pixels_per_range: int,
+    emit: Emitter, layer: Layer, patches: Patches, ranges: Buffer, pixels_per_range: int
 ) -> None:
     """Add the command that multiplies patches of bytes."""
-    columns = weights.shape[0]
-    steps = len(patches.taps) * -(-patches.depth // GROUP)
-    tile = tile_of_u8(emit.choices, 1, patches.num_pixels, columns, steps)
-    panels, steps = pack_weights_dynamic(
+    weights = elements_of(layer, "weights")
+    columns = len(weights)
+    tile = tile_of(emit.choices, DYNAMIC, patches, columns)
+    panels = pack_weights_dynamic(
         emit.isa,
         weights.reshape(columns, len(patches.taps), patches.depth),
-        scales_of(input_of(layer, 1).info, columns),
-        constant_of(layer, 2),
-        tile.vectors * emit.isa.lanes,
+        scales_of(layer["weights"].info, columns),
+        layer.constant("bias"),
+        tile.width(emit.isa),
     )
-    low, high = layer.operation.activation.bounds  # type: ignore[attr-defined]
-    kernel = Kernel("convolution_dynamic", (tile.rows, tile.vectors))
-    num_operations = 2 * patches.num_pixels * weights.size
-    emit.command(
-        kernel,
-        (
-            patches.source,
-            ranges,
-            emit.target(layer.outputs[0]),
-            emit.constant(panels),
-            emit.constant(np.array(patches.taps, np.int64)),
-            len(patches.taps),
-            steps,
-            columns,
-            pixels_per_range,
-            *patches.layout,
-            panels.shape[1],
-            max(_CACHED_BYTES // panels.shape[1], 1),
-            -np.inf if low is None else float(low),
-            np.inf if high is None else float(high),
-        ),
-        layer.name,
-        num_operations=num_operations,
-        num_pieces=num_pieces(work_of(kernel.symbol), emit.isa, num_operations),
+    low, high = float_bounds(layer.operation.activation.bounds)  # type: ignore[attr-defined]
+    record = partial(
+        ConvolutionDynamic, ranges=ranges, pixels_per_range=pixels_per_range, low=low, high=high
     )
+    packed = Weights(DYNAMIC, emit.constant(panels), panels[0].nbytes, columns, tile)
+    emit_product(emit, patches, packed, record, emit.target(layer.output), columns * 4, layer.name)
 
 
 # Depthwise and transposed convolutions
@@ -161,7 +137,7 @@ def _emit_product(
 
 def with_real_operands(emit: Emitter, layer: Layer) -> Layer:
     """A transposed convolution of float32 that gives what the layer does."""
-    value = input_of(layer, 0)
+    value = layer["input"]
     rounded = Value(value.id, value.info, f"rounded {value.name}")
     emit.place(rounded, rounded_input(emit, layer, is_asymmetric=False))
     layer = with_real_weights(layer, 0)
@@ -170,7 +146,7 @@ def with_real_operands(emit: Emitter, layer: Layer) -> Layer:
 
 def rounded_input(emit: Emitter, layer: Layer, *, is_asymmetric: bool = True) -> Buffer:
     """The first input of a layer as the floats that its quantised integers stand for."""
-    value = input_of(layer, 0)
+    value = layer["input"]
     rows = value.info.known_shape[0]
     shape = (rows, value.info.num_elements // rows)
     return _quantized(emit, layer, emit.source(value), shape, "f32", is_asymmetric)[0]
@@ -178,8 +154,7 @@ def rounded_input(emit: Emitter, layer: Layer, *, is_asymmetric: bool = True) ->
 
 def with_real_weights(layer: Layer, axis: int = 3) -> Layer:
     """The layer with weights, whose channels are an axis, as float32."""
-    value, weights = input_of(layer, 1), constant_of(layer, 1)
-    assert weights is not None
+    value, weights = layer["weights"], elements_of(layer, "weights")
     scales = scales_of(value.info, weights.shape[axis])
     real = np.moveaxis(np.moveaxis(weights, axis, -1) * scales, -1, axis)
     info = TensorInfo(value.info.shape, DataType.FLOAT32)

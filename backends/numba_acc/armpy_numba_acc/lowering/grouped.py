@@ -6,39 +6,37 @@ from dataclasses import replace
 
 from armpy.graph import Layer
 from armpy.ops import Convolution2d
-from armpy_numba_acc.lowering.patches import constant_of, input_of, patches_of_images
-from armpy_numba_acc.lowering.products import (
-    emit_product,
+from armpy_numba_acc.lowering.filters import (
+    emit_filters,
     fill_byte_of,
     readable,
     source_of_products,
 )
+from armpy_numba_acc.lowering.operands import elements_of, expect
+from armpy_numba_acc.lowering.patches import patches_of_images
 from armpy_numba_acc.program.emitter import Emitter
 
 
 def lower_grouped(emit: Emitter, layer: Layer) -> None:
     """One convolution per group: from some channels of the input to some of the output."""
-    operation = layer.operation
-    assert isinstance(operation, Convolution2d)
-    weights = constant_of(layer, 1)
-    assert weights is not None
+    operation, weights = expect(layer.operation, Convolution2d), elements_of(layer, "weights")
     filters, _, width, depth = weights.shape
     source, element = source_of_products(emit, layer)
-    channels = input_of(layer, 0).info.known_shape[3]
+    channels = layer["input"].info.known_shape[3]
     size = filters // (channels // depth)
     whole = patches_of_images(emit, layer, element, fill_byte_of(layer), source)
     taps = whole.taps
     if operation.dilation[1] == 1:  # whole rows of elements, which groups are not
         taps = tuple(tap + x * channels * element for tap in taps for x in range(width))
     whole = readable(emit, layer, replace(whole, taps=taps, depth=depth))
-    output = layer.outputs[0]
+    output = layer.output
     target, out_element = emit.target(output), output.info.data_type.size_bytes
     for group in range(channels // depth):
         first = group * size
         start = group * depth * element
         part = whole.source.part(start, whole.source.size_bytes - start)
         chosen = slice(first, first + size)
-        emit_product(
+        emit_filters(
             emit,
             layer,
             replace(whole, source=part),

@@ -14,7 +14,8 @@ from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.lowering.patches import Patches
-from armpy_numba_acc.lowering.weighted_f32 import PackedF32, emit_product_f32
+from armpy_numba_acc.lowering.tiles import F32
+from armpy_numba_acc.lowering.weighted_real import UNBOUNDED, Rows, emit_real, pack_real
 from armpy_numba_acc.machine.calls.recurrent import LstmF32
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
@@ -142,15 +143,9 @@ def _input_share(
     if "forget_layer_norm_weights" not in weights:
         bias = _side_by_side([weights[BIASES[gate]][np.newaxis] for gate in gates], width)[0]
     share = emit.scratch(rows * len(matrix) * 4)
-    emit_product_f32(
-        emit,
-        Patches(emit.source(source), 1, 1, rows, 0, 0, depth * 4, (0,), depth),
-        PackedF32.of(emit, matrix, bias, rows),
-        share,
-        len(matrix) * 4,
-        (-np.inf, np.inf),
-        layer.name,
-    )
+    patches = Patches(emit.source(source), 1, 1, rows, 0, 0, depth * 4, (0,), depth)
+    packed = pack_real(emit, F32, patches, matrix[:, np.newaxis], bias)
+    emit_real(emit, patches, packed, Rows(share, len(matrix)), UNBOUNDED, layer.name)
     return share
 
 

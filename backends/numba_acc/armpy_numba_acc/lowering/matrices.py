@@ -2,51 +2,35 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
-from typing import TypeAlias
 
 import numpy as np
 
 from armpy.graph import Layer, Value
 from armpy.ops import BatchMatMul
+from armpy.ops.operands import Operands
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_numba_acc.lowering.broadcasting import KINDS, emit_on_buffers
 from armpy_numba_acc.lowering.filling import emit_fill
 from armpy_numba_acc.lowering.moves import Side, emit_move
-from armpy_numba_acc.lowering.patches import Patches, input_of
-from armpy_numba_acc.lowering.relaxing import are_many
-from armpy_numba_acc.lowering.tiles import tile_of_f32, width_of
-from armpy_numba_acc.lowering.weighted_bf16 import (
-    PackedBf16,
-    Rows,
-    emit_product_bf16,
-    tile_of_patches,
-)
-from armpy_numba_acc.lowering.weighted_f32 import PackedF32, emit_product_f32
-from armpy_numba_acc.lowering.weighted_i16 import (
-    LARGEST_FACTOR,
-    WIDE,
-    Finish,
-    PackedI16,
-    emit_product_i16,
-)
-from armpy_numba_acc.lowering.weighted_i16 import tile_of_patches as tile_of_words
-from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.lowering.operands import expect
+from armpy_numba_acc.lowering.patches import Patches
+from armpy_numba_acc.lowering.products import Weights
+from armpy_numba_acc.lowering.relaxing import is_large_product
+from armpy_numba_acc.lowering.tiles import BF16, F32, I16, ProductKind, tile_of
+from armpy_numba_acc.lowering.weighted_i16 import LARGEST_FACTOR, WIDE, Finish, emit_i16
+from armpy_numba_acc.lowering.weighted_real import UNBOUNDED, Rows, emit_real, pack_real
+from armpy_numba_acc.machine.calls.products import ProductI16
 from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, scale_of, zero_point_of
 from armpy_numba_acc.packing.weights_i16 import Rescaling, pack_pairs
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
-
-Packed: TypeAlias = PackedF32 | PackedBf16 | PackedI16
-"""A matrix as a kernel wants it."""
-
-_UNBOUNDED = (-np.inf, np.inf)
-
 
 _MOST_PRODUCTS = (1 << 31) // (255 * 255)
 """Of bytes less their zero points, whose sum fits int32."""
@@ -57,15 +41,13 @@ _MOST_WIDE_PRODUCTS = 1 << 16
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
     """float32, or 8 or 16 bits in, and out."""
-    assert isinstance(operation, BatchMatMul)
-    data_type = outputs[0].data_type
+    operation, data_type = expect(operation, BatchMatMul), outputs[0].data_type
     if data_type is DataType.FLOAT32:
         return ""
     if data_type not in (*QUANTIZED_TYPES, WIDE):
         return f"{data_type.name} is not supported"
-    x, y = inputs
-    assert x is not None
-    assert y is not None
+    operands = Operands(operation, inputs)
+    x, y = operands["x"], operands["y"]
     if any(info.has_per_axis_quantization for info in (x, y, outputs[0])):
         return "scales that run along an axis are not supported"
     depth = x.known_shape[-2 if operation.transpose_x else -1]
@@ -83,26 +65,24 @@ def _real_factor(x: TensorInfo, y: TensorInfo, output: TensorInfo) -> float:
     return float(scale_of(x) * scale_of(y)) / float(scale_of(output))
 
 
-def _maker_of(emit: Emitter, layer: Layer, depth: int) -> _Floats:
-    """What makes a layer's products."""
-    output = layer.outputs[0].info
-    if output.data_type is not DataType.FLOAT32:
-        return _Words(emit, layer)
-    is_relaxed = emit.isa.is_relaxed and depth > 1 and are_many(layer)
-    return (_Halves if is_relaxed else _Floats)(emit, layer.name)
+def _factors_of(emit: Emitter, layer: Layer, depth: int) -> _Factors:
+    """How a layer's matrices are multiplied."""
+    if layer.output.info.data_type is not DataType.FLOAT32:
+        return _IntegerFactors(emit, layer)
+    is_relaxed = emit.isa.is_relaxed and depth > 1 and is_large_product(layer)
+    return _RealFactors(emit, layer, BF16 if is_relaxed else F32)
 
 
 def lower(emit: Emitter, layer: Layer) -> None:
     """One product per pair of matrices; all of x at once where there is one y."""
-    operation, x, y = layer.operation, input_of(layer, 0), input_of(layer, 1)
-    assert isinstance(operation, BatchMatMul)
-    output = layer.outputs[0]
+    operation, output = expect(layer.operation, BatchMatMul), layer.output
+    x, y = layer["x"], layer["y"]
     if output.info.data_type is WIDE:
         _lower_wide(emit, layer, operation)
         return
     *batches, rows, columns = output.info.known_shape
     depth = x.info.known_shape[-2 if operation.transpose_x else -1]
-    factors = _maker_of(emit, layer, depth)
+    factors = _factors_of(emit, layer, depth)
     source, xs = _rows_of(factors, factors.source(x), x, operation.transpose_x)
     num_ys = prod(y.info.known_shape[:-2])
     pairs_of_x = prod(batches)
@@ -121,10 +101,10 @@ def lower(emit: Emitter, layer: Layer) -> None:
 
 def _lower_wide(emit: Emitter, layer: Layer, operation: BatchMatMul) -> None:
     """Products of 16-bit elements, pair by pair of matrices."""
-    x, y, output = input_of(layer, 0), input_of(layer, 1), layer.outputs[0]
+    x, y, output = layer["x"], layer["y"], layer.output
     *batches, rows, columns = output.info.known_shape
     depth = x.info.known_shape[-2 if operation.transpose_x else -1]
-    as_stored = _Words(emit, layer)
+    as_stored = _IntegerFactors(emit, layer)
     (xs, x_numbers), (ys, y_numbers) = (
         _rows_of(as_stored, emit.source(value), value, is_transposed)
         for value, is_transposed in ((x, operation.transpose_x), (y, operation.transpose_y))
@@ -134,93 +114,76 @@ def _lower_wide(emit: Emitter, layer: Layer, operation: BatchMatMul) -> None:
     target, scratch_bytes = emit.target(output), columns * 8
     x_of, y_of = (np.broadcast_to(numbers, batches).ravel() for numbers in (x_numbers, y_numbers))
     for at, (x_number, y_number) in enumerate(zip(x_of.tolist(), y_of.tolist(), strict=True)):
-        arguments = (
-            xs.at(x_number * rows * depth * 2),
-            ys.at(y_number * depth * columns * 2),
-            target.at(at * rows * columns * 2),
-            rows,
-            depth,
-            columns,
-            emit.scratch(scratch_bytes * emit.num_threads),
-            scratch_bytes,
-            factor,
-            addend,
-            shift,
+        call = ProductI16(
+            x=xs.at(x_number * rows * depth * 2),
+            y=ys.at(y_number * depth * columns * 2),
+            target=target.at(at * rows * columns * 2),
+            rows=rows,
+            depth=depth,
+            columns=columns,
+            scratch=emit.scratch(scratch_bytes * emit.num_threads),
+            scratch_bytes=scratch_bytes,
+            factor=factor,
+            addend=addend,
+            shift=shift,
         )
-        num_operations = 2 * rows * depth * columns
-        emit.command(Kernel("product_i16"), arguments, layer.name, num_operations=num_operations)
+        emit(call, layer.name, num_operations=2 * rows * depth * columns)
 
 
-class _Floats:
-    """Products of float32."""
+class _Factors(ABC):
+    """How matrices are multiplied.
 
-    size = 4
-    head_lines = 1
-    """Lines in front of a panel's, for the bias."""
+    Parameters
+    ----------
+    emit : Emitter
+    label : str
+    kind : ProductKind
+    head_lines : int
+        Lines in front of a panel's, for the bias.
+    """
 
-    def __init__(self, emit: Emitter, label: str) -> None:
-        self.emit = emit
-        self.label = label
+    def __init__(self, emit: Emitter, label: str, kind: ProductKind, head_lines: int) -> None:
+        self.emit, self.label, self.kind, self.head_lines = emit, label, kind, head_lines
+        self.size = kind.element_bytes
 
+    @abstractmethod
     def source(self, value: Value) -> Buffer:
         """Where an operand is."""
-        return self.emit.source(value)
 
-    def constant(self, value: Value) -> Array:
-        """The numbers of a constant operand."""
-        assert value.data is not None
-        return value.data
+    @abstractmethod
+    def packed(self, matrix: Array, patches: Patches) -> Weights:
+        """A matrix (columns, depth) of a constant operand."""
 
-    def packed(self, matrix: Array, patches: Patches) -> Packed:
-        """A constant matrix (columns, depth)."""
-        return PackedF32.of(self.emit, matrix, None, patches.num_pixels)
-
-    def width(self, columns: int, patches: Patches) -> int:
-        """Columns of a panel."""
-        tile = tile_of_f32(self.emit.choices, patches.num_pixels, columns, patches.depth)
-        return width_of(self.emit.isa, tile)
-
-    def packed_at(self, panels: Address, columns: int, patches: Patches) -> Packed:
-        """A matrix that lies in memory as panels."""
-        tile = tile_of_f32(self.emit.choices, patches.num_pixels, columns, patches.depth)
-        return PackedF32(panels, columns, patches.depth, tile)
-
-    def multiply(self, patches: Patches, packed: Packed, target: Address) -> None:
+    @abstractmethod
+    def multiply(self, patches: Patches, weights: Weights, target: Address) -> None:
         """Add the command."""
-        assert isinstance(packed, PackedF32)
-        pitch = packed.columns * 4
-        emit_product_f32(self.emit, patches, packed, target, pitch, _UNBOUNDED, self.label)
+
+    def packed_at(self, panels: Address, columns: int, patches: Patches) -> Weights:
+        """A matrix that lies in memory as panels."""
+        tile = tile_of(self.emit.choices, self.kind, patches, columns)
+        lines = self.head_lines + self.kind.steps(patches)
+        panel_bytes = lines * 4 * tile.width(self.emit.isa)
+        return Weights(self.kind, panels, panel_bytes, columns, tile)
 
 
-class _Halves(_Floats):
-    """Products of bfloat16, two at a time."""
+class _RealFactors(_Factors):
+    """Products of float32 or of bfloat16."""
 
-    size = 2
+    def __init__(self, emit: Emitter, layer: Layer, kind: ProductKind) -> None:
+        super().__init__(emit, layer.name, kind, head_lines=1)
 
     def source(self, value: Value) -> Buffer:
-        """Where an operand is."""
-        return self.emit.source_of_halves(value)
+        return (self.emit.source_as_bfloat16 if self.kind is BF16 else self.emit.source)(value)
 
-    def packed(self, matrix: Array, patches: Patches) -> Packed:
-        """A constant matrix (columns, depth)."""
-        return PackedBf16.of(self.emit, patches, matrix[:, None], None)
+    def packed(self, matrix: Array, patches: Patches) -> Weights:
+        return pack_real(self.emit, self.kind, patches, matrix[:, None], None)
 
-    def width(self, columns: int, patches: Patches) -> int:
-        """Columns of a panel."""
-        return tile_of_patches(self.emit, patches, columns).vectors * self.emit.isa.lanes
-
-    def packed_at(self, panels: Address, columns: int, patches: Patches) -> Packed:
-        """A matrix that lies in memory as panels."""
-        return PackedBf16(panels, columns, tile_of_patches(self.emit, patches, columns))
-
-    def multiply(self, patches: Patches, packed: Packed, target: Address) -> None:
-        """Add the command."""
-        assert isinstance(packed, PackedBf16)
-        rows = Rows(target, packed.columns)
-        emit_product_bf16(self.emit, patches, packed, rows, _UNBOUNDED, self.label)
+    def multiply(self, patches: Patches, weights: Weights, target: Address) -> None:
+        rows = Rows(target, weights.columns)
+        emit_real(self.emit, patches, weights, rows, UNBOUNDED, self.label)
 
 
-class _Words(_Floats):
+class _IntegerFactors(_Factors):
     """Products of bytes less their zero points, which take 16 bits: two at a time.
 
     Notes
@@ -228,17 +191,14 @@ class _Words(_Floats):
     Results are CpuRef's: sums are exact, and rounded twice in fixed point.
     """
 
-    size = 2
-    head_lines = 0
-
     def __init__(self, emit: Emitter, layer: Layer) -> None:
-        super().__init__(emit, layer.name)
-        x, y, output = (v.info for v in (input_of(layer, 0), input_of(layer, 1), layer.outputs[0]))
-        self._columns = output.known_shape[-1]
-        real = np.full(self._columns, _real_factor(x, y, output))
-        rescaling = Rescaling.twice(real, np.zeros(self._columns, np.int64), has_negatives=True)
+        super().__init__(emit, layer.name, I16, head_lines=0)
+        x, y, output = layer["x"].info, layer["y"].info, layer.output.info
+        real = np.array([_real_factor(x, y, output)])
+        rescaling = Rescaling.twice(real, np.zeros(1, np.int64), has_negatives=True)
         zero_point = zero_point_of(output)
-        self._finish = Finish(rescaling, (-zero_point, 255 - zero_point), zero_point, "u8")
+        bounds = -zero_point, 255 - zero_point
+        self._finish = Finish(rescaling, bounds, zero_point, "u8", is_uniform=True)
 
     def source(self, value: Value) -> Buffer:
         """A copy of an operand with its zero point taken off."""
@@ -259,43 +219,23 @@ class _Words(_Floats):
         )
         return centred
 
-    def constant(self, value: Value) -> Array:
-        """The numbers of a constant operand."""
-        assert value.data is not None
-        return value.data.astype(np.int16) - np.int16(value.info.zero_point)
+    def packed(self, matrix: Array, patches: Patches) -> Weights:
+        tile = tile_of(self.emit.choices, I16, patches, len(matrix))
+        panels = pack_pairs(matrix[:, None], tile.width(self.emit.isa))
+        return self.packed_at(self.emit.constant(panels).at(0), len(matrix), patches)
 
-    def packed(self, matrix: Array, patches: Patches) -> Packed:
-        """A constant matrix (columns, depth)."""
-        width = self.width(len(matrix), patches)
-        panels = self.emit.constant(pack_pairs(matrix[:, None], width))
-        return self.packed_at(panels.at(0), len(matrix), patches)
-
-    def width(self, columns: int, patches: Patches) -> int:
-        """Columns of a panel."""
-        return tile_of_words(self.emit, patches, columns).vectors * self.emit.isa.lanes
-
-    def packed_at(self, panels: Address, columns: int, patches: Patches) -> Packed:
-        """A matrix that lies in memory as panels."""
-        tile = tile_of_words(self.emit, patches, columns)
-        # All columns are rescaled alike.
-        width = tile.vectors * self.emit.isa.lanes
-        lines = np.repeat(self._finish.rescaling.lines[:, :1], width, axis=1)
-        return PackedI16(panels, self.emit.constant(lines), 0, columns, 1, tile)
-
-    def multiply(self, patches: Patches, packed: Packed, target: Address) -> None:
-        """Add the command."""
-        assert isinstance(packed, PackedI16)
-        columns = packed.columns
-        emit_product_i16(self.emit, patches, packed, self._finish, target, columns, self.label)
+    def multiply(self, patches: Patches, weights: Weights, target: Address) -> None:
+        columns = weights.columns
+        emit_i16(self.emit, patches, weights, self._finish, 1, target, columns, self.label)
 
 
-def _stand_in(value: Value, factors: _Floats) -> Array:
+def _stand_in(value: Value, factors: _Factors) -> Array:
     """An array that stands for an operand."""
     return np.empty(value.info.known_shape, f"V{factors.size}")
 
 
 def _rows_of(
-    factors: _Floats, source: Buffer, x: Value, is_transposed: bool
+    factors: _Factors, source: Buffer, x: Value, is_transposed: bool
 ) -> tuple[Buffer, Array]:
     """Where the rows of x lie one behind the other, and the number of each matrix."""
     emit, batches = factors.emit, x.info.known_shape[:-2]
@@ -311,23 +251,24 @@ def _rows_of(
 
 
 def _panels_of(
-    factors: _Floats, y: Value, is_transposed: bool, patches: Patches
-) -> tuple[list[Packed], Array]:
+    factors: _Factors, y: Value, is_transposed: bool, patches: Patches
+) -> tuple[list[Weights], Array]:
     """Every matrix of y as the kernel wants it, and the number of each."""
     batches = y.info.known_shape[:-2]
     numbers = np.arange(prod(batches)).reshape(batches)
     if y.data is not None:
-        data = factors.constant(y)
+        data = y.data
+        if factors.kind is I16:
+            data = data.astype(np.int16) - np.int16(y.info.zero_point)
         data = data if is_transposed else data.swapaxes(-1, -2)
         matrices = data.reshape(-1, *data.shape[-2:])
         return [factors.packed(matrix, patches) for matrix in matrices], numbers
     whole = _stand_in(y, factors)
     matrices = whole.swapaxes(-1, -2) if is_transposed else whole
     emit, label, columns = factors.emit, factors.label, matrices.shape[-1]
-    width = factors.width(columns, patches)
-    slots = 4 // factors.size
-    head = factors.head_lines
-    lines = head + -(-patches.depth // slots)
+    width = tile_of(emit.choices, factors.kind, patches, columns).width(emit.isa)
+    slots, head = factors.kind.group, factors.head_lines
+    lines = head + factors.kind.steps(patches)
     panels = np.empty((*batches, -(-columns // width), lines, width, slots), whole.dtype)
     scratch, source = emit.scratch(panels.nbytes), factors.source(y)
     if head or columns % width or patches.depth % slots:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armpy.graph import Layer, Value
-from armpy.ops import Convolution2d, DepthwiseConvolution2d
+from armpy.ops import Convolution2d, DepthwiseConvolution2d, FullyConnected
 from armpy.ops.operation import Array
 from armpy.ops.shapes import resolve_padding
 from armpy.records import dataclass
@@ -67,6 +67,15 @@ def constant_of(layer: Layer, index: int) -> Array | None:
     """Elements of a constant operand; None if it is left out."""
     value = layer.inputs[index] if len(layer.inputs) > index else None
     return None if value is None else value.data
+
+
+def patches_of(
+    emit: Emitter, layer: Layer, element_bytes: int, fill: int = 0, source: Buffer | None = None
+) -> Patches:
+    """What a convolution or a fully connected layer multiplies; as `patches_of_images`."""
+    if isinstance(layer.operation, FullyConnected):
+        return patches_of_vectors(emit, layer, element_bytes, source)
+    return patches_of_images(emit, layer, element_bytes, fill, source)
 
 
 def patches_of_vectors(

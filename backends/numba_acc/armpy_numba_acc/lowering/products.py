@@ -1,89 +1,116 @@
-"""Adds products of patches with a part of a layer's constant weights, of any type."""
+"""Adds products of patches with packed weights, of any kind: the one way to the product kernels."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+
 from armpy.graph import Layer
-from armpy.ops.operation import Array
-from armpy.types import DataType
-from armpy_numba_acc.lowering.patches import Patches, constant_of, input_of
-from armpy_numba_acc.lowering.relaxing import are_many
-from armpy_numba_acc.lowering.weighted_bf16 import PackedBf16, Rows, emit_product_bf16
-from armpy_numba_acc.lowering.weighted_f32 import PackedF32, bounds_of, emit_product_f32
-from armpy_numba_acc.lowering.weighted_i16 import WIDE, emit_weighted_i16
-from armpy_numba_acc.lowering.weighted_i16 import with_room as with_room_i16
-from armpy_numba_acc.lowering.weighted_u8 import emit_product_u8, with_room
-from armpy_numba_acc.machine.memory import Address, Buffer
-from armpy_numba_acc.packing.quantized import zero_point_of
+from armpy.records import dataclass
+from armpy_numba_acc.lowering.patches import Patches, input_of
+from armpy_numba_acc.lowering.tiles import ProductKind, Tile, panels_at_once
+from armpy_numba_acc.machine.calls.moves import Copy
+from armpy_numba_acc.machine.calls.products import ProductCall
+from armpy_numba_acc.machine.memory import Address, Buffer, Space
 from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.estimate import num_pieces
+from armpy_numba_acc.program.fusion import Fusion
 
-WHOLE = slice(None)
-
-
-def fill_byte_of(layer: Layer) -> int:
-    """Byte of a real 0 in a layer's input."""
-    info = input_of(layer, 0).info
-    return 0 if info.data_type is DataType.FLOAT32 else zero_point_of(info)
+Record: TypeAlias = Callable[..., ProductCall]
+"""Makes a kernel's record of what all products have: the record, with its own fields filled."""
 
 
-def source_of_products(emit: Emitter, layer: Layer) -> tuple[Buffer, int]:
-    """What a layer's products are made from, and the size of an element."""
-    value = input_of(layer, 0)
-    if _are_relaxed(emit, layer):
-        return emit.source_of_halves(value), 2
-    return emit.source(value), value.info.data_type.size_bytes
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Weights in memory as a kernel wants them.
 
+    Parameters
+    ----------
+    kind : ProductKind
+    panels : Buffer or Address
+        As wide as the tile.
+    panel_bytes : int
+    columns : int
+    tile : Tile
+    """
 
-def _are_relaxed(emit: Emitter, layer: Layer) -> bool:
-    """Whether products are those of bfloat16: two at a time."""
-    depth = input_of(layer, 1).info.known_shape[-1]
-    is_float = input_of(layer, 0).info.data_type is DataType.FLOAT32
-    return is_float and emit.isa.is_relaxed and depth > 1 and are_many(layer)
-
-
-def readable(emit: Emitter, layer: Layer, patches: Patches) -> Patches:
-    """Patches that the kernel may read with all that it reads behind them."""
-    data_type = input_of(layer, 0).info.data_type
-    if data_type is DataType.FLOAT32:
-        return patches
-    return (with_room_i16 if data_type is WIDE else with_room)(emit, layer, patches)
+    kind: ProductKind
+    panels: Buffer | Address
+    panel_bytes: int
+    columns: int
+    tile: Tile
 
 
 def emit_product(
     emit: Emitter,
-    layer: Layer,
     patches: Patches,
-    weights: Array,
+    weights: Weights,
+    record: Record,
     target: Buffer | Address,
-    pitch: int,
-    chosen: slice = WHOLE,
+    pitch_bytes: int,
+    label: str,
+    *,
+    at_once: int = 0,
 ) -> None:
-    """Add a command that multiplies patches of a layer's input with some of its weights.
+    """Add the command that multiplies patches with weights.
 
     Parameters
     ----------
-    patches : Patches
-        Of `source_of_products`; see also `readable`.
-    weights : ndarray, dtype of the layer's weights, shape (columns, taps, depth)
+    record : callable
+        See `Record`.
     target : Buffer or Address
         Where the first pixel's columns go.
-    pitch : int
-        Elements from there to the next pixel's.
-    chosen : slice
-        Which of the layer's filters the weights are.
+    pitch_bytes : int
+        From there to the next pixel's.
+    at_once : int
+        Panels that are used for all pixels before the next ones; chosen if left out.
     """
-    data_type = input_of(layer, 0).info.data_type
-    if data_type is WIDE:
-        emit_weighted_i16(emit, layer, patches, weights, target, pitch, chosen)
-        return
-    if data_type is not DataType.FLOAT32:
-        emit_product_u8(emit, layer, patches, weights, target, pitch, chosen)
-        return
-    bias = constant_of(layer, 2)
-    bias = None if bias is None else bias[chosen]
-    bounds = bounds_of(layer.operation.activation)  # type: ignore[attr-defined]
-    if _are_relaxed(emit, layer):
-        halves = PackedBf16.of(emit, patches, weights, bias)
-        emit_product_bf16(emit, patches, halves, Rows(target, pitch), bounds, layer.name)
-        return
-    packed = PackedF32.of(emit, weights.reshape(len(weights), -1), bias, patches.num_pixels)
-    emit_product_f32(emit, patches, packed, target, pitch * 4, bounds, layer.name)
+    kind, tile, width = weights.kind, weights.tile, weights.tile.width(emit.isa)
+    num_pixels, height, line, image_pitch, row_pitch, pixel_pitch = patches.layout
+    if not at_once:
+        shape = (num_pixels, -(-weights.columns // width), kind.steps(patches))
+        at_once = panels_at_once(emit.choices, kind, shape, weights.panel_bytes)
+    call = record(
+        source=patches.source,
+        target=target,
+        weights=weights.panels,
+        taps=emit.constant(np.array(patches.taps, np.int64)),
+        num_taps=len(patches.taps),
+        steps=(patches.depth + (0 if kind.splits_odd else kind.group - 1)) // kind.group,
+        columns=weights.columns,
+        num_pixels=num_pixels,
+        out_height=height,
+        out_width=line,
+        image_pitch=image_pitch,
+        row_pitch=row_pitch,
+        pixel_pitch=pixel_pitch,
+        out_pitch=pitch_bytes,
+        panel_bytes=weights.panel_bytes,
+        panels_at_once=at_once,
+        rows=tile.rows,
+        width=width,
+        has_table=int(tile.has_table),
+        tile_rows=tile.rows,
+        tile_vectors=tile.vectors,
+    )
+    num_operations = 2 * num_pixels * weights.columns * len(patches.taps) * patches.depth
+    pieces = num_pieces(call.work, emit.isa, num_operations)
+    emit(call, label, num_operations=num_operations, num_pieces=pieces)
+
+
+def with_room(emit: Emitter, layer: Layer, patches: Patches, kind: ProductKind) -> Patches:
+    """The same with a copy of the caller's tensor if elements behind it would be read."""
+    if patches.source.space is not Space.TENSORS or patches.depth % kind.group == 0:
+        return patches
+    size = input_of(layer, 0).info.size_bytes
+    copy = emit.scratch(size)
+    emit(Copy(source=patches.source, target=copy, size=size), f"copy {layer.name}")
+    return replace(patches, source=copy)
+
+
+def label_of(layer: Layer, fusion: Fusion) -> str:
+    """A layer's name with those of the layers that are computed together with it."""
+    return " + ".join(each.name for each in (layer, *fusion.absorbed))

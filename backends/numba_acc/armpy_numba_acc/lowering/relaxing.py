@@ -11,7 +11,7 @@ _LEAST_PRODUCTS, _LEAST_WEIGHTS = 1 << 17, 1 << 13
 """Of a layer, either of them, for its products to be worth a less exact way: a microsecond."""
 
 
-def are_many(layer: Layer) -> bool:
+def is_large_product(layer: Layer) -> bool:
     """Whether a layer's products with its second operand take long."""
     weights, output = layer.inputs[1], layer.outputs[0].info
     assert weights is not None
@@ -24,7 +24,7 @@ def are_many(layer: Layer) -> bool:
     return num_products >= _LEAST_PRODUCTS or weights.info.num_elements >= _LEAST_WEIGHTS
 
 
-def has_pairs(layer: Layer) -> bool:
+def is_bfloat16_product(layer: Layer) -> bool:
     """Whether a layer's products are computed two at a time by dot products of bfloat16.
 
     Notes
@@ -42,4 +42,4 @@ def has_pairs(layer: Layer) -> bool:
     *_, width, depth = weights.info.known_shape
     operation = layer.operation
     is_line = isinstance(operation, Convolution2d) and operation.dilation[1] == 1
-    return depth * (width if is_line else 1) > 1 and are_many(layer)
+    return depth * (width if is_line else 1) > 1 and is_large_product(layer)

@@ -49,7 +49,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
     data, packed, scratch_bytes = emit.source(source), features, 64 * emit.num_threads
     if not is_float:
         data = _with_room(emit, layer, data)
-        packed, _ = lines_of_groups(emit.isa, features[:, np.newaxis], emit.isa.lanes)
+        packed = lines_of_groups(emit.isa, features[:, np.newaxis], emit.isa.lanes)
         scratch_bytes = 4 * (filters + emit.isa.lanes)
         times = _times_of_states(times, operation.shifts_state_first)
     rescaling = _Rescaling() if is_float else _Rescaling.of(emit, layer, features)

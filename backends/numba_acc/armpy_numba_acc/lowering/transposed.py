@@ -9,24 +9,24 @@ import numpy as np
 
 from armpy.graph import Layer
 from armpy.ops import TransposeConvolution2d
+from armpy.ops.operands import Operands
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.ops.shapes import resolve_padding
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
-from armpy.types import DataLayout, DataType
-from armpy_numba_acc.lowering.dynamic_range import check_dynamic, is_dynamic, with_real_operands
-from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
-from armpy_numba_acc.lowering.patches import Patches, constant_of, input_of
-from armpy_numba_acc.lowering.products import (
-    emit_product,
+from armpy.types import DataLayout
+from armpy_numba_acc.lowering.dynamic_range import is_dynamic, with_real_operands
+from armpy_numba_acc.lowering.filters import (
+    emit_filters,
     fill_byte_of,
     readable,
     source_of_products,
 )
-from armpy_numba_acc.lowering.weighted_i16 import WIDE, check_i16
-from armpy_numba_acc.lowering.weighted_u8 import check_u8
+from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
+from armpy_numba_acc.lowering.operands import elements_of, expect
+from armpy_numba_acc.lowering.patches import Patches
+from armpy_numba_acc.lowering.weighted import check_types
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.limits import MOST_PARTS
 from armpy_numba_acc.program.registry import Lowering
@@ -34,27 +34,17 @@ from armpy_numba_acc.program.registry import Lowering
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
     """float32, 8 or 16 bits, or float32 with int8 weights; constant weights, NHWC."""
-    assert isinstance(operation, TransposeConvolution2d)
-    source = inputs[0]
-    assert source is not None
-    for info, name in zip(inputs[1:3], ("weights", "bias"), strict=False):
-        if info is not None and not info.is_constant:
+    operation = expect(operation, TransposeConvolution2d)
+    operands = Operands(operation, inputs)
+    for name in ("weights", "bias"):
+        if (info := operands.get(name)) is not None and not info.is_constant:
             return f"the {name} are not constant"
     if operation.data_layout is not DataLayout.NHWC:
         return "the layout NCHW is not supported"
     strides, sizes = operation.stride, outputs[0].known_shape[1:3]
     if min(strides[0], sizes[0]) * min(strides[1], sizes[1]) > MOST_PARTS:
         return f"strides that cut the output into more than {MOST_PARTS} parts are not supported"
-    if source.data_type is WIDE:
-        return check_i16(inputs[:3], outputs)
-    if source.data_type in QUANTIZED_TYPES:
-        return check_u8(inputs[:3], outputs)
-    if is_dynamic(inputs):
-        return check_dynamic(inputs[:3], outputs[0])
-    for info in (*inputs[:3], *outputs):
-        if info is not None and info.data_type is not DataType.FLOAT32:
-            return f"{info.data_type.name} is not supported with {source.data_type.name} input"
-    return ""
+    return check_types(operands, outputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +88,10 @@ def lower(emit: Emitter, layer: Layer) -> None:
     With strides, the output's element ``y`` meets the kernel at every `stride` only: elements
     that are a stride apart are a convolution with a smaller kernel.
     """
-    operation, output = layer.operation, layer.outputs[0]
-    assert isinstance(operation, TransposeConvolution2d)
+    operation, output = expect(layer.operation, TransposeConvolution2d), layer.output
     if is_dynamic(layer.input_infos):
         layer = with_real_operands(emit, layer)
-    weights = constant_of(layer, 1)
-    assert weights is not None
+    weights = elements_of(layer, "weights")
     shape = output.info.known_shape
     axes = []
     for axis, step in enumerate(operation.stride):
@@ -116,11 +104,11 @@ def lower(emit: Emitter, layer: Layer) -> None:
         patches, chosen = padded.patches(rows, columns, weights)
         patches = readable(emit, layer, patches)
         if operation.stride == (1, 1):
-            emit_product(emit, layer, patches, chosen, target, shape[3])
+            emit_filters(emit, layer, patches, chosen, target, shape[3])
             continue
         part = whole[:, rows.first :: operation.stride[0], columns.first :: operation.stride[1]]
         scratch = emit.scratch(part.nbytes)
-        emit_product(emit, layer, patches, chosen, scratch, shape[3])
+        emit_filters(emit, layer, patches, chosen, scratch, shape[3])
         made = np.empty(part.shape, part.dtype)
         emit_move(emit, Side(scratch, made, made), Side(target, whole, part), layer.name)
 
@@ -174,7 +162,7 @@ class _Padded:
 
 def _padded(emit: Emitter, layer: Layer, axes: Sequence[Sequence[_Phase]]) -> _Padded:
     """The input with as many elements around it as phases meet."""
-    n, *sizes, depth = input_of(layer, 0).info.known_shape
+    n, *sizes, depth = layer["input"].info.known_shape
     buffer, element = source_of_products(emit, layer)
     pads = []
     for size, phases in zip(sizes, axes, strict=True):
@@ -193,7 +181,7 @@ def _padded(emit: Emitter, layer: Layer, axes: Sequence[Sequence[_Phase]]) -> _P
         buffer, h, w = padded, h + top + bottom, w + left + right
     row = w * pixel
     whole = Patches(buffer, n, 0, 0, h * row, row, pixel, (), depth)
-    return _Padded(whole, row, pixel, (top, left), input_of(layer, 1).info.zero_point)
+    return _Padded(whole, row, pixel, (top, left), layer["weights"].info.zero_point)
 
 
 LOWERINGS = {TransposeConvolution2d: Lowering(check, lower)}

@@ -10,35 +10,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.graph import Layer
-from armpy.ops import Convolution2d, FullyConnected
-from armpy.ops.operation import Array, OperandInfos
+from armpy.ops import FullyConnected
+from armpy.ops.operands import Operands
+from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_numba_acc.lowering.patches import (
-    Patches,
-    constant_of,
-    input_of,
-    patches_of_images,
-    patches_of_vectors,
-)
-from armpy_numba_acc.lowering.tiles import Tile, panels_at_once, tile_of_i16
-from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.machine.memory import Address, Buffer, Space
+from armpy_numba_acc.lowering.operands import elements_of
+from armpy_numba_acc.lowering.patches import Patches, patches_of
+from armpy_numba_acc.lowering.products import Weights, emit_product, with_room
+from armpy_numba_acc.lowering.tiles import I16, tile_of
+from armpy_numba_acc.machine.calls.products import ConvolutionI16
+from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.packing.quantized import scale_of, stored_bounds
 from armpy_numba_acc.packing.weights_i16 import Pieces, Rescaling, pack_pairs
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.estimate import num_pieces, work_of
 
 WIDE = DataType.QSYMM_S16
-
-_CACHED_BYTES = 256 << 10
-"""Weights that are used for all pixels before the next ones."""
 
 LARGEST_FACTOR = 2.0**14
 """Of sums; larger ones leave no bits to round."""
@@ -46,12 +40,10 @@ LARGEST_FACTOR = 2.0**14
 _WEIGHTS = (DataType.QASYMM_S8, DataType.QSYMM_S8)
 
 
-def check_i16(inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+def check_i16(operands: Operands[TensorInfo], outputs: Sequence[TensorInfo]) -> str:
     """16-bit input and output without zero points, constant weights of 8 bits without one."""
-    source, weights, output = inputs[0], inputs[1], outputs[0]
-    bias = inputs[2] if len(inputs) > 2 else None
-    assert source is not None
-    assert weights is not None
+    source, weights, output = operands["input"], operands["weights"], outputs[0]
+    bias = operands.get("bias")
     if weights.data_type not in _WEIGHTS or output.data_type is not WIDE:
         types = f"{weights.data_type.name} weights and {output.data_type.name} output"
         return f"{types} are not supported with {WIDE.name} input"
@@ -89,21 +81,30 @@ class Finish:
     zero_point : int
     kind : {"i16", "u8"}
         How elements are kept.
+    is_uniform : bool
+        Whether all channels are rescaled alike, so that panels share a head.
     """
 
     rescaling: Rescaling
     bounds: tuple[int, int]
     zero_point: int = 0
     kind: str = "i16"
+    is_uniform: bool = False
+
+    def heads(self, width: int) -> npt.NDArray[np.int64]:
+        """How each panel's sums are rescaled; one for all of them if they are alike."""
+        if self.is_uniform:
+            return np.repeat(self.rescaling.lines[np.newaxis, :, :1], width, axis=2)
+        return self.rescaling.heads(width)
 
     @classmethod
     def of(cls, layer: Layer, chosen: slice) -> Finish:
         """That of some of a layer's channels."""
-        output, operation = layer.outputs[0].info, layer.operation
+        output, operation = layer.output.info, layer.operation
         channels = output.known_shape[-1]
-        given = constant_of(layer, 2)
+        given = layer.constant("bias")
         bias = np.zeros(channels, np.int64) if given is None else given.astype(np.int64)
-        real = _real_factors(input_of(layer, 0).info, input_of(layer, 1).info, output)
+        real = _real_factors(layer["input"].info, layer["weights"].info, output)
         real, bias = np.broadcast_to(real, channels)[chosen].copy(), bias[chosen]
         low, high = stored_bounds(operation.activation.bounds, output)  # type: ignore[attr-defined]
         if isinstance(operation, FullyConnected):
@@ -115,65 +116,16 @@ class Finish:
         return cls(rescaling, (low, high))
 
 
-@dataclass(frozen=True, slots=True)
-class PackedI16:
-    """Weights in memory as the kernel wants them.
-
-    Parameters
-    ----------
-    panels : Buffer or Address
-        As `armpy_numba_acc.packing.weights_i16.pack_pairs` arranges them.
-    heads : Buffer
-        How sums are rescaled, panel by panel.
-    head_bytes : int
-        From one panel's to the next one's; 0 if they share it.
-    columns : int
-    taps_at_once : int
-        Taps whose products fit 32 bits; all of them, or some.
-    tile : Tile
-        The panels are as wide as its vectors.
-    """
-
-    panels: Buffer | Address
-    heads: Buffer
-    head_bytes: int
-    columns: int
-    taps_at_once: int
-    tile: Tile
-
-
 def lower_i16(emit: Emitter, layer: Layer) -> None:
     """Add the command of a convolution or a matrix product."""
-    weights, output = constant_of(layer, 1), layer.outputs[0]
-    assert weights is not None
-    if isinstance(layer.operation, Convolution2d):
-        patches = patches_of_images(emit, layer, 2, 0)
-    else:
-        patches = patches_of_vectors(emit, layer, 2)
+    weights, patches = elements_of(layer, "weights"), patches_of(emit, layer, 2)
     columns = len(weights)
     values = weights.reshape(columns, len(patches.taps), patches.depth)
-    patches = with_room(emit, layer, patches)
-    emit_weighted_i16(emit, layer, patches, values, emit.target(output), columns)
+    patches = with_room(emit, layer, patches, I16)
+    emit_filters_i16(emit, layer, patches, values, emit.target(layer.output), columns)
 
 
-def with_room(emit: Emitter, layer: Layer, patches: Patches) -> Patches:
-    """The same with a copy of the caller's tensor if elements behind it would be read."""
-    if patches.source.space is not Space.TENSORS or patches.depth % 2 == 0:
-        return patches
-    size = input_of(layer, 0).info.size_bytes
-    copy = emit.scratch(size)
-    emit.command(Kernel("copy"), (patches.source, copy, size), f"copy {layer.name}")
-    return replace(patches, source=copy)
-
-
-def tile_of_patches(emit: Emitter, patches: Patches, columns: int) -> Tile:
-    """The tile that computes the product of patches with so many columns fastest."""
-    num_pixels, _, line, *_ = patches.layout
-    steps = len(patches.taps) * -(-patches.depth // 2)
-    return tile_of_i16(emit.choices, num_pixels // line, line, columns, steps)
-
-
-def emit_weighted_i16(
+def emit_filters_i16(
     emit: Emitter,
     layer: Layer,
     patches: Patches,
@@ -199,105 +151,52 @@ def emit_weighted_i16(
     pieces = Pieces.of(weights)
     offsets = pieces.offsets(patches.taps, 2)
     patches = replace(patches, taps=tuple(offsets.tolist()), depth=pieces.values.shape[2])
-    tile = tile_of_patches(emit, patches, len(weights))
-    width = tile.vectors * emit.isa.lanes
+    tile = tile_of(emit.choices, I16, patches, len(weights))
+    panels = pack_pairs(pieces.values, tile.width(emit.isa))
+    packed = Weights(I16, emit.constant(panels), panels[0].nbytes, len(weights), tile)
     finish = Finish.of(layer, chosen)
-    heads = finish.rescaling.heads(width)
-    packed = PackedI16(
-        emit.constant(pack_pairs(pieces.values, width)),
-        emit.constant(heads),
-        heads[0].nbytes,
-        len(weights),
-        pieces.at_once,
-        tile,
-    )
-    emit_product_i16(emit, patches, packed, finish, target, pitch, layer.name)
+    emit_i16(emit, patches, packed, finish, pieces.at_once, target, pitch, layer.name)
 
 
-def emit_product_i16(
+def emit_i16(
     emit: Emitter,
     patches: Patches,
-    weights: PackedI16,
+    weights: Weights,
     finish: Finish,
+    taps_at_once: int,
     target: Buffer | Address,
     pitch: int,
     label: str,
-) -> None:
-    """Add the command that multiplies patches of 16-bit elements with weights."""
-    width = weights.tile.vectors * emit.isa.lanes
-    steps, num_taps = -(-patches.depth // 2), len(patches.taps)
-    panel_bytes = num_taps * steps * width * 4
-    shape = (patches.num_pixels, -(-weights.columns // width), num_taps * steps)
-    emit_tiles_i16(
-        emit,
-        patches,
-        weights,
-        finish,
-        (target, pitch),
-        label,
-        steps=steps,
-        panel_bytes=panel_bytes,
-        at_once=panels_at_once(emit.choices, "convolution_i16", shape, panel_bytes, _CACHED_BYTES),
-        num_operations=2 * patches.num_pixels * weights.columns * num_taps * patches.depth,
-    )
-
-
-def emit_tiles_i16(
-    emit: Emitter,
-    patches: Patches,
-    weights: PackedI16,
-    finish: Finish,
-    output: tuple[Buffer | Address, int],
-    label: str,
     *,
-    steps: int,
-    panel_bytes: int,
-    at_once: int,
-    num_operations: int,
-    input_step: int = 0,
+    is_depthwise: bool = False,
+    at_once: int = 0,
 ) -> None:
-    """Add the command of the kernel, of products or of channels that stay apart.
+    """Add the command that multiplies patches of 16-bit elements with weights.
 
     Parameters
     ----------
-    output : (Buffer or Address, int)
-        Where the first pixel's columns go, and elements from there to the next pixel's.
-    steps, panel_bytes, at_once, input_step : int
-        As for `armpy_numba_acc.kernels.convolution_i16`; channels stay apart if the last one is
-        not 0.
+    taps_at_once : int
+        Taps whose products fit 32 bits; all of them, or some.
+    pitch : int
+        Elements from one pixel of the target to the next.
+    is_depthwise : bool
+        Whether channels stay apart.
+    at_once : int
+        As for `emit_product`.
     """
-    tile, width, num_taps = weights.tile, weights.tile.vectors * emit.isa.lanes, len(patches.taps)
-    rescaling, size = finish.rescaling, 2 if finish.kind == "i16" else 1
-    flags = (tile.has_table, weights.taps_at_once < num_taps, input_step != 0)
-    shape = (tile.rows, tile.vectors, *map(int, flags))
-    kernel = Kernel("convolution_i16", (*shape, finish.kind, rescaling.rounding))
-    target, pitch = output
-    emit.command(
-        kernel,
-        (
-            patches.source,
-            target,
-            weights.panels,
-            emit.constant(np.array(patches.taps, np.int64)),
-            num_taps,
-            steps,
-            weights.columns,
-            *patches.layout,
-            pitch * size,
-            panel_bytes,
-            at_once,
-            tile.rows,
-            width,
-            int(tile.has_table),
-            weights.heads,
-            weights.head_bytes,
-            weights.taps_at_once,
-            input_step,
-            size,
-            finish.zero_point,
-            *finish.bounds,
-        ),
-        label,
-        num_operations=num_operations,
-        num_pieces=num_pieces(work_of(kernel.symbol), emit.isa, num_operations),
+    heads, size = finish.heads(weights.tile.width(emit.isa)), 2 if finish.kind == "i16" else 1
+    low, high = finish.bounds
+    record = partial(
+        ConvolutionI16,
+        heads=emit.constant(heads),
+        head_bytes=heads[0].nbytes if len(heads) > 1 else 0,
+        taps_at_once=taps_at_once,
+        zero_point=finish.zero_point,
+        low=low,
+        high=high,
+        has_pieces=int(taps_at_once < len(patches.taps)),
+        is_depthwise=int(is_depthwise),
+        output_format=finish.kind,
+        rounding=finish.rescaling.rounding,
     )
+    emit_product(emit, patches, weights, record, target, pitch * size, label, at_once=at_once)

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.errors import UnimplementedError
 from armpy.graph import Layer
-from armpy.ops import Convolution2d, FullyConnected
-from armpy.ops.operation import Array, OperandInfos
+from armpy.ops import FullyConnected
+from armpy.ops.operands import Operands
+from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
-from armpy_numba_acc.lowering.patches import (
-    Patches,
-    constant_of,
-    input_of,
-    patches_of_images,
-    patches_of_vectors,
-)
-from armpy_numba_acc.lowering.tiles import Tile, panels_at_once, tile_of_u8
+from armpy_numba_acc.lowering.operands import elements_of
+from armpy_numba_acc.lowering.patches import Patches, patches_of
+from armpy_numba_acc.lowering.products import Weights, emit_product, label_of, with_room
+from armpy_numba_acc.lowering.tiles import U8, tile_of
 from armpy_numba_acc.lowering.windows import readable_behind
-from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.machine.memory import Address, Buffer, Space
+from armpy_numba_acc.machine.calls.products import ConvolutionU8
+from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.packing.factors import Factors
 from armpy_numba_acc.packing.quantized import (
     QUANTIZED_TYPES,
@@ -35,13 +31,9 @@ from armpy_numba_acc.packing.quantized import (
     stored_bounds,
     zero_point_of,
 )
-from armpy_numba_acc.packing.weights_u8 import GROUP, PackedWeights, pack_weights_u8
+from armpy_numba_acc.packing.weights_u8 import pack_weights_u8
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.estimate import num_pieces, work_of
 from armpy_numba_acc.program.fusion import Fusion
-
-_CACHED_BYTES = 256 << 10
-"""Weights that are used for all pixels before the next ones."""
 
 LARGEST_STEP = float(1 << 30)
 """Scaled sums stay below it, as conversions to int32 have no defined result above 2**31."""
@@ -51,7 +43,9 @@ _SUMS_END = float(1 << 31)
 _WEIGHTS = (DataType.QASYMM_U8, DataType.QASYMM_S8, DataType.QSYMM_S8)
 
 
-def check_u8(inputs: OperandInfos, outputs: Sequence[TensorInfo], filters_axis: int = 0) -> str:
+def check_u8(
+    operands: Operands[TensorInfo], outputs: Sequence[TensorInfo], filters_axis: int = 0
+) -> str:
     """8-bit input, weights and output, a bias of 32 bits, sums that fit 32 bits.
 
     Parameters
@@ -59,16 +53,16 @@ def check_u8(inputs: OperandInfos, outputs: Sequence[TensorInfo], filters_axis: 
     filters_axis : int
         Of the weights: the one along which they are those of different filters.
     """
-    weights = inputs[1]
-    assert weights is not None
-    bias = inputs[2] if len(inputs) > 2 else None
+    weights, bias = operands["weights"], operands.get("bias")
     if weights.data_type not in _WEIGHTS:
         return f"weights of {weights.data_type.name} are not supported with 8-bit input"
     if bias is not None and bias.data_type is not DataType.SIGNED32:
         return f"a bias of {bias.data_type.name} is not supported with 8-bit input"
     if outputs[0].data_type not in QUANTIZED_TYPES:
         return f"output of {outputs[0].data_type.name} is not supported with 8-bit input"
-    if any(info is not None and info.quantization is None for info in (inputs[0], *outputs)):
+    if any(
+        info is not None and info.quantization is None for info in (operands["input"], *outputs)
+    ):
         return "a quantisation is missing"
     products = weights.num_elements // weights.known_shape[filters_axis]
     largest = 128 if weights.data_type is DataType.QSYMM_S8 else 255
@@ -85,7 +79,7 @@ def output_factors(layer: Layer, columns: int) -> Factors:
     TFLite's convolutions of uint8 multiply the two scales in float32, all others in float64;
     fully connected layers round once, all others twice.
     """
-    source, kind, output = input_of(layer, 0).info, input_of(layer, 1).info, layer.outputs[0].info
+    source, kind, output = layer["input"].info, layer["weights"].info, layer.output.info
     rounds_twice = not isinstance(layer.operation, FullyConnected)
     scales = kind.quantization.scales if kind.quantization is not None else (1.0,)
     is_float = rounds_twice and source.data_type is DataType.QASYMM_U8
@@ -113,8 +107,8 @@ def largest_sums(layer: Layer, weights: Array, chosen: slice) -> npt.NDArray[np.
     UnimplementedError
         If they need more than 32 bits, because of the bias: another backend gets the layer.
     """
-    bias = constant_of(layer, 2)
-    centred = weights.astype(np.float64) - input_of(layer, 1).info.zero_point
+    bias = layer.constant("bias")
+    centred = weights.astype(np.float64) - layer["weights"].info.zero_point
     most: npt.NDArray[np.float64] = 255.0 * np.abs(centred).sum(axis=0)
     if bias is None:
         return most
@@ -155,7 +149,7 @@ class Residual:
         """What a layer's fusion adds; None if it adds nothing."""
         if fusion.residual is None:
             return None
-        product, other, output = layer.outputs[0].info, fusion.residual.info, fusion.output.info
+        product, other, output = layer.output.info, fusion.residual.info, fusion.output.info
         low, high = stored_bounds(fusion.bounds, output)
         zero_point, scale = zero_point_of(output), scale_of(output)
         factors = [scale_of(product) / scale, scale_of(other) / scale]
@@ -191,7 +185,7 @@ class _Scaling:
     @classmethod
     def of(cls, layer: Layer, weights: Array, chosen: slice) -> _Scaling:
         """That of some of a layer's filters, of which weights are (columns, taps, depth)."""
-        output, operation = layer.outputs[0].info, layer.operation
+        output, operation = layer.output.info, layer.operation
         zero_point = zero_point_of(output)
         low, high = stored_bounds(operation.activation.bounds, output)  # type: ignore[attr-defined]
         factors = output_factors(layer, output.known_shape[-1]).chosen(chosen)
@@ -211,36 +205,30 @@ class _Scaling:
 
 def lower_u8(emit: Emitter, layer: Layer) -> None:
     """Add the command of a convolution or a matrix product, and of what is fused with it."""
-    weights = constant_of(layer, 1)
-    assert weights is not None
-    if isinstance(layer.operation, Convolution2d):
-        patches = patches_of_images(emit, layer, 1, zero_point_of(input_of(layer, 0).info))
-    else:
-        patches = patches_of_vectors(emit, layer, 1)
-    fusion = fusion_of(emit, layer)
-    residual = Residual.of(emit, layer, fusion)
-    columns = weights.shape[0]
-    emit_product_u8(
+    weights, fusion = elements_of(layer, "weights"), fusion_of(emit, layer)
+    patches = patches_of(emit, layer, 1, zero_point_of(layer["input"].info))
+    columns = len(weights)
+    emit_filters_u8(
         emit,
         layer,
-        with_room(emit, layer, patches),
+        with_room(emit, layer, patches, U8),
         weights.reshape(columns, len(patches.taps), patches.depth),
         emit.target(fusion.output),
         columns,
-        slice(None),
-        residual,
-        " + ".join(each.name for each in (layer, *fusion.absorbed)),
+        residual=Residual.of(emit, layer, fusion),
+        label=label_of(layer, fusion),
     )
 
 
-def emit_product_u8(
+def emit_filters_u8(
     emit: Emitter,
     layer: Layer,
     patches: Patches,
     weights: Array,
     target: Buffer | Address,
     pitch: int,
-    chosen: slice,
+    chosen: slice = slice(None),
+    *,
     residual: Residual | None = None,
     label: str = "",
 ) -> None:
@@ -266,86 +254,35 @@ def emit_product_u8(
     -----
     Results are exactly those of TFLite's arithmetic: see `ExactScaling`.
     """
-    columns = weights.shape[0]
-    steps = len(patches.taps) * -(-patches.depth // GROUP)
-    num_pixels, _, line, *_ = patches.layout
-    tile = tile_of_u8(emit.choices, num_pixels // line, line, columns, steps)
-    width = tile.vectors * emit.isa.lanes
+    columns, bias = len(weights), layer.constant("bias")
+    tile = tile_of(emit.choices, U8, patches, columns)
     scaling = _Scaling.of(layer, weights, chosen)
-    packed = _packed(emit.isa, layer, weights, scaling.factors, chosen, width)
-    kernel = _kernel(tile, packed.correction != 0, scaling, residual)
-    panel_bytes = packed.panels.shape[1]
-    shape = (num_pixels, len(packed.panels), packed.steps)
-    num_operations = 2 * patches.num_pixels * weights.size
-    emit.command(
-        kernel,
-        (
-            patches.source,
-            target,
-            emit.constant(packed.panels),
-            emit.constant(np.array(patches.taps, np.int64)),
-            len(patches.taps),
-            packed.steps,
-            columns,
-            *patches.layout,
-            pitch,
-            panel_bytes,
-            panels_at_once(emit.choices, "convolution_u8", shape, panel_bytes, _CACHED_BYTES),
-            tile.rows,
-            width,
-            int(tile.has_table),
-            patches.depth,
-            packed.correction,
-            scaling.zero_point,
-            scaling.low,
-            scaling.high,
-            0 if residual is None else residual.source,
-            0 if residual is None else residual.parameters,
-        ),
-        label or layer.name,
-        num_operations=num_operations,
-        num_pieces=num_pieces(work_of(kernel.symbol), emit.isa, num_operations),
-    )
-
-
-def _packed(
-    isa: Isa, layer: Layer, weights: Array, factors: Factors, chosen: slice, width: int
-) -> PackedWeights:
-    """Some of a layer's filters in panels of a width."""
-    bias = constant_of(layer, 2)
-    return pack_weights_u8(
-        isa,
+    packed = pack_weights_u8(
+        emit.isa,
         weights,
-        input_of(layer, 1).info.zero_point,
+        layer["weights"].info.zero_point,
         None if bias is None else bias[chosen],
-        factors,
-        zero_point_of(input_of(layer, 0).info),
-        width,
+        scaling.factors,
+        zero_point_of(layer["input"].info),
+        tile.width(emit.isa),
     )
-
-
-def _kernel(
-    tile: Tile, has_corrections: bool, scaling: _Scaling, residual: Residual | None
-) -> Kernel:
-    """The kernel, made for a tile and what is done with its sums."""
-    flags = (
-        tile.has_table,
-        has_corrections,
-        scaling.has_negatives,
-        scaling.has_bounds if residual is None else residual.has_bounds,
-        scaling.has_large_scales,
-        scaling.is_vague,
-        residual is not None,
-        residual is not None and residual.has_negatives,
+    record = partial(
+        ConvolutionU8,
+        depth=patches.depth,
+        correction=packed.correction,
+        zero_point=scaling.zero_point,
+        low=scaling.low,
+        high=scaling.high,
+        residual=0 if residual is None else residual.source,
+        sum=0 if residual is None else residual.parameters,
+        has_corrections=int(packed.correction != 0),
+        has_negatives=int(scaling.has_negatives),
+        has_bounds=int(scaling.has_bounds if residual is None else residual.has_bounds),
+        has_large_scales=int(scaling.has_large_scales),
+        is_vague=int(scaling.is_vague),
+        has_residual=int(residual is not None),
+        sum_has_negatives=int(residual is not None and residual.has_negatives),
     )
-    return Kernel("convolution_u8", (tile.rows, tile.vectors, *map(int, flags)))
-
-
-def with_room(emit: Emitter, layer: Layer, patches: Patches) -> Patches:
-    """The same with a copy of the caller's tensor if elements behind it would be read."""
-    if patches.source.space is not Space.TENSORS or patches.depth % GROUP == 0:
-        return patches
-    size = input_of(layer, 0).info.size_bytes
-    copy = emit.scratch(size)
-    emit.command(Kernel("copy"), (patches.source, copy, size), f"copy {layer.name}")
-    return replace(patches, source=copy)
+    panels = packed.panels
+    in_memory = Weights(U8, emit.constant(panels), panels[0].nbytes, columns, tile)
+    emit_product(emit, patches, in_memory, record, target, pitch, label or layer.name)

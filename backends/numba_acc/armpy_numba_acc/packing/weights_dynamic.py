@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.packing.panels import in_panels, side_by_side
 from armpy_numba_acc.packing.weights_u8 import lines_of_groups
 
 Array = npt.NDArray[Any]  # Any: integers of any width, or float32
@@ -15,8 +16,8 @@ Array = npt.NDArray[Any]  # Any: integers of any width, or float32
 
 def pack_weights_dynamic(
     isa: Isa, weights: Array, scales: Array, bias: Array | None, width: int
-) -> tuple[Array, int]:
-    """Weights for `armpy_numba_acc.tiles.gemm_dynamic`.
+) -> Array:
+    """Weights for `armpy_numba_acc.tiles.real_finish.DynamicFinish`.
 
     Parameters
     ----------
@@ -31,17 +32,13 @@ def pack_weights_dynamic(
 
     Returns
     -------
-    panels : ndarray, uint8, shape (panels, bytes)
+    ndarray, uint8, shape (panels, bytes)
         Each panel's sums of weights as int32, its scales and bias as float32, then its lines.
-    steps : int
-        Groups of depth of each tap.
     """
-    lines, steps = lines_of_groups(isa, weights, width)
-    panels, columns = len(lines), len(weights)
-    heads = np.zeros((3, panels * width), np.int32)
-    heads[0, :columns] = weights.sum(axis=(1, 2), dtype=np.int64)
-    heads[1, :columns] = scales.astype(np.float32).view(np.int32)
+    heads = np.zeros((len(weights), 3), np.int32)
+    heads[:, 0] = weights.sum(axis=(1, 2), dtype=np.int64)
+    heads[:, 1] = scales.astype(np.float32).view(np.int32)
     if bias is not None:
-        heads[2, :columns] = bias.astype(np.float32).view(np.int32)
-    head = np.ascontiguousarray(heads.reshape(3, panels, width).transpose(1, 0, 2))
-    return np.concatenate((head.reshape(panels, -1).view(np.uint8), lines), axis=1), steps
+        heads[:, 2] = bias.astype(np.float32).view(np.int32)
+    head = in_panels(heads, width).swapaxes(1, 2)
+    return side_by_side(head, lines_of_groups(isa, weights, width))

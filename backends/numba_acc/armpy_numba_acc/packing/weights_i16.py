@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from armpy import numerics
 from armpy.records import dataclass
+from armpy_numba_acc.packing.panels import in_groups, in_panels
 
 Array = npt.NDArray[Any]  # Any: integers of any type
 Int64Array = npt.NDArray[np.int64]
@@ -29,7 +30,7 @@ class Rescaling:
     Parameters
     ----------
     rounding : {"plain", "signed", "real"}
-        See `armpy_numba_acc.tiles.rescaling.Rescaling`.
+        See `armpy_numba_acc.tiles.rescaling.WideFinish`.
     lines : ndarray, int64, shape (5, channels)
         Factor, addend, shift, half and step; or factor and addend as the bits of float64.
     """
@@ -39,7 +40,7 @@ class Rescaling:
 
     @classmethod
     def once(cls, real: npt.NDArray[np.float64], bias: Int64Array) -> Rescaling:
-        """With a multiplier of 16 bits, halves up: as for accumulators of 64 bits.
+        """With a multiplier of 16 bits, ties up: as for accumulators of 64 bits.
 
         Parameters
         ----------
@@ -55,7 +56,7 @@ class Rescaling:
     def twice(
         cls, real: npt.NDArray[np.float64], bias: Int64Array, has_negatives: bool
     ) -> Rescaling:
-        """With one of 32 bits: halves up, then halves away from zero.
+        """With one of 32 bits: ties up, then ties away from zero.
 
         Parameters
         ----------
@@ -77,7 +78,7 @@ class Rescaling:
 
     @classmethod
     def in_floats(cls, real: npt.NDArray[np.float64], bias: Int64Array) -> Rescaling:
-        """With the number itself, halves away from zero."""
+        """With the number itself, ties away from zero."""
         lines = np.zeros((_NUM_LINES, len(real)), np.int64)
         lines[0] = real.view(np.int64)
         lines[1] = bias.astype(np.float64).view(np.int64)
@@ -85,11 +86,7 @@ class Rescaling:
 
     def heads(self, width: int) -> Int64Array:
         """The lines of each panel, shape (panels, 5, width)."""
-        channels = self.lines.shape[1]
-        panels = -(-channels // width)
-        padded = np.zeros((_NUM_LINES, panels * width), np.int64)
-        padded[:, :channels] = self.lines
-        return np.ascontiguousarray(padded.reshape(_NUM_LINES, panels, width).swapaxes(0, 1))
+        return np.ascontiguousarray(in_panels(self.lines.T, width).swapaxes(1, 2))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -171,12 +168,7 @@ def pack_pairs(values: Array, width: int) -> npt.NDArray[np.int16]:
     ndarray, int16, shape (panels, taps * pairs, width, 2)
         Where the depth is odd the last element of each tap has a zero beside it.
     """
-    columns, taps, depth = values.shape
-    panels, pairs = -(-columns // width), -(-depth // 2)
-    padded = np.zeros((panels * width, taps, pairs * 2), np.int16)
-    padded[:columns, :, :depth] = values
-    lines = padded.reshape(panels, width, taps * pairs, 2).swapaxes(1, 2)
-    return np.ascontiguousarray(lines)
+    return np.ascontiguousarray(in_groups(values, width, 2, np.int16))
 
 
 def pack_channels(values: Array, width: int) -> npt.NDArray[np.int32]:
@@ -190,8 +182,4 @@ def pack_channels(values: Array, width: int) -> npt.NDArray[np.int32]:
     -------
     ndarray, int32, shape (panels, taps, width)
     """
-    channels, taps = values.shape
-    panels = -(-channels // width)
-    padded = np.zeros((panels * width, taps), np.int32)
-    padded[:channels] = values
-    return np.ascontiguousarray(padded.reshape(panels, width, taps).swapaxes(1, 2))
+    return np.ascontiguousarray(in_panels(values.astype(np.int32), width).swapaxes(1, 2))

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from armpy.records import dataclass
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.factors import Factors
+from armpy_numba_acc.packing.panels import in_groups, in_panels, side_by_side
 
 Array = npt.NDArray[Any]  # Any: integers of any width
 
@@ -26,15 +27,12 @@ class PackedWeights:
     panels : ndarray, uint8, shape (panels, bytes)
         Each panel's bias as int32, its scales and nudges as float32, its exact factors of 8
         bytes, then its lines.
-    steps : int
-        Groups of depth of each tap.
     correction : int
         What the sum of the elements that a row multiplies is to be multiplied by and added to
         the row's sums: the part of the weights' zero point that no signed byte can hold.
     """
 
     panels: Array
-    steps: int
     correction: int
 
 
@@ -47,7 +45,7 @@ def pack_weights_u8(
     input_zero_point: int,
     width: int,
 ) -> PackedWeights:
-    """Weights for `armpy_numba_acc.tiles.gemm_u8`.
+    """Weights for `armpy_numba_acc.tiles.byte_finish`.
 
     Parameters
     ----------
@@ -68,21 +66,14 @@ def pack_weights_u8(
     -----
     See `without_zero_point`. Each tap's depth is filled up with zeros to whole groups.
     """
-    columns = len(weights)
     values, start, correction = without_zero_point(isa, weights, zero_point, bias, input_zero_point)
-    lines, steps = lines_of_groups(isa, values, width)
-    panels = len(lines)
-    heads = np.zeros((3, panels * width), np.int32)
-    heads[0, :columns] = start
-    heads[1, :columns] = factors.scales.view(np.int32)
-    heads[2] = factors.nudges[-1:].view(np.int32)  # a 0 would look like a result to be checked
-    heads[2, :columns] = factors.nudges.view(np.int32)
-    head = np.ascontiguousarray(heads.reshape(3, panels, width).transpose(1, 0, 2))
-    exact = np.zeros((panels, width), np.int64)
-    exact.reshape(-1)[:columns] = factors.exact
-    parts = (head.reshape(panels, -1).view(np.uint8), exact.view(np.uint8), lines)
-    whole = np.concatenate(parts, axis=1)
-    return PackedWeights(whole, steps, correction)
+    heads = np.stack([start, factors.scales.view(np.int32), factors.nudges.view(np.int32)], axis=1)
+    head = in_panels(heads, width).swapaxes(1, 2)
+    if unused := -len(weights) % width:
+        head[-1, 2, -unused:] = heads[-1, 2]  # a 0 would look like a result to be checked
+    exact = in_panels(factors.exact, width)
+    panels = side_by_side(head, exact, lines_of_groups(isa, values, width))
+    return PackedWeights(panels, correction)
 
 
 def without_zero_point(
@@ -122,7 +113,7 @@ def without_zero_point(
     return values, start.astype(np.uint64).astype(np.uint32).view(np.int32), correction
 
 
-def lines_of_groups(isa: Isa, values: Array, width: int) -> tuple[Array, int]:
+def lines_of_groups(isa: Isa, values: Array, width: int) -> npt.NDArray[np.uint8]:
     """Weights in the order in which they are multiplied.
 
     Parameters
@@ -135,19 +126,11 @@ def lines_of_groups(isa: Isa, values: Array, width: int) -> tuple[Array, int]:
 
     Returns
     -------
-    lines : ndarray, uint8, shape (panels, bytes)
-    steps : int
-        Groups of depth of each tap.
+    ndarray, uint8, shape (panels, bytes)
+        The depth of each tap is filled up with zeros to whole groups.
     """
-    columns, taps, depth = values.shape
-    steps = -(-depth // GROUP)
-    panels = -(-columns // width)
-    padded = np.zeros((panels * width, taps, steps * GROUP), np.int8 if isa.dot else np.int16)
-    padded[:columns, :, :depth] = values
-    groups = padded.reshape(panels, width, taps * steps, GROUP).transpose(0, 2, 1, 3)
-    if not isa.dot:
-        groups = pairs_of_groups(groups, isa.lanes)
-    return np.ascontiguousarray(groups).reshape(panels, -1).view(np.uint8), steps
+    groups = in_groups(values, width, GROUP, np.int8 if isa.dot else np.int16)
+    return side_by_side(groups if isa.dot else pairs_of_groups(groups, isa.lanes))
 
 
 def pairs_of_groups(groups: Array, lanes: int) -> Array:

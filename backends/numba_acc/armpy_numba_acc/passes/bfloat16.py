@@ -19,7 +19,7 @@ from armpy.ops.reduction import Reduce, ReduceOperation
 from armpy.types import DataType
 from armpy_numba_acc.lowering.padding import pads_with_zeros
 from armpy_numba_acc.lowering.real_functions import has_expression
-from armpy_numba_acc.lowering.relaxing import has_pairs
+from armpy_numba_acc.lowering.relaxing import is_bfloat16_product
 from armpy_numba_acc.passes.chains import Chain
 from armpy_numba_acc.passes.joining import find_joins
 from armpy_numba_acc.program.fusion import Fusion
@@ -72,7 +72,7 @@ def _can_write(layer: Layer) -> bool:
         return False
     operation = layer.operation
     if isinstance(operation, Convolution2d | FullyConnected):
-        return has_pairs(layer)
+        return is_bfloat16_product(layer)
     if isinstance(operation, DepthwiseConvolution2d):
         return infos[0].known_shape[3] in (1, infos[-1].known_shape[3])
     if isinstance(operation, Pad):
@@ -82,6 +82,6 @@ def _can_write(layer: Layer) -> bool:
 
 def _is_worthwhile(value: Value, readers: Sequence[Layer]) -> bool:
     """Whether a tensor is better kept as bfloat16."""
-    if any(has_pairs(layer) and layer.inputs[0] is value for layer in readers):
+    if any(is_bfloat16_product(layer) and layer.inputs[0] is value for layer in readers):
         return True
     return value.info.num_elements >= _LEAST_ELEMENTS

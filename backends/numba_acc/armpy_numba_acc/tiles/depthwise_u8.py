@@ -1,18 +1,14 @@
 """Depthwise convolution of 8-bit elements: the micro-kernel."""
 
-# mypy: disable-error-code="no-untyped-call"
-# What it calls has no types yet.
-
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from armpy.records import dataclass
 from armpy_numba_acc.llvm.bytes import groups_of_four, pack_bytes, pack_words, store_bytes
 from armpy_numba_acc.llvm.control import repeat
-from armpy_numba_acc.llvm.dots import ByteProducts, WordProducts, dot_products
+from armpy_numba_acc.llvm.dots import Dots, WordProducts, dot_products
 from armpy_numba_acc.llvm.values import F32, I8, I32, I64, Value, vector
 from armpy_numba_acc.machine.calls.windows import DepthwiseU8
 from armpy_numba_acc.machine.isa import Isa
@@ -76,7 +72,7 @@ class _Sums:
     """
 
     tile: DepthwiseU8
-    dots: ByteProducts | WordProducts
+    dots: Dots
     block: Block
     part: int
 
@@ -110,20 +106,19 @@ class _Sums:
         taps: Sequence[tuple[int, int]],
     ) -> None:
         """Use one column of four rows for the pixels and elements of the window in `taps`."""
-        tile, dots, code = self.tile, self.dots, table.code
+        tile, dots = self.tile, self.dots
         octets, line = vector(I8, _size(tile)), 4 * dots.bytes_per_vector
         addresses = [table.load(I64, 4 * x + row) for row in range(4)]
         found = [(address + self.block.at).load(octets) for address in addresses]
         groups = groups_of_four(found, self.part)
-        elements = [dots.elements(code.builder, group.value) for group in groups]
+        elements = [dots.elements(group) for group in groups]
         for j, tap in taps:
             for i in range(tile.rows):
                 at_line = lines + (i * tile.kernel_w + tap) * line
                 for k in range(2):
                     number = 2 * (i * tile.columns + j) + k
-                    factors = dots.weights(code.builder, at_line.value, 2 * self.part + k)
-                    total = totals[number].value
-                    totals[number] = code.of(dots.add(code.builder, total, elements[k], factors))
+                    factors = dots.weights(at_line, 2 * self.part + k)
+                    totals[number] = dots.add(totals[number], elements[k], factors)
 
 
 def _words(
@@ -133,25 +128,22 @@ def _words(
     lanes = _size(tile) // 4
     kind = vector(F32, lanes)
     scales, nudges = (
-        [weights.load(kind, 4 * which + 2 * part + k).value for k in range(2)] for which in (1, 2)
+        [weights.load(kind, 4 * which + 2 * part + k) for k in range(2)] for which in (1, 2)
     )
     factors = weights + (12 + 4 * part) * _size(tile)
-    code = weights.code
-    exact: Any = ExactScaling(
-        code.builder,
+    exact = ExactScaling(
+        factors,
         lanes,
-        factors.value,
         2,
-        zero_point.value,
+        zero_point,
         has_negatives=bool(tile.has_negatives),
         is_vague=bool(tile.is_vague),
         has_large_scales=False,
     )
     words = []
     for first in range(0, len(totals), 4):  # two pixels' sums, or what is left
-        some = [total.value for total in totals[first : first + 4]]
+        some = totals[first : first + 4]
         pixels = len(some) // 2
-        steps = [code.of(v) for v in exact.steps(some, scales * pixels, nudges * pixels)]
-        missing = code.of(exact.missing)
-        words += [pack_words(steps[n : n + 2], missing) for n in range(0, len(steps), 2)]
+        steps = exact.steps(some, scales * pixels, nudges * pixels)
+        words += [pack_words(steps[n : n + 2], exact.missing) for n in range(0, len(steps), 2)]
     return words

@@ -107,8 +107,10 @@ def quantize_block(isa: Isa):
                 phi.add_incoming(one, before)
                 phi.add_incoming(other, seldom)
                 results.append(phi)
-            packer = BytePacker(isa, builder, I32(-_BASE), I64(0), I64(255), has_bounds=False)
-            packed = packer.elements(results)
+            code = Code(builder)
+            base, low, high = code.constant(I32, -_BASE), code.integer(0), code.integer(255)
+            packer = BytePacker(isa, base, low, high, has_bounds=False)
+            packed = packer.elements([code.of(result) for result in results]).value
             changed = splat(builder, builder.trunc(flip, I8), isa.vector_bytes)
             store(builder, builder.xor(packed, changed), target)
             return context.get_dummy_value()

@@ -1,25 +1,11 @@
 """From integers to 8-bit elements in memory, for micro-kernels."""
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
-# llvmlite has no types.
-
 from __future__ import annotations
 
-from llvmlite import ir
+from collections.abc import Sequence
 
-from armpy_numba_acc.llvm.vectors import (
-    I8,
-    I16,
-    I32,
-    I64,
-    extreme,
-    intrinsic,
-    load,
-    masked_store,
-    splat,
-    store,
-    vector,
-)
+from armpy_numba_acc.llvm.control import when
+from armpy_numba_acc.llvm.values import I8, I16, I32, Code, Kind, Value, choose, vector
 from armpy_numba_acc.machine.isa import Isa
 
 
@@ -29,92 +15,81 @@ class BytePacker:
     Parameters
     ----------
     isa : Isa
-    builder : ir.IRBuilder
-    missing : ir.Value, int32
-    low, high : ir.Value, int64
+    missing : Value, int32
+    low, high : Value, int64
         Of the unsigned output.
     has_bounds : bool
         Whether `low` is above 0 or `high` below 255.
     """
 
-    def __init__(self, isa: Isa, builder, missing, low, high, *, has_bounds):
-        self._isa, self._builder = isa, builder
-        self._has_bounds = has_bounds
+    def __init__(
+        self, isa: Isa, missing: Value, low: Value, high: Value, *, has_bounds: bool
+    ) -> None:
+        self._isa, self._has_bounds = isa, has_bounds
         self._has_packs = isa.vector_bytes > 16
         if self._has_packs:
-            self._missing = splat(builder, builder.trunc(missing, I16), 2 * isa.lanes)
+            self._missing = missing.narrowed(I16).splat(2 * isa.lanes)
             self._low, self._high = (
-                splat(builder, builder.trunc(limit, I8), isa.vector_bytes) for limit in (low, high)
+                limit.narrowed(I8).splat(isa.vector_bytes) for limit in (low, high)
             )
             return
-        self._missing = splat(builder, missing, isa.lanes)
+        self._missing = missing.splat(isa.lanes)
         self._low, self._high = (
-            splat(builder, builder.sub(builder.trunc(limit, I32), missing), isa.lanes)
-            for limit in (low, high)
+            (limit.narrowed(I32) - missing).splat(isa.lanes) for limit in (low, high)
         )
 
-    def elements(self, steps):
+    def elements(self, steps: Sequence[Value]) -> Value:
         """Bytes of up to four vectors of int32, one behind the other in one vector.
 
         Returns
         -------
-        ir.Value
+        Value
             Bytes of four registers' lanes, of which those of `steps` are the first.
         """
         return self._packed(steps) if self._has_packs else self._truncated(steps)
 
-    def _packed(self, integers):
+    def _packed(self, integers: Sequence[Value]) -> Value:
         """By instructions that saturate; these work on 128 bits at a time."""
-        builder, isa = self._builder, self._isa
-        integers = integers + [integers[-1]] * (4 - len(integers))
+        isa = self._isa
+        integers = [*integers, *[integers[-1]] * (4 - len(integers))]
         prefix = "llvm.x86.avx512.pack" if isa.vector_bytes == 64 else "llvm.x86.avx2.pack"
         postfix = ".512" if isa.vector_bytes == 64 else ""
 
-        def pack(name, x, y, element):
-            kind = vector(element, x.type.count * 2)
-            function = intrinsic(builder, prefix + name + postfix, kind, x.type, y.type)
-            return builder.call(function, (x, y))
+        def pack(name: str, x: Value, y: Value, element: Kind) -> Value:
+            return x.code.call(prefix + name + postfix, vector(element, x.count * 2), x, y)
 
-        low, high = (self._moved(pack("ssdw", integers[i], integers[i + 1], I16)) for i in (0, 2))
+        low, high = (
+            pack("ssdw", integers[i], integers[i + 1], I16).call("sadd.sat", self._missing)
+            for i in (0, 2)
+        )
         packed = pack("uswb", low, high, I8)
         groups = isa.vector_bytes // 16
         order = [4 * group + part for part in range(4) for group in range(groups)]
-        words = builder.bitcast(packed, vector(I32, isa.lanes))
-        words = builder.shuffle_vector(words, words, ir.Constant(vector(I32, len(order)), order))
-        packed = builder.bitcast(words, packed.type)
+        words = packed.bitcast(vector(I32, isa.lanes))
+        packed = words.shuffled(order, words).bitcast(packed.kind)
         if not self._has_bounds:
             return packed
-        return extreme(builder, "umin", extreme(builder, "umax", packed, self._low), self._high)
+        return packed.call("umax", self._low).call("umin", self._high)
 
-    def _moved(self, words):
-        """16-bit integers with what is missing, saturated."""
-        kind = words.type
-        function = intrinsic(self._builder, f"llvm.sadd.sat.v{kind.count}i16", kind, kind, kind)
-        return self._builder.call(function, (words, self._missing))
-
-    def _truncated(self, integers):
+    def _truncated(self, integers: Sequence[Value]) -> Value:
         """By clamping, and the lowest bits of what comes of it."""
-        builder, lanes = self._builder, self._isa.lanes
-        parts = []
-        for bits in integers:
-            part = extreme(builder, "smin", extreme(builder, "smax", bits, self._low), self._high)
-            parts.append(builder.add(part, self._missing))
+        parts = [
+            bits.call("smax", self._low).call("smin", self._high) + self._missing
+            for bits in integers
+        ]
         parts += [parts[-1]] * (4 - len(parts))
-        halves = [joined(builder, *parts[i : i + 2]) for i in (0, 2)]
-        whole = joined(builder, *halves)
-        return builder.trunc(whole, vector(I8, 4 * lanes))
+        pairs = [joined(*parts[i : i + 2]) for i in (0, 2)]
+        return joined(*pairs).narrowed(I8)
 
 
-def joined(builder, x, y):
+def joined(x: Value, y: Value) -> Value:
     """Two vectors of one type as one."""
-    count = x.type.count
-    return builder.shuffle_vector(x, y, ir.Constant(vector(I32, 2 * count), list(range(2 * count))))
+    return x.shuffled(range(2 * x.count), y)
 
 
-def part_of(builder, value, first, count):
+def part_of(value: Value, first: int, count: int) -> Value:
     """Some neighbouring elements of a vector."""
-    lanes = ir.Constant(vector(I32, count), list(range(first, first + count)))
-    return builder.shuffle_vector(value, value, lanes)
+    return value.shuffled(range(first, first + count), value)
 
 
 class ByteStore:
@@ -123,40 +98,39 @@ class ByteStore:
     Parameters
     ----------
     isa : Isa
-    builder : ir.IRBuilder
-    count : ir.Value, int64
+    count : Value, int64
         Elements to store; may be negative or more than there are.
     size : int
         Bytes of a vector.
     """
 
-    def __init__(self, isa: Isa, builder, count, size):
-        self._builder, self._size = builder, size
-        self._has_masks = isa.vector_bytes == 64
-        zero, most = I64(0), I64(size)
-        count = builder.select(builder.icmp_signed(">", count, zero), count, zero)
-        self._count = builder.select(builder.icmp_signed("<", count, most), count, most)
+    def __init__(self, isa: Isa, count: Value, size: int) -> None:
+        self._size, self._has_masks = size, isa.vector_bytes == 64
+        count = choose(count > 0, count, 0)
+        self._count = choose(count < size, count, size)
+        code: Code = count.code
         if self._has_masks:
-            numbers = ir.Constant(vector(I8, size), list(range(size)))
-            limit = splat(builder, builder.trunc(self._count, I8), size)
-            self._mask = builder.icmp_signed("<", numbers, limit)
+            self._mask = code.numbers(I8, range(size)) < self._count.narrowed(I8).splat(size)
         else:
-            with builder.goto_entry_block():
-                self._room = builder.alloca(vector(I8, 2 * size))
+            self._room = code.stack(vector(I8, 2 * size))
 
-    def store(self, value, address):
+    def store(self, value: Value, place: Value) -> None:
         """Store a vector's first elements."""
-        builder = self._builder
         if self._has_masks:
-            masked_store(builder, value, address, self._mask)
+            place.store(value, mask=self._mask)
             return
-        room = builder.ptrtoint(self._room, I64)
-        store(builder, value, room)
+        self._room.store(value)
         size = 1 << (self._size.bit_length() - 1)
         while size:  # a number of elements is the sum of some powers of two
-            has_piece = builder.icmp_signed("!=", builder.and_(self._count, I64(size)), I64(0))
-            with builder.if_then(has_piece):
-                kind, done = vector(I8, size), builder.and_(self._count, I64(-2 * size))
-                piece = load(builder, builder.add(room, done), kind)
-                store(builder, piece, builder.add(address, done))
+            self._store_piece(place, size)
             size //= 2
+
+    def _store_piece(self, place: Value, size: int) -> None:
+        """Store so many bytes, if they are in the sum, behind the larger powers of two."""
+
+        def store() -> list[Value]:
+            done = self._count & (-2 * size)
+            (place + done).store((self._room + done).load(vector(I8, size)))
+            return []
+
+        when((self._count & size).differs(0), store)

@@ -1,50 +1,44 @@
 """From exact sums of products to an output's scale, in 64 bits."""
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
-# llvmlite has no types.
-
 from __future__ import annotations
 
 import math
 
-from llvmlite import ir
-
-from armpy_numba_acc.llvm.vectors import (
+from armpy_numba_acc.llvm.values import (
     F64,
+    I8,
+    I16,
     I32,
     I64,
-    extreme,
-    intrinsic,
-    load,
-    splat,
-    suffix,
+    Kind,
+    Value,
+    choose,
     vector,
 )
+from armpy_numba_acc.tiles.product import Finish, Shape, Tile
 
-NUM_LINES = 5
-"""Numbers of 8 bytes that a column has in a head."""
+_STORED = {"i16": I16, "u8": I8}
+
+_NUM_NUMBERS = {"real": 2, "plain": 3, "signed": 5}
+"""Of 8 bytes, that a column has in a head."""
 
 
-class Rescaling:
-    """Multiplies sums by a number per column, rounds and clamps them.
+class WideFinish(Finish):
+    """Sums, in int32 or int64, times a number per column, rounded and clamped.
 
     Parameters
     ----------
-    builder : ir.IRBuilder
-    head : ir.Value, int64
-        Address of five lines with a number for each column: factor, addend, shift, half and
-        step; or else, for ``real``, factor and addend as float64, then three that mean nothing.
-    lanes, vectors : int
-        Elements of a vector, and vectors of a line.
-    bounds : tuple of ir.Value, int64
-        Of the result.
+    output : {"i16", "u8"}
+        How elements are stored.
     rounding : {"plain", "signed", "real"}
         ``(sum * factor + addend) >> shift``; the same with ``half``, less `step` where that is
-        negative, added before the shift; or in float64, halves away from zero.
+        negative, added before the shift; or in float64, ties away from zero.
 
     Notes
     -----
-    All of it is exact. The reference's two roundings are one here: what it does is in the head.
+    All of it is exact. The reference's two roundings are one here: what it does is in the head,
+    five lines with a number for each column: factor, addend, shift, half and step; or else, for
+    ``real``, factor and addend as float64, then three that mean nothing.
 
     References
     ----------
@@ -52,61 +46,70 @@ class Rescaling:
     ``RoundingDivideByPOT``.
     """
 
-    def __init__(self, builder, head, lanes, vectors, bounds, *, rounding):
-        self._builder, self._lanes, self._rounding = builder, lanes, rounding
-        kind = vector(F64 if rounding == "real" else I64, lanes)
-        count = {"real": 2, "plain": 3, "signed": NUM_LINES}[rounding]
-        self._lines = [
-            [load(builder, head, kind, I64(line * vectors + j)) for line in range(count)]
-            for j in range(vectors)
-        ]
-        if rounding != "real":  # factors fit 32 bits: LLVM sees that their upper halves are 0
-            short = vector(I32, lanes)
-            for line in self._lines:
-                line[0] = builder.sext(builder.trunc(line[0], short), kind)
-        if rounding == "real":
-            bounds = [builder.sitofp(bound, F64) for bound in bounds]
-        self._bounds = [splat(builder, bound, lanes) for bound in bounds]
+    def __init__(self, output: str, rounding: str) -> None:
+        self._stored, self._rounding = _STORED[output], rounding
 
-    def rescaled(self, total, j, stored):
-        """A vector of sums, int32 or int64, as integers of another type.
+    def head_bytes(self, shape: Shape) -> int:
+        """None: how sums are rescaled is in memory of its own."""
+        return 0
 
-        Parameters
-        ----------
-        j : int
-            Which vector of a line it belongs to.
-        stored : ir.VectorType
-            Of as many elements, which hold all within the bounds.
-        """
+    def first(self, tile: Tile) -> list[Value]:
+        zeros = [tile.code.constant(vector(I32, width)) for width in tile.shape.widths]
+        return zeros * tile.rows
+
+    def write(self, tile: Tile, totals: list[Value]) -> None:
+        call, size = tile.call, self._stored.width // 8
+        numbers, (low, high) = self._numbers(tile), (call.low, call.high)
         if self._rounding == "real":
-            return self._in_floats(total, self._lines[j], stored)
-        builder = self._builder
-        factor, addend, shift, *rest = self._lines[j]
-        value = total
-        if total.type != factor.type:
-            value = builder.sext(total, factor.type)
-        value = builder.add(builder.mul(value, factor), addend)
+            low, high = (bound.converted("sitofp", F64) for bound in (low, high))
+        compute = self._in_floats if self._rounding == "real" else self._in_integers
+        places = tile.places(call.target, call.out_pitch, size)
+        zero_point = call.zero_point.narrowed(self._stored)
+        rows = [
+            [
+                compute(total, each, low, high).narrowed(self._stored)
+                + zero_point.splat(total.count)
+                for total, each in zip(some, numbers, strict=True)
+            ]
+            for some in tile.by_row(totals)
+        ]
+
+        def write(masks: list[Value | None]) -> None:
+            for place, values in zip(places, rows, strict=True):
+                for start, value, mask in zip(tile.shape.starts, values, masks, strict=True):
+                    (place + start * size).store(value, mask=mask)
+
+        tile.write(write)
+
+    def _numbers(self, tile: Tile) -> list[list[Value]]:
+        """What each vector's sums are rescaled by."""
+        kind: Kind = F64 if self._rounding == "real" else I64
+        head = tile.call.heads + tile.panel * tile.call.head_bytes
+        lines = [
+            tile.line(head + 8 * tile.shape.width * number, kind)
+            for number in range(_NUM_NUMBERS[self._rounding])
+        ]
+        if self._rounding != "real":  # factors fit 32 bits: LLVM sees what their upper bits are
+            lines[0] = [factor.narrowed(I32).signed(I64) for factor in lines[0]]
+        return [list(numbers) for numbers in zip(*lines, strict=True)]
+
+    def _in_integers(self, total: Value, numbers: list[Value], low: Value, high: Value) -> Value:
+        factor, addend, shift, *rest = numbers
+        value = total.signed(I64) * factor + addend
         if rest:
             half, step = rest
-            sign = builder.ashr(value, ir.Constant(value.type, [63] * self._lanes))
-            value = builder.add(value, builder.sub(half, builder.and_(sign, step)))
-        value = builder.ashr(value, shift)
-        low, high = self._bounds
-        value = extreme(builder, "smax", value, low)
-        return builder.trunc(extreme(builder, "smin", value, high), stored)
+            value = value + (half - ((value >> 63) & step))
+        value = value >> shift
+        bounded = value.call("smax", low.splat(value.count))
+        return bounded.call("smin", high.splat(value.count))
 
-    def _in_floats(self, total, line, stored):
+    def _in_floats(self, total: Value, numbers: list[Value], low: Value, high: Value) -> Value:
         """The same in float64; sums are below 2**53, which it holds exactly."""
-        builder, (factor, addend) = self._builder, line
-        kind = factor.type
-        value = builder.fadd(builder.sitofp(total, kind), addend)
-        value = builder.fmul(value, factor)
-        low, high = self._bounds
-        value = extreme(builder, "maxnum", value, low)
-        value = extreme(builder, "minnum", value, high)
-        copysign = intrinsic(builder, f"llvm.copysign.{suffix(kind)}", kind, kind, kind)
+        factor, addend = numbers
+        value = (total.converted("sitofp", F64) + addend) * factor
+        lowest, highest = (bound.splat(value.count) for bound in (low, high))
+        value = choose(value > lowest, value, lowest)
+        value = choose(value < highest, value, highest)
         # Added to the number below one half, it does not round up to 1.
-        half = ir.Constant(kind, [math.nextafter(0.5, 0.0)] * kind.count)
-        value = builder.fadd(value, builder.call(copysign, (half, value)))
-        integers = builder.fptosi(value, vector(I32, self._lanes))
-        return builder.trunc(integers, stored)
+        half = value.like(math.nextafter(0.5, 0.0))
+        return (value + half.with_sign_of(value)).to_integer()

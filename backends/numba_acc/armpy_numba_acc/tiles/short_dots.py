@@ -75,14 +75,10 @@ def make_line_dots(isa: Isa) -> Callable[[Pointer, Pointer, int, Pointer], None]
 
     @primitive(NOTHING, WORD, WORD, WORD, WORD)
     def dots_of_panel(code: Code, data: Value, weights: Value, steps: Value, target: Value) -> None:
-        builder = code.builder
-
         def step(number: Value, totals: list[Value]) -> list[Value]:
             word = data.load(I32, number, align=1).splat(isa.lanes)
-            elements = products.elements(builder, word.value)
-            at_line = weights + number * products.bytes_per_vector
-            line = products.weights(builder, at_line.value, 0)
-            return [code.of(products.add(builder, totals[0].value, elements, line))]
+            line = products.weights(weights + number * products.bytes_per_vector, 0)
+            return [products.add(totals[0], products.elements(word), line)]
 
         kind = vector(I32, isa.lanes)
         (total,) = loop(code, steps, [target.load(kind)], step)

@@ -16,6 +16,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from armpy_numba_acc.llvm.dots import dot_products
+from armpy_numba_acc.llvm.values import Code
 from armpy_numba_acc.llvm.vectors import (
     F32,
     I32,
@@ -102,12 +103,12 @@ class ByteProducts:
     def spread(self, builder, address):
         """One group in every lane."""
         word = splat(builder, load(builder, address, I32, align=1), self.kind.count)
-        return self._dots.elements(builder, builder.xor(word, self._flip))
+        return self._dots.elements(Code(builder).of(builder.xor(word, self._flip)))
 
     def elements(self, builder, address):
         """Neighbouring groups."""
         words = load(builder, address, self.kind, align=1)
-        return self._dots.elements(builder, builder.xor(words, self._flip))
+        return self._dots.elements(Code(builder).of(builder.xor(words, self._flip)))
 
     def last_elements(self, builder, address, count):
         """The same, as what is behind them meets weights of 0."""
@@ -115,11 +116,11 @@ class ByteProducts:
 
     def weights(self, builder, line, j):
         """Vector `j` of a line."""
-        return self._dots.weights(builder, line, j)
+        return self._dots.weights(Code(builder).of(line), j)
 
     def add(self, builder, total, elements, weights):
         """Add products."""
-        return self._dots.add(builder, total, elements, weights)
+        return self._dots.add(Code(builder).of(total), elements, weights).value
 
     def join(self, builder, x, y):
         """Add sums."""

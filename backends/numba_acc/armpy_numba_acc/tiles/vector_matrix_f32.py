@@ -9,6 +9,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from armpy_numba_acc.llvm.values import Code
 from armpy_numba_acc.llvm.vectors import (
     I64,
     extreme,
@@ -20,6 +21,7 @@ from armpy_numba_acc.llvm.vectors import (
     store,
 )
 from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.product import rows_in_line
 from armpy_numba_acc.tiles.vector_matrix import (
     TOGETHER,
     RealProducts,
@@ -27,7 +29,6 @@ from armpy_numba_acc.tiles.vector_matrix import (
     row_sums,
     vector_sums,
 )
-from armpy_numba_acc.tiles.walk import rows_in_line
 
 
 def column_vectors_f32(isa: Isa, vectors: int):
@@ -86,7 +87,9 @@ def row_sums_f32(isa: Isa):
 
         def generate(context, builder, signature, args):
             source, depth, weights, pitch, count, sums = args
-            rows = rows_in_line(builder, weights, pitch, count, TOGETHER)
+            of = Code(builder).of
+            found = rows_in_line(of(weights), of(pitch), of(count), TOGETHER)
+            rows = [row.value for row in found]
             row_sums(builder, products, source, depth, rows, sums)
             return context.get_dummy_value()
 

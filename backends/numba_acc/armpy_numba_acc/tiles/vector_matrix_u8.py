@@ -12,10 +12,12 @@ from numba.extending import intrinsic
 
 from armpy.records import dataclass
 from armpy_numba_acc.llvm.pointers import load_i64
-from armpy_numba_acc.llvm.vectors import F32, I8, I32, I64, load, splat, store, vector
+from armpy_numba_acc.llvm.values import Code
+from armpy_numba_acc.llvm.vectors import F32, I8, I32, I64, load, splat, vector
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.vector_matrix import AT_ONCE
 from armpy_numba_acc.tiles.exact_scaling import ExactScaling
+from armpy_numba_acc.tiles.product import rows_in_line
 from armpy_numba_acc.tiles.requantize import BytePacker, ByteStore, part_of
 from armpy_numba_acc.tiles.vector_matrix import (
     TOGETHER,
@@ -24,7 +26,6 @@ from armpy_numba_acc.tiles.vector_matrix import (
     row_sums,
     vector_sums,
 )
-from armpy_numba_acc.tiles.walk import rows_in_line
 
 KERNEL_ARGUMENTS = (
     "input",
@@ -155,7 +156,9 @@ def row_sums_u8(isa: Isa):
 
         def generate(context, builder, signature, args):
             source, flip, steps, weights, pitch, count, sums = args
-            rows = rows_in_line(builder, weights, pitch, count, TOGETHER)
+            of = Code(builder).of
+            found = rows_in_line(of(weights), of(pitch), of(count), TOGETHER)
+            rows = [row.value for row in found]
             row_sums(builder, ByteProducts(isa, builder, flip), source, steps, rows, sums)
             return context.get_dummy_value()
 
@@ -238,33 +241,35 @@ class _Output:
             some = totals[first : first + AT_ONCE]
             offset = builder.mul(self.factor_step, I64(first * lanes * 8))
             # All can do what few layers need and what costs little.
+            of = Code(builder).of
             exact = ExactScaling(
-                builder,
+                of(self.exact) + of(offset),
                 lanes,
-                builder.add(self.exact, offset),
                 len(some),
-                builder.trunc(self.zero_point, I32),
+                of(self.zero_point).narrowed(I32),
                 has_negatives=True,
                 is_vague=True,
                 has_large_scales=self.traits.has_large_scales,
             )
             packer = BytePacker(
-                self.isa, builder, exact.missing, self.low, self.high, has_bounds=True
+                self.isa, exact.missing, of(self.low), of(self.high), has_bounds=True
             )
             numbers = range(first, first + len(some))
             scales = self._factors(builder, self.scales, numbers)
             nudges = [None] * len(some)
             if self.traits.has_nudges:
                 nudges = self._factors(builder, self.nudges, numbers)
-            packed = builder.xor(packer.elements(exact.steps(some, scales, nudges)), flip)
+            steps = exact.steps([of(total) for total in some], scales, nudges)
+            packed = packer.elements(steps) ^ of(flip)
             place = builder.add(self.target, I64(first * lanes))
             if len(some) == AT_ONCE:
-                store(builder, packed, place)
+                of(place).store(packed)
             else:
-                value = part_of(builder, packed, 0, lanes)
-                ByteStore(self.isa, builder, self.count, lanes).store(value, place)
+                value = part_of(packed, 0, lanes)
+                ByteStore(self.isa, of(self.count), lanes).store(value, of(place))
 
     def _factors(self, builder, base, numbers):
         """Some vectors of columns' factors."""
         kind = vector(F32, self.isa.lanes)
-        return [load(builder, base, kind, builder.mul(self.factor_step, I64(n))) for n in numbers]
+        place, step = Code(builder).of(base), Code(builder).of(self.factor_step)
+        return [place.load(kind, step * n) for n in numbers]

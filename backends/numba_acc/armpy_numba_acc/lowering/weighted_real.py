@@ -1,0 +1,138 @@
+"""Lowers convolutions and matrix products of float32, also those computed with bfloat16.
+
+Notes
+-----
+With bfloat16, weights and inputs are rounded; products are added up in float32, two at a time.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from armpy.graph import Layer
+from armpy.ops.operation import Array
+from armpy.records import dataclass
+from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
+from armpy_numba_acc.lowering.operands import elements_of
+from armpy_numba_acc.lowering.patches import Patches, patches_of
+from armpy_numba_acc.lowering.products import Record, Weights, emit_product, label_of
+from armpy_numba_acc.lowering.tiles import BF16, F32, ProductKind, tile_of
+from armpy_numba_acc.lowering.winograd_f32 import is_winograd, lower_winograd_f32
+from armpy_numba_acc.machine.calls.products import ConvolutionBf16, ConvolutionF32
+from armpy_numba_acc.machine.formats import FORMAT_BYTES
+from armpy_numba_acc.machine.memory import Address, Buffer
+from armpy_numba_acc.packing.weights_real import pack_panels_bf16, pack_panels_f32
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.fusion import Bounds
+
+UNBOUNDED: Bounds = (None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What a product writes, or adds to what it writes.
+
+    Parameters
+    ----------
+    place : Buffer or Address
+        Of the first pixel's columns.
+    pitch : int
+        Elements from there to the next pixel's.
+    kind : {"f32", "bf16"}
+        How they are kept.
+    """
+
+    place: Buffer | Address
+    pitch: int
+    kind: str = "f32"
+
+    @property
+    def pitch_bytes(self) -> int:
+        """Bytes from one pixel to the next."""
+        return self.pitch * FORMAT_BYTES[self.kind]
+
+
+def float_bounds(bounds: Bounds) -> tuple[float, float]:
+    """Lowest and highest float."""
+    low, high = bounds
+    return (-np.inf if low is None else float(low), np.inf if high is None else float(high))
+
+
+def lower_real(emit: Emitter, layer: Layer, kind: ProductKind) -> None:
+    """Add the command of a convolution or a matrix product, and of what is fused with it."""
+    weights = elements_of(layer, "weights")
+    if kind is F32 and is_winograd(emit, layer):
+        lower_winograd_f32(emit, layer, weights)
+        return
+    source = emit.source_as_bfloat16(layer["input"]) if kind is BF16 else None
+    patches = patches_of(emit, layer, kind.element_bytes, source=source)
+    flat = weights.reshape(len(weights), len(patches.taps), patches.depth)
+    packed = pack_real(emit, kind, patches, flat, layer.constant("bias"))
+    emit_fused(emit, layer, patches, packed)
+
+
+def emit_fused(emit: Emitter, layer: Layer, patches: Patches, weights: Weights) -> None:
+    """Add the command of a layer's product and of what is fused with it."""
+    fusion, columns = fusion_of(emit, layer), weights.columns
+    residual = None
+    if (other := fusion.residual) is not None:
+        residual = Rows(emit.source_as_kept(other), columns, emit.kind_of(other))
+    output = Rows(emit.target(fusion.output), columns, emit.kind_of(fusion.output))
+    label = label_of(layer, fusion)
+    emit_real(emit, patches, weights, output, fusion.bounds, label, residual)
+
+
+def pack_real(
+    emit: Emitter, kind: ProductKind, patches: Patches, weights: Array, bias: Array | None
+) -> Weights:
+    """Pack constant weights (columns, taps, depth) that patches are multiplied with."""
+    tile = tile_of(emit.choices, kind, patches, len(weights))
+    pack = pack_panels_f32 if kind is F32 else pack_panels_bf16
+    panels = pack(weights, bias, tile.width(emit.isa))
+    return Weights(kind, emit.constant(panels), panels[0].nbytes, len(weights), tile)
+
+
+def emit_real(
+    emit: Emitter,
+    patches: Patches,
+    weights: Weights,
+    output: Rows,
+    bounds: Bounds,
+    label: str,
+    residual: Rows | None = None,
+) -> None:
+    """Add the command that multiplies patches with weights.
+
+    Parameters
+    ----------
+    patches : Patches
+        Of bfloat16, at least two elements deep, if the weights are.
+    bounds : Bounds
+        What the output is clamped to.
+    residual : Rows, optional
+        Added before that.
+    """
+    low, high = float_bounds(bounds)
+    added = "" if residual is None else residual.kind
+    record: Record = partial(
+        ConvolutionF32,
+        half_vectors=weights.tile.half_vectors,
+        has_residual=int(residual is not None),
+    )
+    if weights.kind is BF16:
+        record = partial(
+            ConvolutionBf16,
+            is_odd=patches.depth % BF16.group,
+            residual_format=added,
+            output_format=output.kind,
+        )
+    record = partial(
+        record,
+        low=low,
+        high=high,
+        residual=0 if residual is None else residual.place,
+        residual_pitch=0 if residual is None else residual.pitch_bytes,
+    )
+    emit_product(emit, patches, weights, record, output.place, output.pitch_bytes, label)

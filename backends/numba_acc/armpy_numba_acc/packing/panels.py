@@ -1,0 +1,58 @@
+"""Weights column by column, in panels of as many columns as a tile has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]  # Any: of every type
+
+
+def in_panels(columns: Array, width: int) -> Array:
+    """What belongs to columns, panel by panel, with zeros behind the last one.
+
+    Parameters
+    ----------
+    columns : ndarray, shape (columns, ...)
+    width : int
+
+    Returns
+    -------
+    ndarray, shape (panels, width, ...)
+    """
+    panels = -(-len(columns) // width)
+    padded = np.zeros((panels * width, *columns.shape[1:]), columns.dtype)
+    padded[: len(columns)] = columns
+    return padded.reshape(panels, width, *columns.shape[1:])
+
+
+def in_groups(values: Array, width: int, group: int, dtype: npt.DTypeLike) -> Array:
+    """Lines of weights, panel by panel.
+
+    Parameters
+    ----------
+    values : ndarray, shape (columns, taps, depth)
+    width : int
+        Columns of a panel.
+    group : int
+        Elements that a step multiplies; each tap's depth is filled up with zeros to whole ones.
+    dtype : dtype
+        As the weights are multiplied.
+
+    Returns
+    -------
+    ndarray, shape (panels, taps * steps, width, group)
+    """
+    columns, taps, depth = values.shape
+    steps = -(-depth // group)
+    padded = np.zeros((columns, taps, steps * group), dtype)
+    padded[..., :depth] = values
+    return in_panels(padded.reshape(columns, taps * steps, group), width).swapaxes(1, 2)
+
+
+def side_by_side(*parts: Array) -> npt.NDArray[np.uint8]:
+    """What belongs to panels one behind the other: parts (panels, ...) as (panels, bytes)."""
+    flat = [np.ascontiguousarray(part).reshape(len(part), -1).view(np.uint8) for part in parts]
+    return np.concatenate(flat, axis=1)

@@ -1,0 +1,67 @@
+"""float32 weights as kernels want them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy_numba_acc.packing.panels import in_panels
+
+Array = npt.NDArray[Any]  # Any: float32
+
+
+def pack_panels_f32(weights: Array, bias: Array | None, width: int) -> Array:
+    """Weights and bias, panel by panel.
+
+    Parameters
+    ----------
+    weights : ndarray, float32, shape (columns, taps, depth)
+    bias : ndarray, float32, shape (columns,), optional
+        Zeros if left out.
+    width : int
+        Columns of a panel; the last one is filled up with zeros.
+
+    Returns
+    -------
+    ndarray, float32, shape (panels, 1 + taps * depth, width)
+        Each panel's bias, then its lines.
+    """
+    lines = weights.reshape(len(weights), -1)
+    packed = np.zeros((len(weights), 1 + lines.shape[1]), np.float32)
+    packed[:, 1:] = lines
+    if bias is not None:
+        packed[:, 0] = bias
+    return np.ascontiguousarray(in_panels(packed, width).swapaxes(1, 2))
+
+
+def as_bfloat16(values: Array) -> npt.NDArray[np.uint16]:
+    """The bits of the nearest bfloat16, ties to even.
+
+    Parameters
+    ----------
+    values : ndarray, float32
+    """
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    rounded = bits + (np.uint32(0x7FFF) + ((bits >> 16) & np.uint32(1)))
+    quiet = bits | np.uint32(0x400000)  # rounding could make an infinity of a NaN
+    return (np.where(np.isnan(values), quiet, rounded) >> 16).astype(np.uint16)
+
+
+def pack_panels_bf16(weights: Array, bias: Array | None, width: int) -> Array:
+    """Weights and bias, panel by panel; parameters as for `pack_panels_f32`.
+
+    Returns
+    -------
+    ndarray, float32, shape (panels, 1 + taps * lines, width)
+        Each panel's bias, then the bits of its lines: of every column two neighbours of a tap as
+        bfloat16, the first one in the lower half. Where the depth is odd the last one of each
+        tap has a zero beside it.
+    """
+    columns, taps, depth = weights.shape
+    pairs = np.zeros((columns, taps, -(-depth // 2) * 2), np.uint16)
+    pairs[..., :depth] = as_bfloat16(weights)
+    halves = pairs.reshape(columns, -1, 2).astype(np.uint32)
+    words = halves[..., 0] | halves[..., 1] << np.uint32(16)
+    return pack_panels_f32(words[:, None].view(np.float32), bias, width)
