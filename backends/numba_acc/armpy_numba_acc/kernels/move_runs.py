@@ -1,4 +1,4 @@
-"""Moves runs of bytes between tensors with any pitches."""
+"""Moves runs of bytes, or single elements, between tensors with any pitches."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.sharing import share_items
 from armpy_numba_acc.machine.calls.moves import MoveRuns
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.blocks import make_copy_run, nested_offsets
+from armpy_numba_acc.tiles.blocks import make_copy_run, make_copy_size, nested_offsets
 
 
-def make(isa: Isa) -> Callable[[int, int, int], None]:
+def make(isa: Isa, size: int) -> Callable[[int, int, int], None]:
     """Make the kernel; threads share the rows of all items."""
-    copy_run, read = make_copy_run(isa), reader(MoveRuns)
+    copy, read = make_copy_size(size) if size else make_copy_run(isa), reader(MoveRuns)
 
     def move_runs(args: int, thread: int, num_threads: int) -> None:
         call = read(args)
@@ -25,7 +25,7 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
             from_, to = nested_offsets(item, call.table, call.num_dims)
             for y in range(row, last_row):
                 for x in range(call.columns):
-                    copy_run(
+                    copy(
                         call.target + to + y * call.target_row + x * call.target_column,
                         call.source + from_ + y * call.source_row + x * call.source_column,
                         call.run,

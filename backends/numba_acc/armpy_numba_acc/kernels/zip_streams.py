@@ -14,9 +14,9 @@ from armpy_numba_acc.tiles.blocks import nested_offsets
 
 def make(isa: Isa, size: int, count: int, direction: str) -> Callable[[int, int, int], None]:
     """Make the kernel for `count` streams of elements; threads share the streams' length."""
-    (load, store), read = INTEGERS[size], reader(ZipStreams)
+    (load, store), read, is_in = INTEGERS[size], reader(ZipStreams), direction == "in"
 
-    def zip_in(args: int, thread: int, num_threads: int) -> None:
+    def zip_streams(args: int, thread: int, num_threads: int) -> None:
         call = read(args)
         first, last = share(call.length, thread, num_threads)
         for item in range(call.num_items):
@@ -24,16 +24,9 @@ def make(isa: Isa, size: int, count: int, direction: str) -> Callable[[int, int,
             source, target = call.source + from_, call.target + to
             for i in range(first, last):
                 for j in range(count):
-                    store(target, i * count + j, load(source + j * call.pitch, i))
+                    if is_in:
+                        store(target, i * count + j, load(source + j * call.pitch, i))
+                    else:
+                        store(target + j * call.pitch, i, load(source, i * count + j))
 
-    def zip_out(args: int, thread: int, num_threads: int) -> None:
-        call = read(args)
-        first, last = share(call.length, thread, num_threads)
-        for item in range(call.num_items):
-            from_, to = nested_offsets(item, call.table, call.num_dims)
-            source, target = call.source + from_, call.target + to
-            for i in range(first, last):
-                for j in range(count):
-                    store(target + j * call.pitch, i, load(source, i * count + j))
-
-    return zip_in if direction == "in" else zip_out
+    return zip_streams

@@ -9,10 +9,11 @@ from armpy.ops.operation import Array
 from armpy_numba_acc.lowering.operands import elements_of
 from armpy_numba_acc.lowering.windows import Tiling, Windows, best_width, tiles_of
 from armpy_numba_acc.machine.calls.windows import DepthwiseF32
+from armpy_numba_acc.machine.formats import FORMAT_BYTES
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.depthwise import pack_f32
 from armpy_numba_acc.program.choices import Choices
-from armpy_numba_acc.program.emitter import SIZES, Emitter
+from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.fusion import Fusion
 
 _MOST_TAPS = 25
@@ -54,7 +55,7 @@ def lower_f32(
         is_single=int(windows.shape[3] == 1),
         input_kind=kinds[0],
         output_kind=kinds[1],
-        tiles=tiles_of(emit, source, target, windows, tiling, padding, SIZES[kinds[1]]),
+        tiles=tiles_of(emit, source, target, windows, tiling, padding, FORMAT_BYTES[kinds[1]]),
         weights=emit.constant(packed),
         num_taps=len(taps),
         block_bytes=packed[0].nbytes,

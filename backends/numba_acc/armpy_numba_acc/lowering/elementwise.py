@@ -49,7 +49,7 @@ from armpy_numba_acc.packing.quantized import (
     zero_point_of,
 )
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.registry import Lowering
+from armpy_numba_acc.program.registry import Check, Lowering
 
 INTEGER_TYPES = (DataType.SIGNED32, DataType.SIGNED64)
 REAL_TYPES = (DataType.FLOAT32, *QUANTIZED_TYPES)
@@ -78,6 +78,16 @@ def check_types(infos: Sequence[TensorInfo | None], allowed: Sequence[DataType])
         if info.data_type in QUANTIZED_TYPES and info.has_per_axis_quantization:
             return "scales that run along an axis are not supported"
     return ""
+
+
+def of_types(*allowed: DataType) -> Check:
+    """A check of nothing but types."""
+
+    def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+        """Tensors of some types."""
+        return check_types((*inputs, *outputs), allowed)
+
+    return check
 
 
 # ElementwiseBinary
@@ -204,19 +214,9 @@ def lower_comparison(emit: Emitter, layer: Layer) -> None:
     emit_on_buffers(emit, name, sources, shapes, layer.output, layer.name, kinds=kinds)
 
 
-def check_logical(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """Booleans."""
-    return check_types((*inputs, *outputs), (DataType.BOOLEAN,))
-
-
 def lower_logical(emit: Emitter, layer: Layer) -> None:
     """One command."""
     _emit(emit, layer, expect(layer.operation, LogicalBinary).operation.name.lower())
-
-
-def check_prelu(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """float32 and 8-bit quantised."""
-    return check_types((*inputs, *outputs), REAL_TYPES)
 
 
 def lower_prelu(emit: Emitter, layer: Layer) -> None:
@@ -258,7 +258,7 @@ LOWERINGS = {
     ElementwiseBinary: Lowering(check_binary, lower_binary),
     ElementwiseUnary: Lowering(check_unary, lower_unary),
     Comparison: Lowering(check_comparison, lower_comparison),
-    LogicalBinary: Lowering(check_logical, lower_logical),
-    Prelu: Lowering(check_prelu, lower_prelu),
+    LogicalBinary: Lowering(of_types(DataType.BOOLEAN), lower_logical),
+    Prelu: Lowering(of_types(*REAL_TYPES), lower_prelu),
     Select: Lowering(check_select, lower_select),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -10,19 +9,13 @@ import numpy as np
 from armpy.errors import InvalidArgumentError
 from armpy.graph import Layer
 from armpy.ops import Gather, GatherNd
-from armpy.ops.operation import Array, OperandInfos, Operation
+from armpy.ops.operation import Array
 from armpy.records import dataclass
-from armpy.tensor import TensorInfo
-from armpy_numba_acc.lowering.operands import expect
+from armpy_numba_acc.lowering.operands import anything, expect
 from armpy_numba_acc.machine.call import Call
 from armpy_numba_acc.machine.calls.gathering import GatherChecked, GatherRuns
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
-
-
-def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """Everything that the operations take."""
-    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,4 +122,7 @@ def _check_range(indices: Array, size: int, layer: Layer) -> None:
         )
 
 
-LOWERINGS = {Gather: Lowering(check, lower_gather), GatherNd: Lowering(check, lower_gather_nd)}
+LOWERINGS = {
+    Gather: Lowering(anything, lower_gather),
+    GatherNd: Lowering(anything, lower_gather_nd),
+}

@@ -12,34 +12,22 @@ from armpy.graph import Layer, Value
 from armpy.ops.blocks import BatchToSpaceNd, DepthToSpace, SpaceToBatchNd, SpaceToDepth
 from armpy.ops.generation import Fill, Rank, Shape
 from armpy.ops.movement import BroadcastTo, ChannelShuffle, ReverseV2, Tile, Transpose
-from armpy.ops.operation import Array, OperandInfos, Operation
+from armpy.ops.operation import Array, Operation
 from armpy.ops.reshaping import ExpandDims, Reshape, Squeeze
 from armpy.ops.shapes import normalize_axis
 from armpy.ops.slicing import Slice, Splitter, Unstack
 from armpy.ops.strided_slicing import StridedSlice
-from armpy.tensor import TensorInfo
 from armpy.types import DataLayout
 from armpy_numba_acc.lowering.filling import emit_fill, stored_element
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
-from armpy_numba_acc.lowering.operands import expect
+from armpy_numba_acc.lowering.operands import anything, expect, needs
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.registry import Check, Lower, Lowering
+from armpy_numba_acc.program.registry import Lower, Lowering
 
 OperationT = TypeVar("OperationT", bound=Operation)
 
 Views = Callable[[OperationT, Array, Array], tuple[Array, Array]]
 """Which part of the input becomes which part of the output, as arrays of one shape."""
-
-
-def needs(*attributes: str) -> Check:
-    """A check that attributes are known, which operands may tell only later."""
-
-    def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-        """Known attributes."""
-        missing = [name for name in attributes if getattr(operation, name) is None]
-        return f"{missing[0]} is not constant" if missing else ""
-
-    return check
 
 
 def lower_alias(emit: Emitter, layer: Layer) -> None:
@@ -267,26 +255,24 @@ def _meeting(
     return image[tuple(in_image)], grid[tuple(in_grid)]
 
 
-_ANY: Check = needs()
-
 LOWERINGS: Mapping[type[Operation], Lowering] = {
     BatchToSpaceNd: Lowering(needs("block_shape", "crops"), lower_batch_to_space),
-    BroadcastTo: Lowering(_ANY, by_views(BroadcastTo, _broadcast)),
-    ChannelShuffle: Lowering(_ANY, by_views(ChannelShuffle, _shuffled)),
-    DepthToSpace: Lowering(_ANY, by_views(DepthToSpace, _spread)),
-    ExpandDims: Lowering(_ANY, lower_alias),
-    Fill: Lowering(_ANY, lower_fill),
-    Rank: Lowering(_ANY, lower_known),
-    Reshape: Lowering(_ANY, lower_alias),
+    BroadcastTo: Lowering(anything, by_views(BroadcastTo, _broadcast)),
+    ChannelShuffle: Lowering(anything, by_views(ChannelShuffle, _shuffled)),
+    DepthToSpace: Lowering(anything, by_views(DepthToSpace, _spread)),
+    ExpandDims: Lowering(anything, lower_alias),
+    Fill: Lowering(anything, lower_fill),
+    Rank: Lowering(anything, lower_known),
+    Reshape: Lowering(anything, lower_alias),
     ReverseV2: Lowering(needs("axes"), by_views(ReverseV2, _reversed)),
-    Shape: Lowering(_ANY, lower_known),
+    Shape: Lowering(anything, lower_known),
     Slice: Lowering(needs("begin"), by_views(Slice, _sliced)),
     SpaceToBatchNd: Lowering(needs("block_shape", "pad_list"), lower_space_to_batch),
-    SpaceToDepth: Lowering(_ANY, by_views(SpaceToDepth, _gathered)),
+    SpaceToDepth: Lowering(anything, by_views(SpaceToDepth, _gathered)),
     Splitter: Lowering(needs("axis"), lower_splitter),
-    Squeeze: Lowering(_ANY, lower_alias),
+    Squeeze: Lowering(anything, lower_alias),
     StridedSlice: Lowering(needs("begin", "end", "stride"), by_views(StridedSlice, _strided)),
     Tile: Lowering(needs("multiples"), by_views(Tile, _tiled)),
     Transpose: Lowering(needs("perm"), by_views(Transpose, _transposed)),
-    Unstack: Lowering(_ANY, lower_unstack),
+    Unstack: Lowering(anything, lower_unstack),
 }

@@ -19,7 +19,6 @@ from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.machine.calls.moves import (
     Copy,
-    MoveElements,
     MoveRuns,
     MoveTiles,
     ZipStreams,
@@ -98,12 +97,12 @@ def emit_move(emit: Emitter, source: Side, target: Side, label: str) -> None:
     if not loops:
         emit(Copy(*places, run), label)
     elif run > size or size not in (1, 2, 4, 8):
-        emit(MoveRuns(*_grid_words(emit, places, loops), run), label)
+        emit(_runs(emit, places, loops, run), label)
     elif not (
         _emit_streams(emit, places, loops, size, label)
         or _emit_tiles(emit, places, loops, size, label)
     ):
-        emit(MoveElements(*_grid_words(emit, places, loops), size), label)
+        emit(_runs(emit, places, loops, size, size), label)
 
 
 def nested(source: Array, target: Array) -> list[Loop]:
@@ -138,16 +137,22 @@ def emit_table(emit: Emitter, loops: Sequence[Loop]) -> tuple[Buffer, int, int]:
     return table, len(loops), prod(loop.length for loop in loops)
 
 
-def _grid_words(
-    emit: Emitter, places: tuple[Address, Address], loops: Sequence[Loop]
-) -> tuple[Address, Address, Buffer, int, int, int, int, int, int, int, int]:
-    """`_outer_words`, and the inner two loops."""
+def _runs(
+    emit: Emitter, places: tuple[Address, Address], loops: Sequence[Loop], run: int, size: int = 0
+) -> MoveRuns:
+    """The call that moves runs in nested loops."""
     padded = [*[Loop(1, 0, 0)] * (2 - len(loops)), *loops]
     rows, columns = padded[-2:]
-    return (
+    return MoveRuns(
         *_outer_words(emit, places, padded[:-2]),
-        *(rows.length, rows.source, rows.target),
-        *(columns.length, columns.source, columns.target),
+        rows=rows.length,
+        source_row=rows.source,
+        target_row=rows.target,
+        columns=columns.length,
+        source_column=columns.source,
+        target_column=columns.target,
+        run=run,
+        size=size,
     )
 
 

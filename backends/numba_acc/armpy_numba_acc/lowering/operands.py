@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 from armpy.errors import BackendError
 from armpy.graph import Layer, Value
-from armpy.ops.operation import Array, Operation
+from armpy.ops.operation import Array, OperandInfos, Operation
+from armpy.tensor import TensorInfo
+from armpy_numba_acc.program.registry import Check
 
 OperationT = TypeVar("OperationT", bound=Operation)
 
@@ -51,3 +54,18 @@ def elements_of(layer: Layer, operand: str) -> Array:
 def given(layer: Layer) -> list[Value]:
     """A layer's inputs, but those that are left out."""
     return [value for value in layer.inputs if value is not None]
+
+
+def needs(*attributes: str) -> Check:
+    """A check that attributes are known, which operands may tell only later; or of nothing."""
+
+    def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+        """Known attributes."""
+        missing = [name for name in attributes if getattr(operation, name) is None]
+        return f"{missing[0]} is not constant" if missing else ""
+
+    return check
+
+
+anything = needs()
+"""The check of what can always be lowered."""

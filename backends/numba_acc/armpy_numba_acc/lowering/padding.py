@@ -14,8 +14,9 @@ from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.filling import emit_fill, stored_element
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
+from armpy_numba_acc.machine.formats import FORMAT_BYTES
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.program.emitter import SIZES, Emitter
+from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
 
 
@@ -97,14 +98,14 @@ def _lower_image(emit: Emitter, layer: Layer, element: bytes) -> None:
     assert value is not None
     shape, pads = value.info.known_shape, layer.operation.pad_list  # type: ignore[attr-defined]
     is_half = emit.kind_of(output) == "bf16"
-    size = SIZES["bf16"] if is_half else len(element)
+    size = FORMAT_BYTES["bf16"] if is_half else len(element)
     y = _padded_axes(layer)[0]
     x = y + 1
     row = prod(shape[x:]) * size
     column = prod(shape[x + 1 :]) * size
     left, right = pads[x] if x < len(shape) else (0, 0)
     arguments = (
-        emit.source_of_halves(value) if is_half else emit.source(value),
+        emit.source_as_bfloat16(value) if is_half else emit.source(value),
         emit.target(output),
         prod(shape[:y]),
         shape[y],

@@ -8,7 +8,7 @@ from functools import cache
 from llvmlite import ir
 
 from armpy_numba_acc.llvm.pointers import load_i64
-from armpy_numba_acc.llvm.primitives import NOTHING, WORD, Primitive, compiled, primitive
+from armpy_numba_acc.llvm.primitives import NOTHING, WORD, Primitive, compiled, inlined, primitive
 from armpy_numba_acc.llvm.values import I8, Code, Value, vector
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.isa import Isa
@@ -17,8 +17,7 @@ CopyRun = Callable[[Pointer, Pointer, int], None]
 FillRun = Callable[[Pointer, int, int], None]
 
 
-@cache
-def make_copy_part(width: int) -> Primitive:
+def _make_copy_part(width: int) -> Primitive:
     """Make ``copy(target, source, at)``, which moves `width` bytes behind two addresses."""
 
     @primitive(NOTHING, WORD, WORD, WORD)
@@ -78,7 +77,18 @@ def _make_run(
 @cache
 def make_copy_run(isa: Isa) -> CopyRun:
     """Make ``copy(target, source, size)``, which moves any number of bytes, and no other."""
-    return _make_run(isa, make_copy_part)
+    return _make_run(isa, _make_copy_part)
+
+
+@cache
+def make_copy_size(size: int) -> CopyRun:
+    """Make a `make_copy_run` for one size, whatever the last argument is."""
+    part = _make_copy_part(size)
+
+    def copy(target: Pointer, source: Pointer, _: int) -> None:
+        part(target, source, 0)
+
+    return inlined(copy)
 
 
 @cache

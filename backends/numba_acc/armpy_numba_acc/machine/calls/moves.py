@@ -44,8 +44,16 @@ class NestedMove(Call):
 
 
 @dataclass(frozen=True, slots=True)
-class GridMove(NestedMove):
-    """A move whose inner two loops walk over rows and columns; all pitches are in bytes."""
+class MoveRuns(NestedMove):
+    """Move runs of `run` bytes between two tensors with pitches of their own.
+
+    Notes
+    -----
+    The inner two loops walk over rows and columns; all pitches are in bytes. The kernel is made
+    for runs of `size` bytes, or for any if that is 0.
+    """
+
+    parameters = ("size",)
 
     rows: int
     source_row: int
@@ -53,22 +61,8 @@ class GridMove(NestedMove):
     columns: int
     source_column: int
     target_column: int
-
-
-@dataclass(frozen=True, slots=True)
-class MoveRuns(GridMove):
-    """Move runs of `run` bytes between two tensors with pitches of their own."""
-
     run: int
-
-
-@dataclass(frozen=True, slots=True)
-class MoveElements(GridMove):
-    """Move elements of `size` bytes; as `MoveRuns` otherwise."""
-
-    parameters = ("size",)
-
-    size: int
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
