@@ -6,9 +6,8 @@ Code that is written with `Value` reads like arithmetic on numbers, and means as
 time as its vectors have. Only what is written is computed: nothing is reordered, and operations on
 floats follow IEEE 754, so that infinities and NaNs are values like any other.
 
-Loops and conditions are in `armpy_numba_acc.llvm.control`, whole functions in
-`armpy_numba_acc.llvm.linked`, what code that Numba compiles can call in
-`armpy_numba_acc.llvm.primitives`.
+Loops and conditions are in `armpy_numba_acc.llvm.control`; whole functions, and what code that
+Numba compiles can call, in `armpy_numba_acc.llvm.primitives`.
 """
 
 from __future__ import annotations

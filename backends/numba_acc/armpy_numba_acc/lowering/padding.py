@@ -1,4 +1,4 @@
-"""Lowers Pad."""
+"""Lowers padding: copies tensors into larger ones whose rest is filled or mirrored."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ import numpy as np
 from armpy import numerics
 from armpy.graph import Layer
 from armpy.ops import Pad, PaddingMode
+from armpy.ops.operands import Operands
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.filling import emit_fill, stored_element
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
+from armpy_numba_acc.lowering.operands import expect
+from armpy_numba_acc.machine.calls.images import PadImage
 from armpy_numba_acc.machine.formats import FORMAT_BYTES
-from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
 
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
     """Known padding and, if it is an operand, a constant to pad with."""
-    assert isinstance(operation, Pad)
-    if operation.pad_list is None:
+    if expect(operation, Pad).pad_list is None:
         return "pad_list is not constant"
-    value = inputs[1] if len(inputs) > 1 else None
+    value = Operands(operation, inputs).get("pad_value")
     return "" if value is None or value.is_constant else "pad_value is not constant"
 
 
 def lower(emit: Emitter, layer: Layer) -> None:
-    """Copy the input into a frame, then mirror it there, or fill the frame first."""
-    operation, value, output = layer.operation, layer.inputs[0], layer.outputs[0]
-    assert isinstance(operation, Pad)
-    assert value is not None
+    """Copy the input into the output, then mirror it there, or fill all of that first."""
+    operation, value, output = expect(layer.operation, Pad), layer["input"], layer.output
     pads = operation.pad_list or ()
     is_constant = operation.padding_mode is PaddingMode.CONSTANT
     element = _element(layer)
-    if is_constant and _frames_image(layer, element):
+    if is_constant and _is_image(layer, element):
         _lower_image(emit, layer, element)
         return
     target = emit.target(output)
@@ -52,17 +52,16 @@ def lower(emit: Emitter, layer: Layer) -> None:
 
 
 def _element(layer: Layer) -> bytes:
-    """What the frame is filled with.
+    """What is put around the input.
 
     References
     ----------
     The attribute is a real number and the operand a stored one, see `armpy.ops.Pad`.
     """
-    operation, info = layer.operation, layer.outputs[0].info
-    assert isinstance(operation, Pad)
-    operand = layer.inputs[1] if len(layer.inputs) > 1 else None
-    if operand is not None and operand.data is not None:
-        return stored_element(operand.data.reshape(()), info)
+    operation, info = expect(layer.operation, Pad), layer.output.info
+    given = layer.constant("pad_value")
+    if given is not None:
+        return stored_element(given.reshape(()), info)
     if not info.data_type.is_quantized:
         return stored_element(np.array(operation.pad_value), info)
     steps = operation.pad_value / info.scale
@@ -72,21 +71,24 @@ def _element(layer: Layer) -> bytes:
 
 def pads_with_zeros(layer: Layer) -> bool:
     """Whether a layer only puts zeros around its input, element by element."""
-    operation, info = layer.operation, layer.outputs[0].info
-    assert isinstance(operation, Pad)
+    operation, info = expect(layer.operation, Pad), layer.output.info
     is_constant = operation.padding_mode is PaddingMode.CONSTANT
     element = _element(layer)
     zero = stored_element(np.array(info.zero_point if info.data_type.is_quantized else 0), info)
-    return is_constant and element == zero and _frames_image(layer, element)
+    return is_constant and element == zero and _is_image(layer, element)
 
 
 def _padded_axes(layer: Layer) -> list[int]:
     """Axes along which there is something to add."""
-    pads = layer.operation.pad_list  # type: ignore[attr-defined]
-    return [axis for axis, pair in enumerate(pads) if any(pair)]
+    return [axis for axis, pair in enumerate(_pads(layer)) if any(pair)]
 
 
-def _frames_image(layer: Layer, element: bytes) -> bool:
+def _pads(layer: Layer) -> tuple[tuple[int, int], ...]:
+    """Elements in front of each axis and behind it."""
+    return expect(layer.operation, Pad).pad_list or ()
+
+
+def _is_image(layer: Layer, element: bytes) -> bool:
     """Whether padding is like that of an image: along an axis or two side by side."""
     padded = _padded_axes(layer)
     return len(set(element)) == 1 and bool(padded) and padded[-1] - padded[0] <= 1
@@ -94,34 +96,70 @@ def _frames_image(layer: Layer, element: bytes) -> bool:
 
 def _lower_image(emit: Emitter, layer: Layer, element: bytes) -> None:
     """Pad in one go."""
-    value, output = layer.inputs[0], layer.outputs[0]
-    assert value is not None
-    shape, pads = value.info.known_shape, layer.operation.pad_list  # type: ignore[attr-defined]
-    is_half = emit.kind_of(output) == "bf16"
-    size = FORMAT_BYTES["bf16"] if is_half else len(element)
+    value, output = layer["input"], layer.output
+    shape, pads = value.info.known_shape, _pads(layer)
+    is_bfloat16 = emit.kind_of(output) == "bf16"
+    size = FORMAT_BYTES["bf16"] if is_bfloat16 else len(element)
     y = _padded_axes(layer)[0]
     x = y + 1
-    row = prod(shape[x:]) * size
     column = prod(shape[x + 1 :]) * size
     left, right = pads[x] if x < len(shape) else (0, 0)
-    arguments = (
-        emit.source_as_bfloat16(value) if is_half else emit.source(value),
-        emit.target(output),
-        prod(shape[:y]),
-        shape[y],
-        row,
-        *pads[y],
-        left * column,
-        right * column,
-        element[0],
+    call = PadImage(
+        source=emit.source_as_bfloat16(value) if is_bfloat16 else emit.source(value),
+        target=emit.target(output),
+        images=prod(shape[:y]),
+        height=shape[y],
+        row_bytes=prod(shape[x:]) * size,
+        top=pads[y][0],
+        bottom=pads[y][1],
+        left_bytes=left * column,
+        right_bytes=right * column,
+        fill=element[0],
     )
-    emit.command(Kernel("pad_image"), arguments, layer.name)
+    emit(call, layer.name)
+
+
+def padded_images(
+    emit: Emitter,
+    source: Buffer,
+    sizes: tuple[int, int, int, int],
+    pads: Sequence[tuple[int, int]],
+    fill: int,
+    label: str,
+) -> tuple[Buffer, int, int]:
+    """Images with bytes around them, and their height and width then.
+
+    Parameters
+    ----------
+    source : Buffer
+    sizes : (int, int, int, int)
+        Number of images, height, width, and bytes of a pixel.
+    pads : sequence of (int, int)
+        Pixels in front of the rows and behind them, and of the columns.
+    fill : int
+        The byte.
+    label : str
+        What the images are for.
+
+    Returns
+    -------
+    (Buffer, int, int)
+        New memory; `source` if there is nothing to add.
+    """
+    n, h, w, pixel = sizes
+    (top, bottom), (left, right) = pads
+    if not (top or bottom or left or right):
+        return source, h, w
+    height, width = h + top + bottom, w + left + right
+    target, rows = emit.scratch(n * height * width * pixel), (n, h, w * pixel)
+    call = PadImage(source, target, *rows, top, bottom, left * pixel, right * pixel, fill)
+    emit(call, f"pad {label}")
+    return target, height, width
 
 
 def _mirror(emit: Emitter, layer: Layer, inside: list[slice]) -> None:
-    """Fill the frame from what lies inside, axis by axis, corners with the last one."""
-    operation, output = layer.operation, layer.outputs[0]
-    assert isinstance(operation, Pad)
+    """Mirror what lies inside, axis by axis, corners with the last one."""
+    operation, output = expect(layer.operation, Pad), layer.output
     whole, target = stand_in(output.info), emit.target(output)
     centre = 1 if operation.padding_mode is PaddingMode.REFLECT else 0
     for axis, (before, after) in enumerate(operation.pad_list or ()):

@@ -7,7 +7,7 @@ from armpy.ops import Convolution2d, DepthwiseConvolution2d, FullyConnected
 from armpy.ops.operation import Array
 from armpy.ops.shapes import resolve_padding
 from armpy.records import dataclass
-from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.lowering.padding import padded_images
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
 
@@ -123,20 +123,13 @@ def patches_of_images(
     c = channels or c
     pixel = c * element_bytes
     source = source or emit.source(value)
-    (top, bottom), (left, right) = (
+    pads = [
         resolve_padding(
             operation.padding, size, kernel[a], operation.stride[a], operation.dilation[a], a
         )
         for a, size in enumerate((h, w))
-    )
-    if top or bottom or left or right:
-        padded = emit.scratch(n * (h + top + bottom) * (w + left + right) * pixel)
-        emit.command(
-            Kernel("pad_image"),
-            (source, padded, n, h, w * pixel, top, bottom, left * pixel, right * pixel, fill),
-            f"pad {layer.name}",
-        )
-        source, h, w = padded, h + top + bottom, w + left + right
+    ]
+    source, h, w = padded_images(emit, source, (n, h, w, pixel), pads, fill, layer.name)
     row = w * pixel
     taps = [
         y * operation.dilation[0] * row + x * operation.dilation[1] * pixel

@@ -24,9 +24,9 @@ from armpy_numba_acc.lowering.filters import (
 )
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
 from armpy_numba_acc.lowering.operands import elements_of, expect
+from armpy_numba_acc.lowering.padding import padded_images
 from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.lowering.weighted import check_types
-from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.limits import MOST_PARTS
 from armpy_numba_acc.program.registry import Lowering
@@ -170,18 +170,12 @@ def _padded(emit: Emitter, layer: Layer, axes: Sequence[Sequence[_Phase]]) -> _P
         lasts = [at + phase.count - 1 for phase in phases for _, at in phase.taps]
         lasts += [phase.count - 1 for phase in phases]
         pads.append((max(0, -min(firsts, default=0)), max(0, max(lasts) - size + 1)))
-    (top, bottom), (left, right) = pads
     pixel = depth * element
-    h, w = sizes
-    if top or bottom or left or right:
-        padded = emit.scratch(n * (h + top + bottom) * (w + left + right) * pixel)
-        fill = fill_byte_of(layer)
-        arguments = (n, h, w * pixel, top, bottom, left * pixel, right * pixel, fill)
-        emit.command(Kernel("pad_image"), (buffer, padded, *arguments), f"pad {layer.name}")
-        buffer, h, w = padded, h + top + bottom, w + left + right
+    images = n, sizes[0], sizes[1], pixel
+    buffer, h, w = padded_images(emit, buffer, images, pads, fill_byte_of(layer), layer.name)
     row = w * pixel
     whole = Patches(buffer, n, 0, 0, h * row, row, pixel, (), depth)
-    return _Padded(whole, row, pixel, (top, left), layer["weights"].info.zero_point)
+    return _Padded(whole, row, pixel, (pads[0][0], pads[1][0]), layer["weights"].info.zero_point)
 
 
 LOWERINGS = {TransposeConvolution2d: Lowering(check, lower)}

@@ -51,8 +51,6 @@ def no_graphs(
     )
 
 
-SIZES = FORMAT_BYTES
-
 TOP_BIT = 0x80
 """What bytes of int8 tensors are changed by inside a region."""
 
@@ -175,8 +173,6 @@ class Emitter:
     def source_as_bfloat16(self, value: Value) -> Buffer:
         """Where a layer reads float32 elements as bfloat16."""
         return self.source_as_kept(value) if value in self.bfloat16 else self._converted_once(value)
-
-    source_of_halves = source_as_bfloat16
 
     def kind_of(self, value: Value) -> str:
         """How float32 elements are kept: ``f32`` or ``bf16``."""
