@@ -1,4 +1,4 @@
-"""Weights of a vector times a matrix."""
+"""Packing of weights for a vector times a matrix: by columns, or by rows."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ PANEL = 8
 
 AT_ONCE = 4
 """Vectors of sums that are requantised together."""
+
+
+def filled_up(array: Array, *multiples: int) -> Array:
+    """An array with zeros behind it up to a multiple along each axis."""
+    return np.pad(array, [(0, -n % m) for n, m in zip(array.shape, multiples, strict=True)])
 
 
 def by_columns(lines: Array, bias: Array, columns: int, lanes: int) -> Array:
@@ -49,51 +54,33 @@ def by_columns(lines: Array, bias: Array, columns: int, lanes: int) -> Array:
     return np.concatenate(parts)
 
 
-def lines_f32(weights: Array, lanes: int) -> Array:
-    """Weights (columns, depth) for `by_columns`."""
-    columns, depth = weights.shape
-    vectors = -(-columns // lanes)
-    padded = np.zeros((vectors * lanes, depth), np.float32)
-    padded[:columns] = weights
-    lines = padded.reshape(vectors, lanes, depth).transpose(0, 2, 1)
-    return np.ascontiguousarray(lines).view(np.uint8)
+def lines_f32(isa: Isa, weights: Array) -> Array:
+    """float32 weights (columns, depth) for `by_columns`."""
+    columns = filled_up(weights, isa.lanes, 1).reshape(-1, isa.lanes, weights.shape[1])
+    return np.ascontiguousarray(columns.transpose(0, 2, 1)).view(np.uint8)
 
 
-def lines_u8(isa: Isa, values: Array) -> Array:
-    """Weights (columns, depth) for `by_columns`, in groups of four."""
-    columns, depth = values.shape
-    vectors, steps = -(-columns // isa.lanes), -(-depth // GROUP)
-    padded = np.zeros((vectors * isa.lanes, steps * GROUP), _word(isa))
-    padded[:columns, :depth] = values
-    groups = padded.reshape(vectors, isa.lanes, steps, GROUP).transpose(0, 2, 1, 3)
-    return _in_instructions_order(isa, groups)
+def lines_u8(isa: Isa, weights: Array) -> Array:
+    """Integer weights (columns, depth) for `by_columns`, in groups of four."""
+    columns = filled_up(weights.astype(_word(isa)), isa.lanes, GROUP)
+    groups = columns.reshape(len(columns) // isa.lanes, isa.lanes, -1, GROUP)
+    return _in_instructions_order(isa, groups.transpose(0, 2, 1, 3))
 
 
-def by_rows(weights: Array, lanes: int) -> Array:
-    """Weights (columns, depth) in float32, each column's filled up with zeros to whole vectors.
-
-    Returns
-    -------
-    ndarray, float32, shape (columns, depth rounded up)
-    """
-    columns, depth = weights.shape
-    padded = np.zeros((columns, -(-depth // lanes) * lanes), np.float32)
-    padded[:, :depth] = weights
-    return padded
+def rows_f32(isa: Isa, weights: Array) -> Array:
+    """float32 weights (columns, depth) by rows, each filled up with zeros to whole vectors."""
+    return filled_up(weights, 1, isa.lanes)
 
 
-def rows_u8(isa: Isa, values: Array) -> Array:
-    """The same for groups of four.
+def rows_u8(isa: Isa, weights: Array) -> Array:
+    """The same for integers in groups of four.
 
     Returns
     -------
     ndarray, uint8, shape (columns, vectors, bytes)
     """
-    columns, depth = values.shape
-    vectors = -(-depth // (GROUP * isa.lanes))
-    padded = np.zeros((columns, vectors * isa.lanes * GROUP), _word(isa))
-    padded[:, :depth] = values
-    return _in_instructions_order(isa, padded.reshape(columns, vectors, isa.lanes, GROUP))
+    rows = filled_up(weights.astype(_word(isa)), 1, GROUP * isa.lanes)
+    return _in_instructions_order(isa, rows.reshape(len(rows), -1, isa.lanes, GROUP))
 
 
 def _word(isa: Isa) -> type[np.signedinteger[Any]]:

@@ -1,4 +1,4 @@
-"""Loops of a vector times a matrix, whose weights are read once, as one stream or as a few.
+"""The engine of a vector times a matrix, whose weights are read once, as one stream or as a few.
 
 Notes
 -----
@@ -6,254 +6,295 @@ Weights are laid out by columns, a vector's lanes side by side for each step (an
 input, or four bytes, that is the same in every lane), or by rows: one output's weights behind each
 other, and every lane adds up products of its own until they are summed in the end. The second way
 suits few outputs.
-"""
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
-# llvmlite has no types.
+`VectorProducts` say how operands are multiplied, a `VectorFinish` what becomes of the sums; each
+kernel names its record and its class of either kind, no more.
+"""
 
 from __future__ import annotations
 
-from llvmlite import ir
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, ClassVar
 
-from armpy_numba_acc.llvm.dots import dot_products
-from armpy_numba_acc.llvm.values import Code
-from armpy_numba_acc.llvm.vectors import (
-    F32,
-    I32,
-    I64,
-    fma,
-    intrinsic,
-    lane_mask,
-    load,
-    masked_load,
-    splat,
-    store,
-    suffix,
-    vector,
-)
+from armpy_numba_acc.llvm.calls import CallFields, reader
+from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.llvm.control import loop
+from armpy_numba_acc.llvm.primitives import Definition, defined, linked
+from armpy_numba_acc.llvm.sharing import share_vectors
+from armpy_numba_acc.llvm.values import Code, Kind, Value, smaller, suffix, vector
+from armpy_numba_acc.machine.calls.vectors import VectorMatrix
 from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.packing.vector_matrix import PANEL
+from armpy_numba_acc.tiles.product import rows_in_line
 
 TOGETHER = 4
 """Rows of weights that are read side by side; also, steps of a column's vector, so that sums do
 not wait for each other."""
 
+_BEGIN, _PANEL, _VECTOR = "armpy_vector_begin", "armpy_vector_panel", "armpy_vector_single"
 
-class RealProducts:
-    """Products of float32; the same methods as `ByteProducts` of this module has."""
+_begin = linked(_BEGIN, 1, returns=True)
+_compute_panel, _compute_vector = (linked(name, 3) for name in (_PANEL, _VECTOR))
 
-    step_bytes = 4
-
-    def __init__(self, isa: Isa) -> None:
-        self.bytes_per_vector = isa.vector_bytes
-        self.kind = vector(F32, isa.lanes)
-
-    def spread(self, builder, address):
-        """One element in every lane."""
-        return splat(builder, load(builder, address, F32), self.kind.count)
-
-    def elements(self, builder, address):
-        """Neighbouring elements."""
-        return load(builder, address, self.kind)
-
-    def last_elements(self, builder, address, count):
-        """The first of neighbouring elements; zeros behind them, as NaN times 0 is NaN."""
-        mask = lane_mask(builder, count, self.kind.count)
-        return masked_load(builder, address, self.kind, mask)
-
-    def weights(self, builder, line, j):
-        """Vector `j` of a line."""
-        return load(builder, line, self.kind, I64(j))
-
-    def add(self, builder, total, elements, weights):
-        """Add products."""
-        return fma(builder, elements, weights, total)
-
-    def join(self, builder, x, y):
-        """Add sums."""
-        return builder.fadd(x, y)
-
-    def total(self, builder, sums):
-        """Sum of all lanes."""
-        name = f"llvm.vector.reduce.fadd.{suffix(self.kind)}"
-        function = intrinsic(builder, name, F32, F32, self.kind)
-        return builder.call(function, (F32(-0.0), sums), fastmath=("reassoc",))
+_read = reader(VectorMatrix)
 
 
-class ByteProducts:
-    """Products of bytes in groups of four.
+class VectorProducts(ABC):
+    """How a vector's elements are multiplied by weights, and added up.
 
     Parameters
     ----------
     isa : Isa
-    builder : ir.IRBuilder
-    flip : ir.Value, int64
-        Address of a vector that the input's elements are changed by. It is in memory because
-        LLVM would change groups before it spreads them if it knew that all are changed alike:
-        from another kind of register they are spread slowly.
+    call : CallFields
+
+    Attributes
+    ----------
+    kind : Kind
+        Of a vector of sums.
+    bytes_per_vector : int
+        Of the weights that it takes in a step.
     """
 
-    step_bytes = 4
+    element: ClassVar[Kind]
+    step_bytes: ClassVar[int] = 4
 
-    def __init__(self, isa: Isa, builder, flip) -> None:
-        self._dots = dot_products(isa)
-        self.bytes_per_vector = self._dots.bytes_per_vector
-        self.kind = vector(I32, isa.lanes)
-        self._flip = load(builder, flip, self.kind)
+    def __init__(self, isa: Isa, call: CallFields) -> None:
+        self.isa, self.call = isa, call
+        self.kind = vector(self.element, isa.lanes)
+        self.bytes_per_vector = isa.vector_bytes
 
-    def spread(self, builder, address):
-        """One group in every lane."""
-        word = splat(builder, load(builder, address, I32, align=1), self.kind.count)
-        return self._dots.elements(Code(builder).of(builder.xor(word, self._flip)))
+    @abstractmethod
+    def spread(self, place: Value) -> Any:
+        """A step's elements in every lane, in whatever form `add` takes."""
 
-    def elements(self, builder, address):
-        """Neighbouring groups."""
-        words = load(builder, address, self.kind, align=1)
-        return self._dots.elements(Code(builder).of(builder.xor(words, self._flip)))
+    @abstractmethod
+    def elements(self, place: Value) -> Any:
+        """A step's elements in the first lane, those of the following steps in the next ones."""
 
-    def last_elements(self, builder, address, count):
-        """The same, as what is behind them meets weights of 0."""
-        return self.elements(builder, address)
+    @abstractmethod
+    def last_elements(self, place: Value, count: Value) -> Any:
+        """The same of the last `count` steps: weights behind them are 0."""
 
-    def weights(self, builder, line, j):
+    @abstractmethod
+    def weights(self, line: Value, j: int) -> Any:
         """Vector `j` of a line."""
-        return self._dots.weights(Code(builder).of(line), j)
 
-    def add(self, builder, total, elements, weights):
-        """Add products."""
-        return self._dots.add(Code(builder).of(total), elements, weights).value
+    @abstractmethod
+    def add(self, total: Value, elements: Any, weights: Any) -> Value:
+        """Sums with products added."""
 
-    def join(self, builder, x, y):
-        """Add sums."""
-        return builder.add(x, y)
-
-    def total(self, builder, sums):
+    def total(self, sums: Value) -> Value:
         """Sum of all lanes."""
-        name = f"llvm.vector.reduce.add.{suffix(self.kind)}"
-        return builder.call(intrinsic(builder, name, I32, self.kind), (sums,))
+        kind, code = sums.kind, sums.code
+        if not sums.is_float:
+            return code.call(f"llvm.vector.reduce.add.{suffix(kind)}", sums.element, sums)
+        name, zero = f"llvm.vector.reduce.fadd.{suffix(kind)}", code.constant(sums.element, -0.0)
+        # In the order that takes the fewest instructions.
+        return code.call(name, sums.element, zero, sums, fastmath=("reassoc",))
 
 
-def loop(builder, count, values, step):
-    """Loop, maybe never, with values in registers; what they are in the end.
+class VectorFinish(ABC):
+    """What is added to sums, and what becomes of them.
 
     Parameters
     ----------
-    count
-        How often the loop turns.
-    values : list
-        What they are at first.
-    step : callable
-        ``step(number, values)`` gives the values behind turn `number`.
+    isa : Isa
+    made_for : VectorMatrix
+        Of which only the parameters matter.
+    call : CallFields
     """
-    before = builder.block
-    head, body, done = (builder.append_basic_block(name) for name in ("head", "body", "done"))
-    builder.branch(head)
-    builder.position_at_end(head)
-    number = builder.phi(I64)
-    phis = [builder.phi(value.type) for value in values]
-    builder.cbranch(builder.icmp_signed("<", number, count), body, done)
-    builder.position_at_end(body)
-    results = step(number, list(phis))
-    following = builder.add(number, I64(1))
-    last = builder.block
-    builder.branch(head)
-    for phi, initial, result in zip(
-        (number, *phis), (I64(0), *values), (following, *results), strict=True
-    ):
-        phi.add_incoming(initial, before)
-        phi.add_incoming(result, last)
-    builder.position_at_end(done)
-    return phis
+
+    def __init__(self, isa: Isa, made_for: VectorMatrix, call: CallFields) -> None:
+        self.isa, self.made_for, self.call = isa, made_for, call
+
+    def begin(self) -> Value:
+        """A number that each thread works out once."""
+        columns: Value = self.call.columns
+        return columns.like(0)
+
+    @abstractmethod
+    def write(
+        self, column: Value, totals: Sequence[Value], begun: Value, count: Value | None
+    ) -> None:
+        """Store what becomes of neighbouring vectors of sums.
+
+        Parameters
+        ----------
+        column : Value
+            Number of the first column.
+        begun : Value
+            What `begin` has given.
+        count : Value or None
+            Columns that are wanted of one vector, maybe more than it has; None for all.
+        """
 
 
-def panel_sums(builder, products, first, source, steps, lines):
-    """Sums of the columns of some vectors side by side.
+def vector_kernel(
+    isa: Isa,
+    made_for: VectorMatrix,
+    products: type[VectorProducts],
+    finish: type[VectorFinish],
+) -> Linked:
+    """Make the kernel for a record of which only the parameters matter.
 
-    Parameters
-    ----------
-    products : RealProducts or ByteProducts
-    first : list of ir.Value
-        What sums begin with; as many as there are vectors.
-    source, steps, lines : ir.Value, int64
+    Notes
+    -----
+    What is bound by reading weights takes as long as they are: no zeros fill up columns but those
+    of one vector, and threads share whole panels.
+    """
+    record, lanes = type(made_for), isa.lanes
+
+    def begin(code: Code, args: Value) -> Value:
+        return finish(isa, made_for, CallFields(record, args)).begin()
+
+    def panel(code: Code, args: Value, number: Value, begun: Value) -> None:
+        call = CallFields(record, args)
+        totals = _panel_sums(*_columns(products(isa, call), call, number, PANEL))
+        finish(isa, made_for, call).write(number * lanes, totals, begun, None)
+
+    def single(code: Code, args: Value, number: Value, begun: Value) -> None:
+        call = CallFields(record, args)
+        made, column = products(isa, call), number * lanes
+        count = call.columns - column
+        if made_for.layout == "rows":
+            total = _sums_of_rows(made, call, column, smaller(count, lanes))
+        else:
+            total = _vector_sums(*_columns(made, call, number, 1))
+        finish(isa, made_for, call).write(column, [total], begun, count)
+
+    definitions = [Definition(_BEGIN, 1, begin, returns=True), Definition(_VECTOR, 3, single)]
+    if made_for.layout == "rows":
+        return Linked(_walk(lanes, 1), defined(*definitions))
+    return Linked(_walk(lanes, PANEL), defined(*definitions, Definition(_PANEL, 3, panel)))
+
+
+@cache
+def _walk(lanes: int, panel: int) -> Callable[[int, int, int], None]:
+    """The walk over columns, as many vectors at once as a panel has, then one by one."""
+
+    def vector_matrix(args: int, thread: int, num_threads: int) -> None:
+        columns = _read(args).columns
+        begun = _begin(args)
+        number, last = share_vectors((columns + lanes - 1) // lanes, panel, thread, num_threads)
+        whole = min(last, columns // lanes)
+        while number < last:
+            if panel > 1 and number + panel <= whole:
+                _compute_panel(args, number, begun)
+                number += panel
+            else:
+                _compute_vector(args, number, begun)
+                number += 1
+
+    return vector_matrix
+
+
+def _columns(
+    products: VectorProducts, call: CallFields, number: Value, vectors: int
+) -> tuple[VectorProducts, list[Value], Value, Value, Value]:
+    """What sums of some vectors' columns are made of.
+
+    Returns
+    -------
+    products : VectorProducts
+    first : list of Value
+        The bias of each vector.
+    source, steps, lines : Value
         Address of the input; number of steps; address of the weights.
     """
+    head = call.weights + number * call.pitch
+    first = [head.load(products.kind, j) for j in range(vectors)]
+    lines = head + vectors * products.isa.vector_bytes
+    return products, first, call.source, call.steps, lines
+
+
+def _panel_sums(
+    products: VectorProducts, first: list[Value], source: Value, steps: Value, lines: Value
+) -> list[Value]:
+    """Sums of the columns of some vectors side by side; parameters as of `_columns`."""
     line = len(first) * products.bytes_per_vector
 
-    def step(number, totals):
-        at = builder.add(source, builder.mul(number, I64(products.step_bytes)))
-        at_line = builder.add(lines, builder.mul(number, I64(line)))
-        elements = products.spread(builder, at)
+    def step(number: Value, totals: list[Value]) -> list[Value]:
+        elements = products.spread(source + number * products.step_bytes)
+        at_line = lines + number * line
         return [
-            products.add(builder, total, elements, products.weights(builder, at_line, j))
+            products.add(total, elements, products.weights(at_line, j))
             for j, total in enumerate(totals)
         ]
 
-    return loop(builder, steps, first, step)
+    return loop(source.code, steps, first, step)
 
 
-def vector_sums(builder, products, first, source, steps, lines):
-    """Sums of the columns of one vector; parameters as for `panel_sums`."""
-    zero = ir.Constant(products.kind, None)
-    rounds = builder.lshr(steps, I64(TOGETHER.bit_length() - 1))
+def _vector_sums(
+    products: VectorProducts, first: list[Value], source: Value, steps: Value, lines: Value
+) -> Value:
+    """Sums of the columns of one vector; parameters as of `_columns`."""
+    zero = source.code.constant(products.kind)
+    rounds = steps.shifted_right(TOGETHER.bit_length() - 1)
 
-    def step(number, totals):
-        at = builder.add(source, builder.mul(number, I64(TOGETHER * products.step_bytes)))
-        line = TOGETHER * products.bytes_per_vector
-        at_line = builder.add(lines, builder.mul(number, I64(line)))
-        result = []
-        for k, total in enumerate(totals):
-            elements = products.spread(builder, builder.add(at, I64(k * products.step_bytes)))
-            weights = products.weights(builder, at_line, k)
-            result.append(products.add(builder, total, elements, weights))
-        return result
+    def step(number: Value, totals: list[Value]) -> list[Value]:
+        at = source + number * (TOGETHER * products.step_bytes)
+        at_line = lines + number * (TOGETHER * products.bytes_per_vector)
+        return [
+            products.add(
+                total,
+                products.spread(at + k * products.step_bytes),
+                products.weights(at_line, k),
+            )
+            for k, total in enumerate(totals)
+        ]
 
-    totals = loop(builder, rounds, [first, *[zero] * (TOGETHER - 1)], step)
-    done = builder.mul(rounds, I64(TOGETHER))
-    source = builder.add(source, builder.mul(done, I64(products.step_bytes)))
-    lines = builder.add(lines, builder.mul(done, I64(products.bytes_per_vector)))
-    rest = builder.sub(steps, done)
-    totals[:1] = panel_sums(builder, products, totals[:1], source, rest, lines)
+    totals = loop(source.code, rounds, [*first, *[zero] * (TOGETHER - 1)], step)
+    done = rounds * TOGETHER
+    source = source + done * products.step_bytes
+    lines = lines + done * products.bytes_per_vector
+    totals[:1] = _panel_sums(products, totals[:1], source, steps - done, lines)
     while len(totals) > 1:
-        pairs = zip(totals[::2], totals[1::2], strict=True)
-        totals = [products.join(builder, x, y) for x, y in pairs]
+        totals = [x + y for x, y in zip(totals[::2], totals[1::2], strict=True)]
     return totals[0]
 
 
-def row_sums(builder, products, source, count, rows, sums):
-    """Sums of some outputs whose weights are rows, into memory.
+def _sums_of_rows(products: VectorProducts, call: CallFields, column: Value, count: Value) -> Value:
+    """Sums of a vector of outputs, of which `count` are wanted, whose weights are rows."""
+    code = count.code
+    pitch: Value = call.pitch
+    bias: Value = (call.bias + column * 4).load(products.kind)
+    source, steps, first = call.source, call.steps, call.weights + column * pitch
+    room = code.stack(products.kind)
 
-    Parameters
-    ----------
-    products : RealProducts or ByteProducts
-    source : ir.Value, int64
-        Address of the input.
-    count : ir.Value, int64
-        Vectors' lanes, at least one, that the input has: elements, or groups of four.
-    rows : list of ir.Value, int64
-        Address of each output's weights.
-    sums : ir.Value, int64
-        Address that the sums are written to.
-    """
-    lanes = products.kind.count
-    whole = builder.sdiv(builder.sub(count, I64(1)), I64(lanes))
+    def some(row: Value, carried: list[Value]) -> list[Value]:
+        """As many as are read side by side."""
+        places = rows_in_line(first + row * pitch, pitch, count - row, TOGETHER)
+        totals = _row_sums(products, source, steps, places)
+        for number, total in enumerate(totals):
+            (room + row * 4).store(products.total(total), number)
+        return carried
 
-    def add(number, totals, elements):
-        offset = builder.mul(number, I64(products.bytes_per_vector))
+    loop(code, count, [], some, by=TOGETHER)
+    return room.load(products.kind) + bias
+
+
+def _row_sums(
+    products: VectorProducts, source: Value, steps: Value, rows: list[Value]
+) -> list[Value]:
+    """Sums of some outputs, lane by lane; `rows` are the addresses of their weights."""
+    lanes, code = products.isa.lanes, source.code
+    whole = (steps - 1) / lanes
+
+    def add(number: Value, totals: list[Value], elements: Any) -> list[Value]:
+        offset = number * products.bytes_per_vector
         return [
-            products.add(
-                builder, total, elements, products.weights(builder, builder.add(row, offset), 0)
-            )
+            products.add(total, elements, products.weights(row + offset, 0))
             for row, total in zip(rows, totals, strict=True)
         ]
 
-    def address(number):
-        return builder.add(source, builder.mul(number, I64(lanes * products.step_bytes)))
+    def place(number: Value) -> Value:
+        return source + number * (lanes * products.step_bytes)
 
-    def step(number, totals):
-        return add(number, totals, products.elements(builder, address(number)))
+    def step(number: Value, totals: list[Value]) -> list[Value]:
+        return add(number, totals, products.elements(place(number)))
 
-    zero = ir.Constant(products.kind, None)
-    totals = loop(builder, whole, [zero] * len(rows), step)
-    rest = builder.sub(count, builder.mul(whole, I64(lanes)))
-    totals = add(whole, totals, products.last_elements(builder, address(whole), rest))
-    for number, total in enumerate(totals):
-        store(builder, products.total(builder, total), sums, I64(number))
+    totals = loop(code, whole, [code.constant(products.kind)] * len(rows), step)
+    rest = steps - whole * lanes
+    return add(whole, totals, products.last_elements(place(whole), rest))

@@ -1,0 +1,99 @@
+"""Calls of kernels that multiply one vector by a matrix."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from armpy.records import dataclass
+from armpy_numba_acc.machine.call import Call, Pointer, Work
+
+
+@dataclass(frozen=True, slots=True)
+class VectorMatrix(Call):
+    """What the call of every kernel that multiplies a vector by a matrix begins with.
+
+    Parameters
+    ----------
+    layout : {"columns", "rows"}
+        How weights lie: see `armpy_numba_acc.packing.vector_matrix`.
+    source, target : Pointer
+    weights, pitch : Pointer, int
+        `pitch` is in bytes: by columns from one vector of them to the next, with its bias in
+        front; by rows from one output's weights to the next one's.
+    bias : Pointer
+        By rows; by columns it lies with the weights.
+    steps, columns : int
+        Elements of the input, or groups of four bytes, and elements of the output.
+    """
+
+    parameters: ClassVar[tuple[str, ...]] = ("layout",)
+
+    layout: str
+    source: Pointer
+    target: Pointer
+    weights: Pointer
+    pitch: int
+    bias: Pointer
+    steps: int
+    columns: int
+
+
+@dataclass(frozen=True, slots=True)
+class VectorMatrixF32(VectorMatrix):
+    """Multiply a float32 vector by a matrix; between two bounds.
+
+    Parameters
+    ----------
+    residual : Pointer
+        What is added to the output; 0 for nothing.
+    low, high : float
+    """
+
+    work: ClassVar[Work] = Work.WEIGHTS
+
+    residual: Pointer
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class VectorMatrixU8(VectorMatrix):
+    """Multiply a vector of bytes by a matrix, and requantise the sums.
+
+    Parameters
+    ----------
+    has_correction, has_nudges, has_large_scales : int
+        Whether `correction` or any nudge is not 0; the third as for
+        `armpy_numba_acc.tiles.exact_scaling.ExactScaling`.
+    depth, correction : int
+        The sum of the input's `depth` elements times `correction` is added to all sums.
+    flip : Pointer
+        A vector that the input's elements are changed by, see
+        `armpy_numba_acc.tiles.vector_matrix_u8.ByteProducts`.
+    scales, nudges, exact : Pointer
+        The columns' factors, see `armpy_numba_acc.packing.factors`.
+    factor_step : int
+        1, or 0 if all columns have those of the first vector; of `exact`, of the first four.
+    zero_point, low, high : int
+        Of the output.
+    out_flip : int
+        What every byte is changed by in the end.
+    """
+
+    parameters = ("layout", "has_correction", "has_nudges", "has_large_scales")
+    work: ClassVar[Work] = Work.BYTE_WEIGHTS
+
+    has_correction: int
+    has_nudges: int
+    has_large_scales: int
+    depth: int
+    correction: int
+    flip: Pointer
+    scales: Pointer
+    nudges: Pointer
+    exact: Pointer
+    factor_step: int
+    zero_point: int
+    low: int
+    high: int
+    out_flip: int
