@@ -1,4 +1,4 @@
-"""Lowers 3x3 convolutions of float32 that are computed with fewer multiplications."""
+"""Winograd's algorithm: 3x3 convolutions of float32 with fewer multiplications."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from armpy.ops import Convolution2d
 from armpy.ops.operation import Array
 from armpy.ops.shapes import resolve_padding
 from armpy.records import dataclass
-from armpy_numba_acc.lowering.patches import constant_of, input_of
-from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.lowering.operands import expect
+from armpy_numba_acc.machine.calls.winograd import WinogradF32
 from armpy_numba_acc.packing.winograd import PAIRS, pack_winograd_f32
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.estimate import num_pieces, work_of
+from armpy_numba_acc.program.estimate import num_pieces
 
 _LEAST_CHANNELS = 16
 """With fewer the transforms cost what the multiplications save."""
@@ -53,7 +53,7 @@ def is_winograd(emit: Emitter, layer: Layer) -> bool:
     operation = layer.operation
     if not isinstance(operation, Convolution2d):
         return False
-    weights, output = input_of(layer, 1).info.known_shape, layer.outputs[0].info.known_shape
+    weights, output = layer["weights"].info.known_shape, layer.output.info.known_shape
     is_simple = operation.stride == (1, 1) == operation.dilation
     columns, _, _, depth = weights
     if weights[1:3] != (3, 3) or not is_simple or min(columns, depth) < _LEAST_CHANNELS:
@@ -77,7 +77,7 @@ def _plan_for(emit: Emitter, layer: Layer) -> _Plan:
     Errors are relative to the largest sum. Where a clamp cuts sums off, which may be large for
     what is left of them, tiles are preferred that are as precise as single products.
     """
-    images, height, width, _ = layer.outputs[0].info.known_shape
+    images, height, width, _ = layer.output.info.known_shape
     is_cut = None not in emit.fusions[layer].bounds
     plans = {
         (down, right): _Plan(
@@ -87,7 +87,7 @@ def _plan_for(emit: Emitter, layer: Layer) -> _Plan:
         for right in PAIRS
         if down * right < 4 or not is_cut
     }
-    shape = (*layer.outputs[0].info.known_shape, input_of(layer, 1).info.known_shape[3])
+    shape = (*layer.output.info.known_shape, layer["weights"].info.known_shape[3])
     chosen = emit.choices.choose(
         "winograd_f32 pixels", shape, [*plans], lambda option: plans[option].num_products
     )
@@ -114,11 +114,10 @@ def lower_winograd_f32(emit: Emitter, layer: Layer, weights: Array) -> None:
     Sums are two to three times less precise than those of multiplications one by one: they differ
     by some millionths of the largest output. An infinity in the input makes NaN of more pixels.
     """
-    operation = layer.operation
-    assert isinstance(operation, Convolution2d)
-    value, fusion = input_of(layer, 0), emit.fusions[layer]
-    shape, output = value.info.known_shape, layer.outputs[0].info.known_shape
-    depth, columns = shape[3], output[3]
+    padding = expect(layer.operation, Convolution2d).padding
+    value, fusion = layer["input"], emit.fusions[layer]
+    images, in_height, in_width, depth = value.info.known_shape
+    _, out_height, out_width, columns = layer.output.info.known_shape
     plan = _plan_for(emit, layer)
     rows, vectors = _tile_of(emit.choices, plan.num_tiles, columns)
     width = vectors * emit.isa.lanes
@@ -129,32 +128,31 @@ def lower_winograd_f32(emit: Emitter, layer: Layer, weights: Array) -> None:
     batch = -(-batch // rows) * rows
     scratch_bytes = -(-(1024 + 4 * padded + batch * tile_bytes + between_bytes) // 64) * 64
     num_operations = 2 * plan.num_products * depth * columns
-    kernel = Kernel("winograd_f32", (plan.down, plan.right, rows, vectors))
-    pieces = num_pieces(work_of(kernel.symbol), emit.isa, num_operations)
-    bias = constant_of(layer, 2)
+    pieces = num_pieces(WinogradF32.work, emit.isa, num_operations)
+    bias = layer.constant("bias")
     low, high = fusion.bounds
-    begins = [resolve_padding(operation.padding, shape[1 + a], 3, 1, 1, a)[0] for a in range(2)]
-    emit.command(
-        kernel,
-        (
-            emit.source(value),
-            emit.target(fusion.output),
-            0 if fusion.residual is None else emit.source(fusion.residual),
-            emit.constant(pack_winograd_f32(weights, (plan.down, plan.right), width)),
-            emit.constant(np.zeros(columns, np.float32) if bias is None else bias),
-            emit.constant(np.zeros(max(depth, columns), np.float32)),
-            emit.scratch(scratch_bytes * emit.num_threads * pieces),
-            scratch_bytes,
-            *shape[:3],
-            *output[1:3],
-            *begins,
-            depth,
-            columns,
-            batch,
-            -np.inf if low is None else float(low),
-            np.inf if high is None else float(high),
-        ),
-        " + ".join(each.name for each in (layer, *fusion.absorbed)),
-        num_operations=num_operations,
-        num_pieces=pieces,
+    call = WinogradF32(
+        *(plan.down, plan.right, rows, vectors),
+        source=emit.source(value),
+        target=emit.target(fusion.output),
+        residual=0 if fusion.residual is None else emit.source(fusion.residual),
+        weights=emit.constant(pack_winograd_f32(weights, (plan.down, plan.right), width)),
+        bias=emit.constant(np.zeros(columns, np.float32) if bias is None else bias),
+        zeros=emit.constant(np.zeros(max(depth, columns), np.float32)),
+        scratch=emit.scratch(scratch_bytes * emit.num_threads * pieces),
+        scratch_bytes=scratch_bytes,
+        images=images,
+        in_height=in_height,
+        in_width=in_width,
+        out_height=out_height,
+        out_width=out_width,
+        top=resolve_padding(padding, in_height, 3, 1, 1, 0)[0],
+        left=resolve_padding(padding, in_width, 3, 1, 1, 1)[0],
+        depth=depth,
+        columns=columns,
+        batch=batch,
+        low=-np.inf if low is None else float(low),
+        high=np.inf if high is None else float(high),
     )
+    label = " + ".join(each.name for each in (layer, *fusion.absorbed))
+    emit(call, label, num_operations=num_operations, num_pieces=pieces)

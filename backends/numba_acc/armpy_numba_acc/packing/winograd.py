@@ -1,4 +1,4 @@
-"""Weights of 3x3 convolutions that are computed with fewer multiplications."""
+"""Packing of 3x3 filters for Winograd's algorithm."""
 
 from __future__ import annotations
 

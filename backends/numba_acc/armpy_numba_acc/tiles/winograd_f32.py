@@ -1,4 +1,4 @@
-"""Micro-kernels of 3x3 convolutions in float32 that multiply less.
+"""Winograd's algorithm for 3x3 convolutions of float32: transforms and products of tiles.
 
 Notes
 -----
@@ -14,87 +14,73 @@ Winograd, "Arithmetic Complexity of Computations", 1980. Lavin, Gray, "Fast Algo
 Convolutional Neural Networks", 2016.
 """
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,misc"
-# Numba's extension interface and llvmlite have no types.
-
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from armpy_numba_acc.llvm.vectors import F32, I64, extreme, fma, load, splat, store, vector
+from armpy_numba_acc.llvm.control import repeat
+from armpy_numba_acc.llvm.primitives import FLOAT, NOTHING, WORD, Primitive, primitive
+from armpy_numba_acc.llvm.values import F32, I64, Code, Value, at_least, at_most, vector
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.walk import repeat
+
+Pairs = tuple[float, ...]
+"""The positive numbers of the pairs that a line is transformed for."""
 
 
-class _Lines:
-    """Writes the code that transforms lines of vectors.
-
-    Parameters
-    ----------
-    builder : llvmlite.ir.IRBuilder
-    pairs : tuple of float
-        The positive numbers of the pairs.
-    """
-
-    def __init__(self, builder, pairs):
-        self._builder = builder
-        self._pairs = pairs
-
-    def of_input(self, elements):
-        """Values of a line of the input at all points."""
-        whole = _product_of_squares(self._pairs)
-        values = [self._weighted(whole, elements[:-1:2])]
-        for pair in self._pairs:
-            factors = _product_of_squares([other for other in self._pairs if other != pair])
-            even = self._weighted(factors, elements[2::2])
-            odd = self._weighted(factors, elements[1:-2:2])
-            values += [self._add(pair, odd, even), self._add(-pair, odd, even)]
-        return [*values, self._weighted(whole, elements[1::2])]
-
-    def of_output(self, values):
-        """A line of the output from the products at all points."""
-        builder = self._builder
-        halves = list(zip(values[1:-1:2], values[2:-1:2], strict=True))
-        sums = [builder.fadd(x, y) for x, y in halves]
-        differences = [builder.fsub(x, y) for x, y in halves]
-        size = 2 * len(self._pairs)
-        line = []
-        for power in range(size):
-            total = {0: values[0], size - 1: values[-1]}.get(power)
-            parts = differences if power % 2 else sums
-            for pair, part in zip(self._pairs, parts, strict=True):
-                total = self._add(pair**power, part, total)
-            line.append(total)
-        return line
-
-    def _weighted(self, factors, values):
-        """A sum of values; the last factor is 1."""
-        total = values[-1]
-        for factor, value in zip(factors[:-1], values[:-1], strict=True):
-            total = self._add(factor, value, total)
-        return total
-
-    def _add(self, factor, value, total):
-        """``factor * value + total``; None is no total yet."""
-        builder = self._builder
-        if total is not None and abs(factor) == 1:
-            return (builder.fadd if factor == 1 else builder.fsub)(total, value)
-        number = ir.Constant(value.type, [float(np.float32(factor))] * value.type.count)
-        return builder.fmul(number, value) if total is None else fma(builder, number, value, total)
+def _input_line(pairs: Pairs, elements: Sequence[Value]) -> list[Value]:
+    """Values of a line of the input at all points."""
+    whole = _product_of_squares(pairs)
+    values = [_weighted(whole, elements[:-1:2])]
+    for pair in pairs:
+        factors = _product_of_squares([other for other in pairs if other != pair])
+        even = _weighted(factors, elements[2::2])
+        odd = _weighted(factors, elements[1:-2:2])
+        values += [_added(pair, odd, even), _added(-pair, odd, even)]
+    return [*values, _weighted(whole, elements[1::2])]
 
 
-def _product_of_squares(pairs):
+def _output_line(pairs: Pairs, values: Sequence[Value]) -> list[Value]:
+    """A line of the output from the products at all points."""
+    opposite = list(zip(values[1:-1:2], values[2:-1:2], strict=True))
+    sums, differences = [x + y for x, y in opposite], [x - y for x, y in opposite]
+    size = 2 * len(pairs)
+    line = []
+    for power in range(size):
+        total = {0: values[0], size - 1: values[-1]}.get(power)
+        for pair, part in zip(pairs, differences if power % 2 else sums, strict=True):
+            total = _added(pair**power, part, total)
+        line += [] if total is None else [total]
+    return line
+
+
+def _weighted(factors: Sequence[float], values: Sequence[Value]) -> Value:
+    """A sum of values; the last factor is 1."""
+    total = values[-1]
+    for factor, value in zip(factors[:-1], values[:-1], strict=True):
+        total = _added(factor, value, total)
+    return total
+
+
+def _added(factor: float, value: Value, total: Value | None) -> Value:
+    """``factor * value + total``; None is no total yet."""
+    number = float(np.float32(factor))
+    if total is None:
+        return value.like(number) * value
+    if abs(factor) == 1:
+        return total + value if factor == 1 else total - value
+    return value.like(number).times_plus(value, total)
+
+
+def _product_of_squares(pairs: Sequence[float]) -> Sequence[float]:
     """Coefficients of the product of all ``x - pair**2``, the lowest power first."""
-    return np.poly([pair**2 for pair in pairs])[::-1] if pairs else [1.0]
+    return [float(each) for each in np.poly([pair**2 for pair in pairs])[::-1]] if pairs else [1.0]
 
 
 @cache
-def input_tile(isa: Isa, down: tuple[float, ...], right: tuple[float, ...]):
+def input_tile(isa: Isa, down: Pairs, right: Pairs) -> Primitive:
     """Make ``transform(table, at, target, pitch)``.
 
     Notes
@@ -105,29 +91,22 @@ def input_tile(isa: Isa, down: tuple[float, ...], right: tuple[float, ...]):
     kind = vector(F32, isa.lanes)
     height, width = 2 * len(down) + 2, 2 * len(right) + 2
 
-    @intrinsic
-    def transform(typingctx, table, at, target, pitch):
-        def generate(context, builder, signature, args):
-            table, at, target, pitch = args
-            columns = []
-            for x in range(width):
-                places = [load(builder, table, I64, I64(y * width + x)) for y in range(height)]
-                elements = [load(builder, builder.add(place, at), kind) for place in places]
-                columns.append(_Lines(builder, down).of_input(elements))
-            for y in range(height):
-                line = _Lines(builder, right).of_input([column[y] for column in columns])
-                for x, value in enumerate(line):
-                    offset = builder.mul(pitch, I64(y * width + x))
-                    store(builder, value, builder.add(target, offset))
-            return context.get_dummy_value()
-
-        return types.void(*(types.int64,) * 4), generate
+    @primitive(NOTHING, *(WORD,) * 4)
+    def transform(code: Code, table: Value, at: Value, target: Value, pitch: Value) -> None:
+        columns = []
+        for x in range(width):
+            places = [table.load(I64, y * width + x) for y in range(height)]
+            columns.append(_input_line(down, [(place + at).load(kind) for place in places]))
+        for y in range(height):
+            line = _input_line(right, [column[y] for column in columns])
+            for x, value in enumerate(line):
+                (target + pitch * (y * width + x)).store(value)
 
     return transform
 
 
 @cache
-def product_tile(isa: Isa, rows: int, vectors: int):
+def product_tile(isa: Isa, rows: int, vectors: int) -> Primitive:
     """Make ``multiply(values, weights, products, depth, pitch, product_pitch)``.
 
     Notes
@@ -137,40 +116,40 @@ def product_tile(isa: Isa, rows: int, vectors: int):
     """
     kind = vector(F32, isa.lanes)
 
-    @intrinsic
-    def multiply(typingctx, values, weights, products, depth, pitch, product_pitch):
-        def generate(context, builder, signature, args):
-            values, weights, products, depth, pitch, product_pitch = args
-            pointers = [builder.add(values, builder.mul(pitch, I64(r))) for r in range(rows)]
+    @primitive(NOTHING, *(WORD,) * 6)
+    def multiply(
+        code: Code,
+        values: Value,
+        weights: Value,
+        products: Value,
+        depth: Value,
+        pitch: Value,
+        product_pitch: Value,
+    ) -> None:
+        pointers = [values + pitch * row for row in range(rows)]
 
-            def step(builder, number, totals):
-                """One line of weights times one value of every row."""
-                at = builder.mul(number, I64(vectors))
-                line = [
-                    load(builder, weights, kind, builder.add(at, I64(j))) for j in range(vectors)
-                ]
-                result = []
-                for row, pointer in enumerate(pointers):
-                    value = splat(builder, load(builder, pointer, F32, number), isa.lanes)
-                    for j in range(vectors):
-                        result.append(fma(builder, value, line[j], totals[row * vectors + j]))
-                return result
-
-            zeros = [ir.Constant(kind, None)] * (rows * vectors)
-            totals = repeat(builder, depth, zeros, step)
-            for row in range(rows):
-                place = builder.add(products, builder.mul(product_pitch, I64(row)))
+        def step(number: Value, totals: list[Value]) -> list[Value]:
+            """One line of weights times one value of every row."""
+            at = number * vectors
+            line = [weights.load(kind, at + j) for j in range(vectors)]
+            result = []
+            for row, pointer in enumerate(pointers):
+                value = pointer.load(F32, number).splat(isa.lanes)
                 for j in range(vectors):
-                    store(builder, totals[row * vectors + j], place, I64(j))
-            return context.get_dummy_value()
+                    result.append(value.times_plus(line[j], totals[row * vectors + j]))
+            return result
 
-        return types.void(*(types.int64,) * 6), generate
+        totals = repeat(code, depth, [code.constant(kind)] * (rows * vectors), step)
+        for row in range(rows):
+            place = products + product_pitch * row
+            for j in range(vectors):
+                place.store(totals[row * vectors + j], j)
 
     return multiply
 
 
 @cache
-def output_tile(isa: Isa, down: tuple[float, ...], right: tuple[float, ...]):
+def output_tile(isa: Isa, down: Pairs, right: Pairs) -> Primitive:
     """Make ``transform(products, pitch, bias, outputs, residuals, at, low, high)``.
 
     Notes
@@ -181,30 +160,30 @@ def output_tile(isa: Isa, down: tuple[float, ...], right: tuple[float, ...]):
     kind = vector(F32, isa.lanes)
     height, width = 2 * len(down) + 2, 2 * len(right) + 2
 
-    @intrinsic
-    def transform(typingctx, products, pitch, bias, outputs, residuals, at, low, high):
-        def generate(context, builder, signature, args):
-            products, pitch, bias, outputs, residuals, at, low, high = args
-            lowest, highest = splat(builder, low, isa.lanes), splat(builder, high, isa.lanes)
-            columns = []
-            for x in range(width):
-                offsets = [builder.mul(pitch, I64(y * width + x)) for y in range(height)]
-                values = [load(builder, builder.add(products, offset), kind) for offset in offsets]
-                columns.append(_Lines(builder, down).of_output(values))
-            addend = load(builder, builder.add(bias, at), kind)
-            for y in range(height - 2):
-                line = _Lines(builder, right).of_output([column[y] for column in columns])
-                for x, value in enumerate(line):
-                    pixel = I64(y * (width - 2) + x)
-                    place, other = (
-                        builder.add(load(builder, table, I64, pixel), at)
-                        for table in (outputs, residuals)
-                    )
-                    total = builder.fadd(builder.fadd(value, addend), load(builder, other, kind))
-                    clamped = extreme(builder, "maxnum", lowest, total)
-                    store(builder, extreme(builder, "minnum", highest, clamped), place)
-            return context.get_dummy_value()
-
-        return types.void(*(types.int64,) * 6, types.float32, types.float32), generate
+    @primitive(NOTHING, *(WORD,) * 6, FLOAT, FLOAT)
+    def transform(
+        code: Code,
+        products: Value,
+        pitch: Value,
+        bias: Value,
+        outputs: Value,
+        residuals: Value,
+        at: Value,
+        low: Value,
+        high: Value,
+    ) -> None:
+        lowest, highest = low.splat(isa.lanes), high.splat(isa.lanes)
+        columns = []
+        for x in range(width):
+            places = [products + pitch * (y * width + x) for y in range(height)]
+            columns.append(_output_line(down, [place.load(kind) for place in places]))
+        addend = (bias + at).load(kind)
+        for y in range(height - 2):
+            line = _output_line(right, [column[y] for column in columns])
+            for x, value in enumerate(line):
+                pixel = y * (width - 2) + x
+                place, other = (table.load(I64, pixel) + at for table in (outputs, residuals))
+                total = at_least(lowest, value + addend + other.load(kind))
+                place.store(at_most(highest, total))
 
     return transform
