@@ -109,6 +109,11 @@ class VectorFinish(ABC):
     def __init__(self, isa: Isa, made_for: VectorMatrix, call: CallFields) -> None:
         self.isa, self.made_for, self.call = isa, made_for, call
 
+    @classmethod
+    def definitions(cls, isa: Isa, made_for: VectorMatrix) -> tuple[Definition, ...]:
+        """Functions that are called besides."""
+        return ()
+
     def begin(self) -> Value:
         """A number that each thread works out once."""
         columns: Value = self.call.columns
@@ -164,7 +169,11 @@ def vector_kernel(
             total = _vector_sums(*_columns(made, call, number, 1))
         finish(isa, made_for, call).write(column, [total], begun, count)
 
-    definitions = [Definition(_BEGIN, 1, begin, returns=True), Definition(_VECTOR, 3, single)]
+    definitions = [
+        *finish.definitions(isa, made_for),
+        Definition(_BEGIN, 1, begin, returns=True),
+        Definition(_VECTOR, 3, single),
+    ]
     if made_for.layout == "rows":
         return Linked(_walk(lanes, 1), defined(*definitions))
     return Linked(_walk(lanes, PANEL), defined(*definitions, Definition(_PANEL, 3, panel)))

@@ -7,11 +7,12 @@ from typing import Any
 
 from armpy_numba_acc.llvm.calls import CallFields
 from armpy_numba_acc.llvm.dots import dot_products
+from armpy_numba_acc.llvm.primitives import Definition
 from armpy_numba_acc.llvm.values import F32, I8, I32, I64, Value, vector
-from armpy_numba_acc.machine.calls.vectors import VectorMatrixU8
+from armpy_numba_acc.machine.calls.vectors import VectorMatrix, VectorMatrixU8
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.vector_matrix import AT_ONCE
-from armpy_numba_acc.tiles.byte_sum import define_byte_sum
+from armpy_numba_acc.tiles.byte_sum import NAME, byte_sum_definition
 from armpy_numba_acc.tiles.exact_scaling import ExactScaling
 from armpy_numba_acc.tiles.requantize import BytePacker, ByteStore, part_of
 from armpy_numba_acc.tiles.vector_matrix import VectorFinish, VectorProducts
@@ -60,14 +61,17 @@ class ByteFinish(VectorFinish):
 
     made_for: VectorMatrixU8
 
+    @classmethod
+    def definitions(cls, isa: Isa, made_for: VectorMatrix) -> tuple[Definition, ...]:
+        is_called = isinstance(made_for, VectorMatrixU8) and made_for.has_correction
+        return (byte_sum_definition(isa),) if is_called else ()
+
     def begin(self) -> Value:
         """What is added to all sums."""
         if not self.made_for.has_correction:
             return super().begin()
-        call = self.call
-        correction: Value = call.correction
-        define_byte_sum(correction.code.builder.module, self.isa)
-        return correction * correction.code.call("armpy_byte_sum", I64, call.source, call.depth)
+        factor: Value = self.call.correction
+        return factor * factor.code.call(NAME, I64, self.call.source, self.call.depth)
 
     def write(
         self, column: Value, totals: Sequence[Value], begun: Value, count: Value | None
