@@ -10,6 +10,7 @@ from armpy.errors import InvalidArgumentError
 from armpy.records import dataclass
 from armpy_numba_acc.machine.cores import usable_cores
 from armpy_numba_acc.machine.isa import NAMES, Isa
+from armpy_numba_acc.machine.matrix_unit import may_use_matrix_unit
 from armpy_numba_acc.runtime.threads import MOST_THREADS
 from armpy_numba_acc.store.host import known_isas
 
@@ -111,5 +112,13 @@ def _isa_named(name: str, where: str) -> Isa:
             where=where,
             expected=" or ".join(available),
             actual=f"{name!r}, which " + ("this CPU lacks" if name in NAMES else "does not exist"),
+        )
+    if available[name].has_matrix_unit and not may_use_matrix_unit():
+        raise InvalidArgumentError(
+            "the system does not let this process use the matrix unit",
+            where=where,
+            expected="permission for the state of its tiles",
+            actual="none",
+            fix="Use another instruction set",
         )
     return available[name]

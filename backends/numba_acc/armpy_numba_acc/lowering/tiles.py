@@ -73,6 +73,8 @@ class ProductKind:
         Whether tiles always go on in the next row, so that the output is one long row.
     splits_odd : bool
         Whether what is left of a tap behind its steps is added by itself.
+    has_tables : bool
+        Whether a tile's rows may be anywhere, or have to be at one distance from each other.
     """
 
     name: str
@@ -86,6 +88,7 @@ class ProductKind:
     row_cost: float = 0.0
     is_line: bool = False
     splits_odd: bool = False
+    has_tables: bool = True
 
     def steps(self, patches: Patches) -> int:
         """Of all taps, with what is left behind the last whole one of each."""
@@ -149,6 +152,7 @@ _BYTES = _sizes(
     neon=((24, 1), (12, 2), (6, 4), (1, 4)),
     portable=((4, 2), (1, 4)),
 )
+_BYTES["avx512amx"] = _BYTES["avx512vnni"]
 _MORE_BYTES = _sizes(
     avx512vnni=((14, 1), (7, 1), (7, 2), (7, 4), (10, 2), (4, 4), (2, 4)),
     avx512=((10, 1), (7, 2), (4, 2), (2, 4)),
@@ -157,6 +161,7 @@ _MORE_BYTES = _sizes(
     neon=((14, 1), (7, 2), (3, 4)),
     portable=((7, 1), (2, 2)),
 )
+_MORE_BYTES["avx512amx"] = _MORE_BYTES["avx512vnni"]
 
 
 def _of_registers(
@@ -166,7 +171,7 @@ def _of_registers(
 ) -> Sizes:
     """Rows, vectors and half vectors for registers of 64, 32 and 16 bytes."""
     by_name = {"avx512vnni": wide, "avx512": wide, "avx2vnni": narrow, "avx2": narrow}
-    by_name |= {"neon": short, "portable": short}
+    by_name |= {"avx512amx": wide, "neon": short, "portable": short}
     return {
         name: tuple(Tile(rows, vectors, half_vectors=half) for rows, vectors, half in some)
         for name, some in by_name.items()
@@ -211,6 +216,18 @@ BF16 = ProductKind(
 U8 = ProductKind("convolution_u8", 4, 1, _BYTES, _MORE_BYTES, _of_integers(1.5))
 """Products of bytes, four at a time."""
 
+U8_MATRIX = ProductKind(
+    "convolution_u8_matrix",
+    4,
+    1,
+    _sizes(avx512amx=((16, 4), (16, 3), (16, 2), (16, 1))),
+    {"avx512amx": ()},
+    # A step is a sixteenth of an instruction for each vector; tiles of the unit are set up first.
+    lambda _, tile: (max(tile.vectors, 2), 60 + 40 * tile.vectors),
+    has_tables=False,
+)
+"""The same by a matrix unit."""
+
 DYNAMIC = ProductKind(
     "convolution_dynamic",
     4,
@@ -250,9 +267,9 @@ def tile_of(choices: Choices, kind: ProductKind, patches: Patches, columns: int)
     tile = choices.choose(
         f"{kind.tile_name or kind.name} tile",
         key,
-        _with_tables(kind.sizes[isa.name], lines),
+        _with_tables(kind.sizes[isa.name], lines if kind.has_tables else 1),
         lambda tile: _cycles(kind, isa, tile, (lines, width, columns, steps)),
-        _with_tables(kind.more_sizes[isa.name], lines),
+        _with_tables(kind.more_sizes[isa.name], lines if kind.has_tables else 1),
     )
     return tile._replace(has_table=patches.layout[1] > 1) if kind.is_line else tile
 

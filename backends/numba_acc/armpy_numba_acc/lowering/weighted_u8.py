@@ -20,9 +20,9 @@ from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
 from armpy_numba_acc.lowering.operands import elements_of
 from armpy_numba_acc.lowering.patches import Patches, patches_of
 from armpy_numba_acc.lowering.products import Weights, emit_product, label_of, with_room
-from armpy_numba_acc.lowering.tiles import U8, tile_of
+from armpy_numba_acc.lowering.tiles import U8, U8_MATRIX, tile_of
 from armpy_numba_acc.lowering.windows import readable_behind
-from armpy_numba_acc.machine.calls.products import ConvolutionU8
+from armpy_numba_acc.machine.calls.products import ConvolutionU8, ConvolutionU8Matrix
 from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.packing.factors import Factors
 from armpy_numba_acc.packing.quantized import (
@@ -255,7 +255,10 @@ def emit_filters_u8(
     Results are exactly those of TFLite's arithmetic: see `ExactScaling`.
     """
     columns, bias = len(weights), layer.constant("bias")
-    tile = tile_of(emit.choices, U8, patches, columns)
+    kind, call = (
+        (U8_MATRIX, ConvolutionU8Matrix) if emit.isa.has_matrix_unit else (U8, ConvolutionU8)
+    )
+    tile = tile_of(emit.choices, kind, patches, columns)
     scaling = _Scaling.of(layer, weights, chosen)
     packed = pack_weights_u8(
         emit.isa,
@@ -267,7 +270,7 @@ def emit_filters_u8(
         tile.width(emit.isa),
     )
     record = partial(
-        ConvolutionU8,
+        call,
         depth=patches.depth,
         correction=packed.correction,
         zero_point=scaling.zero_point,
@@ -284,5 +287,5 @@ def emit_filters_u8(
         sum_has_negatives=int(residual is not None and residual.has_negatives),
     )
     panels = packed.panels
-    in_memory = Weights(U8, emit.constant(panels), panels[0].nbytes, columns, tile)
+    in_memory = Weights(kind, emit.constant(panels), panels[0].nbytes, columns, tile)
     emit_product(emit, patches, in_memory, record, target, pitch, label or layer.name)

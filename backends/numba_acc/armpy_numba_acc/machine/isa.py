@@ -29,6 +29,9 @@ class Isa:
         Whether there are dot products of bfloat16.
     is_relaxed : bool
         Whether these may take the place of float32.
+    has_matrix_unit : bool
+        Whether products of bytes are those of tiles of 16 by 64 bytes (AMX): a process has to ask
+        for them, see `armpy_numba_acc.machine.matrix_unit`.
     has_byte_permute : bool
         Whether one instruction looks up 64 bytes in a table of 128.
     """
@@ -43,6 +46,7 @@ class Isa:
     has_bfloat16: bool = False
     has_byte_permute: bool = False
     is_relaxed: bool = False
+    has_matrix_unit: bool = False
 
     def relaxed(self) -> Isa:
         """The same, with dot products of bfloat16 for float32 if there are any."""
@@ -73,11 +77,13 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
     "avx2": _AVX2,
     "neon": ("neon", "dotprod"),
     "portable": (),
+    "avx512amx": (*_AVX512, "avx512vnni", "amx-tile", "amx-int8"),
 }
-"""What a processor must have for each instruction set, best first."""
+"""What a processor must have for each instruction set, best first. The one behind ``portable`` is
+used by those only who ask for it."""
 
 NAMES = tuple(_NEEDED)
-"""Every instruction set, best first."""
+"""Every instruction set, best first; then those that have to be asked for."""
 
 
 def make_isa(
@@ -113,9 +119,10 @@ def make_isa(
     if name == "neon":
         return Isa(name, triple, cpu, features, 16, 32, dot="sdot")
     if name.startswith("avx512"):
-        dot = "vpdpbusd512" if "vnni" in name else ""
+        dot = "vpdpbusd512" if "avx512vnni" in wanted else ""
         # The processor's own model says how to schedule; more features than listed do no harm.
-        return Isa(name, triple, cpu, features, 64, 32, dot, has_bfloat16, has_byte_permute)
+        isa = Isa(name, triple, cpu, features, 64, 32, dot, has_bfloat16, has_byte_permute)
+        return replace(isa, has_matrix_unit="amx-int8" in wanted)
     dot = "vpdpbusd256" if "vnni" in name else ""
     return Isa(name, triple, "haswell", features, 32, 16, dot)
 

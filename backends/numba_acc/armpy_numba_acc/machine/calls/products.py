@@ -243,6 +243,11 @@ class ConvolutionU8(ProductCall):
 
 
 @dataclass(frozen=True, slots=True)
+class ConvolutionU8Matrix(ConvolutionU8):
+    """The same by a matrix unit: 16 rows and up to four vectors, without a table."""
+
+
+@dataclass(frozen=True, slots=True)
 class QuantizeRows(Call):
     """Quantise rows of floats by the range that each happens to have.
 
