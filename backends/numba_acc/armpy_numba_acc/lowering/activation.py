@@ -17,6 +17,7 @@ import numpy as np
 from armpy import numerics
 from armpy.graph import Layer
 from armpy.ops import Activation, ActivationFunction, L2Normalization, LogSoftmax, Softmax
+from armpy.ops.operands import Operands
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -24,7 +25,7 @@ from armpy_numba_acc.lowering.broadcasting import emit_elementwise
 from armpy_numba_acc.lowering.elementwise import REAL_TYPES, check_types
 from armpy_numba_acc.lowering.fixed_elementwise import rescaling_parameters
 from armpy_numba_acc.lowering.lookup import emit_lookup, emit_lookup_or_alias
-from armpy_numba_acc.lowering.operands import expect, given
+from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.lowering.real_functions import emit_real
 from armpy_numba_acc.machine.calls.rows import L2Normalization as L2NormalizationCall
 from armpy_numba_acc.machine.calls.rows import Softmax as SoftmaxCall
@@ -128,13 +129,12 @@ def check_log_softmax(
     operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
 ) -> str:
     """As `check_rows`, without scales at which TFLite's arithmetic ends too early."""
-    assert isinstance(operation, LogSoftmax)
     if reason := check_rows(operation, inputs, outputs):
         return reason
-    source, output = inputs[0], outputs[0]
-    if source is None or output.data_type not in QUANTIZED_TYPES:
+    source, output = Operands(operation, inputs)["input"], outputs[0]
+    if output.data_type not in QUANTIZED_TYPES:
         return ""
-    steps = _steps_of_log_softmax(operation, source, output)
+    steps = _steps_of_log_softmax(expect(operation, LogSoftmax), source, output)
     return f"differences of more than {steps} steps saturate" if steps < 255 else ""
 
 
@@ -161,9 +161,8 @@ _LONGEST_WIDE_ROW = 64
 
 def check_softmax(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
     """As `check_rows`; 16-bit rows, and short 8-bit ones with 16-bit output, of TFLite's scale."""
-    assert isinstance(operation, Softmax)
-    source, output = inputs[0], outputs[0]
-    if source is None or output.data_type is not _WIDE:
+    source, output = Operands(operation, inputs)["input"], outputs[0]
+    if output.data_type is not _WIDE:
         return check_rows(operation, inputs, outputs)
     is_wide = source.data_type is _WIDE
     if reason := check_rows(operation, inputs, outputs, (*QUANTIZED_TYPES, _WIDE)):
@@ -180,7 +179,7 @@ def check_softmax(operation: Operation, inputs: OperandInfos, outputs: Sequence[
 
 def _lower_softmax16(emit: Emitter, layer: Layer, operation: Softmax) -> None:
     """The command for rows of 16 bits."""
-    value, output = given(layer)[0], layer.outputs[0]
+    value, output = layer["input"], layer.output
     exponentials, reciprocals = numerics.softmax.softmax16_tables()
     factor = float(scale_of(value.info) * np.float32(operation.beta))
     rows, length = _rows_of(operation, output.info)
@@ -200,14 +199,24 @@ def _lower_softmax16(emit: Emitter, layer: Layer, operation: Softmax) -> None:
 
 def lower_softmax(emit: Emitter, layer: Layer) -> None:
     """One command."""
-    operation = layer.operation
-    assert isinstance(operation, (Softmax, LogSoftmax))
-    is_log = isinstance(operation, LogSoftmax)
-    value, output = given(layer)[0], layer.outputs[0]
-    kind, factor, per_scale, zero = "f32", np.float32(operation.beta), 1.0, 0.0
-    if isinstance(operation, Softmax) and value.info.data_type is _WIDE:
+    operation = expect(layer.operation, Softmax)
+    if layer["input"].info.data_type is _WIDE:
         _lower_softmax16(emit, layer, operation)
-        return
+    else:
+        _lower_exponentials(emit, layer, operation, "softmax")
+
+
+def lower_log_softmax(emit: Emitter, layer: Layer) -> None:
+    """One command."""
+    _lower_exponentials(emit, layer, expect(layer.operation, LogSoftmax), "log_softmax")
+
+
+def _lower_exponentials(
+    emit: Emitter, layer: Layer, operation: Softmax | LogSoftmax, function: str
+) -> None:
+    """The command for rows of float32 or bytes."""
+    value, output = layer["input"], layer.output
+    kind, factor, per_scale, zero = "f32", np.float32(operation.beta), 1.0, 0.0
     if value.info.data_type in QUANTIZED_TYPES:
         kind, zero = "u8", float(zero_point_of(output.info))
         factor *= scale_of(value.info)
@@ -215,7 +224,7 @@ def lower_softmax(emit: Emitter, layer: Layer) -> None:
     rows, length = _rows_of(operation, output.info)
     call = SoftmaxCall(
         kind=kind,
-        function="log_softmax" if is_log else "softmax",
+        function=function,
         written="i16" if output.info.data_type is _WIDE else kind,
         source=emit.source(value),
         target=emit.target(output),
@@ -230,9 +239,11 @@ def lower_softmax(emit: Emitter, layer: Layer) -> None:
 
 def lower_l2_normalization(emit: Emitter, layer: Layer) -> None:
     """One command."""
-    operation = layer.operation
-    assert isinstance(operation, L2Normalization)
-    value, output = given(layer)[0], layer.outputs[0]
+    operation, value, output = (
+        expect(layer.operation, L2Normalization),
+        layer["input"],
+        layer.output,
+    )
     kind, least, zero, per_scale, output_zero = "f32", operation.epsilon, 0.0, 1.0, 0.0
     if output.info.data_type in QUANTIZED_TYPES:
         kind, zero = "u8", float(zero_point_of(value.info))
@@ -257,6 +268,6 @@ def lower_l2_normalization(emit: Emitter, layer: Layer) -> None:
 LOWERINGS = {
     Activation: Lowering(check_activation, lower_activation),
     Softmax: Lowering(check_softmax, lower_softmax),
-    LogSoftmax: Lowering(check_log_softmax, lower_softmax),
+    LogSoftmax: Lowering(check_log_softmax, lower_log_softmax),
     L2Normalization: Lowering(check_rows, lower_l2_normalization),
 }
