@@ -14,7 +14,7 @@ from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.depthwise import pack_f32
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.fusion import Fusion
+from armpy_numba_acc.program.fusion import Fusion, float_bounds
 
 _MOST_TAPS = 25
 """Of a window that kernels are made for; larger ones are walked over tap by tap."""
@@ -43,7 +43,7 @@ def lower_f32(
     window, tiling = _tiling(emit.choices, windows, width)
     packed = pack_f32(taps, bias, width)
     fusion = fusion_of(emit, layer)
-    low, high = fusion.bounds
+    low, high = float_bounds(fusion.bounds)
     target = emit.target(fusion.output)
     kinds = kind, emit.kind_of(fusion.output)
     padding: Array = np.zeros(windows.shape[3], np.uint16 if kind == "bf16" else np.float32)
@@ -59,11 +59,10 @@ def lower_f32(
         weights=emit.constant(packed),
         num_taps=len(taps),
         block_bytes=packed[0].nbytes,
-        low=-np.inf if low is None else float(low),
-        high=np.inf if high is None else float(high),
+        low=low,
+        high=high,
     )
-    label = " + ".join(each.name for each in (layer, *fusion.absorbed))
-    emit(call, label, num_operations=2 * layer.output.info.num_elements * len(taps))
+    emit(call, fusion.label(layer), num_operations=2 * layer.output.info.num_elements * len(taps))
 
 
 def fusion_of(emit: Emitter, layer: Layer) -> Fusion:

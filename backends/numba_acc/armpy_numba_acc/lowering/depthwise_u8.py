@@ -80,9 +80,8 @@ def lower_u8(emit: Emitter, layer: Layer, source: Buffer, windows: Windows) -> N
         low=low,
         high=high,
     )
-    label = " + ".join(each.name for each in (layer, *fusion.absorbed))
     num_taps = weights.shape[1] * weights.shape[2]
-    emit(call, label, num_operations=2 * output.num_elements * num_taps)
+    emit(call, fusion.label(layer), num_operations=2 * output.num_elements * num_taps)
 
 
 def _is_narrow(isa: Isa, layer: Layer, windows: Windows) -> bool:

@@ -24,11 +24,11 @@ from armpy_numba_acc.lowering.operands import elements_of
 from armpy_numba_acc.lowering.patches import Patches, patches_of
 from armpy_numba_acc.lowering.products import Weights, emit_product
 from armpy_numba_acc.lowering.tiles import DYNAMIC, tile_of
-from armpy_numba_acc.lowering.weighted_real import float_bounds
 from armpy_numba_acc.machine.calls.products import ConvolutionDynamic, QuantizeRows
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.weights_dynamic import pack_weights_dynamic
 from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.fusion import float_bounds
 
 _WEIGHTS = (DataType.QASYMM_S8, DataType.QSYMM_S8)
 _RANGE_BYTES = 8

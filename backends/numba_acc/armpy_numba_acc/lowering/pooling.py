@@ -26,6 +26,7 @@ from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, stored_bounds
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.fusion import float_bounds
 from armpy_numba_acc.program.limits import MOST_TAPS
 from armpy_numba_acc.program.registry import Lowering
 
@@ -94,7 +95,7 @@ def _pooling_f32(emit: Emitter, layer: Layer, windows: Windows, algorithm: str) 
     tiling = Tiling(1, columns, lanes * parts, windows.slots_by_tap(columns))
     padding = np.full(channels, -np.inf if algorithm == "max" else 0.0, np.float32)
     source, target = emit.source(layer["input"]), emit.target(layer.output)
-    low, high = expect(layer.operation, Pooling2d).activation.bounds
+    low, high = float_bounds(expect(layer.operation, Pooling2d).activation.bounds)
     return PoolingF32(
         lanes=lanes,
         columns=columns,
@@ -103,8 +104,8 @@ def _pooling_f32(emit: Emitter, layer: Layer, windows: Windows, algorithm: str) 
         tiles=tiles_of(emit, source, target, windows, tiling, padding),
         kernel_h=windows.kernel[0],
         kernel_w=windows.kernel[1],
-        low=-np.inf if low is None else float(low),
-        high=np.inf if high is None else float(high),
+        low=low,
+        high=high,
     )
 
 

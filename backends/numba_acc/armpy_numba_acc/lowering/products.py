@@ -17,7 +17,6 @@ from armpy_numba_acc.machine.calls.products import ProductCall
 from armpy_numba_acc.machine.memory import Address, Buffer, Space
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.estimate import num_pieces
-from armpy_numba_acc.program.fusion import Fusion
 
 Record: TypeAlias = Callable[..., ProductCall]
 """Makes a kernel's record of what all products have: the record, with its own fields filled."""
@@ -109,8 +108,3 @@ def with_room(emit: Emitter, layer: Layer, patches: Patches, kind: ProductKind) 
     copy = emit.scratch(size)
     emit(Copy(source=patches.source, target=copy, size=size), f"copy {layer.name}")
     return replace(patches, source=copy)
-
-
-def label_of(layer: Layer, fusion: Fusion) -> str:
-    """A layer's name with those of the layers that are computed together with it."""
-    return " + ".join(each.name for each in (layer, *fusion.absorbed))

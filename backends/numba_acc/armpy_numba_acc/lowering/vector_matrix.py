@@ -8,14 +8,13 @@ from armpy.graph import Layer
 from armpy.ops import Convolution2d
 from armpy.ops.operation import Array
 from armpy.ops.shapes import resolve_padding
-from armpy.records import dataclass
 from armpy.types import DataType
 from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
 from armpy_numba_acc.lowering.operands import elements_of
 from armpy_numba_acc.lowering.weighted_u8 import largest_sums, output_factors
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.moves import Copy
-from armpy_numba_acc.machine.calls.vectors import VectorMatrixF32, VectorMatrixU8
+from armpy_numba_acc.machine.calls.vectors import VectorMatrix, VectorMatrixF32, VectorMatrixU8
 from armpy_numba_acc.machine.memory import Buffer, Space
 from armpy_numba_acc.packing.factors import Factors
 from armpy_numba_acc.packing.quantized import stored_bounds, zero_point_of
@@ -31,6 +30,7 @@ from armpy_numba_acc.packing.vector_matrix import (
 from armpy_numba_acc.packing.weights_u8 import GROUP, without_zero_point
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.estimate import num_pieces
+from armpy_numba_acc.program.fusion import float_bounds
 
 _SUM_UP = 6.0
 """Cycles that summing up a row's lanes takes."""
@@ -68,40 +68,14 @@ def lower_vector(emit: Emitter, layer: Layer) -> None:
     num_operations = 2 * weights.num_elements
     emit(
         call,
-        " + ".join(each.name for each in (layer, *fusion_of(emit, layer).absorbed)),
+        fusion_of(emit, layer).label(layer),
         num_operations=num_operations,
         num_pieces=num_pieces(call.work, emit.isa, num_operations, weights.size_bytes),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Matrix:
-    """Packed weights and bias, as `VectorMatrix` has them."""
-
-    layout: str
-    weights: Pointer
-    pitch: int
-    bias: Pointer
-    steps: int
-
-    @classmethod
-    def of(cls, emit: Emitter, weights: Array, bias: Array) -> _Matrix:
-        """Weights (columns, depth), in float32 or as integers, in the order that is read faster."""
-        isa, is_float, (columns, depth) = emit.isa, weights.dtype == np.float32, weights.shape
-        steps = depth if is_float else -(-depth // GROUP)
-        bias = filled_up(bias, isa.lanes)
-        if _has_rows(emit, columns, steps):
-            rows = (rows_f32 if is_float else rows_u8)(isa, weights)
-            packed = emit.constant(rows), rows[0].nbytes, emit.constant(bias)
-            return cls("rows", *packed, steps)
-        lines = (lines_f32 if is_float else lines_u8)(isa, weights)
-        pitch = isa.vector_bytes + lines[0].nbytes
-        packed_lines = emit.constant(by_columns(lines, bias, columns, isa.lanes))
-        return cls("columns", packed_lines, pitch, 0, steps)
-
-
-def _has_rows(emit: Emitter, columns: int, steps: int) -> bool:
-    """Whether weights are better laid out as rows.
+def _layout(emit: Emitter, columns: int, steps: int) -> str:
+    """How weights are better laid out.
 
     Notes
     -----
@@ -115,32 +89,48 @@ def _has_rows(emit: Emitter, columns: int, steps: int) -> bool:
             return columns * (2 * -(-steps // lanes) + _SUM_UP)
         return 2 * steps * -(-columns // lanes)
 
-    return emit.choices.choose("vector rows", (columns, steps), [(0,), (1,)], cycles) == (1,)
+    chosen = emit.choices.choose("vector rows", (columns, steps), [(0,), (1,)], cycles)
+    return "rows" if chosen == (1,) else "columns"
+
+
+def _matrix(
+    emit: Emitter, layout: str, source: Pointer, target: Pointer, weights: Array, bias: Array
+) -> VectorMatrix:
+    """What is multiplied; weights (columns, depth) are float32 or integers."""
+    isa, is_float, (columns, depth) = emit.isa, weights.dtype == np.float32, weights.shape
+    bias = filled_up(bias, isa.lanes)
+    if layout == "rows":
+        rows = (rows_f32 if is_float else rows_u8)(isa, weights)
+        packed, pitch = emit.constant(rows), rows[0].nbytes
+    else:
+        lines = (lines_f32 if is_float else lines_u8)(isa, weights)
+        packed = emit.constant(by_columns(lines, bias, columns, isa.lanes))
+        pitch = isa.vector_bytes + lines[0].nbytes
+    return VectorMatrix(
+        source=source,
+        target=target,
+        weights=packed,
+        pitch=pitch,
+        bias=emit.constant(bias) if layout == "rows" else 0,
+        steps=depth if is_float else -(-depth // GROUP),
+        columns=columns,
+    )
 
 
 def _call_f32(emit: Emitter, layer: Layer) -> VectorMatrixF32:
     """The call for float32, with what is fused with the layer."""
-    given, bias = elements_of(layer, "weights"), layer.constant("bias")
-    columns = len(given)
-    bias = np.zeros(columns, np.float32) if bias is None else bias
-    fusion = fusion_of(emit, layer)
-    low, high = fusion.bounds
+    given, bias, fusion = (
+        elements_of(layer, "weights"),
+        layer.constant("bias"),
+        fusion_of(emit, layer),
+    )
+    weights = given.reshape(len(given), -1)
+    bias = np.zeros(len(given), np.float32) if bias is None else bias
     source, target = emit.source(layer["input"]), emit.target(fusion.output)
     residual = 0 if fusion.residual is None else emit.source(fusion.residual)
-    matrix = _Matrix.of(emit, given.reshape(columns, -1), bias)
-    return VectorMatrixF32(
-        matrix.layout,
-        source=source,
-        target=target,
-        weights=matrix.weights,
-        pitch=matrix.pitch,
-        bias=matrix.bias,
-        steps=matrix.steps,
-        columns=columns,
-        residual=residual,
-        low=-np.inf if low is None else float(low),
-        high=np.inf if high is None else float(high),
-    )
+    layout = _layout(emit, *weights.shape)
+    matrix = _matrix(emit, layout, source, target, weights, bias)
+    return VectorMatrixF32(layout, matrix, residual, *float_bounds(fusion.bounds))
 
 
 def _call_u8(emit: Emitter, layer: Layer) -> VectorMatrixU8:
@@ -148,34 +138,30 @@ def _call_u8(emit: Emitter, layer: Layer) -> VectorMatrixU8:
     given, output = elements_of(layer, "weights"), layer.output
     columns = len(given)
     largest_sums(layer, given.reshape(columns, -1).T, slice(None))  # they fit 32 bits
-    values, start, correction = without_zero_point(
+    values, bias, correction = without_zero_point(
         emit.isa,
         given.reshape(columns, 1, -1),
         layer["weights"].info.zero_point,
         layer.constant("bias"),
         zero_point_of(layer["input"].info),
     )
-    values = values[:, 0]
-    matrix = _Matrix.of(emit, values, start)
-    multiple = emit.isa.vector_bytes if matrix.layout == "rows" else GROUP
-    source, flip = _input(emit, layer, multiple, correction)
+    weights = values[:, 0]
+    depth = weights.shape[1]
+    layout = _layout(emit, columns, -(-depth // GROUP))
+    source, flip = _input(
+        emit, layer, emit.isa.vector_bytes if layout == "rows" else GROUP, correction
+    )
     target, out_flip = emit.flipped_target(output)
     low, high = stored_bounds(fusion_of(emit, layer).bounds, output.info)
     factors = output_factors(layer, columns)
     scales, nudges, exact, factor_step = _factors(emit, factors)
     return VectorMatrixU8(
-        matrix.layout,
-        source=source,
-        target=target,
-        weights=matrix.weights,
-        pitch=matrix.pitch,
-        bias=matrix.bias,
-        steps=matrix.steps,
-        columns=columns,
+        layout,
         has_correction=int(correction != 0),
         has_nudges=int(factors.nudges.any()),
         has_large_scales=int(factors.scales.max() >= 0.5),
-        depth=values.shape[1],
+        matrix=_matrix(emit, layout, source, target, weights, bias),
+        depth=depth,
         correction=correction,
         flip=emit.constant(np.full(emit.isa.vector_bytes, flip, np.uint8)),
         scales=scales,

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from functools import partial
 
-import numpy as np
-
 from armpy.graph import Layer
 from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
 from armpy_numba_acc.lowering.operands import elements_of
 from armpy_numba_acc.lowering.patches import Patches, patches_of
-from armpy_numba_acc.lowering.products import Record, Weights, emit_product, label_of
+from armpy_numba_acc.lowering.products import Record, Weights, emit_product
 from armpy_numba_acc.lowering.tiles import BF16, F32, ProductKind, tile_of
 from armpy_numba_acc.lowering.winograd_f32 import is_winograd, lower_winograd_f32
 from armpy_numba_acc.machine.calls.products import ConvolutionBf16, ConvolutionF32
@@ -25,7 +23,7 @@ from armpy_numba_acc.machine.formats import FORMAT_BYTES
 from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.packing.weights_real import pack_panels_bf16, pack_panels_f32
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.fusion import Bounds
+from armpy_numba_acc.program.fusion import Bounds, float_bounds
 
 UNBOUNDED: Bounds = (None, None)
 
@@ -54,12 +52,6 @@ class Rows:
         return self.pitch * FORMAT_BYTES[self.kind]
 
 
-def float_bounds(bounds: Bounds) -> tuple[float, float]:
-    """Lowest and highest float."""
-    low, high = bounds
-    return (-np.inf if low is None else float(low), np.inf if high is None else float(high))
-
-
 def lower_real(emit: Emitter, layer: Layer, kind: ProductKind) -> None:
     """Add the command of a convolution or a matrix product, and of what is fused with it."""
     weights = elements_of(layer, "weights")
@@ -80,7 +72,7 @@ def emit_fused(emit: Emitter, layer: Layer, patches: Patches, weights: Weights) 
     if (other := fusion.residual) is not None:
         residual = Rows(emit.source_as_kept(other), columns, emit.kind_of(other))
     output = Rows(emit.target(fusion.output), columns, emit.kind_of(fusion.output))
-    label = label_of(layer, fusion)
+    label = fusion.label(layer)
     emit_real(emit, patches, weights, output, fusion.bounds, label, residual)
 
 

@@ -19,7 +19,7 @@ from armpy.types import DataType
 from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
 from armpy_numba_acc.lowering.operands import elements_of
 from armpy_numba_acc.lowering.patches import Patches, patches_of
-from armpy_numba_acc.lowering.products import Weights, emit_product, label_of, with_room
+from armpy_numba_acc.lowering.products import Weights, emit_product, with_room
 from armpy_numba_acc.lowering.tiles import U8, U8_MATRIX, tile_of
 from armpy_numba_acc.lowering.windows import readable_behind
 from armpy_numba_acc.machine.calls.products import ConvolutionU8, ConvolutionU8Matrix
@@ -216,7 +216,7 @@ def lower_u8(emit: Emitter, layer: Layer) -> None:
         emit.target(fusion.output),
         columns,
         residual=Residual.of(emit, layer, fusion),
-        label=label_of(layer, fusion),
+        label=fusion.label(layer),
     )
 
 

@@ -15,6 +15,7 @@ from armpy_numba_acc.packing.winograd import PAIRS, pack_winograd_f32
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.estimate import num_pieces
+from armpy_numba_acc.program.fusion import float_bounds
 
 _LEAST_CHANNELS = 16
 """With fewer the transforms cost what the multiplications save."""
@@ -130,7 +131,7 @@ def lower_winograd_f32(emit: Emitter, layer: Layer, weights: Array) -> None:
     num_operations = 2 * plan.num_products * depth * columns
     pieces = num_pieces(WinogradF32.work, emit.isa, num_operations)
     bias = layer.constant("bias")
-    low, high = fusion.bounds
+    low, high = float_bounds(fusion.bounds)
     call = WinogradF32(
         *(plan.down, plan.right, rows, vectors),
         source=emit.source(value),
@@ -151,8 +152,7 @@ def lower_winograd_f32(emit: Emitter, layer: Layer, weights: Array) -> None:
         depth=depth,
         columns=columns,
         batch=batch,
-        low=-np.inf if low is None else float(low),
-        high=np.inf if high is None else float(high),
+        low=low,
+        high=high,
     )
-    label = " + ".join(each.name for each in (layer, *fusion.absorbed))
-    emit(call, label, num_operations=num_operations, num_pieces=pieces)
+    emit(call, fusion.label(layer), num_operations=num_operations, num_pieces=pieces)

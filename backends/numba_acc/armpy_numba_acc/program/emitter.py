@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
 from typing import TypeAlias
 
@@ -14,7 +14,7 @@ from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy.types import DataType
 from armpy_numba_acc.machine.alignment import ALIGNMENT_BYTES
-from armpy_numba_acc.machine.call import Call
+from armpy_numba_acc.machine.call import Call, Word
 from armpy_numba_acc.machine.calls.elementwise import Flip, elementwise_in_order
 from armpy_numba_acc.machine.calls.moves import Copy
 from armpy_numba_acc.machine.formats import FORMAT_BYTES
@@ -22,13 +22,10 @@ from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.memory import Address, Buffer, Space
 from armpy_numba_acc.program.choices import Choices
-from armpy_numba_acc.program.estimate import work_of
 from armpy_numba_acc.program.fusion import Fusion
 from armpy_numba_acc.program.limits import Counter
 from armpy_numba_acc.program.memory import Join, plan_arena
 from armpy_numba_acc.program.program import CommandInfo, Program
-
-Argument: TypeAlias = Buffer | Address | int | float
 
 LowerGraph: TypeAlias = Callable[["Emitter", SubgraphView, Mapping[Value, Buffer], str], "Emitter"]
 """Adds to an emitter's program the commands of a graph whose inputs are in some buffers; with where
@@ -63,7 +60,7 @@ class _Command:
     """One call of a kernel."""
 
     kernel: Kernel
-    arguments: tuple[Argument, ...]
+    words: tuple[Word, ...]
     info: CommandInfo
 
 
@@ -279,44 +276,6 @@ class Emitter:
 
     # Commands
 
-    def command(
-        self,
-        kernel: Kernel,
-        arguments: Sequence[Argument],
-        label: str,
-        *,
-        num_operations: int = 0,
-        num_bytes: int | None = None,
-        num_pieces: int = 1,
-        work: str = "",
-    ) -> None:
-        """Add a call of a kernel.
-
-        Parameters
-        ----------
-        arguments : sequence of Buffer, Address, int or float
-            In the kernel's order; a float is handed over as the bits of a float32.
-        label : str
-            What it computes, for people.
-        num_bytes : int, optional
-            That it reads and writes; all of its buffers if left out.
-        num_pieces : int
-            How many pieces each thread's share is run in: the kernel is told so many times as
-            many threads. Executions can be stopped in between.
-        """
-        self.counter.add_command()
-        number = len(self._commands)
-        touched = [_buffer_of(argument) for argument in arguments]
-        for buffer in touched:
-            if buffer is not None:
-                buffer.touch(number)
-        if num_bytes is None:
-            num_bytes = sum(buffer.size_bytes for buffer in touched if buffer is not None)
-        label = f"{self._inside}{label}"
-        work = work or work_of(kernel.symbol)
-        info = CommandInfo(label, kernel.symbol, num_bytes, num_operations, num_pieces, str(work))
-        self._commands.append(_Command(kernel, tuple(arguments), info))
-
     def __call__(
         self,
         call: Call,
@@ -334,18 +293,23 @@ class Emitter:
             The record of the kernel, filled.
         label : str
             What it computes, for people.
-        num_operations, num_bytes, num_pieces
-            As for `command`.
+        num_bytes : int, optional
+            That it reads and writes; all of its buffers if left out.
+        num_pieces : int
+            How many pieces each thread's share is run in: the kernel is told so many times as
+            many threads. Executions can be stopped in between.
         """
-        self.command(
-            call.kernel,
-            call.words,
-            label,
-            num_operations=num_operations,
-            num_bytes=num_bytes,
-            num_pieces=num_pieces,
-            work=call.work,
-        )
+        self.counter.add_command()
+        number, kernel, words = len(self._commands), call.kernel, call.words
+        touched = [buffer for word in words if (buffer := _buffer_of(word)) is not None]
+        for buffer in touched:
+            buffer.touch(number)
+        if num_bytes is None:
+            num_bytes = sum(buffer.size_bytes for buffer in touched)
+        label = f"{self._inside}{label}"
+        sizes = num_bytes, num_operations, num_pieces
+        info = CommandInfo(label, kernel.symbol, *sizes, str(call.work))
+        self._commands.append(_Command(kernel, words, info))
 
     def change(self, command: int, call: Call) -> None:
         """Give a command numbers that were not known when it was added; it stays otherwise."""
@@ -364,9 +328,9 @@ class Emitter:
         numbers = {kernel: number for number, kernel in enumerate(kernels)}
         constants = self._packed_constants()
         arena_bytes = plan_arena(self._buffers)
-        starts = np.cumsum([0, *(len(command.arguments) for command in self._commands)])
-        values = [_value(a) for command in self._commands for a in command.arguments]
-        bases = [_base(a) for command in self._commands for a in command.arguments]
+        starts = np.cumsum([0, *(len(command.words) for command in self._commands)])
+        values = [_value(word) for command in self._commands for word in command.words]
+        bases = [_base(word) for command in self._commands for word in command.words]
         return Program(
             tuple(kernels),
             np.array([numbers[command.kernel] for command in self._commands], np.int32),
@@ -400,27 +364,27 @@ def _unsigned(data: Array, data_type: DataType) -> Array:
     return data.view(np.uint8) ^ np.uint8(0x80) if data_type is DataType.QASYMM_S8 else data
 
 
-def _buffer_of(argument: Argument) -> Buffer | None:
-    """The buffer that an argument points into."""
-    if isinstance(argument, Address):
-        return argument.buffer
-    return argument if isinstance(argument, Buffer) else None
+def _buffer_of(word: Word) -> Buffer | None:
+    """The buffer that a word points into."""
+    if isinstance(word, Address):
+        return word.buffer
+    return word if isinstance(word, Buffer) else None
 
 
-def _value(argument: Argument) -> int:
-    """An argument as an integer: a number, or an offset."""
-    if isinstance(argument, Address):
-        return _value(argument.buffer) + argument.offset_bytes
-    if isinstance(argument, Buffer):
-        return argument.start
-    if isinstance(argument, float):
-        return int(np.float32(argument).view(np.int32))
-    return int(argument)
+def _value(word: Word) -> int:
+    """An word as an integer: a number, or an offset."""
+    if isinstance(word, Address):
+        return _value(word.buffer) + word.offset_bytes
+    if isinstance(word, Buffer):
+        return word.start
+    if isinstance(word, float):
+        return int(np.float32(word).view(np.int32))
+    return int(word)
 
 
-def _base(argument: Argument) -> int:
-    """What an argument is an offset into."""
-    buffer = _buffer_of(argument)
+def _base(word: Word) -> int:
+    """What a word is an offset into."""
+    buffer = _buffer_of(word)
     if buffer is None:
         return Space.NUMBER
     return Space.TENSORS + buffer.tensor if buffer.space is Space.TENSORS else buffer.space

@@ -69,17 +69,3 @@ def _duration_us(work: str, isa: Isa, num_operations: int, num_bytes: int) -> fl
     elif work in _WINDOWS:
         rate /= 2
     return max(num_operations / rate, num_bytes / _BYTES_PER_US)
-
-
-def work_of(kernel: str) -> Work:
-    """What goes into the time of a kernel that has no record yet."""
-    is_bytes = "u8" in kernel
-    if kernel.startswith(("convolution_u8", "convolution_dynamic")):
-        return Work.BYTES
-    if kernel.startswith(("convolution_bf16", "convolution_i16")):
-        return Work.PAIRS
-    if kernel.startswith("depthwise"):
-        return Work.BYTE_WINDOWS if is_bytes else Work.WINDOWS
-    if kernel.startswith("vector_"):
-        return Work.BYTE_WEIGHTS if is_bytes else Work.WEIGHTS
-    return Work.FLOATS

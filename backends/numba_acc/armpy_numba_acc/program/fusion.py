@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from armpy.graph import Layer, Value
 from armpy.ops import Convolution2d, FullyConnected
 from armpy.records import dataclass
@@ -32,6 +34,16 @@ class Fusion:
     bounds: Bounds = (None, None)
     residual: Value | None = None
     absorbed: tuple[Layer, ...] = ()
+
+    def label(self, layer: Layer) -> str:
+        """The layer's name with those of the layers that are computed together with it."""
+        return " + ".join(each.name for each in (layer, *self.absorbed))
+
+
+def float_bounds(bounds: Bounds) -> tuple[float, float]:
+    """Lowest and highest float."""
+    low, high = bounds
+    return (-math.inf if low is None else float(low), math.inf if high is None else float(high))
 
 
 def is_fusing(layer: Layer) -> bool:

@@ -24,7 +24,7 @@ from armpy_numba_acc.llvm.control import loop
 from armpy_numba_acc.llvm.primitives import Definition, defined, linked
 from armpy_numba_acc.llvm.sharing import share_vectors
 from armpy_numba_acc.llvm.values import Code, Kind, Value, smaller, suffix, vector
-from armpy_numba_acc.machine.calls.vectors import VectorMatrix
+from armpy_numba_acc.machine.calls.vectors import VectorCall, VectorMatrix
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.vector_matrix import PANEL
 from armpy_numba_acc.tiles.product import rows_in_line
@@ -101,22 +101,22 @@ class VectorFinish(ABC):
     Parameters
     ----------
     isa : Isa
-    made_for : VectorMatrix
+    made_for : VectorMatrixF32 or VectorMatrixU8
         Of which only the parameters matter.
     call : CallFields
     """
 
-    def __init__(self, isa: Isa, made_for: VectorMatrix, call: CallFields) -> None:
+    def __init__(self, isa: Isa, made_for: VectorCall, call: CallFields) -> None:
         self.isa, self.made_for, self.call = isa, made_for, call
 
     @classmethod
-    def definitions(cls, isa: Isa, made_for: VectorMatrix) -> tuple[Definition, ...]:
+    def definitions(cls, isa: Isa, made_for: VectorCall) -> tuple[Definition, ...]:
         """Functions that are called besides."""
         return ()
 
     def begin(self) -> Value:
         """A number that each thread works out once."""
-        columns: Value = self.call.columns
+        columns: Value = self.call.matrix.columns
         return columns.like(0)
 
     @abstractmethod
@@ -138,7 +138,7 @@ class VectorFinish(ABC):
 
 def vector_kernel(
     isa: Isa,
-    made_for: VectorMatrix,
+    made_for: VectorCall,
     products: type[VectorProducts],
     finish: type[VectorFinish],
 ) -> Linked:
@@ -156,17 +156,17 @@ def vector_kernel(
 
     def panel(code: Code, args: Value, number: Value, begun: Value) -> None:
         call = CallFields(record, args)
-        totals = _panel_sums(*_columns(products(isa, call), call, number, PANEL))
+        totals = _panel_sums(*_columns(products(isa, call), call.matrix, number, PANEL))
         finish(isa, made_for, call).write(number * lanes, totals, begun, None)
 
     def single(code: Code, args: Value, number: Value, begun: Value) -> None:
         call = CallFields(record, args)
         made, column = products(isa, call), number * lanes
-        count = call.columns - column
+        count = call.matrix.columns - column
         if made_for.layout == "rows":
-            total = _sums_of_rows(made, call, column, smaller(count, lanes))
+            total = _sums_of_rows(made, call.matrix, column, smaller(count, lanes))
         else:
-            total = _vector_sums(*_columns(made, call, number, 1))
+            total = _vector_sums(*_columns(made, call.matrix, number, 1))
         finish(isa, made_for, call).write(column, [total], begun, count)
 
     definitions = [
@@ -200,7 +200,7 @@ def _walk(lanes: int, panel: int) -> Callable[[int, int, int], None]:
 
 
 def _columns(
-    products: VectorProducts, call: CallFields, number: Value, vectors: int
+    products: VectorProducts, matrix: CallFields, number: Value, vectors: int
 ) -> tuple[VectorProducts, list[Value], Value, Value, Value]:
     """What sums of some vectors' columns are made of.
 
@@ -212,10 +212,10 @@ def _columns(
     source, steps, lines : Value
         Address of the input; number of steps; address of the weights.
     """
-    head = call.weights + number * call.pitch
+    head = matrix.weights + number * matrix.pitch
     first = [head.load(products.kind, j) for j in range(vectors)]
     lines = head + vectors * products.isa.vector_bytes
-    return products, first, call.source, call.steps, lines
+    return products, first, matrix.source, matrix.steps, lines
 
 
 def _panel_sums(
@@ -264,12 +264,14 @@ def _vector_sums(
     return totals[0]
 
 
-def _sums_of_rows(products: VectorProducts, call: CallFields, column: Value, count: Value) -> Value:
+def _sums_of_rows(
+    products: VectorProducts, matrix: CallFields, column: Value, count: Value
+) -> Value:
     """Sums of a vector of outputs, of which `count` are wanted, whose weights are rows."""
     code = count.code
-    pitch: Value = call.pitch
-    bias: Value = (call.bias + column * 4).load(products.kind)
-    source, steps, first = call.source, call.steps, call.weights + column * pitch
+    pitch: Value = matrix.pitch
+    bias: Value = (matrix.bias + column * 4).load(products.kind)
+    source, steps, first = matrix.source, matrix.steps, matrix.weights + column * pitch
     room = code.stack(products.kind)
 
     def some(row: Value, carried: list[Value]) -> list[Value]:

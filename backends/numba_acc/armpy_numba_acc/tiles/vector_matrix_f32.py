@@ -41,7 +41,7 @@ class RealFinish(VectorFinish):
         lanes, call = self.isa.lanes, self.call
         low, high = call.low.splat(lanes), call.high.splat(lanes)
         mask = None if count is None else first_lanes(count, lanes)
-        target, residual = (start + column * 4 for start in (call.target, call.residual))
+        target, residual = (start + column * 4 for start in (call.matrix.target, call.residual))
         has_residual = call.residual.differs(0)
 
         def other(j: int) -> list[Value]:

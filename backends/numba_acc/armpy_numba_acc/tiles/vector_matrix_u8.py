@@ -9,7 +9,7 @@ from armpy_numba_acc.llvm.calls import CallFields
 from armpy_numba_acc.llvm.dots import dot_products
 from armpy_numba_acc.llvm.primitives import Definition
 from armpy_numba_acc.llvm.values import F32, I8, I32, I64, Value, vector
-from armpy_numba_acc.machine.calls.vectors import VectorMatrix, VectorMatrixU8
+from armpy_numba_acc.machine.calls.vectors import VectorCall, VectorMatrixU8
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.vector_matrix import AT_ONCE
 from armpy_numba_acc.tiles.byte_sum import NAME, byte_sum_definition
@@ -62,7 +62,7 @@ class ByteFinish(VectorFinish):
     made_for: VectorMatrixU8
 
     @classmethod
-    def definitions(cls, isa: Isa, made_for: VectorMatrix) -> tuple[Definition, ...]:
+    def definitions(cls, isa: Isa, made_for: VectorCall) -> tuple[Definition, ...]:
         is_called = isinstance(made_for, VectorMatrixU8) and made_for.has_correction
         return (byte_sum_definition(isa),) if is_called else ()
 
@@ -71,13 +71,13 @@ class ByteFinish(VectorFinish):
         if not self.made_for.has_correction:
             return super().begin()
         factor: Value = self.call.correction
-        return factor * factor.code.call(NAME, I64, self.call.source, self.call.depth)
+        return factor * factor.code.call(NAME, I64, self.call.matrix.source, self.call.depth)
 
     def write(
         self, column: Value, totals: Sequence[Value], begun: Value, count: Value | None
     ) -> None:
         isa, call = self.isa, self.call
-        step, target = call.factor_step, call.target + column
+        step, target = call.factor_step, call.matrix.target + column
         skipped = column * step * 4
         scales, nudges = call.scales + skipped, call.nudges + skipped
         if self.made_for.has_correction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from armpy.records import dataclass
 from armpy_numba_acc.machine.call import Call, Pointer, Work
@@ -10,12 +10,10 @@ from armpy_numba_acc.machine.call import Call, Pointer, Work
 
 @dataclass(frozen=True, slots=True)
 class VectorMatrix(Call):
-    """What the call of every kernel that multiplies a vector by a matrix begins with.
+    """What begins the call of every kernel that multiplies a vector by a matrix.
 
     Parameters
     ----------
-    layout : {"columns", "rows"}
-        How weights lie: see `armpy_numba_acc.packing.vector_matrix`.
     source, target : Pointer
     weights, pitch : Pointer, int
         `pitch` is in bytes: by columns from one vector of them to the next, with its bias in
@@ -26,9 +24,6 @@ class VectorMatrix(Call):
         Elements of the input, or groups of four bytes, and elements of the output.
     """
 
-    parameters: ClassVar[tuple[str, ...]] = ("layout",)
-
-    layout: str
     source: Pointer
     target: Pointer
     weights: Pointer
@@ -39,32 +34,41 @@ class VectorMatrix(Call):
 
 
 @dataclass(frozen=True, slots=True)
-class VectorMatrixF32(VectorMatrix):
+class VectorMatrixF32(Call):
     """Multiply a float32 vector by a matrix; between two bounds.
 
     Parameters
     ----------
+    layout : {"columns", "rows"}
+        How weights lie: see `armpy_numba_acc.packing.vector_matrix`.
+    matrix : VectorMatrix
     residual : Pointer
         What is added to the output; 0 for nothing.
     low, high : float
     """
 
+    parameters = ("layout",)
     work: ClassVar[Work] = Work.WEIGHTS
 
+    layout: str
+    matrix: VectorMatrix
     residual: Pointer
     low: float
     high: float
 
 
 @dataclass(frozen=True, slots=True)
-class VectorMatrixU8(VectorMatrix):
+class VectorMatrixU8(Call):
     """Multiply a vector of bytes by a matrix, and requantise the sums.
 
     Parameters
     ----------
+    layout : {"columns", "rows"}
+        How weights lie: see `armpy_numba_acc.packing.vector_matrix`.
     has_correction, has_nudges, has_large_scales : int
         Whether `correction` or any nudge is not 0; the third as for
         `armpy_numba_acc.tiles.exact_scaling.ExactScaling`.
+    matrix : VectorMatrix
     depth, correction : int
         The sum of the input's `depth` elements times `correction` is added to all sums.
     flip : Pointer
@@ -83,9 +87,11 @@ class VectorMatrixU8(VectorMatrix):
     parameters = ("layout", "has_correction", "has_nudges", "has_large_scales")
     work: ClassVar[Work] = Work.BYTE_WEIGHTS
 
+    layout: str
     has_correction: int
     has_nudges: int
     has_large_scales: int
+    matrix: VectorMatrix
     depth: int
     correction: int
     flip: Pointer
@@ -97,3 +103,7 @@ class VectorMatrixU8(VectorMatrix):
     low: int
     high: int
     out_flip: int
+
+
+VectorCall: TypeAlias = VectorMatrixF32 | VectorMatrixU8
+"""A call whose record begins with a `VectorMatrix`."""
