@@ -114,5 +114,4 @@ def walk_tiles(args: int, thread: int, num_threads: int) -> None:
                 address = place_of(call, x, y, image)
                 x, y, image = moved_on(x, y, image, rows, call.out_height, out_width)
             call_begin_rows(args, address, room, pixel, count)
-            for panel in range(first_panel, last_panel):
-                call_tile(args, address, room, pixel, count, panel)
+            call_tile(args, address, room, pixel, count, first_panel, last_panel)

@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 
 from armpy.records import dataclass
 from armpy_numba_acc.llvm.calls import CallFields
-from armpy_numba_acc.llvm.control import loop_while, when
+from armpy_numba_acc.llvm.control import loop_while, repeat, when
 from armpy_numba_acc.llvm.primitives import Definition, defined, linked
 from armpy_numba_acc.llvm.values import (
     I64,
@@ -43,8 +43,8 @@ from armpy_numba_acc.machine.isa import Isa
 
 _TILE, _BEGIN = "armpy_product_tile", "armpy_begin_rows"
 
-call_tile = linked(_TILE, 6)
-"""``(args, address, room, pixel, count, panel)`` computes a tile's columns of one panel."""
+call_tile = linked(_TILE, 7)
+"""``(args, address, room, pixel, count, first, last)`` computes a tile's columns of some panels."""
 
 call_begin_rows = linked(_BEGIN, 5)
 """``(args, address, room, pixel, count)`` is called for each tile before its panels."""
@@ -102,6 +102,8 @@ class Tile:
         Number of the first pixel, and how many rows are wanted: at least one. Those behind are
         computed as if they were the last one.
     panel : Value
+    sources : list of Value
+        Addresses of the rows in the source.
     """
 
     isa: Isa
@@ -113,6 +115,7 @@ class Tile:
     pixel: Value
     count: Value
     panel: Value
+    sources: list[Value]
 
     @property
     def rows(self) -> int:
@@ -143,19 +146,6 @@ class Tile:
         """Addresses of the tile's rows in a tensor laid out as the target."""
         columns = self.panel * (self.shape.width * element_bytes)
         return rows_in_line(start + self.pixel * pitch + columns, pitch, self.count, self.rows)
-
-    def sources(self, skipped: Value | int = 0) -> list[Value]:
-        """Addresses of the tile's rows in the source, some bytes on."""
-        pitch, count, rows = self.call.pixel_pitch, self.count, self.rows
-
-        def table() -> list[Value]:
-            return [self.address.load(I64, row) for row in range(rows)]
-
-        def line() -> list[Value]:
-            return rows_in_line(self.address, pitch, count, rows)
-
-        found = when(self.call.has_table.differs(0), table, line)
-        return [place + skipped for place in found]
 
     def write(self, write: Callable[[list[Value | None]], None]) -> None:
         """Write rows with a mask for each vector: None where all columns are wanted."""
@@ -222,7 +212,7 @@ class Products(ABC):
             What sums begin with: a vector for each of a row's vectors, row by row.
         """
         call = tile.call
-        return self.sums_of_taps(tile, tile.sources(), call.taps, call.num_taps, line, totals)
+        return self.sums_of_taps(tile, tile.sources, call.taps, call.num_taps, line, totals)
 
     def sums_of_taps(
         self,
@@ -337,24 +327,44 @@ def product_definitions(
         room: Value,
         pixel: Value,
         count: Value,
-        panel: Value,
+        first: Value,
+        last: Value,
     ) -> None:
         call = CallFields(record, args)
-        made = Tile(isa, code, call, shape, address, room, pixel, count, panel)
-        line = made.weights + finish.head_bytes(shape)
-        finish.write(made, products.sums(made, line, finish.first(made)))
+        sources = _sources(call, address, count, shape.rows)
+
+        def compute(number: Value, carried: list[Value]) -> list[Value]:
+            panel = first + number
+            made = Tile(isa, code, call, shape, address, room, pixel, count, panel, sources)
+            line = made.weights + finish.head_bytes(shape)
+            finish.write(made, products.sums(made, line, finish.first(made)))
+            return carried
+
+        repeat(code, last - first, [], compute)
 
     def begin_rows(
         code: Code, args: Value, address: Value, room: Value, pixel: Value, count: Value
     ) -> None:
         call, panel = CallFields(record, args), code.integer(0)
-        finish.begin_rows(Tile(isa, code, call, shape, address, room, pixel, count, panel))
+        finish.begin_rows(Tile(isa, code, call, shape, address, room, pixel, count, panel, []))
 
     return defined(
         *finish.definitions(isa),
         Definition(_BEGIN, 5, begin_rows),
-        Definition(_TILE, 6, tile),
+        Definition(_TILE, 7, tile),
     )
+
+
+def _sources(call: CallFields, address: Value, count: Value, rows: int) -> list[Value]:
+    """Addresses of a tile's rows in the source."""
+
+    def table() -> list[Value]:
+        return [address.load(I64, row) for row in range(rows)]
+
+    def line() -> list[Value]:
+        return rows_in_line(address, call.pixel_pitch, count, rows)
+
+    return when(call.has_table.differs(0), table, line)
 
 
 def rows_in_line(first: Value, pitch: Value, count: Value, rows: int) -> list[Value]:

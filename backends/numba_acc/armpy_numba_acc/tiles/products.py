@@ -107,7 +107,7 @@ class WideProducts(IntegerProducts):
 
     def rows(self, tile: Tile) -> list[Value]:
         """Addresses of the tile's rows."""
-        return tile.sources()
+        return tile.sources
 
     def sums(self, tile: Tile, line: Value, totals: list[Value]) -> list[Value]:
         call, rows = tile.call, self.rows(tile)
@@ -147,7 +147,7 @@ class ChannelProducts(WideProducts):
         self._pairs = PairProducts(isa) if "avx" in isa.name else None
 
     def rows(self, tile: Tile) -> list[Value]:
-        return tile.sources(tile.panel * (2 * tile.shape.width))
+        return [place + tile.panel * (2 * tile.shape.width) for place in tile.sources]
 
     def line_bytes(self, shape: Shape) -> int:
         return 4 * shape.width
