@@ -1,0 +1,49 @@
+"""A kind of product is known to few files: see "Adding a kind of product" in the README."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import armpy_numba_acc
+import pytest
+
+ROOT = Path(armpy_numba_acc.__file__).parent
+RECORDS, TILES = "machine/calls/products.py", "lowering/tiles.py"
+
+
+@pytest.mark.parametrize(
+    ("record", "kernel", "lowering"),
+    [
+        ("ConvolutionF32", "convolution_f32", "weighted_real"),
+        ("ConvolutionBf16", "convolution_bf16", "weighted_real"),
+        ("ConvolutionU8", "convolution_u8", "weighted_u8"),
+        ("ConvolutionU8Matrix", "convolution_u8_matrix", "weighted_u8"),
+        ("ConvolutionI16", "convolution_i16", "weighted_i16"),
+        ("ConvolutionDynamic", "convolution_dynamic", "dynamic_range"),
+    ],
+)
+def test_a_kind_of_product_is_known_to_its_record_kernel_and_lowering(
+    record: str, kernel: str, lowering: str
+) -> None:
+    named = _files_with(record) | _files_with(f'"{kernel}"')
+    assert named == {RECORDS, TILES, f"kernels/{kernel}.py", f"lowering/{lowering}.py"}
+
+
+def test_every_kernel_of_products_walks_alike() -> None:
+    kernels = sorted((ROOT / "kernels").glob("convolution_*.py"))
+    assert len(kernels) == 6
+    for kernel in kernels:
+        text = kernel.read_text(encoding="utf-8")
+        assert "return Linked(walk_tiles, " in text, kernel.name
+        assert len(text.splitlines()) <= 30, kernel.name
+
+
+def _files_with(word: str) -> set[str]:
+    """Files that have a word which is not a part of another one."""
+    pattern = re.compile(rf"(?<![A-Za-z0-9]){re.escape(word)}(?![A-Za-z0-9])")
+    return {
+        path.relative_to(ROOT).as_posix()
+        for path in ROOT.rglob("*.py")
+        if pattern.search(path.read_text(encoding="utf-8"))
+    }
