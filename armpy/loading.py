@@ -20,6 +20,7 @@ from armpy.hooks.front_end import ModelSignature, ParseSettings
 from armpy.hooks.model_file import ModelFile, ModelSource, open_model_file
 from armpy.network import Network
 from armpy.plugins import BackendRegistry
+from armpy.plugins.boundary import describe, let_user_interrupt
 from armpy.plugins.front_ends import FrontEnds, GuardedFrontEnd
 from armpy.records import dataclass
 from armpy.runtime import Model, Runtime, RuntimeOptions
@@ -109,7 +110,7 @@ def load(
     others = Signatures(
         lambda: tuple(found.name for found in origin.signatures()), origin.open_signature, signature
     )
-    with _named_errors(runtime, origin.name_of(network)):
+    with _named_errors(runtime, origin, network):
         return Model(
             network,
             runtime,
@@ -220,7 +221,7 @@ class ModelOrigin:
     def open_signature(self, name: str, signatures: Signatures, first: Model) -> Model:
         """The model for another signature of the file."""
         network = self.parse(open_model_file(self.source), name)
-        with _named_errors(first.runtime, self.name_of(network)):
+        with _named_errors(first.runtime, self, network):
             return Model(
                 network,
                 first.runtime,
@@ -231,8 +232,11 @@ class ModelOrigin:
 
 
 @contextmanager
-def _named_errors(runtime: Runtime, name: str) -> Iterator[None]:
+def _named_errors(
+    runtime: Runtime, origin: ModelOrigin, network: Network | Graph
+) -> Iterator[None]:
     """What goes wrong while a file's network is prepared is the file's fault, or a backend's."""
+    name = origin.name_of(network)
     try:
         yield
     except (BackendCapabilityError, BackendUnavailableError):
@@ -243,3 +247,9 @@ def _named_errors(runtime: Runtime, name: str) -> Iterator[None]:
             raise  # the file is not the cause
         # The file was sound in itself; its default shapes or constants do not go together.
         raise ParserError(f"the model cannot be prepared: {error}", where=name) from error
+    except BaseException as error:
+        let_user_interrupt(error)
+        if origin.front_end.is_own or isinstance(error, MemoryError):
+            raise
+        # An operation of the front-end's own, whose methods are asked for shapes and types.
+        raise ParserError(f"the model cannot be prepared: {describe(error)}", where=name) from error

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
+from armpy.cli.printer import printable
 from armpy.cli.settings import Settings
 from armpy.errors import ArmpyError, InvalidArgumentError
 
@@ -102,7 +103,7 @@ def _describe(error: Exception, settings: Settings) -> str:
 def _complain(text: str) -> None:
     """Print one line about an error."""
     if sys.stderr is not None:
-        print("armpy: error:", " ".join(text.split()), file=sys.stderr)
+        print("armpy: error:", printable(" ".join(text.split())), file=sys.stderr)
 
 
 def _forget(stream: TextIO) -> None:
@@ -140,7 +141,8 @@ class _LineFormatter(logging.Formatter):
         self._settings = settings
 
     def format(self, record: logging.LogRecord) -> str:
-        text = f"armpy: {record.levelname.lower()}: {' '.join(record.getMessage().split())}"
+        message = printable(" ".join(record.getMessage().split()))
+        text = f"armpy: {record.levelname.lower()}: {message}"
         if self._settings.debug and record.exc_info:
             text += "\n" + self.formatException(record.exc_info)
         return text

@@ -83,8 +83,10 @@ def collect_commands(plugins: HookPlugins, taken: set[str]) -> dict[str, click.C
             )
         if name in taken or name in found:
             raise RejectionError(f"the command name '{name}' is taken")
-        command.get_short_help_str()  # what raises here would spoil the help of all
-        found[name] = _guarded(candidate, command)
+        guarded = _guarded(plugins, candidate, command)
+        if not isinstance(guarded.hidden, bool):
+            raise RejectionError(f"whether '{name}' is hidden is not said")
+        found[name] = guarded
 
     for answer in plugins.ask(_HOOK, click.Command):
         step = partial(add, answer.candidate, answer.value)
@@ -92,9 +94,17 @@ def collect_commands(plugins: HookPlugins, taken: set[str]) -> dict[str, click.C
     return found
 
 
-def _guarded(candidate: Candidate, command: click.Command) -> click.Command:
+def _guarded(plugins: HookPlugins, candidate: Candidate, command: click.Command) -> click.Command:
     """A command whose errors name its plugin."""
     guarded = copy(command)
+    short_help = command.get_short_help_str
+
+    def get_short_help_str(limit: int = 45) -> str:
+        # What raises here would spoil the help of all.
+        text = partial(short_help, limit)
+        return plugins.contained(candidate, _HOOK, lambda: str(text()), default="")
+
+    guarded.get_short_help_str = get_short_help_str  # type: ignore[method-assign]
     for name in ("make_context", "invoke"):
         setattr(guarded, name, _contained(candidate, getattr(guarded, name)))
     return guarded
@@ -126,7 +136,10 @@ def _contained(candidate: Candidate, method: Callable[..., T]) -> Callable[..., 
 
 
 def _exit_code(stop: SystemExit) -> int:
-    """The code with which the interpreter would have exited."""
+    """The code with which the interpreter would have exited, which also says what is no code."""
     if stop.code is None:
         return 0
-    return stop.code if isinstance(stop.code, int) else 1
+    if isinstance(stop.code, int):
+        return stop.code
+    click.echo(stop.code, err=True)
+    return 1

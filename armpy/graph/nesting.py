@@ -52,9 +52,10 @@ def nested_graphs(graph: Graph) -> tuple[Graph, ...]:
     Raises
     ------
     GraphValidationError
-        If graphs lie too deep in each other, or `graphs_of` raises.
+        If graphs lie too deep in each other or in themselves, or `graphs_of` raises.
     """
     depths: dict[Graph, int] = {}
+    opened: set[Graph] = set()
     stack = [graph]
     while stack:
         top = stack[-1]
@@ -63,6 +64,9 @@ def nested_graphs(graph: Graph) -> tuple[Graph, ...]:
         ]
         waiting = [found for found in inner if found not in depths]
         if waiting:
+            if top in opened:  # all that it runs has been looked at since, but what it is in
+                raise GraphValidationError("control flow runs a graph that it is in", where="graph")
+            opened.add(top)
             stack += waiting
             continue
         stack.pop()

@@ -84,7 +84,7 @@ class HookSpecifications:
         ----------
         options : mapping of str to object
             Those that can be answered, by the names of `RuntimeOptions`, as the application and the
-            environment give them.
+            environment give them; read-only.
 
         Returns
         -------

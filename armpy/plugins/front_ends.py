@@ -8,14 +8,12 @@ from typing import NoReturn, TypeVar
 
 from armpy.backend.options import OptionScope, check_options
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
-from armpy.graph import Graph, nested_graphs
-from armpy.graph.verify import verify_graph
+from armpy.graph import Graph
 from armpy.hooks import FrontEnd, ModelFile, ModelSignature, ParseSettings
 from armpy.network import Network
-from armpy.ops.attributes import check_attributes
-from armpy.ops.operation import Operation
-from armpy.plugins.boundary import describe, exact, let_user_interrupt, named_error
+from armpy.plugins.boundary import describe, let_user_interrupt, named_error
 from armpy.plugins.candidate import Candidate, CandidateStatus
+from armpy.plugins.front_end_answers import checked_graph, checked_signatures, plain_front_end
 from armpy.plugins.hooks import HookPlugins
 from armpy.plugins.loading import Failure
 
@@ -40,11 +38,20 @@ class FrontEnds:
         self._plugins = plugins
         self._found: list[GuardedFrontEnd] = []
         for answer in plugins.ask(_HOOK, FrontEnd, exactly=True):
-            taken = _why_taken(answer.value, self._found)
-            if taken:
-                plugins.complain(answer.candidate, _HOOK, Failure(taken, ""))
-            else:
-                self._found.append(GuardedFrontEnd(answer.value, answer.candidate, plugins))
+            self._add(answer.candidate, answer.value)
+
+    def _add(self, candidate: Candidate, answer: FrontEnd) -> None:
+        """Take up what a plugin has registered, if it can be used and nothing of it is taken."""
+        front_end = self._plugins.contained(
+            candidate, _HOOK, lambda: plain_front_end(answer), default=None
+        )
+        if front_end is None:
+            return
+        taken = _why_taken(front_end, self._found)
+        if taken:
+            self._plugins.complain(candidate, _HOOK, Failure(taken, ""))
+        else:
+            self._found.append(GuardedFrontEnd(front_end, candidate, self._plugins))
 
     def __iter__(self) -> Iterator[GuardedFrontEnd]:
         return iter(self._found)
@@ -207,9 +214,7 @@ class GuardedFrontEnd:
 
         def parse() -> Network | Graph:
             network = self.front_end.parse(file, settings)
-            if not self.is_own:
-                _check_network(network, settings.memory_limit_bytes)
-            return network
+            return network if self.is_own else checked_graph(network, settings.memory_limit_bytes)
 
         if settings.signature is not None and not self.is_own:
             self._check_signature(file, settings.signature)
@@ -220,7 +225,7 @@ class GuardedFrontEnd:
         read = self.front_end.signatures
         if read is None:
             return ()
-        return self._contained(file, lambda: _signatures(read(file)))
+        return self._contained(file, lambda: checked_signatures(read(file)))
 
     def describe(self, file: ModelFile) -> dict[str, str]:
         """What the front-end tells of a file; errors as for `parse`."""
@@ -307,67 +312,6 @@ def _is_installed(module: str) -> bool:
         return importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):
         return False
-
-
-def _check_network(network: object, memory_limit_bytes: int) -> None:
-    """Check what a plugin's parser has returned; raises ArmpyError or what its objects raise."""
-    if type(network) not in (Network, Graph):  # not of a subclass, whose methods are its own
-        raise ParserError(
-            "the parser's answer has the wrong type",
-            expected="Network or Graph",
-            actual=describe(network),
-        )
-    graph = network.build() if isinstance(network, Network) else network
-    assert isinstance(graph, Graph)
-    variable_bytes = 0
-    for part in (graph, *nested_graphs(graph)):
-        verify_graph(part)
-        _check_names(part)
-        for layer in part.layers:
-            if not isinstance(layer.operation, Operation):
-                raise ParserError("a layer has no operation", actual=describe(layer.operation))
-            check_attributes(layer.operation)
-        for value in part.values():
-            if value.info.is_fully_shaped:
-                _check_size(f"tensor '{value.name}'", value.info.size_bytes, memory_limit_bytes)
-        variable_bytes += sum(variable.initial.nbytes for variable in part.variables)
-    _check_size("all variables together", variable_bytes, memory_limit_bytes)
-
-
-def _check_names(graph: Graph) -> None:
-    """Check that inputs and outputs have names."""
-    for name in (*(value.name for value in graph.inputs), *graph.output_names):
-        if type(name) is not str:
-            raise ParserError("a name is not text", actual=describe(name))
-
-
-def _check_size(what: str, size_bytes: int, limit_bytes: int) -> None:
-    """Check that something keeps the memory limit."""
-    if size_bytes > limit_bytes:
-        raise ParserError(
-            f"{what}: larger than the memory limit",
-            expected=f"at most {limit_bytes} bytes",
-            actual=str(size_bytes),
-        )
-
-
-def _signatures(given: object) -> tuple[ModelSignature, ...]:
-    """A front-end's signatures, checked."""
-    if not isinstance(given, (list, tuple)):
-        raise ParserError(
-            "the answer has the wrong type",
-            expected="a list of ModelSignature",
-            actual=describe(given),
-        )
-    found = tuple(given)
-    for signature in found:
-        if not isinstance(signature, ModelSignature) or type(signature.name) is not str:
-            raise ParserError(
-                "a signature has the wrong type",
-                expected="a ModelSignature with a name",
-                actual=describe(signature),
-            )
-    names = [exact(signature.name) for signature in found]
-    if len(set(names)) != len(names):
-        raise ParserError("two signatures have one name", actual=", ".join(map(str, names)))
-    return found
+    except BaseException as error:  # noqa: BLE001 - plugin boundary: the packages that it is in
+        let_user_interrupt(error)
+        return True  # and broken, which the parser's own import tells

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.plugins import BackendRegistry
-from armpy.plugins.boundary import describe
+from armpy.plugins.boundary import describe, exact
 from armpy.plugins.loading import Failure
 from armpy.runtime.options import RuntimeOptions, backend_preferences
 from armpy.runtime.setup import BackendSetup
@@ -49,8 +50,8 @@ def configured_setup(
     if not registry.has_plugins:
         return options, BackendSetup(options, registry)
     plugins = registry.plugins
-    shown = {name: getattr(options, name) for name in CONFIGURABLE}
-    answers = plugins.ask(_HOOK, Mapping, options=shown)
+    shown = {name: _shown(getattr(options, name)) for name in CONFIGURABLE}
+    answers = plugins.ask(_HOOK, Mapping, options=MappingProxyType(shown))
     configured = options
     for answer in answers:
         configured = _completed(plugins, configured, answer)
@@ -87,7 +88,9 @@ def _completed(
     """Options with what a plugin says of those that nobody has set."""
 
     def complete() -> RuntimeOptions:
-        given = dict(answer.value)
+        given: dict[Any, object] = {  # Any: until names are checked
+            exact(name): _plain(value) for name, value in answer.value.items()
+        }
         for name in given:
             if name not in CONFIGURABLE:
                 raise InvalidArgumentError(
@@ -100,6 +103,25 @@ def _completed(
         return replace(options, **changed) if changed else options
 
     return plugins.contained(answer.candidate, _HOOK, complete, default=options)
+
+
+def _shown(value: object) -> object:
+    """An option as plugins see it: what they change of it is not the application's."""
+    if isinstance(value, Mapping):
+        return MappingProxyType({name: _shown(item) for name, item in value.items()})
+    return list(value) if isinstance(value, list) else value
+
+
+def _plain(value: object) -> object:
+    """What a plugin has answered, in types whose methods are not the plugin's."""
+    if isinstance(value, Mapping):
+        return {exact(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        items = map(_plain, value)
+        return list(items) if isinstance(value, list) else tuple(items)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int.__int__(value)
+    return exact(value)
 
 
 def _merged(options: RuntimeOptions, name: str, value: object) -> Any:  # Any: of any option

@@ -58,6 +58,8 @@ def count(file, how):
         raise ValueError("oops")
     if how == "exit":
         raise SystemExit(7)
+    if how == "say":
+        raise SystemExit("there is no more paper")
     if how == "known":
         raise ParserError("this is known", where="toy")
     click.echo(f"{len(file.read().split())} words, counted {how}")
@@ -196,6 +198,7 @@ def test_a_plugins_command_stands_beside_armpys_own(
     [
         ("raise", 1, "plugin 'toy' from toy-plugin 1.0: the command raised ValueError('oops')."),
         ("exit", 7, ""),
+        ("say", 1, ""),
         ("known", 1, "toy: this is known."),
     ],
 )
@@ -205,6 +208,7 @@ def test_what_a_plugins_command_raises_is_one_line_that_names_it(
     found, out, err = armpy(capsys, "toy-count", toy, "--how", how)
     assert (found, out) == (code, "")
     assert (f"armpy: error: {message}" if message else "") in err
+    assert ("there is no more paper\n" in err) == (how == "say")
     assert "Traceback" not in err
 
 
@@ -266,3 +270,53 @@ def test_help_and_armpys_own_commands_survive_every_plugin(
     assert "plugin 'bad' from bad-plugin 1.0 is left out: SystemExit: 9" in err
     code, out, _ = armpy(capsys, "run", DIGITS)
     assert (code, out.startswith("placement: 10 layers")) == (0, True)
+
+
+SPOILS_HELP = """
+import click
+from armpy.hooks import hookimpl
+
+
+class Second(click.Command):
+    asked = 0
+
+    def get_short_help_str(self, limit=45):
+        if limit != 45:
+            raise SystemExit(5)
+        return "fine"
+
+
+class Hidden(click.Command):
+    hidden = property(lambda self: 1 // 0, lambda self, value: None)
+
+
+@hookimpl
+def armpy_add_cli_commands():
+    return [Second("second"), Hidden("hidden"), click.Command("third", short_help="All well.")]
+"""
+
+
+def test_a_command_that_cannot_be_listed_spoils_no_help(
+    site: FakeSite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.install_plugin("bad", SPOILS_HELP)
+    code, out, err = armpy(capsys, "--help")
+    assert (code, "inspect" in out, "All well." in out) == (0, True, True)
+    assert "plugin 'bad' from bad-plugin 1.0 is left out: SystemExit: 5" in err
+    assert "plugin 'bad' from bad-plugin 1.0 is left out: ZeroDivisionError" in err
+
+
+def test_what_is_said_of_a_plugin_holds_no_control_characters(
+    site: FakeSite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.install(
+        "odd-vendor",
+        {"\x1b[2Jred": "odd_vendor"},
+        source="raise ValueError('\\x1b[31m')",
+        group="armpy.plugins",
+    )
+    _, _, err = armpy(capsys, "--help")
+    assert r"plugin '\x1b[2Jred' from odd-vendor 1.0 is left out: ValueError: \x1b[31m" in err
+    _, _, unknown = armpy(capsys, "run", DIGITS, "--front-end", "\x1b[31m")
+    assert r"no front-end '\x1b[31m'" in unknown
+    assert "\x1b" not in err + unknown

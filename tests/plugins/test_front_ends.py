@@ -363,3 +363,148 @@ def test_a_front_end_that_cannot_be_used_says_why(fields: Mapping[str, Any], tex
 def test_a_magic_number_has_bytes_and_a_place(pattern: Any, offset: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="its magic cannot be used"):
         Magic(pattern, offset)
+
+
+class ExitingMagic(Magic):
+    """Leaves the process when it is looked for."""
+
+    __slots__ = ()
+
+    def fits(self, data: memoryview) -> bool:
+        raise SystemExit(3)
+
+
+class ExitingText(str):
+    """Leaves the process when it is compared or shown, but not while it is checked."""
+
+    __slots__ = ()
+    armed = False
+
+    def __eq__(self, other: object) -> bool:
+        if self.armed:
+            raise SystemExit(4)
+        return str.__eq__(self, other)
+
+    def __format__(self, how: str) -> str:
+        raise SystemExit(5)
+
+    __hash__ = str.__hash__
+
+
+def damaged(**fields: object) -> FrontEnd:
+    """A front-end whose fields have been changed behind its back."""
+    front_end = toy()
+    for name, value in fields.items():
+        object.__setattr__(front_end, name, value)
+    return front_end
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: toy(magic=(ExitingMagic(b"TOY1"),)),
+        lambda: toy(suffixes=(ExitingText(".toy"),)),
+        lambda: FrontEnd(ExitingText("toy"), ExitingText("t"), relu_network),
+        lambda: damaged(suffixes=3),
+        lambda: damaged(magic=(damaged_magic(),)),
+        lambda: object.__new__(FrontEnd),
+    ],
+)
+def test_a_front_end_whose_fields_are_code_or_damaged_stops_no_other(
+    make: Callable[[], FrontEnd], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = FrontEnd("good", "good nets", named("good"), magic=(Magic(b"GOOD"),))
+    runtime = runtime_with(make(), good)
+    monkeypatch.setattr(ExitingText, "armed", True)
+    assert taken_by(runtime, b"GOOD") == "good"
+    assert taken_by(runtime, DIGITS) == taken_by(runtime_with(), DIGITS)
+    with pytest.raises(ParserError, match=r"not a \.tflite file.*good \(\)"):
+        taken_by(runtime, b"what is this")
+
+
+def damaged_magic() -> Magic:
+    """A magic number without a place."""
+    magic = Magic(b"TOY1")
+    object.__setattr__(magic, "offset", "x")
+    return magic
+
+
+def test_what_a_parser_changes_of_a_network_once_it_is_checked_does_not_count() -> None:
+    def parse(file: ModelFile, settings: ParseSettings) -> Network:
+        net = relu_network(file, settings)
+        answers = [net.build(), named("other")(file, settings).build()]
+        net.build = lambda: answers.pop(0)  # type: ignore[method-assign]
+        return net
+
+    with load(toy(parse)) as model:
+        assert model.outputs[0].name == "y"
+
+
+class SizelessInfo(TensorInfo):
+    """Says that its size is not known, however large it is."""
+
+    @property
+    def is_fully_shaped(self) -> bool:
+        return False
+
+
+class OtherValue(Value):
+    """Has methods of its own."""
+
+
+class OtherLayer(Layer):
+    """Has methods of its own."""
+
+
+class ExitingRelu(ops.Activation):
+    """Leaves the process when it is asked for shapes."""
+
+    def infer_shapes(self, inputs: Any) -> Any:
+        raise SystemExit(6)
+
+
+def graph_of(
+    value: type[Value] = Value,
+    layer: type[Layer] = Layer,
+    operation: ops.Activation = RELU,
+    info: TensorInfo | None = None,
+) -> Graph:
+    """A graph of one layer, of parts of these classes."""
+    x, y = value(0, info or f32(2), "x"), Value(1, f32(2), "y")
+    return Graph((x,), (y,), ("y",), (layer(0, "l", operation, (x,), (y,)),))
+
+
+@pytest.mark.parametrize(
+    ("graph", "text"),
+    [
+        (graph_of(OtherValue), "a part of the graph has the wrong type. Expected Value; got"),
+        (graph_of(layer=OtherLayer), "a part of the graph has the wrong type. Expected Layer"),
+        (
+            graph_of(info=SizelessInfo((10**6,), f32(1).data_type)),
+            "a part of the graph has the wrong type. Expected TensorInfo; got SizelessInfo",
+        ),
+        (
+            graph_of(operation=ExitingRelu(ops.ActivationFunction.RELU)),
+            r"the model cannot be prepared: SystemExit\(6\)",
+        ),
+    ],
+)
+def test_parts_of_a_graph_that_are_code_are_refused(graph: Graph, text: str) -> None:
+    with pytest.raises(ParserError, match=f"{WHERE}.*{text}"):
+        load(toy(lambda file, settings: graph))
+
+
+def test_a_needed_module_in_a_package_that_exits_is_an_error_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "exiting_package").mkdir()
+    (tmp_path / "exiting_package" / "__init__.py").write_text("raise SystemExit(7)")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def parse(file: ModelFile, settings: ParseSettings) -> Network:
+        import exiting_package.part  # type: ignore[import-not-found]
+
+        return exiting_package.part.network  # type: ignore[no-any-return]
+
+    with pytest.raises(ParserError, match=rf"{WHERE}: the front-end raised SystemExit\(7\)"):
+        load(toy(parse, requires=("exiting_package.part",)))

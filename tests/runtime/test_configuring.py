@@ -122,3 +122,62 @@ def test_the_applications_own_mistake_is_not_a_plugins() -> None:
     plugin = Plugin({"num_threads": 3})
     with pytest.raises(BackendUnavailableError, match="there is no backend 'C'"):
         runtime(plugin, backends=["C"])
+
+
+def test_what_a_plugin_does_to_what_it_is_shown_is_not_done_to_the_application() -> None:
+    class Scribbles(Plugin):
+        def __init__(self, *names: str) -> None:
+            super().__init__(None)
+            self.names = names
+
+        @hookimpl
+        def armpy_configure_runtime(self, options: Mapping[str, object]) -> object:
+            target: Any = options  # Any: of any shape
+            for name in self.names:
+                target = target[name]
+            if isinstance(target, list):
+                target.append("CpuRef")
+            else:
+                target["size"] = {"size": 5}
+            return None
+
+    given = {"backends": ["A"], "backend_options": {"A": {"size": 2}}}
+    plugins = [
+        Scribbles(*names)
+        for names in ((), ("backends",), ("backend_options",), ("backend_options", "A"))
+    ]
+    made = runtime(*plugins, {"num_threads": 3}, **given)
+    assert given == {"backends": ["A"], "backend_options": {"A": {"size": 2}}}
+    assert (made.options.backends, made.options.num_threads) == (["A"], 3)
+    assert [name for name, _ in problems(made)] == ["p0", "p2", "p3"]
+
+
+class ExitingText(str):
+    """Text that leaves the process when it is looked for among others."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        raise SystemExit(3)
+
+
+class ExitingOptions(dict[str, object]):
+    """Options that leave the process when they are joined with others."""
+
+    def keys(self) -> Any:  # Any: never
+        raise SystemExit(4)
+
+    def __iter__(self) -> Any:  # or `keys` is not asked
+        raise SystemExit(5)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"backends": [ExitingText("A")]},
+        {"backend_options": {"A": ExitingOptions(size=2)}},
+    ],
+)
+def test_an_answer_that_is_code_is_not_run_without_a_guard(answer: object) -> None:
+    made = runtime(answer, {"plan_cache_size": 7})
+    assert made.options.plan_cache_size == 7
