@@ -1,27 +1,13 @@
-"""The micro-kernel that makes bytes of floats."""
-
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,misc"
-# Numba's extension interface and llvmlite have no types.
+"""Quantisation of float32 to bytes: the micro-kernel."""
 
 from __future__ import annotations
 
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
+from functools import reduce
+from operator import or_
 
-from armpy_numba_acc.llvm.values import Code, choose
-from armpy_numba_acc.llvm.vectors import (
-    F32,
-    I8,
-    I32,
-    I64,
-    extreme,
-    fma,
-    load,
-    splat,
-    store,
-    vector,
-)
+from armpy_numba_acc.llvm.control import when
+from armpy_numba_acc.llvm.primitives import FLOAT, NOTHING, WORD, Primitive, primitive
+from armpy_numba_acc.llvm.values import F32, I8, I32, Code, Value, at_least, at_most, choose, vector
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles import functions as f
 from armpy_numba_acc.tiles.requantize import BytePacker
@@ -38,7 +24,7 @@ _FRACTION_BITS = (1 << 14) - 1
 _LARGEST = 2.0**30
 
 
-def quantize_block(isa: Isa):
+def quantize_block(isa: Isa) -> Primitive:
     """Make the function that quantises four vectors of floats.
 
     Returns
@@ -50,71 +36,55 @@ def quantize_block(isa: Isa):
 
     Notes
     -----
-    Floats are divided by the scale and rounded, halves away from zero; NaN is 0. Divisions take
+    Floats are divided by the scale and rounded, ties away from zero; NaN is 0. Divisions take
     long: floats are multiplied instead, with which results of less than 256 are off by less than
     ``2**-14``, the rounding of what is compared with included. Where they are rounded by cutting
     fractions off, those may be wrong whose fractions are 0 then, and only those: their vectors
     are computed again.
     """
-    kind, integers = vector(F32, isa.lanes), vector(I32, isa.lanes)
+    kind = vector(F32, isa.lanes)
 
-    def constant(number):
-        return ir.Constant(kind, [number] * isa.lanes)
-
-    def is_doubtful(builder, moved):
-        """A bit for each lane of some vectors: whether any may be wrong there, or is NaN."""
-        result = None
-        for value in moved:
-            mask = ir.Constant(integers, [_FRACTION_BITS] * isa.lanes)
-            fraction = builder.and_(builder.bitcast(value, integers), mask)
-            is_near = builder.icmp_signed("==", fraction, ir.Constant(integers, None))
-            is_here = builder.or_(is_near, builder.fcmp_unordered("uno", value, value))
-            result = is_here if result is None else builder.or_(result, is_here)
-        return builder.bitcast(result, ir.IntType(isa.lanes))
-
-    def exact(builder, value, scale, zero_point):
-        """Stored integers by a division."""
-        steps = Code(builder).of(value) / Code(builder).of(splat(builder, scale, isa.lanes))
-        steps = choose(steps.differs(steps), 0.0, steps)
-        real = builder.sitofp(zero_point, F32)
-        zero = Code(builder).of(splat(builder, real, isa.lanes))
-        return (f.to_stored(steps, zero, -zero, 255.0 - zero) + _BASE).value
-
-    @intrinsic
-    def quantize(typingctx, source, target, zero_point, flip, scale, inverse):
-        signature = types.void(*(types.int64,) * 4, types.float32, types.float32)
-
-        def generate(context, builder, signature, args):
-            source, target, zero_point, flip, scale, inverse = args
-            values = [load(builder, source, kind, I64(j)) for j in range(VECTORS)]
-            factor = splat(builder, inverse, isa.lanes)
-            shift = builder.fadd(builder.sitofp(zero_point, F32), F32(_BASE + 0.5))
-            shift = splat(builder, shift, isa.lanes)
-            moved = [fma(builder, value, factor, shift) for value in values]
-            quick = []
-            for value in moved:
-                bounded = extreme(builder, "maxnum", value, constant(0.0))
-                bounded = extreme(builder, "minnum", bounded, constant(_LARGEST))
-                quick.append(builder.fptosi(bounded, integers))
-            bits = is_doubtful(builder, moved)
-            before = builder.block
-            with builder.if_then(builder.icmp_unsigned("!=", bits, bits.type(0)), likely=False):
-                again = [exact(builder, value, scale, zero_point) for value in values]
-                seldom = builder.block
-            results = []
-            for one, other in zip(quick, again, strict=True):
-                phi = builder.phi(integers)
-                phi.add_incoming(one, before)
-                phi.add_incoming(other, seldom)
-                results.append(phi)
-            code = Code(builder)
-            base, low, high = code.constant(I32, -_BASE), code.integer(0), code.integer(255)
-            packer = BytePacker(isa, base, low, high, has_bounds=False)
-            packed = packer.elements([code.of(result) for result in results]).value
-            changed = splat(builder, builder.trunc(flip, I8), isa.vector_bytes)
-            store(builder, builder.xor(packed, changed), target)
-            return context.get_dummy_value()
-
-        return signature, generate
+    @primitive(NOTHING, *(WORD,) * 4, FLOAT, FLOAT)
+    def quantize(
+        code: Code,
+        source: Value,
+        target: Value,
+        zero_point: Value,
+        flip: Value,
+        scale: Value,
+        inverse: Value,
+    ) -> None:
+        values = [source.load(kind, number) for number in range(VECTORS)]
+        zero = zero_point.to_float()
+        factor, shift = inverse.splat(isa.lanes), (zero + (_BASE + 0.5)).splat(isa.lanes)
+        moved = [value.times_plus(factor, shift) for value in values]
+        results = when(
+            _is_doubtful(moved),
+            lambda: [_exact(value, scale, zero) for value in values],
+            lambda: [_cut_off(value) for value in moved],
+            likely=False,
+        )
+        base, low, high = code.constant(I32, -_BASE), code.integer(0), code.integer(255)
+        packer = BytePacker(isa, base, low, high, has_bounds=False)
+        changed = flip.narrowed(I8).splat(isa.vector_bytes)
+        target.store(packer.elements(results) ^ changed)
 
     return quantize
+
+
+def _cut_off(moved: Value) -> Value:
+    """Integers without fractions, where those of bytes lie; NaN is the lowest."""
+    return at_most(at_least(moved, moved.like(0.0)), moved.like(_LARGEST)).to_integer()
+
+
+def _is_doubtful(moved: list[Value]) -> Value:
+    """Whether any number of some vectors may be cut off wrong, or is NaN."""
+    doubts = [(each.bits() & _FRACTION_BITS).equals(0) | each.is_nan() for each in moved]
+    return reduce(or_, doubts).any()
+
+
+def _exact(value: Value, scale: Value, zero_point: Value) -> Value:
+    """Stored integers by a division."""
+    steps, zero = value / scale.splat(value.count), zero_point.splat(value.count)
+    steps = choose(steps.differs(steps), 0.0, steps)
+    return f.to_stored(steps, zero, -zero, 255.0 - zero) + _BASE
