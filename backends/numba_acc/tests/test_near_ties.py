@@ -55,13 +55,13 @@ def test_results_are_exactly_the_references(
         np.testing.assert_array_equal(run_compiled(net, inputs, isa)["y"], expected, isa.name)
 
 
-def test_rounding_is_vague_where_sums_are_beyond_float32() -> None:
+def test_rounding_is_imprecise_where_sums_are_beyond_float32() -> None:
     # Halfway between two numbers of float32; 2**28 of these steps are 256 of the output's.
     small = 2.0**-20 * (1 + 2.0**-24)
     factors = Factors.of(np.array([0.01, small]), rounds_twice=True)
-    for largest, is_vague in (([2.0**15, 2.0**15], False), ([2.0**15, 2.0**28], True)):
+    for largest, is_imprecise in (([2.0**15, 2.0**15], False), ([2.0**15, 2.0**28], True)):
         _, rounding = factors.rounded(0, True, np.array(largest))
-        assert rounding.is_vague is is_vague
+        assert rounding.is_imprecise is is_imprecise
 
 
 def test_nudges_follow_the_scales_exponent() -> None:

@@ -71,7 +71,7 @@ def lower_u8(emit: Emitter, layer: Layer, source: Buffer, windows: Windows) -> N
         *plan.parameters,
         has_words=int(has_words),
         has_negatives=int(rounding.has_negatives),
-        is_vague=int(rounding.is_vague),
+        is_imprecise=int(rounding.is_imprecise),
         tiles=tiles_of(emit, source, target, windows, plan.tiling, padding),
         weights=emit.constant(packed),
         num_groups=plan.num_groups,

@@ -169,7 +169,7 @@ class _Scaling:
     ----------
     factors : Factors
     zero_point, low, high : int
-    has_negatives, has_bounds, has_large_scales, is_vague : bool
+    has_negatives, has_bounds, has_large_scales, is_imprecise : bool
         See `armpy_numba_acc.tiles.exact_scaling`.
     """
 
@@ -180,7 +180,7 @@ class _Scaling:
     has_negatives: bool
     has_bounds: bool
     has_large_scales: bool
-    is_vague: bool
+    is_imprecise: bool
 
     @classmethod
     def of(cls, layer: Layer, weights: Array, chosen: slice) -> _Scaling:
@@ -199,7 +199,7 @@ class _Scaling:
             rounding.has_negatives,
             low > 0 or high < 255,
             bool((factors.scales * largest).max() >= LARGEST_STEP),
-            rounding.is_vague,
+            rounding.is_imprecise,
         )
 
 
@@ -282,7 +282,7 @@ def emit_filters_u8(
         has_negatives=int(scaling.has_negatives),
         has_bounds=int(scaling.has_bounds if residual is None else residual.has_bounds),
         has_large_scales=int(scaling.has_large_scales),
-        is_vague=int(scaling.is_vague),
+        is_imprecise=int(scaling.is_imprecise),
         has_residual=int(residual is not None),
         sum_has_negatives=int(residual is not None and residual.has_negatives),
     )

@@ -20,7 +20,7 @@ class Rounding:
     ----------
     has_negatives : bool
         Whether results below the zero point matter.
-    is_vague : bool
+    is_imprecise : bool
         Whether float32 may be off by a unit of its last place or more.
 
     Notes
@@ -31,7 +31,7 @@ class Rounding:
     """
 
     has_negatives: bool
-    is_vague: bool
+    is_imprecise: bool
 
     @property
     def base(self) -> int:
@@ -46,13 +46,13 @@ class Rounding:
     @property
     def shift(self) -> float:
         """What scaled sums are moved by, to be cut off."""
-        return self.base + 0.5 + (2 * self.unit if self.is_vague else 0.0)
+        return self.base + 0.5 + (2 * self.unit if self.is_imprecise else 0.0)
 
     @property
     def fraction_bits(self) -> int:
         """The last bits, of which one is set if float32 has got a result right."""
         bits = round(1 / self.unit) - 1
-        return bits & ~3 if self.is_vague else bits
+        return bits & ~3 if self.is_imprecise else bits
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -124,8 +124,8 @@ class Factors:
         -----
         If nothing is negative, what sums are moved by is part of the nudges.
         """
-        is_vague = bool((self._errors(zero_point, has_negatives, largest) >= 1).any())
-        rounding = Rounding(has_negatives, is_vague)
+        is_imprecise = bool((self._errors(zero_point, has_negatives, largest) >= 1).any())
+        rounding = Rounding(has_negatives, is_imprecise)
         if has_negatives:
             return self, rounding
         nudges = self.nudges + np.float64(zero_point + rounding.shift)

@@ -23,7 +23,7 @@ class ByteFinish(Finish):
     has_corrections : bool
         Whether every row has a number that is added to its sums: that of its elements times a
         factor.
-    has_negatives, has_large_scales, is_vague : bool
+    has_negatives, has_large_scales, is_imprecise : bool
         As for `ExactScaling`.
     has_bounds : bool
         As for `BytePacker`.
@@ -40,7 +40,7 @@ class ByteFinish(Finish):
     has_negatives: bool
     has_bounds: bool
     has_large_scales: bool
-    is_vague: bool
+    is_imprecise: bool
     has_residual: bool
     sum_has_negatives: bool
 
@@ -111,7 +111,7 @@ class ByteFinish(Finish):
             vectors,
             call.zero_point.narrowed(I32),
             has_negatives=self.has_negatives,
-            is_vague=self.is_vague,
+            is_imprecise=self.is_imprecise,
             has_large_scales=self.has_large_scales,
         )
         missing, low, high = scaling.missing, call.low, call.high

@@ -137,7 +137,7 @@ def _words(
         2,
         zero_point,
         has_negatives=bool(tile.has_negatives),
-        is_vague=bool(tile.is_vague),
+        is_imprecise=bool(tile.is_imprecise),
         has_large_scales=False,
     )
     words = []

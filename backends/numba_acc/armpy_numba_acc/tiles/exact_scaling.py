@@ -41,7 +41,7 @@ class ExactScaling:
     has_negatives : bool
         Whether results below the zero point matter; if they do not, sums are scaled and moved in
         one operation, the zero point included.
-    is_vague : bool
+    is_imprecise : bool
         As `armpy_numba_acc.packing.factors.Rounding`.
     has_large_scales : bool
         Whether scaled sums may be 2**31 or more.
@@ -63,11 +63,11 @@ class ExactScaling:
         zero_point: Value,
         *,
         has_negatives: bool,
-        is_vague: bool,
+        is_imprecise: bool,
         has_large_scales: bool,
     ) -> None:
         self._factors, self._lanes, self._vectors = factors, lanes, vectors
-        self._rounding = Rounding(has_negatives, is_vague)
+        self._rounding = Rounding(has_negatives, is_imprecise)
         self._has_large_scales = has_large_scales
         base = zero_point.like(self._rounding.base)
         self._moved = base if has_negatives else base + zero_point

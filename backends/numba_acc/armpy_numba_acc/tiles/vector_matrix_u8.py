@@ -93,7 +93,7 @@ class ByteFinish(VectorFinish):
                 len(some),
                 call.zero_point.narrowed(I32),
                 has_negatives=True,
-                is_vague=True,
+                is_imprecise=True,
                 has_large_scales=bool(self.made_for.has_large_scales),
             )
             packer = BytePacker(isa, exact.missing, call.low, call.high, has_bounds=True)

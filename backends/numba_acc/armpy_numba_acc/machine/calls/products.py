@@ -207,7 +207,7 @@ class ConvolutionU8(ProductCall):
     residual, sum : Pointer
         Elements that are added, laid out as the target, and how: see
         `armpy_numba_acc.tiles.residual.ResidualSum`.
-    has_corrections, has_negatives, has_bounds, has_large_scales, is_vague : int
+    has_corrections, has_negatives, has_bounds, has_large_scales, is_imprecise : int
         See `armpy_numba_acc.tiles.byte_finish.ByteFinish`.
     has_residual, sum_has_negatives : int
         Whether there is a residual, and whether sums below its zero point matter.
@@ -220,7 +220,7 @@ class ConvolutionU8(ProductCall):
         "has_negatives",
         "has_bounds",
         "has_large_scales",
-        "is_vague",
+        "is_imprecise",
         "has_residual",
         "sum_has_negatives",
     )
@@ -237,7 +237,7 @@ class ConvolutionU8(ProductCall):
     has_negatives: int
     has_bounds: int
     has_large_scales: int
-    is_vague: int
+    is_imprecise: int
     has_residual: int
     sum_has_negatives: int
 

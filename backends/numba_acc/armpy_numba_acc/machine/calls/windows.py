@@ -190,7 +190,7 @@ class DepthwiseU8(Call):
         Channels of a block, window and stride along a row, pixels of the tile.
     has_words : int
         Whether weights are 16-bit integers.
-    has_negatives, is_vague : int
+    has_negatives, is_imprecise : int
         As for `armpy_numba_acc.tiles.exact_scaling`.
     tiles : Tiles
         Rows of the input come in groups of four, with four slots for each group and each column of
@@ -203,7 +203,7 @@ class DepthwiseU8(Call):
 
     parameters = (
         *("width", "kernel_w", "stride_w", "rows", "columns"),
-        *("has_words", "has_negatives", "is_vague"),
+        *("has_words", "has_negatives", "is_imprecise"),
     )
     work: ClassVar[Work] = Work.BYTE_WINDOWS
 
@@ -214,7 +214,7 @@ class DepthwiseU8(Call):
     columns: int
     has_words: int
     has_negatives: int
-    is_vague: int
+    is_imprecise: int
     tiles: Tiles
     weights: Pointer
     num_groups: int
