@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from armpy.graph import Layer
-from armpy.ops import Convolution2d, DepthwiseConvolution2d
-from armpy.ops.operands import Operands
-from armpy.ops.operation import Array, OperandInfos, Operation
-from armpy.types import DataType
+from armpy.ops.operation import Array
 from armpy_numba_acc.lowering.filling import emit_fill
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
 from armpy_numba_acc.lowering.patches import patches_of
@@ -17,25 +14,6 @@ from armpy_numba_acc.lowering.tiles import F32, tile_of
 from armpy_numba_acc.lowering.weighted_real import emit_fused
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
-
-
-def has_computed_weights(inputs: OperandInfos) -> bool:
-    """Whether weights or bias are no constants."""
-    return any(info is not None and not info.is_constant for info in inputs[1:])
-
-
-def check_computed(operation: Operation, inputs: OperandInfos) -> str:
-    """float32, filters that see all channels."""
-    operands = Operands(operation, inputs)
-    source, weights = operands["input"], operands["weights"]
-    if isinstance(operation, DepthwiseConvolution2d):
-        return "the weights are not constant"
-    if any(info is not None and info.data_type is not DataType.FLOAT32 for info in inputs):
-        return "weights that are not constant are supported in FLOAT32 only"
-    is_convolution = isinstance(operation, Convolution2d)
-    if is_convolution and source.known_shape[3] != weights.known_shape[3]:
-        return "groups of filters that are not constant are not supported"
-    return ""
 
 
 def lower_computed(emit: Emitter, layer: Layer) -> None:

@@ -13,22 +13,20 @@ from armpy.types import DataType
 from armpy_numba_acc.lowering.depthwise_f32 import lower_f32
 from armpy_numba_acc.lowering.depthwise_i16 import lower_i16
 from armpy_numba_acc.lowering.depthwise_u8 import lower_u8
-from armpy_numba_acc.lowering.dynamic_range import is_dynamic, rounded_input, with_real_weights
+from armpy_numba_acc.lowering.dynamic_range import rounded_input, with_real_weights
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
 from armpy_numba_acc.lowering.patches import constant_of, input_of, patches_of_images
 from armpy_numba_acc.lowering.products import with_room
 from armpy_numba_acc.lowering.tiles import U8
-from armpy_numba_acc.lowering.weighted import check_weighted
-from armpy_numba_acc.lowering.weighted_i16 import WIDE
+from armpy_numba_acc.lowering.weighted_checks import WIDE, is_dynamic
 from armpy_numba_acc.lowering.weighted_u8 import emit_filters_u8
 from armpy_numba_acc.lowering.windows import Windows
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.quantized import zero_point_of
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.registry import Lowering
 
 
-def lower(emit: Emitter, layer: Layer) -> None:
+def lower_depthwise(emit: Emitter, layer: Layer) -> None:
     """Add the command; where several channels are made of each of several, repeat these before."""
     operation = layer.operation
     assert isinstance(operation, DepthwiseConvolution2d)
@@ -84,6 +82,3 @@ def _repeated(emit: Emitter, layer: Layer, source: Buffer, times: int) -> Buffer
     part = np.broadcast_to(given, repeated.shape)
     emit_move(emit, Side(source, given, part), Side(target, repeated, repeated), layer.name)
     return target
-
-
-LOWERINGS = {DepthwiseConvolution2d: Lowering(check_weighted, lower)}

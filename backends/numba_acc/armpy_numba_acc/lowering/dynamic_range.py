@@ -16,8 +16,7 @@ import numpy as np
 
 from armpy.graph import Layer, Value
 from armpy.ops import FullyConnected
-from armpy.ops.operands import Operands
-from armpy.ops.operation import Array, OperandInfos
+from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_numba_acc.lowering.operands import elements_of
@@ -30,30 +29,7 @@ from armpy_numba_acc.packing.weights_dynamic import pack_weights_dynamic
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.fusion import float_bounds
 
-_WEIGHTS = (DataType.QASYMM_S8, DataType.QSYMM_S8)
 _RANGE_BYTES = 8
-
-
-def is_dynamic(inputs: OperandInfos) -> bool:
-    """Whether float32 is multiplied with quantised weights."""
-    source, weights = inputs[:2]
-    if source is None or weights is None:
-        return False
-    return source.data_type is DataType.FLOAT32 and weights.data_type.is_quantized
-
-
-def check_dynamic(operands: Operands[TensorInfo], output: TensorInfo) -> str:
-    """int8 weights without a zero point, all else float32, sums that fit 32 bits."""
-    weights, bias = operands["weights"], operands.get("bias")
-    if weights.data_type not in _WEIGHTS or weights.zero_point:
-        return f"weights of {weights} are not supported with FLOAT32 input"
-    for info in (bias, output):
-        if info is not None and info.data_type is not DataType.FLOAT32:
-            return f"{info.data_type.name} is not supported with {weights.data_type.name} weights"
-    products = weights.num_elements // weights.known_shape[0]
-    if products * 255 * 128 >= 1 << 31:
-        return f"sums of {products} products may not fit 32 bits"
-    return ""
 
 
 def scales_of(info: TensorInfo, channels: int) -> Array:

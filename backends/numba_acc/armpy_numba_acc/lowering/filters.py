@@ -9,7 +9,8 @@ from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.lowering.products import with_room
 from armpy_numba_acc.lowering.relaxing import is_large_product
 from armpy_numba_acc.lowering.tiles import BF16, F32, I16, U8, ProductKind
-from armpy_numba_acc.lowering.weighted_i16 import WIDE, emit_filters_i16
+from armpy_numba_acc.lowering.weighted_checks import WIDE
+from armpy_numba_acc.lowering.weighted_i16 import emit_filters_i16
 from armpy_numba_acc.lowering.weighted_real import Rows, emit_real, pack_real
 from armpy_numba_acc.lowering.weighted_u8 import emit_filters_u8
 from armpy_numba_acc.machine.memory import Address, Buffer

@@ -23,7 +23,8 @@ from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.lowering.products import Weights
 from armpy_numba_acc.lowering.relaxing import is_large_product
 from armpy_numba_acc.lowering.tiles import BF16, F32, I16, ProductKind, tile_of
-from armpy_numba_acc.lowering.weighted_i16 import LARGEST_FACTOR, WIDE, Finish, emit_i16
+from armpy_numba_acc.lowering.weighted_checks import LARGEST_FACTOR, WIDE
+from armpy_numba_acc.lowering.weighted_i16 import Finish, emit_i16
 from armpy_numba_acc.lowering.weighted_real import UNBOUNDED, Rows, emit_real, pack_real
 from armpy_numba_acc.machine.calls.products import ProductI16
 from armpy_numba_acc.machine.memory import Address, Buffer

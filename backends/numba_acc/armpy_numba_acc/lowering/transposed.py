@@ -15,7 +15,7 @@ from armpy.ops.shapes import resolve_padding
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout
-from armpy_numba_acc.lowering.dynamic_range import is_dynamic, with_real_operands
+from armpy_numba_acc.lowering.dynamic_range import with_real_operands
 from armpy_numba_acc.lowering.filters import (
     emit_filters,
     fill_byte_of,
@@ -26,7 +26,7 @@ from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
 from armpy_numba_acc.lowering.operands import elements_of, expect
 from armpy_numba_acc.lowering.padding import padded_images
 from armpy_numba_acc.lowering.patches import Patches
-from armpy_numba_acc.lowering.weighted import check_types
+from armpy_numba_acc.lowering.weighted_checks import check_types, is_dynamic
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.limits import MOST_PARTS
 from armpy_numba_acc.program.registry import Lowering

@@ -8,7 +8,6 @@ bits, or for fully connected layers in float64.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -17,56 +16,18 @@ import numpy.typing as npt
 
 from armpy.graph import Layer
 from armpy.ops import FullyConnected
-from armpy.ops.operands import Operands
 from armpy.ops.operation import Array
 from armpy.records import dataclass
-from armpy.tensor import TensorInfo
-from armpy.types import DataType
 from armpy_numba_acc.lowering.operands import elements_of
 from armpy_numba_acc.lowering.patches import Patches, patches_of
 from armpy_numba_acc.lowering.products import Weights, emit_product, with_room
 from armpy_numba_acc.lowering.tiles import I16, tile_of
+from armpy_numba_acc.lowering.weighted_checks import real_factors
 from armpy_numba_acc.machine.calls.products import ConvolutionI16
 from armpy_numba_acc.machine.memory import Address, Buffer
-from armpy_numba_acc.packing.quantized import scale_of, stored_bounds
+from armpy_numba_acc.packing.quantized import stored_bounds
 from armpy_numba_acc.packing.weights_i16 import Pieces, Rescaling, pack_pairs
 from armpy_numba_acc.program.emitter import Emitter
-
-WIDE = DataType.QSYMM_S16
-
-LARGEST_FACTOR = 2.0**14
-"""Of sums; larger ones leave no bits to round."""
-
-_WEIGHTS = (DataType.QASYMM_S8, DataType.QSYMM_S8)
-
-
-def check_i16(operands: Operands[TensorInfo], outputs: Sequence[TensorInfo]) -> str:
-    """16-bit input and output without zero points, constant weights of 8 bits without one."""
-    source, weights, output = operands["input"], operands["weights"], outputs[0]
-    bias = operands.get("bias")
-    if weights.data_type not in _WEIGHTS or output.data_type is not WIDE:
-        types = f"{weights.data_type.name} weights and {output.data_type.name} output"
-        return f"{types} are not supported with {WIDE.name} input"
-    if bias is not None and bias.data_type not in (DataType.SIGNED64, DataType.SIGNED32):
-        return f"a bias of {bias.data_type.name} is not supported with {WIDE.name} input"
-    if any(info is not None and info.quantization is None for info in (source, weights, output)):
-        return "a quantisation is missing"
-    if source.zero_point or weights.zero_point or output.zero_point:
-        return f"zero points are not supported with {WIDE.name} input"
-    if not (_real_factors(source, weights, output) < LARGEST_FACTOR).all():
-        return f"scales that make sums {LARGEST_FACTOR:.0f} times as large are not supported"
-    return ""
-
-
-def _real_factors(
-    source: TensorInfo, weights: TensorInfo, output: TensorInfo
-) -> npt.NDArray[np.float64]:
-    """What sums are multiplied by, for each channel or for all of them."""
-    assert weights.quantization is not None
-    scales = weights.quantization.scales[: None if weights.has_per_axis_quantization else 1]
-    product = np.float64(scale_of(source)) * np.array(scales, np.float32).astype(np.float64)
-    result: npt.NDArray[np.float64] = product / np.float64(scale_of(output))
-    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +65,7 @@ class Finish:
         channels = output.known_shape[-1]
         given = layer.constant("bias")
         bias = np.zeros(channels, np.int64) if given is None else given.astype(np.int64)
-        real = _real_factors(layer["input"].info, layer["weights"].info, output)
+        real = real_factors(layer["input"].info, layer["weights"].info, output)
         real, bias = np.broadcast_to(real, channels)[chosen].copy(), bias[chosen]
         low, high = stored_bounds(operation.activation.bounds, output)  # type: ignore[attr-defined]
         if isinstance(operation, FullyConnected):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -11,10 +10,8 @@ import numpy.typing as npt
 from armpy.errors import UnimplementedError
 from armpy.graph import Layer
 from armpy.ops import FullyConnected
-from armpy.ops.operands import Operands
 from armpy.ops.operation import Array
 from armpy.records import dataclass
-from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
 from armpy_numba_acc.lowering.operands import elements_of
@@ -26,7 +23,6 @@ from armpy_numba_acc.machine.calls.products import ConvolutionU8, ConvolutionU8M
 from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.packing.factors import Factors
 from armpy_numba_acc.packing.quantized import (
-    QUANTIZED_TYPES,
     scale_of,
     stored_bounds,
     zero_point_of,
@@ -39,36 +35,6 @@ LARGEST_STEP = float(1 << 30)
 """Scaled sums stay below it, as conversions to int32 have no defined result above 2**31."""
 
 _SUMS_END = float(1 << 31)
-
-_WEIGHTS = (DataType.QASYMM_U8, DataType.QASYMM_S8, DataType.QSYMM_S8)
-
-
-def check_u8(
-    operands: Operands[TensorInfo], outputs: Sequence[TensorInfo], filters_axis: int = 0
-) -> str:
-    """8-bit input, weights and output, a bias of 32 bits, sums that fit 32 bits.
-
-    Parameters
-    ----------
-    filters_axis : int
-        Of the weights: the one along which they are those of different filters.
-    """
-    weights, bias = operands["weights"], operands.get("bias")
-    if weights.data_type not in _WEIGHTS:
-        return f"weights of {weights.data_type.name} are not supported with 8-bit input"
-    if bias is not None and bias.data_type is not DataType.SIGNED32:
-        return f"a bias of {bias.data_type.name} is not supported with 8-bit input"
-    if outputs[0].data_type not in QUANTIZED_TYPES:
-        return f"output of {outputs[0].data_type.name} is not supported with 8-bit input"
-    if any(
-        info is not None and info.quantization is None for info in (operands["input"], *outputs)
-    ):
-        return "a quantisation is missing"
-    products = weights.num_elements // weights.known_shape[filters_axis]
-    largest = 128 if weights.data_type is DataType.QSYMM_S8 else 255
-    if products * 255 * largest >= 1 << 31:
-        return f"sums of {products} products may not fit 32 bits"
-    return ""
 
 
 def output_factors(layer: Layer, columns: int) -> Factors:

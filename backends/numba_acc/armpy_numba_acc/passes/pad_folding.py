@@ -10,8 +10,8 @@ from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
 from armpy.ops.movement import Pad
 from armpy.ops.shapes import resolve_padding
 from armpy.types import DataLayout
-from armpy_numba_acc.lowering.dynamic_range import is_dynamic
 from armpy_numba_acc.lowering.padding import pads_with_zeros
+from armpy_numba_acc.lowering.weighted_checks import is_dynamic
 from armpy_numba_acc.passes.consumers import only_consumer
 
 Pads = tuple[tuple[int, int], ...]
