@@ -27,9 +27,7 @@ from armpy_numba_acc.lowering.fixed_elementwise import rescaling_parameters
 from armpy_numba_acc.lowering.lookup import emit_lookup, emit_lookup_or_alias
 from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.lowering.real_functions import emit_real
-from armpy_numba_acc.machine.calls.rows import L2Normalization as L2NormalizationCall
-from armpy_numba_acc.machine.calls.rows import Softmax as SoftmaxCall
-from armpy_numba_acc.machine.calls.rows import SoftmaxI16
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.packing import tables
 from armpy_numba_acc.packing.quantized import (
     QUANTIZED_TYPES,
@@ -184,7 +182,7 @@ def _lower_softmax16(emit: Emitter, layer: Layer, operation: Softmax) -> None:
     factor = float(scale_of(value.info) * np.float32(operation.beta))
     rows, length = _rows_of(operation, output.info)
     multiplier, shift = numerics.quantize_multiplier(factor / numerics.softmax.ARGUMENT_STEP)
-    call = SoftmaxI16(
+    call = calls.SoftmaxI16(
         source=emit.source(value),
         target=emit.target(output),
         rows=rows,
@@ -222,7 +220,7 @@ def _lower_exponentials(
         factor *= scale_of(value.info)
         per_scale = float(1 / scale_of(output.info))
     rows, length = _rows_of(operation, output.info)
-    call = SoftmaxCall(
+    call = calls.Softmax(
         kind=kind,
         function=function,
         written="i16" if output.info.data_type is _WIDE else kind,
@@ -251,7 +249,7 @@ def lower_l2_normalization(emit: Emitter, layer: Layer) -> None:
         least = max(least / float(scale_of(value.info)) ** 2, 2.0**-100)
         per_scale, output_zero = float(1 / scale_of(output.info)), float(zero_point_of(output.info))
     rows, length = _rows_of(operation, output.info)
-    call = L2NormalizationCall(
+    call = calls.L2Normalization(
         kind=kind,
         source=emit.source(value),
         target=emit.target(output),

@@ -9,7 +9,7 @@ import numpy as np
 
 from armpy.graph import Value
 from armpy.types import DataType
-from armpy_numba_acc.machine.calls.elementwise import Elementwise, ElementwiseInput
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.formats import FORMAT_BYTES
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.quantized import zero_point_of
@@ -133,14 +133,14 @@ def emit_on_buffers(
     rows, row_pitches = axes[-2] if len(axes) > 1 else (1, (0,) * len(sources))
     outer, sizes = axes[:-2], [FORMAT_BYTES[kind] for kind in kinds]
     given = zip(sources, row_pitches, steps, sizes, strict=False)
-    inputs = [ElementwiseInput(place, row * n, step * n) for place, row, step, n in given]
+    inputs = [calls.ElementwiseInput(place, row * n, step * n) for place, row, step, n in given]
     missing = [0] * (MAX_INPUTS - len(inputs))
     table = [
         [size, *(p * n for p, n in zip(pitches, sizes, strict=False)), *missing]
         for size, pitches in outer
     ]
-    first, second, third = (*inputs, *[ElementwiseInput()] * len(missing))
-    call = Elementwise(
+    first, second, third = (*inputs, *[calls.ElementwiseInput()] * len(missing))
+    call = calls.Elementwise(
         expression,
         formats="x".join(kinds),
         patterns="".join("v" if step else "s" for step in steps),

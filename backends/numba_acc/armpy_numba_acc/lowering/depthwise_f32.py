@@ -8,7 +8,7 @@ from armpy.graph import Layer
 from armpy.ops.operation import Array
 from armpy_numba_acc.lowering.operands import elements_of
 from armpy_numba_acc.lowering.windows import Tiling, Windows, best_width, tiles_of
-from armpy_numba_acc.machine.calls.windows import DepthwiseF32
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.formats import FORMAT_BYTES
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.depthwise import pack_f32
@@ -47,7 +47,7 @@ def lower_f32(
     target = emit.target(fusion.output)
     kinds = kind, emit.kind_of(fusion.output)
     padding: Array = np.zeros(windows.shape[3], np.uint16 if kind == "bf16" else np.float32)
-    call = DepthwiseF32(
+    call = calls.DepthwiseF32(
         width,
         *window,
         rows=tiling.rows,

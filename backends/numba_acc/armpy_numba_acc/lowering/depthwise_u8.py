@@ -22,7 +22,7 @@ from armpy_numba_acc.lowering.windows import (
     readable_behind,
     tiles_of,
 )
-from armpy_numba_acc.machine.calls.windows import DepthwiseU8
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.depthwise import pack_u8
@@ -66,7 +66,7 @@ def lower_u8(emit: Emitter, layer: Layer, source: Buffer, windows: Windows) -> N
         source = readable_behind(emit, source, info.size_bytes, layer.name)
     target = emit.target(fusion.output)
     padding = np.full(windows.out_shape[3], zero_point_of(info), np.uint8)
-    call = DepthwiseU8(
+    call = calls.DepthwiseU8(
         width,
         *plan.parameters,
         has_words=int(has_words),

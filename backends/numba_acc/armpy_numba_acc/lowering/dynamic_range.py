@@ -23,7 +23,7 @@ from armpy_numba_acc.lowering.operands import elements_of
 from armpy_numba_acc.lowering.patches import Patches, patches_of
 from armpy_numba_acc.lowering.products import Weights, emit_product
 from armpy_numba_acc.lowering.tiles import DYNAMIC, tile_of
-from armpy_numba_acc.machine.calls.products import ConvolutionDynamic, QuantizeRows
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.weights_dynamic import pack_weights_dynamic
 from armpy_numba_acc.program.emitter import Emitter
@@ -73,7 +73,7 @@ def _quantized(
     rows, length = shape
     target = emit.scratch(rows * length * (1 if written == "u8" else 4))
     ranges = emit.scratch(rows * _RANGE_BYTES)
-    call = QuantizeRows(
+    call = calls.QuantizeRows(
         source=source,
         target=target,
         ranges=ranges,
@@ -102,7 +102,11 @@ def _emit_product(
     )
     low, high = float_bounds(layer.operation.activation.bounds)  # type: ignore[attr-defined]
     record = partial(
-        ConvolutionDynamic, ranges=ranges, pixels_per_range=pixels_per_range, low=low, high=high
+        calls.ConvolutionDynamic,
+        ranges=ranges,
+        pixels_per_range=pixels_per_range,
+        low=low,
+        high=high,
     )
     packed = Weights(DYNAMIC, emit.constant(panels), panels[0].nbytes, columns, tile)
     emit_product(emit, patches, packed, record, emit.target(layer.output), columns * 4, layer.name)

@@ -13,7 +13,7 @@ from armpy.ops.shapes import normalize_axis
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_numba_acc.lowering.operands import expect
-from armpy_numba_acc.machine.calls.rows import ArgExtreme
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
 
@@ -48,7 +48,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
     form = "columns" if inner > 1 else "rows"
     if form == "rows" and kind == "u8" and shape[axis] <= emit.isa.vector_bytes:
         form = "short"
-    call = ArgExtreme(
+    call = calls.ArgExtreme(
         operation="max" if operation.function is ArgMinMaxFunction.MAX else "min",
         kind=kind,
         form=form,

@@ -7,7 +7,7 @@ import numpy as np
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_numba_acc.machine.calls.moves import Fill
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
 
@@ -30,4 +30,4 @@ def stored_element(element: Array, info: TensorInfo) -> bytes:
 def emit_fill(emit: Emitter, target: Buffer, size_bytes: int, element: bytes, label: str) -> None:
     """Add the command that writes one element over and over."""
     pattern = int(np.frombuffer(element * (8 // len(element)), np.int64)[0])
-    emit(Fill(target, size_bytes, pattern), label)
+    emit(calls.Fill(target, size_bytes, pattern), label)

@@ -12,8 +12,8 @@ from armpy.ops import Gather, GatherNd
 from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy_numba_acc.lowering.operands import anything, expect
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.call import Call
-from armpy_numba_acc.machine.calls.gathering import GatherChecked, GatherRuns
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
 
@@ -80,9 +80,9 @@ def _emit(emit: Emitter, layer: Layer, lookup: _Lookup) -> None:
     call: Call
     if indices.data is not None:
         offsets = emit.constant(_offsets(indices.data.astype(np.int64), lookup, layer))
-        call = GatherRuns(*places, *numbers, offsets)
+        call = calls.GatherRuns(*places, *numbers, offsets)
     else:
-        call = GatherChecked(
+        call = calls.GatherChecked(
             *places,
             *numbers,
             index_bytes=indices.info.data_type.size_bytes,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armpy.graph import Value
 from armpy.ops.operation import Array
-from armpy_numba_acc.machine.calls.elementwise import Lookup
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
 
@@ -26,7 +26,7 @@ def emit_lookup(
         Where the entries go.
     label : str
     """
-    call = Lookup(
+    call = calls.Lookup(
         index_bytes=value.info.data_type.size_bytes,
         entry_bytes=table.itemsize,
         source=emit.source(value),

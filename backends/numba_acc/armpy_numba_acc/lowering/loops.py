@@ -14,9 +14,7 @@ from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.list_writes import Write, find_writes
 from armpy_numba_acc.lowering.operands import expect, given
-from armpy_numba_acc.machine.calls.gathering import PutRun
-from armpy_numba_acc.machine.calls.loops import Loop
-from armpy_numba_acc.machine.calls.moves import Copy
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
@@ -84,18 +82,18 @@ def lower_while(emit: Emitter, layer: Layer) -> None:
     counter = emit.scratch(8)
     control = emit.control()
 
-    def jump(call: Loop) -> None:
+    def jump(call: calls.Loop) -> None:
         """Add a command that says what is run next."""
         emit(call, f"{layer.name}: {call.part}")
 
-    jump(Loop("begin", control, counter))
+    jump(calls.Loop("begin", control, counter))
     first = emit.num_commands
     flag: Buffer | int = 0
     if turns is None:
         nested = _lowered(emit, f"{layer.name}/condition", condition, states)
         flag = nested.source(condition.outputs[0])
     test = emit.num_commands
-    tested = Loop("test", control, counter, flag, 0 if turns is None else turns.num_turns)
+    tested = calls.Loop("test", control, counter, flag, 0 if turns is None else turns.num_turns)
     jump(tested)
     written = find_writes(body)
     nested = _lowered(emit, f"{layer.name}/body", body, states, written)
@@ -106,7 +104,7 @@ def lower_while(emit: Emitter, layer: Layer) -> None:
         for number, (value, state) in enumerate(zip(body.outputs, states, strict=False))
     ]
     _move(emit, layer, made, states)
-    jump(Loop("back", control, counter, target=first))
+    jump(calls.Loop("back", control, counter, target=first))
     emit.change(test, replace(tested, target=emit.num_commands))
     for state in states:
         state.touch(emit.num_commands - 1)
@@ -154,7 +152,7 @@ def _write(
     run = write.element.info.size_bytes
     element, index = nested.source(write.element), nested.source(write.index)
     index_bytes = write.index.info.data_type.size_bytes
-    call = PutRun(index_bytes, element, states[write.number], index, count, run)
+    call = calls.PutRun(index_bytes, element, states[write.number], index, count, run)
     emit(call, f"{layer.name}: write", num_bytes=2 * run)
 
 
@@ -182,7 +180,7 @@ def _move(
 
 def _copy(emit: Emitter, layer: Layer, source: Buffer, target: Buffer, size: int) -> None:
     """Add a copy."""
-    emit(Copy(source, target, size), f"{layer.name}: carry")
+    emit(calls.Copy(source, target, size), f"{layer.name}: carry")
 
 
 LOWERINGS = {While: Lowering(check, lower_while)}

@@ -16,7 +16,7 @@ from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.lowering.tiles import F32
 from armpy_numba_acc.lowering.weighted_real import UNBOUNDED, Rows, emit_real, pack_real
-from armpy_numba_acc.machine.calls.recurrent import LstmF32
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
 
@@ -95,7 +95,7 @@ def lower_f32(emit: Emitter, layer: Layer) -> None:
     steps = Steps.of(operation, source.info)
     share = _input_share(emit, layer, weights, gates, width)
     output_state, cell_state, output = (emit.target(value) for value in layer.outputs)
-    call = LstmF32(
+    call = calls.LstmF32(
         activation=operation.activation.name,
         share=share,
         output_state_in=emit.source(layer["output_state_in"]),

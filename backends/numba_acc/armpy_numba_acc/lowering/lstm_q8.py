@@ -13,7 +13,7 @@ from armpy.ops.operation import Array, OperandInfos
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.lstm_f32 import BIASES, GATES, Steps, constants_of, infos_of
 from armpy_numba_acc.lowering.operands import expect
-from armpy_numba_acc.machine.calls.recurrent import LstmQ8
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.packing.gates import sigmoid_table, tanh_table
 from armpy_numba_acc.packing.quantized import zero_point_of
 from armpy_numba_acc.program.emitter import Emitter
@@ -53,7 +53,7 @@ def lower_q8(emit: Emitter, layer: Layer) -> None:
     output_state, cell_state, output = (emit.target(value) for value in layer.outputs)
     to_hidden = np.float32(2.0**-15 / float(np.float32(operation.hidden_state_scale)) * 2.0**-15)
     multiplier, shift = numerics.quantize_multiplier(float(to_hidden))
-    call = LstmQ8(
+    call = calls.LstmQ8(
         has_input_gate=int("input" in gates),
         source=emit.source(source),
         output_state_in=emit.source(layer["output_state_in"]),

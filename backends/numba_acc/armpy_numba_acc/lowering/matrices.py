@@ -26,7 +26,7 @@ from armpy_numba_acc.lowering.tiles import BF16, F32, I16, ProductKind, tile_of
 from armpy_numba_acc.lowering.weighted_checks import LARGEST_FACTOR, WIDE
 from armpy_numba_acc.lowering.weighted_i16 import Finish, emit_i16
 from armpy_numba_acc.lowering.weighted_real import UNBOUNDED, Rows, emit_real, pack_real
-from armpy_numba_acc.machine.calls.products import ProductI16
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, scale_of, zero_point_of
 from armpy_numba_acc.packing.weights_i16 import Rescaling, pack_pairs
@@ -115,7 +115,7 @@ def _lower_wide(emit: Emitter, layer: Layer, operation: BatchMatMul) -> None:
     target, scratch_bytes = emit.target(output), columns * 8
     x_of, y_of = (np.broadcast_to(numbers, batches).ravel() for numbers in (x_numbers, y_numbers))
     for at, (x_number, y_number) in enumerate(zip(x_of.tolist(), y_of.tolist(), strict=True)):
-        call = ProductI16(
+        call = calls.ProductI16(
             x=xs.at(x_number * rows * depth * 2),
             y=ys.at(y_number * depth * columns * 2),
             target=target.at(at * rows * columns * 2),

@@ -17,12 +17,7 @@ import numpy as np
 from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
-from armpy_numba_acc.machine.calls.moves import (
-    Copy,
-    MoveRuns,
-    MoveTiles,
-    ZipStreams,
-)
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.program.emitter import Emitter
 
@@ -95,7 +90,7 @@ def emit_move(emit: Emitter, source: Side, target: Side, label: str) -> None:
         run = size * loops.pop().length
     places = source.address(), target.address()
     if not loops:
-        emit(Copy(*places, run), label)
+        emit(calls.Copy(*places, run), label)
     elif run > size or size not in (1, 2, 4, 8):
         emit(_runs(emit, places, loops, run), label)
     elif not (
@@ -139,11 +134,11 @@ def emit_table(emit: Emitter, loops: Sequence[Loop]) -> tuple[Buffer, int, int]:
 
 def _runs(
     emit: Emitter, places: tuple[Address, Address], loops: Sequence[Loop], run: int, size: int = 0
-) -> MoveRuns:
+) -> calls.MoveRuns:
     """The call that moves runs in nested loops."""
     padded = [*[Loop(1, 0, 0)] * (2 - len(loops)), *loops]
     rows, columns = padded[-2:]
-    return MoveRuns(
+    return calls.MoveRuns(
         *_outer_words(emit, places, padded[:-2]),
         rows=rows.length,
         source_row=rows.source,
@@ -176,7 +171,7 @@ def _emit_streams(
             direction, streams, along, pitch = "out", loop, last, loop.target
         else:
             continue
-        call = ZipStreams(
+        call = calls.ZipStreams(
             *_outer_words(emit, places, [other for other in others if other is not loop]),
             size=size,
             count=streams.length,
@@ -203,7 +198,7 @@ def _emit_tiles(
         return False
     for loop in others:
         if loop.source == size and loop.length >= length:
-            call = MoveTiles(
+            call = calls.MoveTiles(
                 *_outer_words(emit, places, [other for other in others if other is not loop]),
                 size=size,
                 length=length,

@@ -14,8 +14,7 @@ from armpy.types import DataLayout, DataType
 from armpy_numba_acc.lowering.broadcasting import emit_on_buffers
 from armpy_numba_acc.lowering.elementwise import check_types
 from armpy_numba_acc.lowering.operands import expect
-from armpy_numba_acc.machine.calls.rows import InstanceNormalization as InstanceNormalizationCall
-from armpy_numba_acc.machine.calls.rows import WindowSums
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
@@ -39,7 +38,7 @@ def lower_by_neighbours(emit: Emitter, layer: Layer) -> None:
     sums: Buffer = source
     for number, axis in enumerate(normalize_axes(operation.axes, len(shape))):
         pitch, target = math.prod(shape[axis + 1 :]), emit.scratch(value.info.size_bytes)
-        call = WindowSums(
+        call = calls.WindowSums(
             squares=int(number == 0),
             source=sums,
             target=target,
@@ -71,7 +70,7 @@ def lower_by_image(emit: Emitter, layer: Layer) -> None:
     """One command."""
     operation, value = expect(layer.operation, InstanceNormalization), layer["input"]
     images, height, width, channels = value.info.known_shape
-    call = InstanceNormalizationCall(
+    call = calls.InstanceNormalization(
         source=emit.source(value),
         target=emit.target(layer.output),
         sums=emit.scratch(16 * channels),

@@ -12,7 +12,7 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_numba_acc.lowering.broadcasting import KINDS
 from armpy_numba_acc.lowering.operands import expect
-from armpy_numba_acc.machine.calls.gathering import TopK
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
 
@@ -33,7 +33,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
     operation, value = expect(layer.operation, TopkV2), layer["input"]
     values, indices = layer.outputs
     size, k = value.info.known_shape[-1], values.info.known_shape[-1]
-    call = TopK(
+    call = calls.TopK(
         format=KINDS[value.info.data_type],
         index_bytes=indices.info.data_type.size_bytes,
         source=emit.source(value),

@@ -16,7 +16,7 @@ from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.filling import emit_fill, stored_element
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
 from armpy_numba_acc.lowering.operands import expect
-from armpy_numba_acc.machine.calls.images import PadImage
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.formats import FORMAT_BYTES
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
@@ -104,7 +104,7 @@ def _lower_image(emit: Emitter, layer: Layer, element: bytes) -> None:
     x = y + 1
     column = prod(shape[x + 1 :]) * size
     left, right = pads[x] if x < len(shape) else (0, 0)
-    call = PadImage(
+    call = calls.PadImage(
         source=emit.source_as_bfloat16(value) if is_bfloat16 else emit.source(value),
         target=emit.target(output),
         images=prod(shape[:y]),
@@ -152,7 +152,7 @@ def padded_images(
         return source, h, w
     height, width = h + top + bottom, w + left + right
     target, rows = emit.scratch(n * height * width * pixel), (n, h, w * pixel)
-    call = PadImage(source, target, *rows, top, bottom, left * pixel, right * pixel, fill)
+    call = calls.PadImage(source, target, *rows, top, bottom, left * pixel, right * pixel, fill)
     emit(call, f"pad {label}")
     return target, height, width
 

@@ -20,8 +20,8 @@ from armpy_numba_acc.lowering.windows import (
     readable_behind,
     tiles_of,
 )
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.call import Call
-from armpy_numba_acc.machine.calls.windows import PoolingF32, PoolingI16, PoolingU8
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, stored_bounds
 from armpy_numba_acc.program.choices import Choices
@@ -86,7 +86,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
     emit(call, layer.name, num_operations=layer.output.info.num_elements * windows.num_taps)
 
 
-def _pooling_f32(emit: Emitter, layer: Layer, windows: Windows, algorithm: str) -> PoolingF32:
+def _pooling_f32(emit: Emitter, layer: Layer, windows: Windows, algorithm: str) -> calls.PoolingF32:
     """The call for a float32 tensor."""
     channels = windows.shape[3]
     lanes, columns, parts = _lanes(emit.isa, channels), _columns(windows), 1
@@ -96,7 +96,7 @@ def _pooling_f32(emit: Emitter, layer: Layer, windows: Windows, algorithm: str) 
     padding = np.full(channels, -np.inf if algorithm == "max" else 0.0, np.float32)
     source, target = emit.source(layer["input"]), emit.target(layer.output)
     low, high = float_bounds(expect(layer.operation, Pooling2d).activation.bounds)
-    return PoolingF32(
+    return calls.PoolingF32(
         lanes=lanes,
         columns=columns,
         parts=parts,
@@ -109,7 +109,7 @@ def _pooling_f32(emit: Emitter, layer: Layer, windows: Windows, algorithm: str) 
     )
 
 
-def _pooling_i16(emit: Emitter, layer: Layer, windows: Windows, algorithm: str) -> PoolingI16:
+def _pooling_i16(emit: Emitter, layer: Layer, windows: Windows, algorithm: str) -> calls.PoolingI16:
     """The call for a 16-bit tensor."""
     channels, columns = windows.shape[3], _columns(windows)
     lanes = _lanes(emit.isa, channels)
@@ -117,7 +117,7 @@ def _pooling_i16(emit: Emitter, layer: Layer, windows: Windows, algorithm: str) 
     low, high = _stored_bounds(layer)
     padding = np.full(channels, low if algorithm == "max" else 0, np.int16).view(np.uint16)
     source, target = emit.source(layer["input"]), emit.target(layer.output)
-    return PoolingI16(
+    return calls.PoolingI16(
         lanes=lanes,
         columns=columns,
         algorithm=algorithm,
@@ -129,7 +129,7 @@ def _pooling_i16(emit: Emitter, layer: Layer, windows: Windows, algorithm: str) 
     )
 
 
-def _pooling_u8(emit: Emitter, layer: Layer, windows: Windows, algorithm: str) -> PoolingU8:
+def _pooling_u8(emit: Emitter, layer: Layer, windows: Windows, algorithm: str) -> calls.PoolingU8:
     """The call for an 8-bit tensor."""
     info, width, columns = layer["input"].info, _width(emit.choices, windows), _columns(windows)
     source = emit.source(layer["input"])
@@ -140,7 +140,7 @@ def _pooling_u8(emit: Emitter, layer: Layer, windows: Windows, algorithm: str) -
     # Stored integers are averaged: of signed bytes their own, not those with the top bit flipped.
     zero_point = 128 if info.data_type is DataType.QASYMM_S8 else 0
     low, high = _stored_bounds(layer)
-    return PoolingU8(
+    return calls.PoolingU8(
         width=width,
         columns=columns,
         algorithm=algorithm,

@@ -12,13 +12,12 @@ from armpy.graph import Layer
 from armpy.records import dataclass
 from armpy_numba_acc.lowering.patches import Patches, input_of
 from armpy_numba_acc.lowering.tiles import ProductKind, Tile, panels_at_once
-from armpy_numba_acc.machine.calls.moves import Copy
-from armpy_numba_acc.machine.calls.products import ProductCall
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Address, Buffer, Space
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.estimate import num_pieces
 
-Record: TypeAlias = Callable[..., ProductCall]
+Record: TypeAlias = Callable[..., calls.ProductCall]
 """Makes a kernel's record of what all products have: the record, with its own fields filled."""
 
 
@@ -106,5 +105,5 @@ def with_room(emit: Emitter, layer: Layer, patches: Patches, kind: ProductKind) 
         return patches
     size = input_of(layer, 0).info.size_bytes
     copy = emit.scratch(size)
-    emit(Copy(source=patches.source, target=copy, size=size), f"copy {layer.name}")
+    emit(calls.Copy(source=patches.source, target=copy, size=size), f"copy {layer.name}")
     return replace(patches, source=copy)

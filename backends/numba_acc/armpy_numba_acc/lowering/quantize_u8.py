@@ -7,7 +7,7 @@ import numpy as np
 from armpy.graph import Layer
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_numba_acc.machine.calls.rows import QuantizeU8
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, scale_of, zero_point_of
 from armpy_numba_acc.program.emitter import Emitter
@@ -32,7 +32,7 @@ def emit_quick(emit: Emitter, layer: Layer) -> None:
     value, output = layer["input"], layer.output
     target, flip = emit.flipped_target(output)
     scale = scale_of(output.info)
-    call = QuantizeU8(
+    call = calls.QuantizeU8(
         source=emit.source(value),
         target=target,
         count=output.info.num_elements,

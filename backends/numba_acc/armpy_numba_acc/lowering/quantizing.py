@@ -22,7 +22,7 @@ from armpy_numba_acc.lowering.elementwise import check_types
 from armpy_numba_acc.lowering.fixed_elementwise import rescaling_parameters
 from armpy_numba_acc.lowering.lookup import emit_lookup_or_alias
 from armpy_numba_acc.lowering.quantize_u8 import emit_quick, is_quick
-from armpy_numba_acc.machine.calls.elementwise import Flip
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing import tables
 from armpy_numba_acc.packing.quantized import (
@@ -193,7 +193,7 @@ def _lower_signed(emit: Emitter, layer: Layer) -> None:
         target=made,
     )
     if is_flipped:
-        emit(Flip(made, target, output.info.size_bytes), layer.name)
+        emit(calls.Flip(made, target, output.info.size_bytes), layer.name)
 
 
 def _signed_source(emit: Emitter, value: Value, label: str) -> Buffer:
@@ -204,7 +204,7 @@ def _signed_source(emit: Emitter, value: Value, label: str) -> Buffer:
     if is_given:
         return source
     scratch = emit.scratch(value.info.size_bytes)
-    emit(Flip(source, scratch, value.info.size_bytes), label)
+    emit(calls.Flip(source, scratch, value.info.size_bytes), label)
     return scratch
 
 

@@ -16,8 +16,7 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_numba_acc.lowering.moves import Loop, emit_table, nested, stand_in
 from armpy_numba_acc.lowering.operands import expect
-from armpy_numba_acc.machine.calls.rows import Reduce as ReduceCall
-from armpy_numba_acc.machine.calls.rows import Rescaling
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, scale_of, zero_point_of
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
@@ -97,7 +96,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
         name = "mean_down"
     kept_table, num_kept, num_items = emit_table(emit, kept)
     reduced_table, num_reduced, num_turns = emit_table(emit, reduced)
-    call = ReduceCall(
+    call = calls.Reduce(
         operation=name,
         kind=kind,
         form=form,
@@ -131,7 +130,9 @@ def _kind(emit: Emitter, operation: Reduce, value: Value) -> str:
     return "i32" if data_type is DataType.SIGNED32 else "u8"
 
 
-def _rescaling(operation: Reduce, info: TensorInfo, output: TensorInfo, count: int) -> Rescaling:
+def _rescaling(
+    operation: Reduce, info: TensorInfo, output: TensorInfo, count: int
+) -> calls.Rescaling:
     """What becomes of sums; integers are rescaled as CpuRef does it.
 
     References
@@ -141,15 +142,15 @@ def _rescaling(operation: Reduce, info: TensorInfo, output: TensorInfo, count: i
     is_mean = operation.operation is ReduceOperation.MEAN
     if not info.data_type.is_quantized:
         divisor = np.float64(count if is_mean else 1)
-        return Rescaling(scale=int(divisor.view(np.int64)))
+        return calls.Rescaling(scale=int(divisor.view(np.int64)))
     if operation.rounds_down:
-        return Rescaling(offset=count)
+        return calls.Rescaling(offset=count)
     multiplier, shift = numerics.quantize_multiplier(
         float(scale_of(info)) / float(scale_of(output))
     )
     if is_mean:
         multiplier, shift = numerics.mean_multiplier(multiplier, shift, count)
-    return Rescaling(multiplier, zero_point_of(info) * count, shift, zero_point_of(output))
+    return calls.Rescaling(multiplier, zero_point_of(info) * count, shift, zero_point_of(output))
 
 
 LOWERINGS = {Reduce: Lowering(check, lower)}

@@ -14,8 +14,7 @@ from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
 from armpy_numba_acc.lowering.operands import expect
-from armpy_numba_acc.machine.calls.gathering import GatherRuns
-from armpy_numba_acc.machine.calls.images import Interpolation, ResizeBilinear, ResizeBilinearI16
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
 
@@ -53,7 +52,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
         numerics.resize.nearest_positions(*pair, **_rule_of(operation)) for pair in sizes
     )
     offsets = (rows[:, None] * width + columns) * run
-    call = GatherRuns(
+    call = calls.GatherRuns(
         source=emit.source(value),
         target=emit.target(output),
         batches=1,
@@ -82,7 +81,7 @@ def _emit_bilinear(
     pitch = (width * channels + out_width * channels + 2 * emit.isa.lanes) * 4
     if is_wide:
         pitch = width * channels * 8
-    images = Interpolation(
+    images = calls.Interpolation(
         source=emit.source(value),
         target=emit.target(output),
         rows=emit.constant(_positions_of(rows) * row_bytes),
@@ -98,7 +97,7 @@ def _emit_bilinear(
         out_width=out_width,
         channels=channels,
     )
-    call = ResizeBilinearI16(images) if is_wide else ResizeBilinear(kind, images)
+    call = calls.ResizeBilinearI16(images) if is_wide else calls.ResizeBilinear(kind, images)
     emit(call, layer.name, num_operations=6 * output.info.num_elements)
 
 

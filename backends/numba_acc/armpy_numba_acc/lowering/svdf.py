@@ -15,9 +15,8 @@ from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_numba_acc.lowering.operands import elements_of, expect
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.call import Pointer
-from armpy_numba_acc.machine.calls.moves import Copy
-from armpy_numba_acc.machine.calls.recurrent import Svdf as SvdfCall
 from armpy_numba_acc.machine.memory import Buffer, Space
 from armpy_numba_acc.packing.quantized import zero_point_of
 from armpy_numba_acc.packing.weights_u8 import GROUP, lines_of_groups
@@ -53,7 +52,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
         scratch_bytes = 4 * (filters + emit.isa.lanes)
         times = _times_of_states(times, operation.shifts_state_first)
     rescaling = _Rescaling() if is_float else _Rescaling.of(emit, layer, features)
-    call = SvdfCall(
+    call = calls.Svdf(
         kind="f32" if is_float else "q8",
         shifts_first=int(operation.shifts_state_first),
         activation=operation.activation.name if is_float else "NONE",
@@ -86,7 +85,7 @@ def _with_room(emit: Emitter, layer: Layer, data: Buffer) -> Buffer:
     if data.space is not Space.TENSORS or info.known_shape[1] % GROUP == 0:
         return data
     copy = emit.scratch(info.size_bytes)
-    emit(Copy(data, copy, info.size_bytes), f"copy {layer.name}")
+    emit(calls.Copy(data, copy, info.size_bytes), f"copy {layer.name}")
     return copy
 
 

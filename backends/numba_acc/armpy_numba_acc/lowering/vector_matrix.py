@@ -12,9 +12,8 @@ from armpy.types import DataType
 from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
 from armpy_numba_acc.lowering.operands import elements_of
 from armpy_numba_acc.lowering.weighted_u8 import largest_sums, output_factors
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.call import Pointer
-from armpy_numba_acc.machine.calls.moves import Copy
-from armpy_numba_acc.machine.calls.vectors import VectorMatrix, VectorMatrixF32, VectorMatrixU8
 from armpy_numba_acc.machine.memory import Buffer, Space
 from armpy_numba_acc.packing.factors import Factors
 from armpy_numba_acc.packing.quantized import stored_bounds, zero_point_of
@@ -95,7 +94,7 @@ def _layout(emit: Emitter, columns: int, steps: int) -> str:
 
 def _matrix(
     emit: Emitter, layout: str, source: Pointer, target: Pointer, weights: Array, bias: Array
-) -> VectorMatrix:
+) -> calls.VectorMatrix:
     """What is multiplied; weights (columns, depth) are float32 or integers."""
     isa, is_float, (columns, depth) = emit.isa, weights.dtype == np.float32, weights.shape
     bias = filled_up(bias, isa.lanes)
@@ -106,7 +105,7 @@ def _matrix(
         lines = (lines_f32 if is_float else lines_u8)(isa, weights)
         packed = emit.constant(by_columns(lines, bias, columns, isa.lanes))
         pitch = isa.vector_bytes + lines[0].nbytes
-    return VectorMatrix(
+    return calls.VectorMatrix(
         source=source,
         target=target,
         weights=packed,
@@ -117,7 +116,7 @@ def _matrix(
     )
 
 
-def _call_f32(emit: Emitter, layer: Layer) -> VectorMatrixF32:
+def _call_f32(emit: Emitter, layer: Layer) -> calls.VectorMatrixF32:
     """The call for float32, with what is fused with the layer."""
     given, bias, fusion = (
         elements_of(layer, "weights"),
@@ -130,10 +129,10 @@ def _call_f32(emit: Emitter, layer: Layer) -> VectorMatrixF32:
     residual = 0 if fusion.residual is None else emit.source(fusion.residual)
     layout = _layout(emit, *weights.shape)
     matrix = _matrix(emit, layout, source, target, weights, bias)
-    return VectorMatrixF32(layout, matrix, residual, *float_bounds(fusion.bounds))
+    return calls.VectorMatrixF32(layout, matrix, residual, *float_bounds(fusion.bounds))
 
 
-def _call_u8(emit: Emitter, layer: Layer) -> VectorMatrixU8:
+def _call_u8(emit: Emitter, layer: Layer) -> calls.VectorMatrixU8:
     """The call for bytes: results are exactly those of TFLite's arithmetic, see `ExactScaling`."""
     given, output = elements_of(layer, "weights"), layer.output
     columns = len(given)
@@ -155,7 +154,7 @@ def _call_u8(emit: Emitter, layer: Layer) -> VectorMatrixU8:
     low, high = stored_bounds(fusion_of(emit, layer).bounds, output.info)
     factors = output_factors(layer, columns)
     scales, nudges, exact, factor_step = _factors(emit, factors)
-    return VectorMatrixU8(
+    return calls.VectorMatrixU8(
         layout,
         has_correction=int(correction != 0),
         has_nudges=int(factors.nudges.any()),
@@ -184,7 +183,7 @@ def _input(emit: Emitter, layer: Layer, multiple: int, correction: int) -> tuple
     source = emit.source(value)
     if source.space is Space.TENSORS and size % multiple:
         copy = emit.scratch(size)
-        emit(Copy(source, copy, size), f"copy {layer.name}")
+        emit(calls.Copy(source, copy, size), f"copy {layer.name}")
         source = copy
     return source, 0
 

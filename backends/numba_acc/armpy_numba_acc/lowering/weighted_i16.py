@@ -23,7 +23,7 @@ from armpy_numba_acc.lowering.patches import Patches, patches_of
 from armpy_numba_acc.lowering.products import Weights, emit_product, with_room
 from armpy_numba_acc.lowering.tiles import I16, tile_of
 from armpy_numba_acc.lowering.weighted_checks import real_factors
-from armpy_numba_acc.machine.calls.products import ConvolutionI16
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.packing.quantized import stored_bounds
 from armpy_numba_acc.packing.weights_i16 import Pieces, Rescaling, pack_pairs
@@ -148,7 +148,7 @@ def emit_i16(
     heads, size = finish.heads(weights.tile.width(emit.isa)), 2 if finish.kind == "i16" else 1
     low, high = finish.bounds
     record = partial(
-        ConvolutionI16,
+        calls.ConvolutionI16,
         heads=emit.constant(heads),
         head_bytes=heads[0].nbytes if len(heads) > 1 else 0,
         taps_at_once=taps_at_once,

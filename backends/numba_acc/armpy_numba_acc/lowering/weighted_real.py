@@ -18,7 +18,7 @@ from armpy_numba_acc.lowering.patches import Patches, patches_of
 from armpy_numba_acc.lowering.products import Record, Weights, emit_product
 from armpy_numba_acc.lowering.tiles import BF16, F32, ProductKind, tile_of
 from armpy_numba_acc.lowering.winograd_f32 import is_winograd, lower_winograd_f32
-from armpy_numba_acc.machine.calls.products import ConvolutionBf16, ConvolutionF32
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.formats import FORMAT_BYTES
 from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.packing.weights_real import pack_panels_bf16, pack_panels_f32
@@ -109,13 +109,13 @@ def emit_real(
     low, high = float_bounds(bounds)
     added = "" if residual is None else residual.kind
     record: Record = partial(
-        ConvolutionF32,
+        calls.ConvolutionF32,
         half_vectors=weights.tile.half_vectors,
         has_residual=int(residual is not None),
     )
     if weights.kind is BF16:
         record = partial(
-            ConvolutionBf16,
+            calls.ConvolutionBf16,
             is_odd=patches.depth % BF16.group,
             residual_format=added,
             output_format=output.kind,

@@ -19,7 +19,7 @@ from armpy_numba_acc.lowering.patches import Patches, patches_of
 from armpy_numba_acc.lowering.products import Weights, emit_product, with_room
 from armpy_numba_acc.lowering.tiles import U8, U8_MATRIX, tile_of
 from armpy_numba_acc.lowering.windows import readable_behind
-from armpy_numba_acc.machine.calls.products import ConvolutionU8, ConvolutionU8Matrix
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.packing.factors import Factors
 from armpy_numba_acc.packing.quantized import (
@@ -222,7 +222,9 @@ def emit_filters_u8(
     """
     columns, bias = len(weights), layer.constant("bias")
     kind, call = (
-        (U8_MATRIX, ConvolutionU8Matrix) if emit.isa.has_matrix_unit else (U8, ConvolutionU8)
+        (U8_MATRIX, calls.ConvolutionU8Matrix)
+        if emit.isa.has_matrix_unit
+        else (U8, calls.ConvolutionU8)
     )
     tile = tile_of(emit.choices, kind, patches, columns)
     scaling = _Scaling.of(layer, weights, chosen)

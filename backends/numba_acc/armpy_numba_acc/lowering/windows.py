@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from armpy.ops.shapes import PaddingSpec, resolve_padding
 from armpy.records import dataclass
-from armpy_numba_acc.machine.calls.moves import Copy
-from armpy_numba_acc.machine.calls.windows import Tiles
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Buffer, Space
 from armpy_numba_acc.packing.depthwise import block_starts
 from armpy_numba_acc.program.choices import Choices
@@ -91,7 +90,7 @@ class Windows:
         return height, width
 
     def num_tiles(self, rows: int, columns: int) -> int:
-        """Tiles of an image."""
+        """calls.Tiles of an image."""
         return -(-self.out_shape[1] // rows) * -(-self.out_shape[2] // columns)
 
     def best_tile(
@@ -143,7 +142,7 @@ def tiles_of(
     tiling: Tiling,
     padding: npt.NDArray[np.float32] | npt.NDArray[np.uint16] | npt.NDArray[np.uint8],
     out_bytes: int = 0,
-) -> Tiles:
+) -> calls.Tiles:
     """The walk over the output that calls of kernels over windows begin with.
 
     Parameters
@@ -160,10 +159,10 @@ def tiles_of(
     slots = np.asarray(tiling.slots, np.int64).reshape(-1, 2)
     offsets = (slots[:, 0] * in_width + slots[:, 1]) * in_pixel
     tables = 8 * (len(slots) + 2 * tiling.rows * tiling.columns)
-    # Tiles at the end write into it what lies outside of the output.
+    # calls.Tiles at the end write into it what lies outside of the output.
     scratch_bytes = -(-(tables + out_pixel + 64) // 64) * 64
     extent_h, extent_w = windows.extent(tiling.rows, tiling.columns)
-    return Tiles(
+    return calls.Tiles(
         source=source,
         target=target,
         padding=emit.constant(padding),
@@ -194,5 +193,5 @@ def readable_behind(emit: Emitter, buffer: Buffer, size_bytes: int, label: str) 
     if buffer.space is not Space.TENSORS:
         return buffer
     copy = emit.scratch(size_bytes)
-    emit(Copy(buffer, copy, size_bytes), f"copy for {label}")
+    emit(calls.Copy(buffer, copy, size_bytes), f"copy for {label}")
     return copy

@@ -10,7 +10,7 @@ from armpy.ops.operation import Array
 from armpy.ops.shapes import resolve_padding
 from armpy.records import dataclass
 from armpy_numba_acc.lowering.operands import expect
-from armpy_numba_acc.machine.calls.winograd import WinogradF32
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.packing.winograd import PAIRS, pack_winograd_f32
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.emitter import Emitter
@@ -129,10 +129,10 @@ def lower_winograd_f32(emit: Emitter, layer: Layer, weights: Array) -> None:
     batch = -(-batch // rows) * rows
     scratch_bytes = -(-(1024 + 4 * padded + batch * tile_bytes + between_bytes) // 64) * 64
     num_operations = 2 * plan.num_products * depth * columns
-    pieces = num_pieces(WinogradF32.work, emit.isa, num_operations)
+    pieces = num_pieces(calls.WinogradF32.work, emit.isa, num_operations)
     bias = layer.constant("bias")
     low, high = float_bounds(fusion.bounds)
-    call = WinogradF32(
+    call = calls.WinogradF32(
         *(plan.down, plan.right, rows, vectors),
         source=emit.source(value),
         target=emit.target(fusion.output),

@@ -13,10 +13,9 @@ from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy.types import DataType
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.alignment import ALIGNMENT_BYTES
 from armpy_numba_acc.machine.call import Call, Word
-from armpy_numba_acc.machine.calls.elementwise import Flip, elementwise_in_order
-from armpy_numba_acc.machine.calls.moves import Copy
 from armpy_numba_acc.machine.formats import FORMAT_BYTES
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
@@ -181,7 +180,7 @@ class Emitter:
             kept, count = self.source_as_kept(value), value.info.num_elements
             formats = ("bf16", "f32") if value in self.bfloat16 else ("f32", "bf16")
             copy = self.scratch(count * FORMAT_BYTES[formats[1]])
-            call = elementwise_in_order("x0", formats, kept, copy, count)
+            call = calls.elementwise_in_order("x0", formats, kept, copy, count)
             self(call, f"convert {value.name}")
             self._converted[value] = copy
         return self._converted[value]
@@ -200,7 +199,7 @@ class Emitter:
         if value.info.data_type is not DataType.QASYMM_S8:
             return given
         unsigned = self.scratch(value.info.size_bytes)
-        self(Flip(given, unsigned, given.size_bytes), f"flip {value.name}")
+        self(calls.Flip(given, unsigned, given.size_bytes), f"flip {value.name}")
         return unsigned
 
     def flipped_source(self, value: Value) -> tuple[Buffer, int]:
@@ -247,7 +246,7 @@ class Emitter:
         size = value.info.size_bytes
         is_flipped = value.info.data_type is DataType.QASYMM_S8
         if value in self._wanted and not is_flipped:
-            self(Copy(buffer, self.target(value), size), f"copy {value.name}")
+            self(calls.Copy(buffer, self.target(value), size), f"copy {value.name}")
         else:
             self._places[value] = buffer
 
@@ -323,7 +322,7 @@ class Emitter:
                 continue
             given, kept = self._tensors[value], self._places[value]
             if value.info.data_type is DataType.QASYMM_S8 and kept is not given:
-                self(Flip(kept, given, given.size_bytes), f"flip {value.name}")
+                self(calls.Flip(kept, given, given.size_bytes), f"flip {value.name}")
         kernels = list(dict.fromkeys(command.kernel for command in self._commands))
         numbers = {kernel: number for number, kernel in enumerate(kernels)}
         constants = self._packed_constants()

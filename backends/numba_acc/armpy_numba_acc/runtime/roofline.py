@@ -14,9 +14,9 @@ from functools import cache
 
 import numpy as np
 
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.alignment import address_of, aligned
 from armpy_numba_acc.machine.call import Work
-from armpy_numba_acc.machine.calls.measuring import Peak
 from armpy_numba_acc.machine.execution import word_of
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.program.program import CommandInfo
@@ -56,12 +56,12 @@ def _rounded(size_bytes: float) -> int:
 @cache
 def _operations_per_us(kind: str, isa: Isa) -> float:
     """Most operations that one thread can do."""
-    kernel = Peak(kind, 0, 0, 0).kernel
+    kernel = calls.Peak(kind, 0, 0, 0).kernel
     function = FUNCTION(kernel_addresses([kernel], isa)[kernel])
     memory = aligned(4096)
-    arguments = np.array(Peak(kind, address_of(memory), _REPEATS, 0).words, np.int64)
+    arguments = np.array(calls.Peak(kind, address_of(memory), _REPEATS, 0).words, np.int64)
     best_us = _least_us(lambda: function(address_of(arguments), 0, 1))
-    return float(arguments[word_of(Peak, "num_operations")]) / best_us
+    return float(arguments[word_of(calls.Peak, "num_operations")]) / best_us
 
 
 @cache

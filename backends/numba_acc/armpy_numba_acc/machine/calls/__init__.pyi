@@ -1,0 +1,75 @@
+"""Records of calls, by the kernels' families."""
+
+from armpy_numba_acc.machine.calls.elementwise import (
+    Elementwise as Elementwise,
+    ElementwiseInput as ElementwiseInput,
+    Flip as Flip,
+    Lookup as Lookup,
+    elementwise_in_order as elementwise_in_order,
+)
+from armpy_numba_acc.machine.calls.gathering import (
+    Gather as Gather,
+    GatherChecked as GatherChecked,
+    GatherRuns as GatherRuns,
+    OneHot as OneHot,
+    PutRun as PutRun,
+    TopK as TopK,
+)
+from armpy_numba_acc.machine.calls.images import (
+    Interpolation as Interpolation,
+    PadImage as PadImage,
+    ResizeBilinear as ResizeBilinear,
+    ResizeBilinearI16 as ResizeBilinearI16,
+)
+from armpy_numba_acc.machine.calls.loops import Loop as Loop
+from armpy_numba_acc.machine.calls.measuring import Peak as Peak
+from armpy_numba_acc.machine.calls.moves import (
+    Copy as Copy,
+    Fill as Fill,
+    MoveRuns as MoveRuns,
+    MoveTiles as MoveTiles,
+    NestedMove as NestedMove,
+    ZipStreams as ZipStreams,
+)
+from armpy_numba_acc.machine.calls.products import (
+    ConvolutionBf16 as ConvolutionBf16,
+    ConvolutionDynamic as ConvolutionDynamic,
+    ConvolutionF32 as ConvolutionF32,
+    ConvolutionI16 as ConvolutionI16,
+    ConvolutionU8 as ConvolutionU8,
+    ConvolutionU8Matrix as ConvolutionU8Matrix,
+    ProductCall as ProductCall,
+    ProductI16 as ProductI16,
+    QuantizeRows as QuantizeRows,
+    RealProductCall as RealProductCall,
+)
+from armpy_numba_acc.machine.calls.recurrent import (
+    LstmF32 as LstmF32,
+    LstmQ8 as LstmQ8,
+    Svdf as Svdf,
+)
+from armpy_numba_acc.machine.calls.rows import (
+    ArgExtreme as ArgExtreme,
+    InstanceNormalization as InstanceNormalization,
+    L2Normalization as L2Normalization,
+    QuantizeU8 as QuantizeU8,
+    Reduce as Reduce,
+    Rescaling as Rescaling,
+    Softmax as Softmax,
+    SoftmaxI16 as SoftmaxI16,
+    WindowSums as WindowSums,
+)
+from armpy_numba_acc.machine.calls.vectors import (
+    VectorMatrix as VectorMatrix,
+    VectorMatrixF32 as VectorMatrixF32,
+    VectorMatrixU8 as VectorMatrixU8,
+)
+from armpy_numba_acc.machine.calls.windows import (
+    DepthwiseF32 as DepthwiseF32,
+    DepthwiseU8 as DepthwiseU8,
+    PoolingF32 as PoolingF32,
+    PoolingI16 as PoolingI16,
+    PoolingU8 as PoolingU8,
+    Tiles as Tiles,
+)
+from armpy_numba_acc.machine.calls.winograd import WinogradF32 as WinogradF32
