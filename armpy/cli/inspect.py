@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from armpy.cli.load_request import LoadRequest, find_origin
 from armpy.graph import Graph, nested_graphs
 from armpy.graph.dump import to_dot
 from armpy.hooks.section import ReportSection
+from armpy.plugins.boundary import plain_text
 from armpy.records import dataclass
 from armpy.runtime import Model, TensorSpec
 from armpy.tensor import Quantization
+
+if TYPE_CHECKING:
+    from armpy.plugins.hooks import Answer
+
+
+_SECTIONS = "armpy_report_sections"
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,21 +213,33 @@ def _sections(model: Model, path: str) -> tuple[SectionReport, ...]:
         return ()
     placement = model.placement
     answers = registry.plugins.ask(
-        "armpy_report_sections",
+        _SECTIONS,
         ReportSection,
         exactly=True,
         graph=model.graph,
-        layers_by_backend=dict(placement.layers_by_backend) if placement is not None else {},
+        layers_by_backend=MappingProxyType(
+            dict(placement.layers_by_backend) if placement is not None else {}
+        ),
         path=path,
     )
-    return tuple(
-        SectionReport(
-            answer.candidate.label,
-            answer.value.title,
-            tuple(answer.value.columns),
-            tuple(tuple(map(str, row)) for row in answer.value.rows),
+    reports = (
+        registry.plugins.contained(
+            answer.candidate, _SECTIONS, partial(_section, answer), default=None
         )
         for answer in answers
+    )
+    return tuple(report for report in reports if report is not None)
+
+
+def _section(answer: Answer[ReportSection]) -> SectionReport:
+    """What a plugin has to say, as plain text; raises what its objects raise."""
+    given = answer.value
+    section = ReportSection(given.title, given.columns, given.rows)  # checked once more
+    return SectionReport(
+        answer.candidate.label,
+        plain_text(section.title),
+        tuple(map(plain_text, section.columns)),
+        tuple(tuple(plain_text(str(cell)) for cell in row) for row in section.rows),
     )
 
 

@@ -67,7 +67,7 @@ class HookSpecifications:
         graph : Graph
             As it was loaded, constants folded.
         layers_by_backend : mapping of str to int
-            How many layers run where; empty until the inputs' shapes are known.
+            How many layers run where, read-only; empty until the inputs' shapes are known.
         path : str
             Of the model's file.
 

@@ -120,6 +120,8 @@ def describe(value: object) -> str:
     """What a backend gave, for messages: its `repr` in a bearable length."""
     try:
         text = repr(value)
+        if isinstance(value, OSError) and value.filename is not None:
+            text = f"{text[:-1]}, {value.filename!r})"  # which its `repr` leaves out
     except BaseException as error:  # noqa: BLE001 - plugin boundary: said in other words
         let_user_interrupt(error)
         return f"{type(value).__name__}, whose repr raised {type(error).__name__}"
@@ -164,6 +166,17 @@ def exact(answer: object) -> object:
     An instance of a subclass of `str` may be equal to whatever it is compared with.
     """
     return str.__str__(answer) if issubclass(type(answer), str) else answer
+
+
+def plain_text(text: str) -> str:
+    """A text whose methods are those of `str`.
+
+    Raises
+    ------
+    TypeError
+        If it is none.
+    """
+    return str.__str__(text)
 
 
 def let_user_interrupt(error: BaseException) -> None:

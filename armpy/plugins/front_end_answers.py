@@ -12,7 +12,7 @@ from armpy.hooks import FrontEnd, Magic, ModelSignature
 from armpy.network import Network
 from armpy.ops.attributes import check_attributes
 from armpy.ops.operation import Operation
-from armpy.plugins.boundary import describe, exact
+from armpy.plugins.boundary import describe, plain_text
 from armpy.tensor import TensorInfo
 
 
@@ -26,19 +26,14 @@ def plain_front_end(given: FrontEnd) -> FrontEnd:
     """
     return replace(
         given,
-        name=_text(given.name),
-        title=_text(given.title),
-        suffixes=tuple(map(_text, given.suffixes)),
+        name=plain_text(given.name),
+        title=plain_text(given.title),
+        suffixes=tuple(map(plain_text, given.suffixes)),
         magic=tuple(_plain_magic(magic) for magic in given.magic),
         options=tuple(given.options),
-        requires=tuple(map(_text, given.requires)),
-        install=_text(given.install),
+        requires=tuple(map(plain_text, given.requires)),
+        install=plain_text(given.install),
     )
-
-
-def _text(text: str) -> str:
-    """A text whose methods are those of `str`."""
-    return str.__str__(text)
 
 
 def _plain_magic(magic: Magic) -> Magic:
@@ -151,7 +146,15 @@ def checked_signatures(given: object) -> tuple[ModelSignature, ...]:
                 expected="a ModelSignature with a name",
                 actual=describe(signature),
             )
-    names = [exact(signature.name) for signature in found]
+    plain = tuple(
+        ModelSignature(
+            plain_text(signature.name),
+            tuple(map(plain_text, signature.inputs)),
+            tuple(map(plain_text, signature.outputs)),
+        )
+        for signature in found
+    )
+    names = [signature.name for signature in plain]
     if len(set(names)) != len(names):
-        raise ParserError("two signatures have one name", actual=", ".join(map(str, names)))
-    return found
+        raise ParserError("two signatures have one name", actual=", ".join(names))
+    return plain

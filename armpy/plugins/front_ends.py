@@ -11,7 +11,7 @@ from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
 from armpy.graph import Graph
 from armpy.hooks import FrontEnd, ModelFile, ModelSignature, ParseSettings
 from armpy.network import Network
-from armpy.plugins.boundary import describe, let_user_interrupt, named_error
+from armpy.plugins.boundary import describe, let_user_interrupt, named_error, plain_text
 from armpy.plugins.candidate import Candidate, CandidateStatus
 from armpy.plugins.front_end_answers import checked_graph, checked_signatures, plain_front_end
 from armpy.plugins.hooks import HookPlugins
@@ -232,7 +232,7 @@ class GuardedFrontEnd:
         tell = self.front_end.describe
         if tell is None:
             return {}
-        return self._contained(file, lambda: {str(k): str(v) for k, v in tell(file).items()})
+        return self._contained(file, lambda: _facts(tell(file)))
 
     def _check_signature(self, file: ModelFile, name: str) -> None:
         """Check that a file has a signature."""
@@ -290,6 +290,11 @@ class GuardedFrontEnd:
                 where=f"{file.label} / {self.where}",
                 fix=f"Run: {install}" if install else "",
             )
+
+
+def _facts(given: Mapping[str, str]) -> dict[str, str]:
+    """What a front-end tells of a file, as plain text."""
+    return {plain_text(str(name)): plain_text(str(fact)) for name, fact in given.items()}
 
 
 def _why_taken(front_end: FrontEnd, others: Iterable[GuardedFrontEnd]) -> str:

@@ -56,6 +56,8 @@ def armpy_report_sections(graph, path, layers_by_backend):
 def count(file, how):
     if how == "raise":
         raise ValueError("oops")
+    if how == "lose":
+        open("/nowhere/at/all")
     if how == "exit":
         raise SystemExit(7)
     if how == "say":
@@ -197,6 +199,12 @@ def test_a_plugins_command_stands_beside_armpys_own(
     ("how", "code", "message"),
     [
         ("raise", 1, "plugin 'toy' from toy-plugin 1.0: the command raised ValueError('oops')."),
+        (
+            "lose",
+            1,
+            "plugin 'toy' from toy-plugin 1.0: the command raised "
+            "FileNotFoundError(2, 'No such file or directory', '/nowhere/at/all').",
+        ),
         ("exit", 7, ""),
         ("say", 1, ""),
         ("known", 1, "toy: this is known."),
@@ -320,3 +328,51 @@ def test_what_is_said_of_a_plugin_holds_no_control_characters(
     _, _, unknown = armpy(capsys, "run", DIGITS, "--front-end", "\x1b[31m")
     assert r"no front-end '\x1b[31m'" in unknown
     assert "\x1b" not in err + unknown
+
+
+SPOILS_REPORTS = """
+from armpy.hooks import ModelSignature, ReportSection, hookimpl
+
+
+class Exiting(str):
+    __slots__ = ()
+
+    def __str__(self):
+        return self
+
+    def endswith(self, *arguments):
+        raise SystemExit(6)
+
+
+def damaged():
+    section = ReportSection("damaged", ["a"], [])
+    object.__setattr__(section, "columns", 3)
+    return section
+
+
+@hookimpl
+def armpy_report_sections(graph):
+    odd = ReportSection(Exiting("Odd"), [Exiting("one>")], [[Exiting("cell")]])
+    return [damaged(), odd]
+"""
+
+SCRIBBLES = """
+from armpy.hooks import hookimpl
+
+
+@hookimpl
+def armpy_report_sections(layers_by_backend):
+    layers_by_backend["Evil"] = 99
+"""
+
+
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_a_section_that_is_code_or_damaged_spoils_no_report(
+    site: FakeSite, toy: Path, flags: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.install_plugin("spoils", SPOILS_REPORTS)
+    site.install_plugin("zz", SCRIBBLES)
+    code, out, err = armpy(capsys, "inspect", toy, *flags)
+    assert (code, "Toy layers" in out, "Odd" in out, "Evil" in out) == (0, True, True, False)
+    assert "plugin 'spoils' from spoils-plugin 1.0 is left out: TypeError" in err
+    assert "plugin 'zz' from zz-plugin 1.0 is left out: TypeError" in err

@@ -329,6 +329,7 @@ def test_signatures_of_a_plugins_format_share_their_variables() -> None:
     [
         (3, "the answer has the wrong type. Expected a list of ModelSignature; got 3"),
         (["a"], "a signature has the wrong type"),
+        ([ModelSignature("a", 3, ())], r"the front-end raised TypeError"),  # type: ignore[arg-type]
         ([ModelSignature("a", (), ())] * 2, "two signatures have one name"),
     ],
 )
