@@ -27,19 +27,26 @@ WAYS = ((1, "end"), (3, "end"), (3, "begin"))
 
 PLANTED = """
 import sys
+from dataclasses import replace
 from armpy_numba_acc.program import emitter
 from tests.support import guarded_runs
 from tests.support.guard_pages import GuardPages
 from tests.support.tflite_cases import operator_models
 
 shift, code, side = int(sys.argv[1]), sys.argv[2], sys.argv[3]
-command = emitter.Emitter.command
+add = emitter.Emitter.__call__
 
-def shifted(self, kernel, arguments, *others, **named):
-    moved = [a.at(shift) if isinstance(a, emitter.Buffer) else a for a in arguments]
-    command(self, kernel, moved if kernel.name == "elementwise" else arguments, *others, **named)
+def moved(pointer):
+    return pointer.at(shift) if isinstance(pointer, emitter.Buffer) else pointer
 
-emitter.Emitter.command = shifted
+def shifted(self, call, label, **named):
+    if call.kernel.name == "elementwise":
+        inputs = {n: getattr(call, n) for n in ("first", "second", "third")}
+        inputs = {n: replace(i, address=moved(i.address)) for n, i in inputs.items()}
+        call = replace(call, output=moved(call.output), **inputs)
+    add(self, call, label, **named)
+
+emitter.Emitter.__call__ = shifted
 pages = GuardPages(side == "end")
 guarded_runs.guard(pages)
 data = next(case.model().to_bytes() for case in operator_models() if case.operator == code)
