@@ -199,7 +199,7 @@ class ModelOrigin:
     def parse(self, file: ModelFile, signature: str | None) -> Network | Graph:
         """The network of the file, or of one of its signatures."""
         return self.front_end.parse(
-            file, ParseSettings(signature, self.memory_limit_bytes, self.options)
+            file, ParseSettings(signature, self.memory_limit_bytes, dict(self.options))
         )
 
     def signatures(self) -> tuple[ModelSignature, ...]:

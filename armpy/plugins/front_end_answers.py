@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from armpy.errors import ParserError
+from armpy.backend.options import BackendOption
+from armpy.errors import InvalidArgumentError, ParserError
 from armpy.graph import Graph, Layer, Value, Variable, nested_graphs
 from armpy.graph.verify import verify_graph
 from armpy.hooks import FrontEnd, Magic, ModelSignature
@@ -30,10 +31,25 @@ def plain_front_end(given: FrontEnd) -> FrontEnd:
         title=plain_text(given.title),
         suffixes=tuple(map(plain_text, given.suffixes)),
         magic=tuple(_plain_magic(magic) for magic in given.magic),
-        options=tuple(given.options),
+        options=_plain_options(given),
         requires=tuple(map(plain_text, given.requires)),
         install=plain_text(given.install),
     )
+
+
+def _plain_options(given: FrontEnd) -> tuple[BackendOption, ...]:
+    """Options of one name each, which are checked by armpy's own code and have defaults."""
+    options = tuple(given.options)
+    for option in options:
+        if type(option) is not BackendOption:
+            raise InvalidArgumentError(
+                "an option has the wrong type", expected="BackendOption", actual=describe(option)
+            )
+        option.check(option.default)
+    names = [option.name for option in options]
+    if len(set(names)) < len(names):
+        raise InvalidArgumentError("two options have one name", actual=", ".join(names))
+    return options
 
 
 def _plain_magic(magic: Magic) -> Magic:

@@ -109,8 +109,9 @@ class FrontEnds:
         recognizes = front_end.recognizes
         if recognizes is None:
             return False
+        view = file.data[:]  # of its own: whoever releases it takes it from no other
         return self._plugins.contained(
-            front_end.candidate, _HOOK, lambda: recognizes(file.data) is True, default=False
+            front_end.candidate, _HOOK, lambda: recognizes(view) is True, default=False
         )
 
     def _by_suffix(self, file: ModelFile) -> GuardedFrontEnd | None:

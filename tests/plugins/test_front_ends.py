@@ -423,6 +423,57 @@ def test_a_front_end_whose_fields_are_code_or_damaged_stops_no_other(
         taken_by(runtime, b"what is this")
 
 
+class ExitingOption(BackendOption):
+    """Leaves the process when it is given a value."""
+
+    def check(self, value: object, where: str = "") -> Any:
+        raise SystemExit(8)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ((ExitingOption("a", 1, ""),), "an option has the wrong type. Expected BackendOption"),
+        ((BackendOption("a", 5, "", maximum=3),), "the option 'a' cannot have this value"),
+        ((BackendOption("a", 5, ""), BackendOption("a", 6, "")), "two options have one name"),
+    ],
+)
+def test_a_front_end_whose_options_cannot_be_used_is_left_out(
+    options: tuple[BackendOption, ...], text: str
+) -> None:
+    runtime = runtime_with(toy(options=options))
+    with pytest.raises(ParserError, match=f"Left out is .*{text}"):
+        taken_by(runtime, b"TOY1")
+
+
+def test_a_front_end_that_releases_what_it_looks_at_takes_it_from_no_other() -> None:
+    def releases(data: memoryview) -> bool:
+        data.release()
+        return False
+
+    runtime = runtime_with(
+        FrontEnd("a", "A", named("a"), recognizes=releases),
+        FrontEnd("b", "B", named("b"), recognizes=lambda data: bytes(data) == b"?"),
+    )
+    assert taken_by(runtime, b"?") == "b"
+
+
+def test_what_a_parser_does_to_its_options_is_not_done_to_the_next_signature() -> None:
+    seen: list[object] = []
+
+    def parse(file: ModelFile, settings: ParseSettings) -> Network:
+        options: Any = settings.options  # Any: not to be changed
+        seen.append(options["depth"])
+        options["depth"] = 9
+        return relu_network(file, settings)
+
+    names = [ModelSignature(name, ("x",), ("y",)) for name in "ab"]
+    front_end = toy(parse, options=(BackendOption("depth", 2, ""),), signatures=lambda file: names)
+    with load(front_end, signature="a") as model:
+        model.signature("b")
+    assert seen == [2, 2]
+
+
 def damaged_magic() -> Magic:
     """A magic number without a place."""
     magic = Magic(b"TOY1")
