@@ -89,15 +89,8 @@ def load(
     >>> model = armpy.load("model.tflite")                          # doctest: +SKIP
     >>> outputs = model(image)                                      # doctest: +SKIP
     """
-    given: dict[str, Any] = {
-        "backends": backends,
-        "num_threads": num_threads,
-        "on_fallback": on_fallback,
-    }
-    given = {name: value for name, value in given.items() if value is not None}
-    if runtime is None and memory_limit_bytes is not None:
-        given["memory_limit_bytes"] = memory_limit_bytes
-    options = _options(runtime, given)
+    given = {"backends": backends, "num_threads": num_threads, "on_fallback": on_fallback}
+    options = _options(runtime, given, memory_limit_bytes)
     limit_bytes = options.memory_limit_bytes if memory_limit_bytes is None else memory_limit_bytes
     is_own = runtime is None
     registry = _registry(options) if runtime is None else runtime.registry
@@ -107,9 +100,7 @@ def load(
     del file  # the network keeps of it what it needs
     if runtime is None:
         runtime = Runtime(options, found=registry)
-    others = Signatures(
-        lambda: tuple(found.name for found in origin.signatures()), origin.open_signature, signature
-    )
+    others = Signatures(origin.signature_names, origin.open_signature, signature)
     with _named_errors(runtime, origin, network):
         return Model(
             network,
@@ -128,15 +119,22 @@ def parse(source: ModelSource, registry: BackendRegistry | None = None) -> Graph
     return network.build() if isinstance(network, Network) else network
 
 
-def _options(runtime: Runtime | None, given: dict[str, Any]) -> RuntimeOptions:
-    """The options of the runtime that is given, or of the one to be made.
+def _options(
+    runtime: Runtime | None,
+    options: Mapping[str, Any],  # Any: as `RuntimeOptions` takes them
+    memory_limit_bytes: int | None,
+) -> RuntimeOptions:
+    """The options of the runtime that is given, or of the one to be made; None is not given.
 
     Raises
     ------
     InvalidArgumentError
         If there is a runtime, and options that it would not look at.
     """
+    given = {name: value for name, value in options.items() if value is not None}
     if runtime is None:
+        if memory_limit_bytes is not None:
+            given["memory_limit_bytes"] = memory_limit_bytes
         return RuntimeOptions(**given)
     if given:
         raise InvalidArgumentError(
@@ -217,6 +215,10 @@ class ModelOrigin:
         source = self.source
         stem = Path(source).stem if isinstance(source, str | os.PathLike) else "model"
         return f"{stem} / {self.front_end.where}"
+
+    def signature_names(self) -> tuple[str, ...]:
+        """Names of the file's signatures."""
+        return tuple(found.name for found in self.signatures())
 
     def open_signature(self, name: str, signatures: Signatures, first: Model) -> Model:
         """The model for another signature of the file."""

@@ -62,6 +62,6 @@ def pack_panels_bf16(weights: Array, bias: Array | None, width: int) -> Array:
     columns, taps, depth = weights.shape
     pairs = np.zeros((columns, taps, -(-depth // 2) * 2), np.uint16)
     pairs[..., :depth] = as_bfloat16(weights)
-    halves = pairs.reshape(columns, -1, 2).astype(np.uint32)
-    words = halves[..., 0] | halves[..., 1] << np.uint32(16)
+    numbers = pairs.reshape(columns, -1, 2).astype(np.uint32)
+    words = numbers[..., 0] | numbers[..., 1] << np.uint32(16)
     return pack_panels_f32(words[:, None].view(np.float32), bias, width)
