@@ -60,6 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if settings.debug:
                 traceback.print_exc()
             _complain(_describe(error, settings))
+            _forget_unwritable(sys.stdout)
             return EXIT_USAGE if isinstance(error, InvalidArgumentError) else EXIT_FAILURE
     return code
 
@@ -115,6 +116,15 @@ def _forget(stream: TextIO) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, number)
     os.close(nowhere)
+
+
+def _forget_unwritable(stream: TextIO | None) -> None:
+    """Let what a full disk has not taken go nowhere: it would be written once more at exit."""
+    if stream is not None:
+        try:
+            stream.flush()
+        except OSError:
+            _forget(stream)
 
 
 @contextmanager

@@ -128,10 +128,16 @@ def test_an_encoding_without_a_character_does_not_stop_the_output(tmp_path: Path
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-def test_a_full_disk_is_told_in_one_line() -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_told_in_one_line(unbuffered: str) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [*ARMPY, "backends"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            [*ARMPY, "backends"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
         )
     assert done.returncode == 1
     assert done.stderr.splitlines()[0].startswith("armpy: error: ")
