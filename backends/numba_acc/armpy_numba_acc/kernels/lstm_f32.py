@@ -19,7 +19,10 @@ from armpy_numba_acc.tiles.activate import make_activate
 from armpy_numba_acc.tiles.reductions import add_in_any_order
 
 Activate: TypeAlias = Callable[[Pointer, Pointer, int], None]
-Step: TypeAlias = Callable[[Pointer, Pointer, LstmF32], None]
+Step: TypeAlias = Callable[[Pointer, Pointer, int], None]
+
+# Functions are given the call's address: its fields by value would be copied at every step.
+_read = reader(LstmF32)
 
 _VARIANCE_OFFSET = np.float32(1e-8)
 
@@ -98,8 +101,9 @@ def _update_cell(
 
 
 @compiled
-def _let_out(hidden: Pointer, passed: Pointer, gate: Pointer, call: LstmF32) -> None:
+def _let_out(hidden: Pointer, passed: Pointer, gate: Pointer, args: int) -> None:
     """The output state: what the gate lets through, projected if there is a projection."""
+    call = _read(args)
     for j in range(call.width):
         store_f32(passed, j, load_f32(passed, j) * load_f32(gate, j))
     if call.projection == 0:
@@ -127,8 +131,9 @@ def _make_step(lanes: int, activation: str) -> tuple[Activate, Step]:
             sigmoid_vector(gate + j * 4, gate + j * 4)
 
     @compiled
-    def step(gates: Pointer, cell: Pointer, call: LstmF32) -> None:
+    def step(gates: Pointer, cell: Pointer, args: int) -> None:
         """From sums for the gates to the cell state and what the output gate lets through."""
+        call = _read(args)
         peephole, norm_weights, norm_bias = call.peephole, call.norm_weights, call.norm_bias
         cells, pitch = call.cells, call.width * 4
         forget = (call.num_gates - 3) * pitch
@@ -155,10 +160,9 @@ def _make_step(lanes: int, activation: str) -> tuple[Activate, Step]:
 def make(isa: Isa, activation: str) -> Callable[[int, int, int], None]:
     """Make the kernel for the record's parameters; threads share the batches."""
     activate, step = _make_step(isa.lanes, activation)
-    read = reader(LstmF32)
 
     def lstm_f32(args: int, thread: int, num_threads: int) -> None:
-        call = read(args)
+        call = _read(args)
         num_gates, cells, width, outputs = call.num_gates, call.cells, call.width, call.outputs
         gates = call.scratch + thread * call.scratch_pitch
         line = num_gates * width
@@ -175,9 +179,9 @@ def make(isa: Isa, activation: str) -> Callable[[int, int, int], None]:
                 row = batch * call.batch_rows + time * call.time_rows
                 _copy(gates, call.share + row * line * 4, line)
                 _add_product(gates, call.recurrent, hidden, outputs, line)
-                step(gates, cell, call)
+                step(gates, cell, args)
                 activate(passed, cell, width)
-                _let_out(hidden, passed, gates + (num_gates - 1) * width * 4, call)
+                _let_out(hidden, passed, gates + (num_gates - 1) * width * 4, args)
                 _copy(call.output + row * outputs * 4, hidden, outputs)
             _copy(call.output_state_out + batch * outputs * 4, hidden, outputs)
             _copy(call.cell_state_out + batch * cells * 4, cell, cells)

@@ -87,8 +87,9 @@ def _make_f32(
 
 
 @compiled
-def _write_output(call: Svdf, batch: int, first: int, last: int) -> None:
+def _write_output(args: int, batch: int, first: int, last: int) -> None:
     """Add the filters of each unit, and rescale."""
+    call = _read(args)
     bias, rank, sums = call.bias, call.rank, call.scratch
     for unit in range(first, last):
         total = int32(load_i32(bias, unit) if bias != 0 else 0)
@@ -116,8 +117,9 @@ def _make_q8(isa: Isa, shifts_first: int) -> Callable[[int, int, int], None]:
     lanes, step_bytes = isa.lanes, dot_products(isa).bytes_per_vector
 
     @compiled
-    def filter_input(call: Svdf, batch: int, first: int, last: int) -> None:
+    def filter_input(args: int, batch: int, first: int, last: int) -> None:
         """Put the newest entries, as the state has them, into the scratch memory."""
+        call = _read(args)
         entries, data = call.scratch, call.source + batch * call.inputs
         steps = (call.inputs + 3) // 4
         for number in range(first, last):
@@ -131,8 +133,9 @@ def _make_q8(isa: Isa, shifts_first: int) -> Callable[[int, int, int], None]:
             store_i32(entries, number, limited(entry, -32768, 32767))
 
     @compiled
-    def filter_memory(call: Svdf, batch: int, first: int, last: int, num_filters: int) -> None:
+    def filter_memory(args: int, batch: int, first: int, last: int, num_filters: int) -> None:
         """Put the sums over time in the place of the entries, and move the state."""
+        call = _read(args)
         memory, entries, times = call.memory, call.scratch, call.times
         size = 2 * memory
         state_in = call.state_in + batch * num_filters * size
@@ -159,8 +162,8 @@ def _make_q8(isa: Isa, shifts_first: int) -> Callable[[int, int, int], None]:
         panels = share_items((units + lanes - 1) // lanes, thread, num_threads)
         first, last = panels[0] * lanes, min(panels[1] * lanes, units)
         for batch in range(call.batches):
-            filter_input(call, batch, first * rank, last * rank)
-            filter_memory(call, batch, first * rank, last * rank, units * rank)
-            _write_output(call, batch, first, last)
+            filter_input(args, batch, first * rank, last * rank)
+            filter_memory(args, batch, first * rank, last * rank, units * rank)
+            _write_output(args, batch, first, last)
 
     return svdf_q8
