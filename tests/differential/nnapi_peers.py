@@ -28,6 +28,7 @@ from armpy.nnapi import (
 )
 from armpy.runtime import RuntimeOptions
 from armpy.tensor import TensorInfo
+from armpy.testing import draw as drawing
 from armpy.testing.tolerance import EXACT, OFF_BY_ONE, TOLERANCES, Tolerance, compare
 
 Array = npt.NDArray[Any]  # Any: every element type occurs
@@ -192,43 +193,8 @@ class Instance:
     outputs: Sequence[Expected]
 
 
-class Draw:
-    """Random choices that a seed repeats."""
-
-    def __init__(self, seed: int) -> None:
-        self.rng = np.random.default_rng(seed)
-
-    def size(self, highest: int = 4, lowest: int = 1) -> int:
-        """A number from `lowest` to `highest`."""
-        return int(self.rng.integers(lowest, highest + 1))
-
-    def chance(self, probability: float = 0.5) -> bool:
-        """Whether something with this probability happens."""
-        return bool(self.rng.random() < probability)
-
-    def pick(self, choices: Sequence[Item]) -> Item:
-        """One of them."""
-        return choices[int(self.rng.integers(len(choices)))]
-
-    def number(self, low: float, high: float) -> float:
-        """A number that float16 has."""
-        return float(np.float16(self.rng.uniform(low, high)))
-
-    def shape(self, rank: int | None = None, highest: int = 4) -> tuple[int, ...]:
-        """Dimensions; of rank 1 to 4 if it is not given."""
-        return tuple(self.size(highest) for _ in range(rank or self.size(4)))
-
-    def permutation(self, count: int) -> list[int]:
-        """The numbers below `count` in some order."""
-        return [int(i) for i in self.rng.permutation(count)]
-
-    def broadcast_shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Two shapes that broadcast."""
-        full = self.shape()
-        made = [tuple(1 if self.chance(0.25) else dim for dim in full) for _ in range(2)]
-        short = self.size(len(full), 0)
-        made[self.size(1, 0)] = made[0][min(short, len(full) - 1) :]
-        return made[0], made[1]
+class Draw(drawing.Draw):
+    """Random choices of tensors too."""
 
     def tensor(
         self,

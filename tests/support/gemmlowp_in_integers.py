@@ -10,6 +10,23 @@ gemmlowp ``fixedpoint/fixedpoint.h``; TFLite ``kernels/internal/common.h``.
 
 from __future__ import annotations
 
+from hypothesis import strategies as st
+
+_EDGES = [0, 1, 2, 3, 1 << 15, (1 << 24) - 1, 1 << 24, (1 << 30) - 1, 1 << 30, (1 << 31) - 1]
+
+accumulators = st.one_of(
+    st.sampled_from([*_EDGES, *(-edge for edge in _EDGES), -(1 << 31)]),
+    st.integers(-(1 << 31), (1 << 31) - 1),
+    st.integers(-1000, 1000),
+)
+"""Sums of 32 bits."""
+
+multipliers = st.one_of(
+    st.sampled_from([1 << 30, (1 << 30) + 1, (1 << 31) - 1, 3 << 29, 0]),
+    st.integers(1 << 30, (1 << 31) - 1),
+)
+"""Of 31 bits; with a shift they are quantised multipliers."""
+
 _EXPONENTIALS = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)
 """``exp(-2**e)`` with 31 fraction bits for e from -2."""
 

@@ -10,19 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from armpy.numerics.fixed_point import Multiplier
-from tests.support.gemmlowp_in_integers import multiply
-
-EDGES = [0, 1, 2, 3, (1 << 15), (1 << 24) - 1, 1 << 24, (1 << 30) - 1, (1 << 30), (1 << 31) - 1]
-
-accumulators = st.one_of(
-    st.sampled_from([*EDGES, *(-edge for edge in EDGES), -(1 << 31)]),
-    st.integers(-(1 << 31), (1 << 31) - 1),
-    st.integers(-1000, 1000),
-)
-multipliers = st.one_of(
-    st.sampled_from([1 << 30, (1 << 30) + 1, (1 << 31) - 1, 3 << 29, 0]),
-    st.integers(1 << 30, (1 << 31) - 1),
-)
+from tests.support.gemmlowp_in_integers import accumulators, multipliers, multiply
 
 
 @given(accumulators, accumulators, multipliers, st.integers(-31, 30), st.booleans())

@@ -196,7 +196,7 @@ def _lower_softmax16(emit: Emitter, layer: Layer, operation: Softmax) -> None:
 
 
 def lower_softmax(emit: Emitter, layer: Layer) -> None:
-    """One command."""
+    """Softmax of rows; of 16 bits, by TFLite's tables."""
     operation = expect(layer.operation, Softmax)
     if layer["input"].info.data_type is _WIDE:
         _lower_softmax16(emit, layer, operation)
@@ -205,7 +205,7 @@ def lower_softmax(emit: Emitter, layer: Layer) -> None:
 
 
 def lower_log_softmax(emit: Emitter, layer: Layer) -> None:
-    """One command."""
+    """Logarithm of the softmax of rows."""
     _lower_exponentials(emit, layer, expect(layer.operation, LogSoftmax), "log_softmax")
 
 
@@ -236,7 +236,7 @@ def _lower_exponentials(
 
 
 def lower_l2_normalization(emit: Emitter, layer: Layer) -> None:
-    """One command."""
+    """Divide rows by their Euclidean norms."""
     operation, value, output = (
         expect(layer.operation, L2Normalization),
         layer["input"],

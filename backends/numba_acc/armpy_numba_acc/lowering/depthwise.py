@@ -1,4 +1,4 @@
-"""Lowers depthwise convolutions."""
+"""DepthwiseConvolution2d: which way of several a layer is lowered."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from armpy_numba_acc.lowering.depthwise_i16 import lower_i16
 from armpy_numba_acc.lowering.depthwise_u8 import lower_u8
 from armpy_numba_acc.lowering.dynamic_range import rounded_input, with_real_weights
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
-from armpy_numba_acc.lowering.patches import constant_of, input_of, patches_of_images
+from armpy_numba_acc.lowering.operands import elements_of, expect
+from armpy_numba_acc.lowering.patches import patches_of_images
 from armpy_numba_acc.lowering.products import with_room
 from armpy_numba_acc.lowering.tiles import U8
 from armpy_numba_acc.lowering.weighted_checks import WIDE, is_dynamic
@@ -28,13 +29,12 @@ from armpy_numba_acc.program.emitter import Emitter
 
 def lower_depthwise(emit: Emitter, layer: Layer) -> None:
     """Add the command; where several channels are made of each of several, repeat these before."""
-    operation = layer.operation
-    assert isinstance(operation, DepthwiseConvolution2d)
-    value, out_shape = input_of(layer, 0), layer.outputs[0].info.known_shape
+    operation, value = expect(layer.operation, DepthwiseConvolution2d), layer["input"]
+    out_shape = layer.output.info.known_shape
     windows = Windows.of(
         value.info.known_shape,
         out_shape,
-        input_of(layer, 1).info.known_shape[1:3],
+        layer["weights"].info.known_shape[1:3],
         operation.stride,
         operation.padding,
         operation.dilation,
@@ -63,19 +63,18 @@ def lower_depthwise(emit: Emitter, layer: Layer) -> None:
 
 def _lower_products(emit: Emitter, layer: Layer) -> None:
     """As a convolution, which it is where there is one channel."""
-    weights = constant_of(layer, 1)
-    assert weights is not None
+    weights = elements_of(layer, "weights")
     filters = weights.shape[3]
-    patches = patches_of_images(emit, layer, 1, zero_point_of(input_of(layer, 0).info))
+    patches = patches_of_images(emit, layer, 1, zero_point_of(layer["input"].info))
     by_filter = np.ascontiguousarray(weights.reshape(-1, filters).T)
     values = by_filter.reshape(filters, len(patches.taps), patches.depth)
     patches = with_room(emit, layer, patches, U8)
-    emit_filters_u8(emit, layer, patches, values, emit.target(layer.outputs[0]), filters)
+    emit_filters_u8(emit, layer, patches, values, emit.target(layer.output), filters)
 
 
 def _repeated(emit: Emitter, layer: Layer, source: Buffer, times: int) -> Buffer:
     """The input with each channel several times in succession."""
-    value = input_of(layer, 0)
+    value = layer["input"]
     given = stand_in(value.info).reshape(-1, 1)
     repeated: Array = np.empty((len(given), times), given.dtype)
     target = emit.scratch(value.info.size_bytes * times)

@@ -23,7 +23,7 @@ _MOST_TAPS = 25
 def lower_f32(
     emit: Emitter, layer: Layer, source: Buffer, windows: Windows, kind: str = "f32"
 ) -> None:
-    """Add the command.
+    """Convolve each channel with its filter, in float32.
 
     Parameters
     ----------

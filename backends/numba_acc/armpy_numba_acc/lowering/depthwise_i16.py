@@ -1,4 +1,4 @@
-"""Lowers depthwise convolutions of 16-bit tensors."""
+"""Depthwise convolutions of 16-bit tensors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from armpy.graph import Layer
-from armpy_numba_acc.lowering.patches import constant_of, input_of, patches_of_images
+from armpy_numba_acc.lowering.operands import elements_of
+from armpy_numba_acc.lowering.patches import patches_of_images
 from armpy_numba_acc.lowering.products import Weights, with_room
 from armpy_numba_acc.lowering.tiles import I16, Tile, rows_of_channels
 from armpy_numba_acc.lowering.weighted_i16 import Finish, emit_filters_i16, emit_i16
@@ -18,18 +19,17 @@ from armpy_numba_acc.program.emitter import Emitter
 
 
 def lower_i16(emit: Emitter, layer: Layer, source: Buffer) -> None:
-    """Add the command.
+    """Multiply each channel by its filter, or all pixels by all filters of a single channel.
 
     Parameters
     ----------
     source : Buffer
         The input; with each channel as often as it is multiplied by a filter, unless there is one.
     """
-    weights, info = constant_of(layer, 1), input_of(layer, 0).info
-    assert weights is not None
+    weights, info = elements_of(layer, "weights"), layer["input"].info
     filters = weights.shape[3]
     by_filter = np.ascontiguousarray(weights.reshape(-1, filters).T)
-    target = emit.target(layer.outputs[0])
+    target = emit.target(layer.output)
     if info.known_shape[3] == 1:  # a convolution that sees all channels
         patches = patches_of_images(emit, layer, 2, 0)
         values = by_filter.reshape(filters, len(patches.taps), patches.depth)

@@ -38,7 +38,7 @@ _WIDEST_WINDOW = 5
 
 
 def lower_u8(emit: Emitter, layer: Layer, source: Buffer, windows: Windows) -> None:
-    """Add the command.
+    """Convolve each channel with its filter, in 8 bits.
 
     Notes
     -----

@@ -215,12 +215,12 @@ def lower_comparison(emit: Emitter, layer: Layer) -> None:
 
 
 def lower_logical(emit: Emitter, layer: Layer) -> None:
-    """One command."""
+    """Logical function of two tensors that broadcast."""
     _emit(emit, layer, expect(layer.operation, LogicalBinary).operation.name.lower())
 
 
 def lower_prelu(emit: Emitter, layer: Layer) -> None:
-    """One command."""
+    """Multiply negative elements by their slopes, which broadcast."""
     inputs, output = (layer["input"], layer["alpha"]), layer.output
     if output.info.data_type is DataType.FLOAT32:
         emit_real(emit, layer)
@@ -248,7 +248,7 @@ def check_select(operation: Operation, inputs: OperandInfos, outputs: Sequence[T
 
 
 def lower_select(emit: Emitter, layer: Layer) -> None:
-    """One command."""
+    """Take each element from one of two tensors; its size alone matters."""
     size = layer.output.info.data_type.size_bytes
     kind = {1: "raw8", 2: "raw16", 4: "i32", 8: "i64"}[size]
     _emit(emit, layer, "select", ("bool", kind, kind, kind))

@@ -122,7 +122,7 @@ class _Factors(ABC):
 
     @abstractmethod
     def multiply(self, patches: Patches, weights: Weights, target: Address) -> None:
-        """Add the command."""
+        """Multiply patches by a packed matrix."""
 
     def packed_at(self, panels: Address, columns: int, patches: Patches) -> Weights:
         """A matrix that lies in memory as panels."""

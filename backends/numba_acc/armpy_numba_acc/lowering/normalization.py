@@ -67,7 +67,7 @@ def lower_by_neighbours(emit: Emitter, layer: Layer) -> None:
 
 
 def lower_by_image(emit: Emitter, layer: Layer) -> None:
-    """One command."""
+    """Normalise each channel of each image by its own mean and variance."""
     operation, value = expect(layer.operation, InstanceNormalization), layer["input"]
     images, height, width, channels = value.info.known_shape
     call = calls.InstanceNormalization(

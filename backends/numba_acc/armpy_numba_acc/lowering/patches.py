@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from armpy.graph import Layer, Value
+from armpy.graph import Layer
 from armpy.ops import Convolution2d, DepthwiseConvolution2d, FullyConnected
-from armpy.ops.operation import Array
 from armpy.ops.shapes import resolve_padding
 from armpy.records import dataclass
 from armpy_numba_acc.lowering.padding import padded_images
@@ -56,19 +55,6 @@ class Patches:
         return (self.num_pixels, height, width, self.image_pitch, self.row_pitch, self.pixel_pitch)
 
 
-def input_of(layer: Layer, index: int) -> Value:
-    """An operand that is never left out."""
-    value = layer.inputs[index]
-    assert value is not None
-    return value
-
-
-def constant_of(layer: Layer, index: int) -> Array | None:
-    """Elements of a constant operand; None if it is left out."""
-    value = layer.inputs[index] if len(layer.inputs) > index else None
-    return None if value is None else value.data
-
-
 def patches_of(
     emit: Emitter, layer: Layer, element_bytes: int, fill: int = 0, source: Buffer | None = None
 ) -> Patches:
@@ -88,7 +74,7 @@ def patches_of_vectors(
     element_bytes, source
         As for `patches_of_images`.
     """
-    value, depth = input_of(layer, 0), input_of(layer, 1).info.known_shape[1]
+    value, depth = layer["input"], layer["weights"].info.known_shape[1]
     count = value.info.num_elements // depth
     source = source or emit.source(value)
     return Patches(source, 1, 1, count, 0, 0, depth * element_bytes, (0,), depth)
@@ -117,7 +103,7 @@ def patches_of_images(
     """
     operation = layer.operation
     assert isinstance(operation, Convolution2d | DepthwiseConvolution2d)
-    value, weights = input_of(layer, 0), input_of(layer, 1)
+    value, weights = layer["input"], layer["weights"]
     kernel = weights.info.known_shape[1:3]
     n, h, w, c = value.info.known_shape
     c = channels or c

@@ -10,7 +10,7 @@ import numpy as np
 
 from armpy.graph import Layer
 from armpy.records import dataclass
-from armpy_numba_acc.lowering.patches import Patches, input_of
+from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.lowering.tiles import ProductKind, Tile, panels_at_once
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Address, Buffer, Space
@@ -103,7 +103,7 @@ def with_room(emit: Emitter, layer: Layer, patches: Patches, kind: ProductKind) 
     """The same with a copy of the caller's tensor if elements behind it would be read."""
     if patches.source.space is not Space.TENSORS or patches.depth % kind.group == 0:
         return patches
-    size = input_of(layer, 0).info.size_bytes
+    size = layer["input"].info.size_bytes
     copy = emit.scratch(size)
     emit(calls.Copy(source=patches.source, target=copy, size=size), f"copy {layer.name}")
     return replace(patches, source=copy)

@@ -95,19 +95,13 @@ def emit_filters_i16(
     pitch: int,
     chosen: slice = slice(None),
 ) -> None:
-    """Add a command that multiplies patches of a layer's input with some of its filters.
+    """`filters.emit_filters` of 16 bits; its parameters are described there, but for these.
 
     Parameters
     ----------
     patches : Patches
         See `with_room`.
     weights : ndarray, int8, shape (columns, taps, depth)
-    target : Buffer or Address
-        Where the first pixel's columns go.
-    pitch : int
-        Elements from there to the next pixel's.
-    chosen : slice
-        Which of the layer's filters the weights are.
     """
     pieces = Pieces.of(weights)
     offsets = pieces.offsets(patches.taps, 2)

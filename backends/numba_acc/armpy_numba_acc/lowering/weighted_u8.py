@@ -198,19 +198,13 @@ def emit_filters_u8(
     residual: Residual | None = None,
     label: str = "",
 ) -> None:
-    """Add a command that multiplies patches of a layer's input with some of its filters.
+    """`filters.emit_filters` of 8 bits; its parameters are described there, but for these.
 
     Parameters
     ----------
     patches : Patches
         See `with_room`.
     weights : ndarray, int8 or uint8, shape (columns, taps, depth)
-    target : Buffer or Address
-        Where the first pixel's columns go.
-    pitch : int
-        Bytes from there to the next pixel's.
-    chosen : slice
-        Which of the layer's filters the weights are.
     residual : Residual, optional
         What is added to the layer's output.
     label : str

@@ -5,18 +5,20 @@ from __future__ import annotations
 from functools import partial
 
 from armpy_numba_acc.llvm.control import loop, when
-from armpy_numba_acc.llvm.primitives import Definition, linked
+from armpy_numba_acc.llvm.primitives import Definition
 from armpy_numba_acc.llvm.values import I8, I32, I64, Code, Value, first_lanes, suffix, vector
 from armpy_numba_acc.machine.isa import Isa
 
 NAME = "armpy_byte_sum"
 
-call_byte_sum = linked(NAME, 2, returns=True)
-"""``(address, count)`` gives the sum of so many unsigned bytes; see `byte_sum_definition`."""
-
 
 def byte_sum_definition(isa: Isa) -> Definition:
-    """The function that adds up bytes; nothing behind them is read."""
+    """The function `NAME` of an address and a count: the sum of so many unsigned bytes.
+
+    Notes
+    -----
+    Nothing behind them is read.
+    """
     return Definition(NAME, 2, partial(_write, isa), returns=True)
 
 
