@@ -5,6 +5,7 @@ from armpy.errors import (
     BackendCapabilityError as BackendCapabilityError,
     BackendError as BackendError,
     BackendUnavailableError as BackendUnavailableError,
+    ExecutionCancelledError as ExecutionCancelledError,
     ExecutionTimeoutError as ExecutionTimeoutError,
     GraphValidationError as GraphValidationError,
     InvalidArgumentError as InvalidArgumentError,

@@ -17,6 +17,7 @@ The tree::
     ├── MemoryLimitError              a network needs more memory than is allowed
     ├── MemoryValidationError         a memory strategy's answer cannot be used
     ├── ExecutionTimeoutError         a deadline passed
+    ├── ExecutionCancelledError       the caller has stopped an execution
     ├── UnimplementedError            a feature that this version does not have
     └── NnapiError                    a call of armpy.nnapi came to a result code
 """
@@ -158,6 +159,10 @@ class MemoryValidationError(ArmpyError):
 
 class ExecutionTimeoutError(ArmpyError, TimeoutError):
     """A deadline passed before the work was done."""
+
+
+class ExecutionCancelledError(ArmpyError):
+    """The caller has stopped an execution before it was done."""
 
 
 class UnimplementedError(ArmpyError, NotImplementedError):

@@ -34,6 +34,10 @@ Authors rely on it (docs/compatibility.md). If the change is meant:
 3. run python scripts/document_contract.py."""
 
 
+ADAPTED = frozenset(f"{name}TensorHandle.map" for name in ("I", "Host", "Dynamic"))
+"""Methods with parameters that old overrides lack: the base class adapts these."""
+
+
 def surface() -> dict[str, dict[str, str]]:
     """What `armpy.backend` offers: by exported name, a description of each of its parts."""
     return {name: _describe(getattr(armpy.backend, name)) for name in sorted(armpy.backend.__all__)}
@@ -116,6 +120,7 @@ def breaking(lines: list[str]) -> list[str]:
     return [
         line
         for line in lines
+        if not (line[0] == "~" and _name(line) in ADAPTED)
         if line[0] != "+" or (": abstract " in line and _name(line).partition(".")[0] not in added)
     ]
 

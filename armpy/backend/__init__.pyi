@@ -3,6 +3,11 @@ from armpy.backend.caches import (
     IBackendCache as IBackendCache,
     cache_directory as cache_directory,
 )
+from armpy.backend.cancellation import (
+    Cancellation as Cancellation,
+    cancellable as cancellable,
+    current_cancellation as current_cancellation,
+)
 from armpy.backend.capabilities import (
     Capabilities as Capabilities,
     Capability as Capability,
@@ -23,6 +28,10 @@ from armpy.backend.extension import (
     ExtensionOperandType as ExtensionOperandType,
     ExtensionOperation as ExtensionOperation,
 )
+from armpy.backend.external_memory import (
+    ExternalMemory as ExternalMemory,
+    MemorySource as MemorySource,
+)
 from armpy.backend.interface import (
     BACKEND_API_VERSION as BACKEND_API_VERSION,
     IBackendInternal as IBackendInternal,
@@ -36,7 +45,6 @@ from armpy.backend.memory import (
     DefaultAllocator as DefaultAllocator,
     ICustomAllocator as ICustomAllocator,
     IMemoryManager as IMemoryManager,
-    MemorySource as MemorySource,
 )
 from armpy.backend.memory_strategy import (
     IMemoryOptimizerStrategy as IMemoryOptimizerStrategy,
@@ -55,12 +63,18 @@ from armpy.backend.options import (
     OptionValue as OptionValue,
     OptionValues as OptionValues,
 )
+from armpy.backend.profiling import (
+    Counter as Counter,
+    CounterKind as CounterKind,
+    IBackendProfiling as IBackendProfiling,
+)
 from armpy.backend.progress import (
     Progress as Progress,
     ProgressCallback as ProgressCallback,
     report_progress as report_progress,
     watch_progress as watch_progress,
 )
+from armpy.backend.resources import NetworkResources as NetworkResources
 from armpy.backend.tensor_handle import (
     DynamicTensorHandle as DynamicTensorHandle,
     HostTensorHandle as HostTensorHandle,
@@ -69,7 +83,9 @@ from armpy.backend.tensor_handle import (
 from armpy.backend.tensor_handle_factory import (
     HOST_FACTORY_ID as HOST_FACTORY_ID,
     HostTensorHandleFactory as HostTensorHandleFactory,
+    ITensorArena as ITensorArena,
     ITensorHandleFactory as ITensorHandleFactory,
+    Lifetime as Lifetime,
     TensorHandleFactoryRegistry as TensorHandleFactoryRegistry,
 )
 from armpy.backend.tuning import (
@@ -81,6 +97,7 @@ from armpy.backend.tuning import (
 )
 from armpy.backend.workload import (
     ALIGNMENT_BYTES as ALIGNMENT_BYTES,
+    ICompletion as ICompletion,
     IWorkload as IWorkload,
     IWorkloadFactory as IWorkloadFactory,
     WorkloadInfo as WorkloadInfo,

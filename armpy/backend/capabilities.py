@@ -22,6 +22,10 @@ class Capability(enum.StrEnum):
     tensors are in host memory whatever its handle factories say, and such an output arrives
     as a `DynamicTensorHandle`. Other backends are not asked about such layers.
 
+    ``CancellableExecution`` (since 1.2): its workloads look at `current_cancellation` often
+    enough to stop within 10 ms. Executions of others that have to stop are abandoned: they
+    come to their end unheard.
+
     Deprecated since 1.1, as the core does not ask about them: ``ConstantTensorsAsInputs``
     (constants are values of the subgraph like others), ``PreImportIOTensors``
     (`ITensorHandleFactory.import_sources` says it), ``ExternallyManagedMemory`` (the two
@@ -44,6 +48,7 @@ class Capability(enum.StrEnum):
     ALL_OR_NOTHING = "AllOrNothing"
     ASYNC_EXECUTION = "AsyncExecution"
     DYNAMIC_OUTPUT_SHAPES = "DynamicOutputShapes"
+    CANCELLABLE_EXECUTION = "CancellableExecution"
 
 
 Capabilities: TypeAlias = Mapping[str, OptionValue]

@@ -36,6 +36,14 @@ class IBackendContext:
     def after_enqueue_workload(self, network_id: int) -> None:
         """An execution of a network has come to its end; what this raises is only logged."""
 
+    def close(self) -> None:
+        """The runtime has gone, by `Runtime.close` or with its last reference; called once.
+
+        Notes
+        -----
+        Since 1.2. Every network has been unloaded before; what this raises is only logged.
+        """
+
 
 class IBackendModelContext:
     """What a backend keeps for one network; only the backend looks inside.
@@ -44,6 +52,14 @@ class IBackendModelContext:
     ----------
     Arm NN IBackendModelContext.
     """
+
+    def close(self) -> None:
+        """The network has gone, with all executions; called once.
+
+        Notes
+        -----
+        Since 1.2. What this raises is only logged.
+        """
 
 
 @dataclass(frozen=True, slots=True)

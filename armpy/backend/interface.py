@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 from armpy.backend.caches import IBackendCache
 from armpy.backend.capabilities import Capabilities, PerformanceFigures
 from armpy.backend.context import IBackendContext, IBackendModelContext, IBackendProfilingContext
-from armpy.backend.layer_support import ILayerSupport
+from armpy.backend.layer_support import ILayerSupport, ReasonCode, Support
 from armpy.backend.memory import ICustomAllocator, IMemoryManager
 from armpy.backend.optimization_views import OptimizationViews
 from armpy.backend.options import BackendOption, OptionValues
+from armpy.backend.profiling import IBackendProfiling
+from armpy.backend.resources import NetworkResources
 from armpy.backend.tensor_handle_factory import TensorHandleFactoryRegistry
 from armpy.backend.workload import IWorkloadFactory
 from armpy.errors import BackendCapabilityError
@@ -22,7 +24,7 @@ from armpy.types import BackendId, DataType, DeviceType
 if TYPE_CHECKING:  # few backends have extensions
     from armpy.backend.extension import Extension
 
-BACKEND_API_VERSION = "1.1"
+BACKEND_API_VERSION = "1.2"
 """Version of this contract. A backend made for the same major and at most this minor loads."""
 
 
@@ -220,6 +222,88 @@ class IBackendInternal(ABC):
         raise BackendCapabilityError(
             "the backend does not use custom memory allocators", where=self.backend_id
         )
+
+    def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
+        """Whether working memory of one runtime's networks can come from an allocator.
+
+        Notes
+        -----
+        Since 1.2. Nothing is kept: the allocator comes with each network's `NetworkResources`, and
+        arenas that the core plans are taken from it. By default the answer is that of
+        `use_custom_memory_allocator`, which a backend of 1.2 need not override.
+        """
+        try:
+            self.use_custom_memory_allocator(allocator)
+        except BackendCapabilityError as error:
+            return Support.no(ReasonCode.DEVICE, str(error))
+        return Support.yes()
+
+    def for_runtime(self, options: OptionValues) -> IBackendInternal:
+        """The backend for one runtime.
+
+        Parameters
+        ----------
+        options : mapping of str to value
+            Every declared option of scope RUNTIME, checked, defaults filled in.
+
+        Returns
+        -------
+        IBackendInternal
+            Of the same id; this object by default. One that goes by the options is another
+            object, as this one may serve other runtimes.
+
+        Notes
+        -----
+        Since 1.2. Called once per runtime, before all else but properties.
+        """
+        return self
+
+    def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
+        """Make the factory for one loaded network from all that there is for it.
+
+        Notes
+        -----
+        Since 1.2. This is the method that the core calls; by default it goes on to
+        `create_workload_factory_with_options` if the caller gave model options, else to
+        `create_workload_factory`.
+        """
+        if network.model_options:
+            return self.create_workload_factory_with_options(
+                network.memory_manager, network.model_options
+            )
+        return self.create_workload_factory(network.memory_manager)
+
+    def register_tensor_handle_factories_for_network(
+        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
+    ) -> None:
+        """Add the tensor handle factories for one loaded network, made with all there is for it.
+
+        Notes
+        -----
+        Since 1.2. This is the method that the core calls; by default it goes on to
+        `register_tensor_handle_factories`.
+        """
+        self.register_tensor_handle_factories(registry)
+
+    def create_profiling_context(
+        self, options: OptionValues, profiling: IBackendProfiling
+    ) -> IBackendProfilingContext | None:
+        """Make the object that adds the backend's own measurements to one network's profile.
+
+        Parameters
+        ----------
+        options : mapping of str to value
+            Model options, as `NetworkResources.model_options`.
+        profiling : IBackendProfiling
+            The network's, which its `NetworkResources` hold as well.
+
+        Notes
+        -----
+        Since 1.2. This is the method that the core calls, for each network that is profiled and
+        of which the backend gets layers; by default it goes on to
+        `create_backend_profiling_context`.
+        """
+        return self.create_backend_profiling_context()
 
     def get_default_allocator(self) -> ICustomAllocator | None:
         """What arenas are taken from if the application says nothing; None for host memory."""

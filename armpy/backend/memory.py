@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-import enum
 from abc import ABC, abstractmethod
 
 import numpy as np
 
+from armpy.backend.external_memory import MemorySource
 from armpy.backend.workload import ALIGNMENT_BYTES
 from armpy.ops.operation import Array
-
-
-class MemorySource(enum.Flag):
-    """Kinds of memory that can be shared; combined with ``|``.
-
-    References
-    ----------
-    Arm NN MemorySource.
-    """
-
-    UNDEFINED = 0
-    MALLOC = 1
-    DMA_BUF = 2
-    DMA_BUF_PROTECTED = 4
-    GRALLOC = 8
 
 
 class IMemoryManager(ABC):

@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from armpy.errors import InvalidArgumentError, LayerValidationError, MemoryLimitError
+from armpy.backend.external_memory import ExternalMemory, MemorySource
+from armpy.errors import (
+    InvalidArgumentError,
+    LayerValidationError,
+    MemoryExportError,
+    MemoryLimitError,
+)
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo, format_shape, shapes_agree
+
+_VAR_KEYWORDS = 0x08
+"""`inspect.CO_VARKEYWORDS`, a code object's flag, without a slow import."""
+
+
+def with_intent(method: Callable[..., Array]) -> Callable[..., Array]:
+    """A `map` that takes the parameters of 1.2, made of one that may know none."""
+    code = getattr(method, "__code__", None)
+    if code is None:  # no function in Python
+        return method
+    takes_any = bool(code.co_flags & _VAR_KEYWORDS)
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    if takes_any or {"read", "write"} <= set(names):
+        return method
+
+    @functools.wraps(method)
+    def mapped(self: Any, *, read: bool = True, write: bool = True) -> Array:  # Any: of any class
+        return method(self)
+
+    return mapped
 
 
 class ITensorHandle(ABC):
@@ -26,15 +55,33 @@ class ITensorHandle(ABC):
     def info(self) -> TensorInfo:
         """Shape, data type and quantisation."""
 
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        """Let a `map` without parameters, as it was before 1.2, be called with them."""
+        super().__init_subclass__(**kwargs)
+        if "map" in cls.__dict__:
+            cls.map = with_intent(cls.map)  # type: ignore[method-assign]
+
     @abstractmethod
-    def map(self) -> Array:
+    def map(self, *, read: bool = True, write: bool = True) -> Array:
         """The elements as an array in host memory.
+
+        Parameters
+        ----------
+        read : bool
+            Whether the elements are looked at; otherwise the array may hold anything.
+        write : bool
+            Whether the array is written; otherwise `unmap` need not bring anything back.
 
         Returns
         -------
         ndarray, dtype and shape of `info`, C-contiguous
-            A view without a copy for host memory. Reading and writing it is allowed until
-            `unmap`.
+            A view without a copy for host memory. Reading and writing it, as was said, is
+            allowed until `unmap`.
+
+        Notes
+        -----
+        The parameters are new in 1.2. A class that overrides the method without them is called
+        without them.
         """
 
     def unmap(self) -> None:
@@ -51,7 +98,7 @@ class ITensorHandle(ABC):
         """
         if source.shape != self.info.shape:
             raise _other_shape(self.info, source.shape)
-        target = self.map()
+        target = self.map(read=False)
         try:
             target[...] = source
         finally:
@@ -59,11 +106,30 @@ class ITensorHandle(ABC):
 
     def copy_out_to(self, target: Array) -> None:
         """Copy the elements into `target` (same shape and dtype)."""
-        source = self.map()
+        source = self.map(write=False)
         try:
             target[...] = source
         finally:
             self.unmap()
+
+    def export_memory(self, source: MemorySource) -> ExternalMemory:
+        """The memory that the tensor lies in, for others to import.
+
+        Parameters
+        ----------
+        source : MemorySource
+            One of its factory's `export_sources`.
+
+        Raises
+        ------
+        MemoryExportError
+            If it cannot be exported; so it is by default.
+        """
+        raise MemoryExportError(
+            "the tensor's memory cannot be exported",
+            where=type(self).__name__,
+            actual=str(source),
+        )
 
 
 class HostTensorHandle(ITensorHandle):
@@ -89,7 +155,7 @@ class HostTensorHandle(ITensorHandle):
         """Shape, data type and quantisation."""
         return self._info
 
-    def map(self) -> Array:
+    def map(self, *, read: bool = True, write: bool = True) -> Array:
         """The memory itself."""
         return self.array
 
@@ -161,7 +227,7 @@ class DynamicTensorHandle(ITensorHandle):
         self._array = np.empty(info.known_shape, info.data_type.dtype)
         return self._array
 
-    def map(self) -> Array:
+    def map(self, *, read: bool = True, write: bool = True) -> Array:
         """The elements.
 
         Raises

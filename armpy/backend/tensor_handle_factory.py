@@ -4,15 +4,58 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import TypeAlias
 
-from armpy.backend.memory import IMemoryManager, MemorySource
+from armpy.backend.external_memory import ExternalMemory, MemorySource
+from armpy.backend.layer_support import ReasonCode, Support
+from armpy.backend.memory import IMemoryManager
 from armpy.backend.tensor_handle import HostTensorHandle, ITensorHandle
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, MemoryImportError
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 
+Lifetime: TypeAlias = tuple[int, int]
+"""First and last step at which something is needed, both inclusive."""
+
 HOST_FACTORY_ID = "armpy/host"
 """Id of the factory of handles in plain host memory, which every registry has."""
+
+
+class ITensorArena(ABC):
+    """A backend's own memory for the tensors of one execution at a time.
+
+    Notes
+    -----
+    Since 1.2. The core plans which tensors are alive together and where each lies. An arena that
+    does without the plan, as its device places tensors itself, may go by the lifetimes alone.
+    """
+
+    @abstractmethod
+    def create_tensor_handle(
+        self, info: TensorInfo, lifetime: Lifetime, offset_bytes: int
+    ) -> ITensorHandle:
+        """Make a handle for a tensor in this arena; called once each when the arena is made.
+
+        Parameters
+        ----------
+        info : TensorInfo
+            Fully shaped.
+        lifetime : (int, int)
+            First and last step of the network at which the elements are needed, both inclusive.
+            Tensors whose lifetimes share no step may share memory.
+        offset_bytes : int
+            Where it lies in the arena; a multiple of `ALIGNMENT_BYTES`. Tensors that live at the
+            same time overlap nowhere, and all end within the arena's size.
+
+        Raises
+        ------
+        ArmpyError
+            If there is no memory left; the backend's layers move to others then.
+        """
+
+    def release(self) -> None:
+        """Give the memory back; no handle is used any more. Nothing by default."""
+        return
 
 
 class ITensorHandleFactory(ABC):
@@ -41,6 +84,96 @@ class ITensorHandleFactory(ABC):
             of its own may leave it unused.
         """
 
+    def create_arena(self, size_bytes: int) -> ITensorArena | None:
+        """Get memory of the backend's own for the tensors of one execution at a time.
+
+        Parameters
+        ----------
+        size_bytes : int
+            What the plan needs.
+
+        Returns
+        -------
+        ITensorArena or None
+            None, the default, if the tensors are to lie in an arena of the core's in host memory:
+            `create_tensor_handle` makes their handles then.
+
+        Raises
+        ------
+        ArmpyError
+            If there is not as much memory. While a network is loaded, the backend's layers
+            then move to others.
+
+        Notes
+        -----
+        Since 1.2. Called when a network is loaded, and again where executions overlap.
+        """
+        return None
+
+    def create_constant_handle(self, info: TensorInfo, elements: Array) -> ITensorHandle:
+        """Make the handle of a constant that workloads read, once per network.
+
+        Parameters
+        ----------
+        info : TensorInfo
+        elements : ndarray, dtype and shape of `info`
+            Not to be written to.
+
+        Returns
+        -------
+        ITensorHandle
+            In host memory by default. A device copies constants to itself here.
+
+        Notes
+        -----
+        Since 1.2.
+        """
+        return HostTensorHandle(info, elements)
+
+    def can_import(self, info: TensorInfo, memory: ExternalMemory) -> Support:
+        """Whether a tensor can be used where it lies; no, with the reason, by default.
+
+        Notes
+        -----
+        Since 1.2. Asked only about kinds of memory among `import_sources`.
+        """
+        return Support.no(ReasonCode.OTHER, f"'{self.factory_id}' imports no memory")
+
+    def import_memory(
+        self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
+    ) -> ITensorHandle:
+        """Make a handle for a tensor that lies in somebody else's memory.
+
+        Parameters
+        ----------
+        info : TensorInfo
+            Fully shaped.
+        memory : ExternalMemory
+        read, write : bool
+            What workloads do with it: inputs are read, outputs written.
+
+        Raises
+        ------
+        MemoryImportError
+            If it cannot be imported after all.
+
+        Notes
+        -----
+        Since 1.2.
+        """
+        raise MemoryImportError(
+            "the memory cannot be imported", where=self.factory_id, actual=str(memory.source)
+        )
+
+    def unimport(self, handle: ITensorHandle) -> None:
+        """End the use of memory that `import_memory` began; nothing by default.
+
+        Notes
+        -----
+        Since 1.2.
+        """
+        return
+
     @property
     def import_sources(self) -> MemorySource:
         """Kinds of memory that its handles' readers can use without a copy."""
@@ -64,6 +197,26 @@ class HostTensorHandleFactory(ITensorHandleFactory):
         """A view of the planned memory."""
         array = memory.view(info.data_type.dtype).reshape(info.known_shape)
         return HostTensorHandle(info, array)
+
+    def can_import(self, info: TensorInfo, memory: ExternalMemory) -> Support:
+        """Whether the bytes are in this process, enough, and where the elements may lie."""
+        if memory.array is None:
+            return Support.no(ReasonCode.OTHER, "the memory is not the process's")
+        if memory.array.nbytes < info.size_bytes:
+            text = f"the memory has {memory.array.nbytes} bytes, the tensor {info.size_bytes}"
+            return Support.no(ReasonCode.OTHER, text)
+        if memory.array.ctypes.data % info.data_type.dtype.itemsize:
+            return Support.no(ReasonCode.OTHER, "the memory is not aligned to whole elements")
+        return Support.yes()
+
+    def import_memory(
+        self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
+    ) -> ITensorHandle:
+        """A view of the memory."""
+        answer = self.can_import(info, memory)
+        if not answer or memory.array is None:
+            raise MemoryImportError(answer.text, where=self.factory_id, expected=str(info))
+        return self.create_tensor_handle(info, memory.array[: info.size_bytes])
 
     @property
     def import_sources(self) -> MemorySource:

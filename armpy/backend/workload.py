@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from armpy.backend.tensor_handle import ITensorHandle
 from armpy.ops.operation import Array, Operation
@@ -61,6 +62,75 @@ class IWorkload(ABC):
             written completely. An output that is not fully shaped is a
             `DynamicTensorHandle`, which has to be resized first.
         """
+
+    def bind(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> Callable[[], object]:
+        """Prepare many executions with the same handles.
+
+        Parameters
+        ----------
+        inputs, outputs : sequence of ITensorHandle
+            As for `execute`. A `HostTensorHandle` keeps its array as long as what is returned is
+            used, so that its address can be looked up here.
+
+        Returns
+        -------
+        callable
+            Does what `execute` does with them, by one thread at a time; by default it calls it.
+
+        Notes
+        -----
+        Since 1.2.
+        """
+        return partial(self.execute, inputs, outputs)
+
+    def enqueue(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> ICompletion | None:
+        """Begin an execution on a device that has a queue, without waiting for its end.
+
+        Parameters
+        ----------
+        inputs, outputs : sequence of ITensorHandle
+            As for `execute`. Elements may still be on their way from workloads of the same
+            backend that were enqueued before: the queue keeps the order.
+
+        Returns
+        -------
+        ICompletion or None
+            What tells when it has ended; None if it has, as after the default, which is `execute`.
+
+        Notes
+        -----
+        Since 1.2. The core waits before anybody else touches the tensors, and before the
+        execution of the network ends.
+        """
+        self.execute(inputs, outputs)
+        return None
+
+
+class ICompletion(ABC):
+    """The end of something that a device has been told to do.
+
+    Notes
+    -----
+    Since 1.2.
+    """
+
+    @abstractmethod
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait for the end; whether it has come.
+
+        Raises
+        ------
+        ArmpyError
+            What went wrong on the device.
+        """
+
+    def cancel(self) -> None:
+        """Stop what is under way, if the device can; `wait` comes back soon then."""
+        return
 
 
 class IWorkloadFactory(ABC):

@@ -9,12 +9,13 @@ from armpy.backend import (
     IBackendInternal,
     IMemoryManager,
     ITensorHandleFactory,
+    NetworkResources,
     TensorHandleFactoryRegistry,
 )
 from armpy.graph import Graph, Value
 from armpy.network import Network
 from armpy.ops.backend_internal import MemCopy
-from armpy.plugins.boundary import ask_method, call_method
+from armpy.plugins.boundary import ask_method
 from armpy.plugins.guard import GuardedHandleFactory
 from armpy.types import HOST, BackendId
 
@@ -22,9 +23,9 @@ _HOST_FACTORY = HostTensorHandleFactory()
 
 
 def choose_handle_factory(
-    backend: IBackendInternal,
+    backend: IBackendInternal, network: NetworkResources | None = None
 ) -> tuple[ITensorHandleFactory, tuple[IMemoryManager, ...]]:
-    """Ask a backend which factory makes its tensors.
+    """Ask a backend which factory makes its tensors of a network.
 
     Returns
     -------
@@ -35,7 +36,7 @@ def choose_handle_factory(
     """
     registry = TensorHandleFactoryRegistry()
     backend_id = backend.backend_id
-    call_method(backend_id, backend, "register_tensor_handle_factories", registry)
+    backend.register_tensor_handle_factories_for_network(registry, network or NetworkResources())
     preferences = ask_method(backend_id, Sequence, backend, "get_handle_factory_preferences")
     factory = GuardedHandleFactory(backend_id, registry.first_of(preferences))
     return factory, registry.memory_managers

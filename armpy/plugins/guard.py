@@ -12,22 +12,28 @@ from armpy.backend import (
     Extension,
     ExtensionOperand,
     ExtensionOperation,
+    ExternalMemory,
     IBackendCache,
     IBackendContext,
     IBackendInternal,
     IBackendModelContext,
+    IBackendProfiling,
     IBackendProfilingContext,
     ICustomAllocator,
     ILayerSupport,
     IMemoryManager,
+    ITensorArena,
     ITensorHandle,
     ITensorHandleFactory,
     IWorkloadFactory,
+    Lifetime,
     MemorySource,
+    NetworkResources,
     OptimizationViews,
     OptionScope,
     OptionValues,
     PerformanceFigures,
+    Support,
     TensorHandleFactoryRegistry,
 )
 from armpy.errors import BackendError, InvalidArgumentError
@@ -264,6 +270,46 @@ class GuardedBackend(IBackendInternal):
         # A backend that answers False has understood the contract otherwise.
         ask_method(self._id, _NOTHING, self._backend, "use_custom_memory_allocator", allocator)
 
+    def overrides(self, name: str) -> bool:
+        """Whether the backend has a method of its own in the place of the contract's."""
+        method = getattr(self._backend, name, None)
+        return getattr(method, "__func__", None) is not getattr(IBackendInternal, name)
+
+    # What goes on to an older method by default does so here, so that errors name that one.
+
+    def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
+        if not self.overrides("can_use_allocator"):
+            return super().can_use_allocator(allocator)
+        return self._ask(Support, "can_use_allocator", allocator)
+
+    def for_runtime(self, options: OptionValues) -> IBackendInternal:
+        """The backend for one runtime, behind a guard of its own."""
+        made = self._ask(IBackendInternal, "for_runtime", options)
+        return self if made is self._backend else GuardedBackend(made)
+
+    def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
+        name = "create_workload_factory_for_network"
+        if not self.overrides(name):
+            return super().create_workload_factory_for_network(network)
+        return self._ask(IWorkloadFactory, name, network)
+
+    def register_tensor_handle_factories_for_network(
+        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
+    ) -> None:
+        name = "register_tensor_handle_factories_for_network"
+        if self.overrides(name):
+            call_method(self._id, self._backend, name, registry, network)
+        else:
+            super().register_tensor_handle_factories_for_network(registry, network)
+
+    def create_profiling_context(
+        self, options: OptionValues, profiling: IBackendProfiling
+    ) -> IBackendProfilingContext | None:
+        name = "create_profiling_context"
+        if not self.overrides(name):
+            return super().create_profiling_context(options, profiling)
+        return self._ask_or_none(IBackendProfilingContext, name, options, profiling)
+
     def get_default_allocator(self) -> ICustomAllocator | None:
         return self._ask_or_none(ICustomAllocator, "get_default_allocator")
 
@@ -324,9 +370,65 @@ class GuardedHandleFactory(ITensorHandleFactory):
         name = "create_tensor_handle"
         return ask_method(self._backend_id, ITensorHandle, self._factory, name, info, memory)
 
+    def create_arena(self, size_bytes: int) -> ITensorArena | None:
+        """Ask the factory."""
+        kinds: tuple[type[Any], ...] = (ITensorArena, _NOTHING)  # Any: no common name
+        arena: ITensorArena | None = ask_method(
+            self._backend_id, kinds, self._factory, "create_arena", size_bytes
+        )
+        return None if arena is None else GuardedArena(self._backend_id, arena)
+
+    def create_constant_handle(self, info: TensorInfo, elements: Array) -> ITensorHandle:
+        """Ask the factory."""
+        name = "create_constant_handle"
+        return ask_method(self._backend_id, ITensorHandle, self._factory, name, info, elements)
+
+    def can_import(self, info: TensorInfo, memory: ExternalMemory) -> Support:
+        """Ask the factory."""
+        return ask_method(self._backend_id, Support, self._factory, "can_import", info, memory)
+
+    def import_memory(
+        self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
+    ) -> ITensorHandle:
+        """Ask the factory."""
+
+        def import_memory() -> object:
+            return self._factory.import_memory(info, memory, read=read, write=write)
+
+        return ask_backend(self._backend_id, ITensorHandle, import_memory)
+
+    def unimport(self, handle: ITensorHandle) -> None:
+        """Ask the factory."""
+        call_method(self._backend_id, self._factory, "unimport", handle)
+
     def __eq__(self, other: object) -> bool:
         """Two backends may register one factory."""
         return isinstance(other, GuardedHandleFactory) and other._factory is self._factory
 
     def __hash__(self) -> int:
         return id(self._factory)
+
+
+class GuardedArena(ITensorArena):
+    """A backend's arena, behind the plugin boundary.
+
+    Parameters
+    ----------
+    backend_id : str
+    arena : ITensorArena
+    """
+
+    def __init__(self, backend_id: BackendId, arena: ITensorArena) -> None:
+        self._backend_id = backend_id
+        self._arena = arena
+
+    def create_tensor_handle(
+        self, info: TensorInfo, lifetime: Lifetime, offset_bytes: int
+    ) -> ITensorHandle:
+        """Ask the arena."""
+        ask = (self._backend_id, ITensorHandle, self._arena, "create_tensor_handle")
+        return ask_method(*ask, info, lifetime, offset_bytes)
+
+    def release(self) -> None:
+        """Tell the arena."""
+        call_method(self._backend_id, self._arena, "release")

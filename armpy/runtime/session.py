@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from armpy.backend import (
+    NO_OPTIONS,
     DefaultAllocator,
     IBackendModelContext,
     ICustomAllocator,
     ITensorHandleFactory,
     IWorkloadFactory,
+    NetworkResources,
     OptionValues,
     ReasonCode,
     Support,
@@ -115,12 +117,11 @@ def open_session(
     """
     manager = backend.create_memory_manager()
     context = None
-    if model_options is None:
-        workloads = backend.create_workload_factory(manager)
-    else:
+    if model_options is not None:
         context = backend.create_backend_model_context(model_options)
-        workloads = backend.create_workload_factory_with_options(manager, model_options)
-    handles, managers = choose_handle_factory(backend)
+    resources = NetworkResources(manager, model_options or NO_OPTIONS, context, allocator)
+    workloads = backend.create_workload_factory_for_network(resources)
+    handles, managers = choose_handle_factory(backend, resources)
     if manager is not None:
         managers = (manager, *managers)
     allocator = allocator or backend.get_default_allocator() or DefaultAllocator()

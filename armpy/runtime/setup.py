@@ -142,7 +142,7 @@ class BackendSetup:
                 )
         given = self._given_options(backend)
         scopes = check_options(backend.options, given, backend_id)
-        _check_effect(plugin, backend, given)
+        _check_effect(backend, given)
         strategy = self._strategy_for(backend)
         with _refusals():
             self._set_allocator(backend)
@@ -246,9 +246,11 @@ class BackendSetup:
 
 
 _TAKING_OPTIONS = {
-    OptionScope.RUNTIME: ("create_backend_context",),
+    OptionScope.RUNTIME: ("for_runtime", "create_backend_context"),
     OptionScope.MODEL: (
         "create_backend_model_context",
+        "create_workload_factory_for_network",
+        "register_tensor_handle_factories_for_network",
         "create_workload_factory_with_options",
         "get_layer_support_with_options",
         "optimize_subgraph_with_options",
@@ -257,9 +259,7 @@ _TAKING_OPTIONS = {
 """Methods that a backend is given its options by, of which it overrides one at least."""
 
 
-def _check_effect(
-    plugin: IBackendInternal, backend: GuardedBackend, given: Mapping[str, object]
-) -> None:
+def _check_effect(backend: GuardedBackend, given: Mapping[str, object]) -> None:
     """Check that a backend takes the options that it is given.
 
     Raises
@@ -269,19 +269,13 @@ def _check_effect(
     """
     for option in backend.options:
         names = _TAKING_OPTIONS[option.scope]
-        if option.name in given and not any(_overrides(plugin, name) for name in names):
+        if option.name in given and not any(map(backend.overrides, names)):
             raise BackendError(
                 f"the option '{option.name}' has no effect: the backend never asks for it",
                 where=backend.backend_id,
                 expected=f"a backend that overrides {' or '.join(names)}",
                 fix="Leave the option out, and tell the backend's author",
             )
-
-
-def _overrides(plugin: IBackendInternal, name: str) -> bool:
-    """Whether a backend has a method of its own in the place of the contract's."""
-    method = getattr(plugin, name, None)
-    return getattr(method, "__func__", None) is not getattr(IBackendInternal, name)
 
 
 def _check_exists(registry: BackendRegistry, backend_id: BackendId, what: str) -> None:

@@ -40,7 +40,7 @@ class CopyingHandle(ITensorHandle):
     def info(self) -> TensorInfo:
         return self._info
 
-    def map(self) -> Array:
+    def map(self) -> Array:  # type: ignore[override]  # as before 1.2
         if not self.num_open:
             self._copy = self.elements.copy()
         self.num_open += 1

@@ -277,7 +277,7 @@ class DeviceTensorHandle(ITensorHandle):
     def info(self) -> TensorInfo:
         return self._info
 
-    def map(self) -> Array:
+    def map(self) -> Array:  # type: ignore[override]  # as before 1.2
         self._staging = self.elements.copy()
         return self._staging
 

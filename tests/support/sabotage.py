@@ -144,7 +144,7 @@ class _Handle(ITensorHandle):
     def info(self) -> TensorInfo:
         return self._info
 
-    def map(self) -> Array:
+    def map(self) -> Array:  # type: ignore[override]  # as before 1.2
         return self._elements
 
     def unmap(self) -> None:

@@ -1,0 +1,81 @@
+"""What a backend tells the profile of one network."""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+
+from armpy.backend.context import Measurement
+from armpy.records import dataclass
+
+
+class CounterKind(enum.Enum):
+    """What the value of a counter is.
+
+    References
+    ----------
+    Arm NN's counter classes.
+    """
+
+    TOTAL = "total"
+    """A sum of all that was added."""
+    GAUGE = "gauge"
+    """The value that was set last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """Something that a backend counts.
+
+    Parameters
+    ----------
+    name : str
+        For people, such as ``bytes uploaded``; unique in its backend.
+    unit : str
+        Such as ``B``, ``us`` or, for mere numbers, an empty text.
+    kind : CounterKind
+    description : str
+        One sentence.
+    """
+
+    name: str
+    unit: str = ""
+    kind: CounterKind = CounterKind.TOTAL
+    description: str = ""
+
+
+class IBackendProfiling(ABC):
+    """The profile of one network, as a backend sees it; several threads may add to it.
+
+    Notes
+    -----
+    Since 1.2.
+
+    References
+    ----------
+    Arm NN IBackendProfiling.
+    """
+
+    @abstractmethod
+    def declare_counter(self, counter: Counter) -> None:
+        """Announce a counter, which is 0 until something is added.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is another one of that name.
+        """
+
+    @abstractmethod
+    def add_to_counter(self, name: str, value: float) -> None:
+        """Add to a counter of kind TOTAL, or set one of kind GAUGE.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If no such counter was declared.
+        """
+
+    @abstractmethod
+    def add_event(self, event: Measurement) -> None:
+        """Add something that took time."""

@@ -1,0 +1,45 @@
+"""What a backend is given for one loaded network."""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+from armpy.backend.context import IBackendModelContext
+from armpy.backend.external_memory import MemorySource
+from armpy.backend.memory import ICustomAllocator, IMemoryManager
+from armpy.backend.options import NO_OPTIONS, OptionValues
+from armpy.backend.profiling import IBackendProfiling
+from armpy.records import dataclass
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class NetworkResources:
+    """What a backend is given for one loaded network.
+
+    Parameters
+    ----------
+    memory_manager : IMemoryManager, optional
+        What `IBackendInternal.create_memory_manager` returned.
+    model_options : mapping of str to value
+        Every declared option of scope MODEL, checked; empty if the caller gave none.
+    model_context : IBackendModelContext, optional
+        What `IBackendInternal.create_backend_model_context` returned.
+    allocator : ICustomAllocator, optional
+        The application's, for all working memory of this network on the backend.
+    profiling : IBackendProfiling, optional
+        Where measurements of this network go; None if it is not profiled.
+    input_sources, output_sources : MemorySource
+        Kinds of memory that the network's inputs and outputs are imported from.
+
+    Notes
+    -----
+    Since 1.2; minor versions may add fields.
+    """
+
+    memory_manager: IMemoryManager | None = None
+    model_options: OptionValues = field(default_factory=lambda: NO_OPTIONS)
+    model_context: IBackendModelContext | None = None
+    allocator: ICustomAllocator | None = None
+    profiling: IBackendProfiling | None = None
+    input_sources: MemorySource = MemorySource.UNDEFINED
+    output_sources: MemorySource = MemorySource.UNDEFINED
