@@ -7,39 +7,29 @@ import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TypeAlias
 
-from armpy.backend import (
-    IBackendContext,
-    IBackendProfilingContext,
-    Measurement,
-    ReasonCode,
-    Support,
-)
+from armpy.backend import ReasonCode, Support
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.graph import Graph
-from armpy.logs import wants_traceback
 from armpy.network import Network
 from armpy.ops.composite import Composite
 from armpy.ops.operation import Array
 from armpy.optimizer import Evaluator, OptimizerOptions, specialize
 from armpy.optimizer.assign import SupportOracle
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus
-from armpy.plugins.boundary import ask_backend, call_method
 from armpy.plugins.guard import GuardedBackend
-from armpy.profiling import Profiler, ProfilingEvent
+from armpy.profiling import Profiler
 from armpy.records import dataclass
 from armpy.runtime.calls import run_by_name
 from armpy.runtime.configuring import configured_setup
+from armpy.runtime.contexts import BackendContexts
 from armpy.runtime.loaded_network import LoadedNetwork
+from armpy.runtime.measuring import make_profiler
 from armpy.runtime.options import RuntimeOptions
 from armpy.runtime.settings import NetworkSettings
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 _log = logging.getLogger("armpy.runtime")
-
-Contexts: TypeAlias = Mapping[BackendId, IBackendContext]
-"""By backend id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +83,7 @@ class Runtime:
             options.registry or found or BackendRegistry.discover(options.plugin_options())
         )
         self.options, self._setup = configured_setup(options, self._registry)
-        self._contexts = self._setup.contexts
+        self._contexts = BackendContexts(self._setup.contexts)
         self._evaluator = self._make_evaluator()
         self._networks: dict[int, LoadedNetwork] = {}
         self._unloading: set[int] = set()
@@ -206,7 +196,7 @@ class Runtime:
         with self._lock:
             network_id = self._next_id
             self._next_id += 1
-        _notify(self._contexts, "before_load_network", network_id)
+        self._contexts.tell("before_load_network", network_id)
         loaded = LoadedNetwork(
             graph,
             self._setup.backends,
@@ -214,7 +204,7 @@ class Runtime:
             self._network_settings(network_id),
             shared_state=shared,
         )
-        _notify(self._contexts, "after_load_network", network_id)
+        self._contexts.tell("after_load_network", network_id)
         with self._lock:
             self._networks[network_id] = loaded
         return network_id
@@ -227,32 +217,10 @@ class Runtime:
             options.plan_cache_size,
             options.memory_limit_bytes,
             options.custom_allocators,
-            self._make_profiler() if options.profiling else None,
-            partial(_after_run, self._contexts, network_id) if self._contexts else None,
+            make_profiler(setup.backends) if options.profiling else None,
+            partial(self._contexts.after_run, network_id) if self._contexts else None,
             options.loop_timeout_s,
         )
-
-    def _make_profiler(self) -> Profiler:
-        """A profiler that also asks the backends for their own measurements."""
-        profiler = Profiler()
-        for backend in self._setup.backends:
-            try:
-                self._add_measurements(profiler, backend)
-            except ArmpyError as error:
-                _log.warning(
-                    "%s; the profile goes without its measurements",
-                    error,
-                    exc_info=wants_traceback(_log),
-                )
-        return profiler
-
-    def _add_measurements(self, profiler: Profiler, backend: GuardedBackend) -> None:
-        """Let a backend add its own measurements to a profile."""
-        context = backend.create_backend_profiling_context()
-        if context is not None:
-            backend_id = backend.backend_id
-            call_method(backend_id, context, "enable_profiling", True)
-            profiler.add_source(backend_id, partial(_measurements, backend_id, context))
 
     def get_profiler(self, network_id: int) -> Profiler | None:
         """The profiler of a loaded network; None unless the options turn profiling on.
@@ -348,56 +316,8 @@ class Runtime:
                 raise InvalidArgumentError(f"the network {network_id} is being unloaded")
             self._unloading.add(network_id)
         try:
-            _notify(self._contexts, "before_unload_network", network_id)
+            self._contexts.tell("before_unload_network", network_id)
             self._networks.pop(network_id).close()
         finally:
             self._unloading.discard(network_id)
-        _notify(self._contexts, "after_unload_network", network_id)
-
-
-def _notify(contexts: Contexts, event: str, network_id: int) -> None:
-    """Tell every context that a network comes or goes; then raise the first error."""
-    first: ArmpyError | None = None
-    for backend_id, context in contexts.items():
-        try:
-            call_method(backend_id, context, event, network_id)
-        except ArmpyError as error:
-            if first is not None:
-                _log.warning("%s", error, exc_info=wants_traceback(_log))
-            first = first or error
-    if first is not None:
-        raise first
-
-
-def _after_run(contexts: Contexts, network_id: int) -> None:
-    """Tell every context that an execution has ended; its results are not to be lost."""
-    try:
-        _notify(contexts, "after_enqueue_workload", network_id)
-    except ArmpyError as error:
-        _log.warning("%s", error, exc_info=wants_traceback(_log))
-
-
-def _measurements(backend_id: BackendId, context: IBackendProfilingContext) -> list[ProfilingEvent]:
-    """A backend's own measurements since the last time."""
-
-    def take_measurements() -> object:
-        found = context.take_measurements()
-        if not isinstance(found, Mapping):
-            return found
-        return {str(name): float(duration_us) for name, duration_us in found.items()}
-
-    def take_events() -> object:
-        return [_event(backend_id, one) for one in context.take_events()]
-
-    durations_us = ask_backend(backend_id, dict, take_measurements)
-    events = [ProfilingEvent(n, backend_id, 0.0, us, 0) for n, us in durations_us.items()]
-    return [*events, *ask_backend(backend_id, list, take_events)]
-
-
-def _event(backend_id: BackendId, one: Measurement) -> ProfilingEvent:
-    """A measurement as an event, of the types that it should have."""
-    details = {str(name): float(number) for name, number in one.details.items()}
-    start_us, duration_us = float(one.start_us), float(one.duration_us)
-    return ProfilingEvent(
-        str(one.name), backend_id, start_us, duration_us, int(one.thread), details
-    )
+        self._contexts.tell("after_unload_network", network_id)

@@ -1,0 +1,50 @@
+"""The contexts of a runtime's backends, which are told what becomes of networks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from armpy.backend import IBackendContext
+from armpy.errors import ArmpyError
+from armpy.logs import wants_traceback
+from armpy.plugins.boundary import call_method
+from armpy.types import BackendId
+
+_log = logging.getLogger("armpy.runtime")
+
+
+class BackendContexts:
+    """The contexts of a runtime's backends.
+
+    Parameters
+    ----------
+    contexts : mapping of str to IBackendContext
+        By backend id; those of the backends that have one.
+    """
+
+    def __init__(self, contexts: Mapping[BackendId, IBackendContext]) -> None:
+        self._contexts = dict(contexts)
+
+    def __bool__(self) -> bool:
+        return bool(self._contexts)
+
+    def tell(self, event: str, network_id: int) -> None:
+        """Tell every context that a network comes or goes; then raise the first error."""
+        first: ArmpyError | None = None
+        for backend_id, context in self._contexts.items():
+            try:
+                call_method(backend_id, context, event, network_id)
+            except ArmpyError as error:
+                if first is not None:
+                    _log.warning("%s", error, exc_info=wants_traceback(_log))
+                first = first or error
+        if first is not None:
+            raise first
+
+    def after_run(self, network_id: int) -> None:
+        """Tell every context that an execution has ended; its results are not to be lost."""
+        try:
+            self.tell("after_enqueue_workload", network_id)
+        except ArmpyError as error:
+            _log.warning("%s", error, exc_info=wants_traceback(_log))
