@@ -29,6 +29,7 @@ from armpy.optimizer.optimize import (
 from armpy.optimizer.placement import Placement as Placement
 from armpy.runtime.model import Model as Model
 from armpy.runtime.options import RuntimeOptions as RuntimeOptions
+from armpy.runtime.properties import NetworkProperties as NetworkProperties
 from armpy.runtime.runtime import DeviceSpec as DeviceSpec, Runtime as Runtime
 from armpy.tensor import Quantization as Quantization, TensorInfo as TensorInfo
 from armpy.types import (

@@ -23,7 +23,7 @@ from armpy.plugins import BackendRegistry
 from armpy.plugins.boundary import describe, let_user_interrupt
 from armpy.plugins.front_ends import FrontEnds, GuardedFrontEnd
 from armpy.records import dataclass
-from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy.runtime import Model, NetworkProperties, Runtime, RuntimeOptions
 from armpy.runtime.signatures import Signatures
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, REFERENCE_BACKEND_ID
 
@@ -40,6 +40,7 @@ def load(
     runtime: Runtime | None = None,
     front_end: str | None = None,
     front_end_options: Mapping[str, object] | None = None,
+    properties: NetworkProperties | None = None,
 ) -> Model:
     """Load a model file, ready to be called.
 
@@ -69,6 +70,8 @@ def load(
         Name of the front-end that parses the file; its contents and suffix tell it if left out.
     front_end_options : mapping of str to object, optional
         Options that the front-end declares.
+    properties : NetworkProperties, optional
+        How the network is loaded, also that of the file's other signatures.
 
     Returns
     -------
@@ -108,6 +111,7 @@ def load(
             closes_runtime=is_own,
             quantize_inputs=quantize_inputs,
             signatures=others,
+            properties=properties,
         )
 
 
@@ -230,6 +234,7 @@ class ModelOrigin:
                 quantize_inputs=first.quantize_inputs,
                 shares_state_with=first,
                 signatures=signatures,
+                properties=first.properties,
             )
 
 

@@ -12,6 +12,7 @@ from armpy.optimizer import Placement
 from armpy.records import dataclass
 from armpy.runtime.calls import run_by_name, run_in_order
 from armpy.runtime.loaded_network import LoadedNetwork
+from armpy.runtime.properties import NetworkProperties
 from armpy.runtime.runtime import Runtime
 from armpy.runtime.signatures import Signatures
 from armpy.tensor import Quantization, Shape, TensorInfo
@@ -68,6 +69,8 @@ class Model:
         A model on the same runtime whose variables it shares: those of the same keys.
     signatures : Signatures, optional
         Ways to call the model's file.
+    properties : NetworkProperties, optional
+        How the network is loaded.
 
     Examples
     --------
@@ -85,15 +88,19 @@ class Model:
         quantize_inputs: bool = False,
         shares_state_with: Model | None = None,
         signatures: Signatures | None = None,
+        properties: NetworkProperties | None = None,
     ) -> None:
         self._closes_runtime = closes_runtime or runtime is None
         self.runtime = Runtime() if runtime is None else runtime
         self.quantize_inputs = quantize_inputs
+        self.properties = NetworkProperties.checked(properties)
         self._signatures = signatures or Signatures()
         self.network_id: int
         try:
             other = self._id_of(shares_state_with)
-            self.network_id = self.runtime.load_network(network, shares_state_with=other)
+            self.network_id = self.runtime.load_network(
+                network, self.properties, shares_state_with=other
+            )
         except BaseException:
             if self._closes_runtime:
                 self.runtime.close()

@@ -6,7 +6,6 @@ import logging
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 
 from armpy.backend import ReasonCode, Support
 from armpy.errors import ArmpyError, InvalidArgumentError
@@ -25,7 +24,9 @@ from armpy.runtime.configuring import configured_setup
 from armpy.runtime.contexts import BackendContexts
 from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.runtime.measuring import make_profiler
+from armpy.runtime.model_options import merged_model_options
 from armpy.runtime.options import RuntimeOptions
+from armpy.runtime.properties import NetworkProperties
 from armpy.runtime.settings import NetworkSettings
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
@@ -155,13 +156,19 @@ class Runtime:
         return DeviceSpec(ids, tuple(candidates))
 
     def load_network(
-        self, network: Network | Graph, *, shares_state_with: int | None = None
+        self,
+        network: Network | Graph,
+        properties: NetworkProperties | None = None,
+        *,
+        shares_state_with: int | None = None,
     ) -> int:
         """Prepare a network for execution.
 
         Parameters
         ----------
         network : Network or Graph
+        properties : NetworkProperties, optional
+            What is for this network alone.
         shares_state_with : int, optional
             Id of a loaded network whose variables it shares: those of the same keys.
 
@@ -176,7 +183,7 @@ class Runtime:
             If no backend takes a layer.
         InvalidArgumentError
             If the runtime is closed; if there is no network to share with, or a variable is
-            another there.
+            another there; if a backend has no such option as the properties say.
         MemoryLimitError
             If an execution would need more memory than the options allow.
         """
@@ -190,6 +197,7 @@ class Runtime:
                 actual=type(graph).__name__,
                 fix="Load files with armpy.load",
             )
+        settings = self._network_settings(NetworkProperties.checked(properties))
         shared = None
         if shares_state_with is not None:
             shared = self.get_network(shares_state_with).shared_state
@@ -201,7 +209,7 @@ class Runtime:
             graph,
             self._setup.backends,
             self._evaluator,
-            self._network_settings(network_id),
+            settings.watched_by(self._contexts, network_id),
             shared_state=shared,
         )
         self._contexts.tell("after_load_network", network_id)
@@ -209,21 +217,25 @@ class Runtime:
             self._networks[network_id] = loaded
         return network_id
 
-    def _network_settings(self, network_id: int) -> NetworkSettings:
-        """What the options mean for one more network."""
+    def _network_settings(self, properties: NetworkProperties) -> NetworkSettings:
+        """What options and properties mean for one more network."""
         options, setup = self.options, self._setup
+        properties.check_implemented()
+        given = properties.model_options
+        model_options = merged_model_options(setup.backends, setup.model_options, given)
+        profiling = options.profiling if properties.profiling is None else properties.profiling
         return NetworkSettings(
-            OptimizerOptions(options.on_fallback, setup.model_options, setup.memory_strategies),
+            OptimizerOptions(options.on_fallback, model_options, setup.memory_strategies),
             options.plan_cache_size,
             options.memory_limit_bytes,
             options.custom_allocators,
-            make_profiler(setup.backends) if options.profiling else None,
-            partial(self._contexts.after_run, network_id) if self._contexts else None,
-            options.loop_timeout_s,
+            make_profiler(setup.backends) if profiling else None,
+            loop_timeout_s=options.loop_timeout_s,
+            properties=properties,
         )
 
     def get_profiler(self, network_id: int) -> Profiler | None:
-        """The profiler of a loaded network; None unless the options turn profiling on.
+        """The profiler of a loaded network; None unless it is profiled.
 
         Raises
         ------

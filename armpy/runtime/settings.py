@@ -1,15 +1,18 @@
-"""What a runtime's options mean for one loaded network."""
+"""What a runtime's options and a network's properties mean for the loaded network."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
+from functools import partial
 
 from armpy.backend import ICustomAllocator
 from armpy.backend.control_flow import DEFAULT_LOOP_TIMEOUT_S
 from armpy.optimizer import OptimizerOptions
 from armpy.profiling import Profiler
 from armpy.records import dataclass
+from armpy.runtime.contexts import BackendContexts
+from armpy.runtime.properties import NetworkProperties
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, BackendId
 
 DEFAULT_PLAN_CACHE_SIZE = 8
@@ -18,7 +21,7 @@ DEFAULT_PLAN_CACHE_SIZE = 8
 
 @dataclass(frozen=True, slots=True)
 class NetworkSettings:
-    """What a runtime's options mean for one loaded network.
+    """What a runtime's options and a network's properties mean for the loaded network.
 
     Parameters
     ----------
@@ -36,6 +39,8 @@ class NetworkSettings:
     loop_timeout_s : float, optional
         How long an outermost If or While, with all that it runs, may take if an execution does
         not say; None for no limit.
+    properties : NetworkProperties
+        As the application gave them.
     """
 
     optimizer: OptimizerOptions
@@ -45,3 +50,10 @@ class NetworkSettings:
     profiler: Profiler | None = None
     after_run: Callable[[], None] | None = None
     loop_timeout_s: float | None = DEFAULT_LOOP_TIMEOUT_S
+    properties: NetworkProperties = field(default_factory=NetworkProperties)
+
+    def watched_by(self, contexts: BackendContexts, network_id: int) -> NetworkSettings:
+        """The same, with contexts that are told when an execution has come to its end."""
+        if not contexts:
+            return self
+        return replace(self, after_run=partial(contexts.after_run, network_id))

@@ -142,7 +142,7 @@ class BackendSetup:
                 )
         given = self._given_options(backend)
         scopes = check_options(backend.options, given, backend_id)
-        _check_effect(backend, given)
+        check_effect(backend, given)
         strategy = self._strategy_for(backend)
         with _refusals():
             self._set_allocator(backend)
@@ -259,7 +259,7 @@ _TAKING_OPTIONS = {
 """Methods that a backend is given its options by, of which it overrides one at least."""
 
 
-def _check_effect(backend: GuardedBackend, given: Mapping[str, object]) -> None:
+def check_effect(backend: GuardedBackend, given: Mapping[str, object]) -> None:
     """Check that a backend takes the options that it is given.
 
     Raises

@@ -1,0 +1,98 @@
+"""The properties of a loaded network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from types import MappingProxyType
+
+from armpy.backend import MemorySource
+from armpy.errors import InvalidArgumentError, UnimplementedError
+from armpy.plugins.boundary import describe
+from armpy.records import dataclass
+from armpy.types import BackendId
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkProperties:
+    """How one network is loaded.
+
+    Parameters
+    ----------
+    model_options : mapping of str to mapping
+        Options of scope MODEL by backend id, for this network alone. They come before those of
+        `RuntimeOptions.backend_options`.
+    input_source, output_source : MemorySource
+        Kinds of memory that inputs and outputs are imported from.
+    profiling : bool, optional
+        Whether executions and steps are measured; None for what `RuntimeOptions.profiling` says.
+    external_memory : bool
+        The application makes all working memory; nothing is made at load.
+    asynchronous : bool
+        The network is executed with working memory that the application holds.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If something is of the wrong type.
+
+    References
+    ----------
+    Arm NN INetworkProperties, and ModelOptions of OptimizerOptions.
+    """
+
+    model_options: Mapping[BackendId, Mapping[str, object]] = field(default_factory=dict)
+    input_source: MemorySource = MemorySource.UNDEFINED
+    output_source: MemorySource = MemorySource.UNDEFINED
+    profiling: bool | None = None
+    external_memory: bool = False
+    asynchronous: bool = False
+
+    def __post_init__(self) -> None:
+        for name, kinds in _KINDS.items():
+            _check_type(name, getattr(self, name), *kinds)
+        for backend_id, given in self.model_options.items():
+            _check_type(f"model_options['{backend_id}']", given, Mapping)
+
+    @classmethod
+    def checked(cls, given: NetworkProperties | None) -> NetworkProperties:
+        """What a caller gave; the defaults if nothing.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If it is something else.
+        """
+        if given is None:
+            return cls()
+        _check_type("properties", given, cls)
+        return given
+
+    def check_implemented(self) -> None:
+        """Check that nothing is asked for that would have no effect."""
+        for name in ("input_source", "output_source", "external_memory", "asynchronous"):
+            if getattr(self, name):
+                raise UnimplementedError(f"the network property '{name}' has no effect yet")
+
+
+_KINDS: Mapping[str, tuple[type, ...]] = MappingProxyType(
+    {
+        "model_options": (Mapping,),
+        "input_source": (MemorySource,),
+        "output_source": (MemorySource,),
+        "profiling": (bool, type(None)),
+        "external_memory": (bool,),
+        "asynchronous": (bool,),
+    }
+)
+
+
+def _check_type(where: str, value: object, *kinds: type) -> None:
+    """Check the type of a property."""
+    if not isinstance(value, kinds):
+        raise InvalidArgumentError(
+            "the property has the wrong type",
+            where=where,
+            expected=" or ".join(kind.__name__.replace("NoneType", "None") for kind in kinds),
+            actual=describe(value),
+        )

@@ -1,0 +1,199 @@
+"""Properties of one network: they reach what they configure, or are an error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armpy
+from armpy.backend import (
+    BackendOption,
+    IBackendModelContext,
+    ILayerSupport,
+    ITensorHandle,
+    IWorkload,
+    IWorkloadFactory,
+    NetworkResources,
+    OptionScope,
+    OptionValues,
+    WorkloadInfo,
+)
+from armpy.errors import BackendError, InvalidArgumentError
+from armpy.ops.operation import Operation
+from armpy.runtime import Model, NetworkProperties, Runtime, RuntimeOptions
+from tests.support.fake_backends import FakeBackend, runtime_of
+from tests.support.networks import chain, floats
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
+X = floats(0, 1, 2, 3)
+
+
+class ModelContext(IBackendModelContext):
+    """Keeps a network's options."""
+
+    def __init__(self, options: OptionValues) -> None:
+        self.options = options
+
+
+class _Shifted(IWorkload):
+    """Adds a number to what another workload has written."""
+
+    def __init__(self, inner: IWorkload, shift: float) -> None:
+        self._inner = inner
+        self._shift = shift
+
+    def execute(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> None:
+        self._inner.execute(inputs, outputs)
+        array = outputs[0].map()
+        array += np.float32(self._shift)
+        outputs[0].unmap()
+
+
+class _Factory(IWorkloadFactory):
+    """Makes workloads that add what the model context says."""
+
+    def __init__(self, inner: IWorkloadFactory, shift: float) -> None:
+        self._inner = inner
+        self._shift = shift
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        return _Shifted(self._inner.create_workload(operation, info), self._shift)
+
+
+class Shifting(FakeBackend):
+    """Each layer gives so much more as the model option says; it is read from the context."""
+
+    options = (
+        BackendOption("shift", 0.0, "What to add.", OptionScope.MODEL),
+        BackendOption("refuse", False, "Whether to take nothing.", OptionScope.MODEL),
+        BackendOption("power", 1, "Of the whole device."),
+    )
+
+    def create_backend_model_context(self, model_options: OptionValues) -> IBackendModelContext:
+        return ModelContext(model_options)
+
+    def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
+        plain = self.create_workload_factory(None)
+        if network.model_context is None:
+            return plain
+        assert isinstance(network.model_context, ModelContext)
+        assert network.model_context.options == network.model_options
+        shift = network.model_context.options["shift"]
+        assert isinstance(shift, float)
+        return _Factory(plain, shift)
+
+    def get_layer_support_with_options(self, model_options: OptionValues) -> ILayerSupport:
+        if model_options["refuse"]:
+            return FakeBackend(self.backend_id, ()).get_layer_support()
+        return self.get_layer_support()
+
+
+def with_options(**options: object) -> NetworkProperties:
+    return NetworkProperties(model_options={"Shift": options})
+
+
+def first_result(runtime: Runtime, properties: NetworkProperties | None = None) -> float:
+    """First result of three additions of 1 to 0."""
+    network = runtime.load_network(chain(), properties)
+    return float(runtime.enqueue_workload(network, {"x": X})["y"][0])
+
+
+def test_two_networks_on_one_runtime_have_different_model_options() -> None:
+    runtime = runtime_of(Shifting("Shift"))
+    graph = chain()
+    one = Model(graph, runtime, properties=with_options(shift=1))
+    other = Model(graph, runtime, properties=with_options(shift=10.0))
+    refused = Model(graph, runtime, properties=with_options(shift=10.0, refuse=True))
+    plain = Model(graph, runtime)
+    for _ in range(2):
+        assert [float(model(X)[0]) for model in (one, other, refused, plain)] == [6, 33, 3, 3]
+    placements = [model.placement for model in (one, other, refused, plain)]
+    backends = [set(placement.layers_by_backend) for placement in placements if placement]
+    assert backends == [{"Shift"}, {"Shift"}, {"CpuRef"}, {"Shift"}]
+
+
+def test_a_networks_options_come_before_the_runtimes_one_by_one() -> None:
+    runtime = runtime_of(Shifting("Shift"), backend_options={"Shift": {"shift": 2.0}})
+    assert first_result(runtime) == 9
+    assert first_result(runtime, with_options(shift=1.0)) == 6
+    assert first_result(runtime, with_options(refuse=False)) == 9
+    assert first_result(runtime, with_options()) == 9
+    assert first_result(runtime) == 9
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"Shift": {"shft": 1.0}}, "^Shift: .* no option 'shft'.*Did you mean 'shift'"),
+        ({"Shift": {"shift": "1"}}, "^Shift: the option 'shift' cannot have this value"),
+        ({"Shift": {"power": 1}}, "^Shift: the option 'power' is the runtime's, not one network's"),
+        ({"Npu": {}}, "^model_options: the runtime does not use a backend 'Npu'.*Shift, CpuRef"),
+    ],
+)
+def test_model_options_that_would_be_ignored_are_errors(
+    options: dict[str, dict[str, object]], text: str
+) -> None:
+    runtime = runtime_of(Shifting("Shift"))
+    with pytest.raises(InvalidArgumentError, match=text):
+        runtime.load_network(chain(), NetworkProperties(model_options=options))
+    assert first_result(runtime) == 3
+
+
+def test_a_model_option_that_the_backend_never_asks_for_is_an_error() -> None:
+    class Deaf(FakeBackend):
+        options = (BackendOption("fast", False, "Be fast.", OptionScope.MODEL),)
+
+    runtime = runtime_of(Deaf("A"))
+    properties = NetworkProperties(model_options={"A": {"fast": True}})
+    with pytest.raises(BackendError, match=r"^A: the option 'fast' has no effect"):
+        runtime.load_network(chain(), properties)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"model_options": 5}, "^model_options: .*Expected Mapping; got 5"),
+        ({"model_options": {"A": 5}}, r"^model_options\['A'\]: .*Expected Mapping; got 5"),
+        ({"input_source": 1}, "^input_source: .*Expected MemorySource; got 1"),
+        ({"output_source": "Malloc"}, "^output_source: .*Expected MemorySource; got 'Malloc'"),
+        ({"profiling": "yes"}, "^profiling: .*Expected bool or None; got 'yes'"),
+        ({"external_memory": 1}, "^external_memory: .*Expected bool; got 1"),
+        ({"asynchronous": None}, "^asynchronous: .*Expected bool; got None"),
+    ],
+)
+def test_properties_of_the_wrong_type_are_errors(given: dict[str, object], text: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=text):
+        NetworkProperties(**given)  # type: ignore[arg-type]  # that is the point
+
+
+def test_what_is_not_a_property_object_is_an_error() -> None:
+    with pytest.raises(InvalidArgumentError, match="Expected NetworkProperties; got"):
+        runtime_of().load_network(chain(), {"profiling": True})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("of_runtime", [False, True])
+@pytest.mark.parametrize("of_network", [False, True, None])
+def test_a_network_is_profiled_as_its_properties_say(
+    of_runtime: bool, of_network: bool | None
+) -> None:
+    runtime = runtime_of(profiling=of_runtime)
+    network = runtime.load_network(chain(), NetworkProperties(profiling=of_network))
+    runtime.enqueue_workload(network, {"x": X})
+    profiler = runtime.get_profiler(network)
+    is_profiled = of_runtime if of_network is None else of_network
+    assert (profiler is not None) == is_profiled
+    if profiler is not None:
+        assert profiler.events
+
+
+def test_a_files_network_and_its_signatures_are_loaded_with_the_properties() -> None:
+    runtime = Runtime(RuntimeOptions(backends=["CpuRef"]))
+    model = armpy.load(DIGITS, runtime=runtime, properties=NetworkProperties(profiling=True))
+    assert runtime.get_profiler(model.network_id) is not None
+    for name in model.signatures:
+        assert runtime.get_profiler(model.signature(name).network_id) is not None
