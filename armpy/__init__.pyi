@@ -1,4 +1,8 @@
 from armpy import ops as ops
+from armpy.backend.external_memory import (
+    ExternalMemory as ExternalMemory,
+    MemorySource as MemorySource,
+)
 from armpy.backend.progress import watch_progress as watch_progress
 from armpy.errors import (
     ArmpyError as ArmpyError,

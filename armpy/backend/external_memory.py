@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import enum
+import os
+import stat
+import weakref
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from armpy.errors import InvalidArgumentError, MemoryImportError
 from armpy.ops.operation import Array
 from armpy.records import dataclass
 
@@ -38,13 +46,20 @@ class ExternalMemory:
     size_bytes : int
         The tensor's.
     array : ndarray, uint8, shape (size_bytes,), optional
-        The bytes; only of `MemorySource.MALLOC`.
+        The bytes; only of `MemorySource.MALLOC`. What cannot be written is only imported to be
+        read.
     file_descriptor : int
         Of all other kinds; -1 without one.
     offset_bytes : int
         Where the tensor begins, counted from the beginning of the file.
     keep_alive : object
         Whatever has to live as long as the memory is used.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is of no kind or of several, a number is negative, or the bytes are not an array as
+        they should be.
 
     Notes
     -----
@@ -54,6 +69,16 @@ class ExternalMemory:
     ``offset_bytes + size_bytes``. Nobody but the importer touches the memory while an execution
     uses it; what an execution has written is visible to all who map it when the execution has
     come to its end. Protected memory is never mapped by the host.
+
+    Memory that can be mapped is an array of bytes to NumPy and to libraries that speak DLPack.
+
+    Examples
+    --------
+    >>> memory = ExternalMemory.shared(8)
+    >>> elements = memory.map().view(np.float32)
+    >>> elements[:] = 1, 2
+    >>> np.asarray(memory).view(np.float32)
+    array([1., 2.], dtype=float32)
     """
 
     source: MemorySource
@@ -62,3 +87,210 @@ class ExternalMemory:
     file_descriptor: int = -1
     offset_bytes: int = 0
     keep_alive: object = None
+
+    def __post_init__(self) -> None:
+        is_one = isinstance(self.source, MemorySource) and self.source.value.bit_count() == 1
+        if not is_one:
+            raise _unsound("the memory is not of one kind", "a MemorySource", str(self.source))
+        if self.size_bytes < 0 or self.offset_bytes < 0:
+            actual = f"{self.size_bytes} bytes from {self.offset_bytes} on"
+            raise _unsound("size and offset cannot be negative", "0 or more", actual)
+        array = self.array
+        if array is None:
+            return
+        is_bytes = array.dtype == np.uint8 and array.shape == (self.size_bytes,)
+        if not is_bytes or not array.flags.c_contiguous:
+            wanted = f"contiguous uint8({self.size_bytes},)"
+            raise _unsound("the bytes are not a plain array", wanted, f"{array.dtype}{array.shape}")
+
+    @classmethod
+    def of_array(cls, array: Array) -> ExternalMemory:
+        """Memory of the process that an array's elements lie in.
+
+        Parameters
+        ----------
+        array : ndarray, any dtype and shape, C-contiguous
+            Kept alive.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If its elements do not lie side by side, or are Python objects.
+        """
+        if not array.flags.c_contiguous or array.dtype.hasobject:
+            raise _unsound(
+                "the array's elements do not lie side by side",
+                "a C-contiguous array",
+                f"{array.dtype}{array.shape} with strides {array.strides}",
+            )
+        elements = array.reshape(-1).view(np.uint8)
+        return cls(MemorySource.MALLOC, array.nbytes, elements, keep_alive=array)
+
+    @classmethod
+    def of_file_descriptor(
+        cls,
+        file_descriptor: int,
+        size_bytes: int,
+        *,
+        offset_bytes: int = 0,
+        source: MemorySource = MemorySource.SHARED_MEMORY,
+        keep_alive: object = None,
+    ) -> ExternalMemory:
+        """Memory behind a file descriptor, which stays the caller's.
+
+        Parameters
+        ----------
+        file_descriptor : int
+            Stays open as long as the memory is used.
+        size_bytes, offset_bytes : int
+        source : MemorySource
+            Any kind but MALLOC.
+        keep_alive : object
+            What closes the file descriptor when it goes, if something does.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If it cannot be one.
+        """
+        if source is MemorySource.MALLOC or file_descriptor < 0:
+            actual = f"{source} and {file_descriptor}"
+            raise _unsound("this is no file descriptor of such memory", "one of 0 or more", actual)
+        return cls(source, size_bytes, None, file_descriptor, offset_bytes, keep_alive)
+
+    @classmethod
+    def shared(cls, size_bytes: int, name: str = "armpy") -> ExternalMemory:
+        """New shared memory of zeros, which goes when nobody uses it any more.
+
+        Parameters
+        ----------
+        size_bytes : int
+        name : str
+            For people who look at what a process has open.
+
+        Raises
+        ------
+        OSError
+            If the system has no more.
+
+        Notes
+        -----
+        A ``memfd`` of Linux. Another process that is sent the file descriptor, or inherits it, maps
+        the same memory.
+        """
+        descriptor = os.memfd_create(name)
+        owner = _Owner()
+        weakref.finalize(owner, os.close, descriptor)
+        os.ftruncate(descriptor, size_bytes)
+        return cls.of_file_descriptor(descriptor, size_bytes, keep_alive=owner)
+
+    def map(self, *, read: bool = True, write: bool = True) -> Array:
+        """The bytes as the host sees them.
+
+        Parameters
+        ----------
+        read, write : bool
+            What is done with them; memory that is not to be written cannot be.
+
+        Returns
+        -------
+        ndarray, uint8, shape (size_bytes,)
+            Keeps what it needs alive, a duplicate of the file descriptor included.
+
+        Raises
+        ------
+        MemoryImportError
+            If the memory is protected, the file is too short or not open as it needs to be, or the
+            memory is to be written and cannot be.
+
+        Notes
+        -----
+        Caches are not looked after: around accesses to the memory of a device that does not see
+        the processor's caches, whoever maps it begins and ends them (``DMA_BUF_IOCTL_SYNC``).
+        """
+        if self.source is MemorySource.DMA_BUF_PROTECTED:
+            raise _unmappable(self, "protected memory is never mapped by the host")
+        if self.source is MemorySource.MALLOC:
+            if self.array is None:
+                raise _unmappable(self, "it has no array")
+            if write and not self.array.flags.writeable:
+                raise _unmappable(self, "it is read-only")
+            return self.array
+        return _mapped_file(self, write=write)
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
+        """The bytes as an array, for NumPy."""
+        array = self.map(write=self._is_writable)
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __dlpack__(self, **asked: Any) -> Any:  # Any: what the protocol's versions have
+        """The bytes for another library, in place."""
+        return self.__array__().__dlpack__(**asked)
+
+    def __dlpack_device__(self) -> tuple[Any, Any]:
+        """The processor, as DLPack calls it."""
+        return np.empty(0, np.uint8).__dlpack_device__()
+
+    @property
+    def _is_writable(self) -> bool:
+        """Whether a host mapping may be written; of a file it is tried."""
+        return self.array is None or bool(self.array.flags.writeable)
+
+
+class _Owner:
+    """Owns a file descriptor, which is closed with it."""
+
+    __slots__ = ("__weakref__",)
+
+
+def _mapped_file(memory: ExternalMemory, *, write: bool) -> Array:
+    """Map a part of a file, which has to be long enough: reading behind its end would kill us."""
+    import mmap  # noqa: PLC0415 - few programs share memory
+
+    if memory.size_bytes == 0:  # which cannot be mapped
+        return np.empty(0, np.uint8)
+    skipped = memory.offset_bytes % mmap.ALLOCATIONGRANULARITY
+    protection = mmap.PROT_READ | (mmap.PROT_WRITE if write else 0)
+    try:
+        size = _file_size(memory.file_descriptor)
+        if size < memory.offset_bytes + memory.size_bytes:
+            reason = f"the file has {size} bytes"
+            raise _unmappable(memory, reason)
+        mapping = mmap.mmap(
+            memory.file_descriptor,
+            memory.size_bytes + skipped,
+            mmap.MAP_SHARED,
+            protection,
+            offset=memory.offset_bytes - skipped,
+        )
+    except (OSError, ValueError) as error:
+        raise _unmappable(memory, str(error)) from error
+    return np.frombuffer(mapping, np.uint8, memory.size_bytes, skipped)
+
+
+def _file_size(descriptor: int) -> int:
+    """How long a file is; a DMA buffer tells it only to who seeks."""
+    status = os.fstat(descriptor)
+    if stat.S_ISREG(status.st_mode):
+        return status.st_size
+    before = os.lseek(descriptor, 0, os.SEEK_CUR)
+    size = os.lseek(descriptor, 0, os.SEEK_END)
+    os.lseek(descriptor, before, os.SEEK_SET)
+    return size
+
+
+def _unmappable(memory: ExternalMemory, reason: str) -> MemoryImportError:
+    """The error for memory that the host cannot use."""
+    return MemoryImportError(
+        f"the memory cannot be mapped: {reason}",
+        where=str(memory.source),
+        expected=f"{memory.size_bytes} bytes from {memory.offset_bytes} on",
+    )
+
+
+def _unsound(failed: str, expected: str, actual: str) -> InvalidArgumentError:
+    """The error for what cannot be somebody's memory."""
+    where = "ExternalMemory"
+    return InvalidArgumentError(failed, where=where, expected=expected, actual=actual)

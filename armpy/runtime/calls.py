@@ -15,7 +15,7 @@ from armpy.runtime.tensors import may_overlap
 def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 % of a call
     network: LoadedNetwork,
     inputs: Mapping[str, object],
-    outputs: Mapping[str, Array] | None = None,
+    outputs: Mapping[str, object] | None = None,
     quantize_inputs: bool = False,
 ) -> dict[str, Array]:
     """Check inputs and outputs given by name, execute, and name the results.
@@ -26,7 +26,8 @@ def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 %
     inputs : mapping of str to array_like
         Every input.
     outputs : mapping of str to ndarray, optional
-        Arrays to write outputs to; the ones missing are made.
+        Arrays, tensors with ``__dlpack__`` or buffers to write outputs to; the ones missing are
+        made.
     quantize_inputs : bool
         Whether real numbers are quantised for a quantised input.
 
@@ -156,15 +157,15 @@ def _settle(
     network: LoadedNetwork,
     prepared: Prepared,
     inputs: list[Array],
-    targets: Sequence[Array | None],
-    outputs: Mapping[str, Array],
+    targets: list[Array | None],
+    outputs: Mapping[str, object],
 ) -> None:
     """Check output arrays, also against each other, and copy the inputs that they overlap."""
     written: list[Array] = []
-    for slot, array in zip(prepared.outputs, targets, strict=True):
-        if array is None:
+    for index, slot in enumerate(prepared.outputs):
+        if targets[index] is None:
             continue
-        slot.check(array)
+        array = targets[index] = slot.converted(targets[index])
         if any(may_overlap(array, other) for other in written):
             raise InvalidArgumentError(
                 "two of the output arrays overlap", actual=", ".join(map(repr, outputs))
@@ -178,7 +179,7 @@ def _settle(
             inputs[index] = array.copy()
 
 
-def _check_output_names(network: LoadedNetwork, outputs: Mapping[str, Array]) -> None:
+def _check_output_names(network: LoadedNetwork, outputs: Mapping[str, object]) -> None:
     """Check that the network has the outputs that arrays are given for."""
     names = network.graph.output_names
     unknown = [name for name in outputs if name not in names]

@@ -169,7 +169,7 @@ class Model:
         return results[0] if len(results) == 1 else tuple(results)
 
     def run(
-        self, inputs: Mapping[str, object], outputs: Mapping[str, Array] | None = None
+        self, inputs: Mapping[str, object], outputs: Mapping[str, object] | None = None
     ) -> dict[str, Array]:
         """Run with the inputs by name.
 
@@ -178,7 +178,8 @@ class Model:
         inputs : mapping of str to array_like
             Every input.
         outputs : mapping of str to ndarray, optional
-            Arrays to write outputs to; the ones missing are made.
+            Arrays to write outputs to; the ones missing are made. Other libraries' tensors
+            (``__dlpack__``) and buffers are written in place as well.
 
         Returns
         -------

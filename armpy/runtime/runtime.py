@@ -261,7 +261,7 @@ class Runtime:
         self,
         network_id: int,
         inputs: Mapping[str, object],
-        outputs: Mapping[str, Array] | None = None,
+        outputs: Mapping[str, object] | None = None,
     ) -> dict[str, Array]:
         """Run a loaded network.
 
@@ -271,7 +271,8 @@ class Runtime:
         inputs : mapping of str to array_like
             Every input by name.
         outputs : mapping of str to ndarray, optional
-            Arrays to write outputs to; the ones missing are made.
+            Arrays to write outputs to; the ones missing are made. Other libraries' tensors
+            (``__dlpack__``) and buffers are written in place as well.
 
         Returns
         -------

@@ -92,6 +92,6 @@ class OutputSlot:
         flags = given.flags
         return flags.carray and flags.owndata
 
-    def check(self, given: object) -> None:
-        """Check that the output can be written to `given`; errors as for `check_output_array`."""
-        check_output_array(self.name, self._info, given)
+    def converted(self, given: object) -> Array:
+        """An array over `given` that can be written; errors as for `check_output_array`."""
+        return check_output_array(self.name, self._info, given)

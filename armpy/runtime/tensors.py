@@ -6,9 +6,10 @@ import sys
 
 import numpy as np
 
-from armpy.errors import InvalidArgumentError, MemoryLimitError
+from armpy.errors import ArmpyError, InvalidArgumentError, MemoryLimitError
 from armpy.network import check_shape_fits
 from armpy.ops.operation import Array, located
+from armpy.runtime.foreign import as_view
 from armpy.tensor import TensorInfo, format_shape, shapes_agree
 
 
@@ -29,7 +30,8 @@ def as_input(
     info : TensorInfo
         What the network takes; dimensions may be open.
     given : array_like
-        Any strides, byte order and writability.
+        Any strides, byte order and writability; also tensors with ``__dlpack__`` and buffers (see
+        `armpy.runtime.foreign.as_view`).
     quantize : bool
         Whether real numbers are quantised for a quantised input.
     limit_bytes : int
@@ -38,7 +40,7 @@ def as_input(
     Returns
     -------
     ndarray, dtype of `info`, C-contiguous, native byte order
-        `given` itself wherever possible.
+        `given` itself, or over its memory, wherever possible.
 
     Raises
     ------
@@ -76,7 +78,10 @@ def _as_array(name: str, info: TensorInfo, given: object) -> Array:
             wanted = info.data_type.dtype
             with np.errstate(over="raise"):
                 return guess.astype(wanted) if _is_lossless(guess, wanted) else guess
-        array = np.asarray(given)
+        view = None if isinstance(given, np.ndarray) else as_view(info, given)
+        array = np.asarray(given) if view is None else view
+    except ArmpyError as error:
+        raise located(lambda: f"input '{name}'", error) from error.__cause__
     except Exception as error:  # foreign objects raise what they like when they are converted
         raise InvalidArgumentError(
             f"the value cannot be made an array: {error}",
@@ -159,8 +164,21 @@ def dequantize_array(stored: Array, info: TensorInfo) -> Array:
     return real.astype(np.float32)
 
 
-def check_output_array(name: str, info: TensorInfo, array: object) -> Array:
+def check_output_array(name: str, info: TensorInfo, given: object) -> Array:
     """Check an array that the caller wants an output written to.
+
+    Parameters
+    ----------
+    name : str
+        The output's name, for messages.
+    info : TensorInfo
+    given : ndarray, tensor with ``__dlpack__``, or buffer
+        See `armpy.runtime.foreign.as_view`.
+
+    Returns
+    -------
+    ndarray, dtype of `info`, C-contiguous
+        `given` itself, or an array over its memory.
 
     Raises
     ------
@@ -168,8 +186,9 @@ def check_output_array(name: str, info: TensorInfo, array: object) -> Array:
         If it cannot take the output as it is.
     """
     dtype = info.data_type.dtype
-    if not isinstance(array, np.ndarray):
-        raise _unusable(name, info, type(array).__name__)
+    array = given if isinstance(given, np.ndarray) else _view(name, info, given)
+    if array is None:
+        raise _unusable(name, info, type(given).__name__)
     if array.dtype != dtype or not shapes_agree(info.shape, array.shape):
         raise _unusable(name, info, f"{array.dtype}{format_shape(array.shape)}")
     if not array.flags.writeable:
@@ -177,6 +196,14 @@ def check_output_array(name: str, info: TensorInfo, array: object) -> Array:
     if not array.flags.c_contiguous or not array.flags.aligned:
         raise _unusable(name, info, "an array that is not contiguous")
     return array
+
+
+def _view(name: str, info: TensorInfo, given: object) -> Array | None:
+    """An array over the memory that an output is to be written to."""
+    try:
+        return as_view(info, given)
+    except ArmpyError as error:
+        raise located(lambda: f"output '{name}'", error) from error.__cause__
 
 
 def _unusable(name: str, info: TensorInfo, actual: str) -> InvalidArgumentError:

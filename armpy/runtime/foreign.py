@@ -1,0 +1,141 @@
+"""Tensors of other libraries and buffers, as arrays over the same memory."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+import numpy as np
+
+from armpy.backend import ExternalMemory
+from armpy.errors import InvalidArgumentError
+from armpy.ops.operation import Array
+from armpy.tensor import TensorInfo, format_shape
+from armpy.types import DataType
+
+_HOST_DEVICES = {1: "CPU", 3: "CUDA host", 11: "ROCm host", 13: "CUDA managed"}
+"""DLPack's kinds of device whose memory the processor sees."""
+
+
+def as_view(info: TensorInfo, given: object) -> Array | None:
+    """An array over the memory of another library's tensor, or of a buffer.
+
+    Parameters
+    ----------
+    info : TensorInfo
+        What the bytes stand for, where these do not say it themselves.
+    given : object
+        Not an array.
+
+    Returns
+    -------
+    ndarray or None
+        Read-only if the memory is. None if the object has neither ``__dlpack__`` nor a buffer.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If its memory cannot be an array: of another device, of a type that NumPy has not; if bytes
+        are not as many as the tensor's.
+
+    Notes
+    -----
+    Bytes without a type (``bytes``, ``bytearray``, ``mmap``, and memoryviews of format ``B`` with
+    one dimension) are taken for the tensor's elements in native byte order. Everything else has the
+    type and shape that it says.
+    """
+    if isinstance(given, ExternalMemory):
+        raise InvalidArgumentError(
+            "memory is given in place of a tensor",
+            actual=str(given.source),
+            fix="Import it first: Model.import_inputs, Model.import_outputs",
+        )
+    if hasattr(type(given), "__dlpack__"):
+        return _of_dlpack(info, given)
+    buffer = _buffer(given)
+    if buffer is None:
+        return None
+    if buffer.ndim == 1 and buffer.format == "B":
+        return _of_bytes(info, np.asarray(buffer))
+    try:
+        return np.asarray(buffer)
+    except ValueError as error:  # a format that NumPy does not know
+        raise InvalidArgumentError(
+            f"the buffer cannot be made an array: {error}", actual=f"format {buffer.format!r}"
+        ) from error
+
+
+def _buffer(given: object) -> memoryview | None:
+    """The buffer of an object; None if it has none, or NumPy's scalars, which are no memory."""
+    if isinstance(given, (np.generic, str)):
+        return None
+    try:
+        return memoryview(given)  # type: ignore[arg-type]  # asked and answered
+    except TypeError:
+        return None
+
+
+def _of_bytes(info: TensorInfo, given: Array) -> Array:
+    """Bytes as the elements that they are; a dimension that is open follows from their number."""
+    dtype, shape = info.data_type.dtype, info.shape or ()
+    open_dimensions = [size for size in shape if size is None]
+    known_bytes = math.prod(size for size in shape if size is not None) * dtype.itemsize
+    is_known = info.shape is not None and not open_dimensions and known_bytes == given.nbytes
+    follows = len(open_dimensions) == 1 and known_bytes and given.nbytes % known_bytes == 0
+    if not is_known and not follows:
+        raise InvalidArgumentError(
+            "the bytes are not the tensor's",
+            expected=f"{info.data_type.name}{format_shape(info.shape)}"
+            + ("" if open_dimensions or info.shape is None else f", {known_bytes} bytes"),
+            actual=f"{given.nbytes} bytes",
+            fix="Give an array if more than one dimension is open" if open_dimensions else "",
+        )
+    filled = tuple(given.nbytes // known_bytes if size is None else size for size in shape)
+    if not given.flags.c_contiguous:
+        given = given.copy()
+    if given.size == 0:
+        return np.empty(filled, dtype)
+    return np.frombuffer(given.data, dtype).reshape(filled)
+
+
+def _of_dlpack(info: TensorInfo, given: Any) -> Array:  # Any: of whatever library
+    """A tensor that is handed over as DLPack has it."""
+    try:
+        kind, number = map(int, given.__dlpack_device__())
+    except Exception as error:  # of another library
+        raise _refused(f"it does not say where it is: {error}", given) from error
+    if kind not in _HOST_DEVICES:
+        reason = f"it is in the memory of device {number} of kind {kind} (DLPack)"
+        raise _refused(reason, given, "Copy it to the host, or import its memory")
+    try:
+        array = np.from_dlpack(given)
+    except Exception as error:  # of another library
+        fix = ""
+        if info.data_type is DataType.BFLOAT16:
+            fix = "NumPy has no bfloat16: give the elements' bits as uint16"
+        raise _refused(str(error), given, fix) from error
+    return _writable_where_that_is_not_said(given, array)
+
+
+def _writable_where_that_is_not_said(given: object, array: Array) -> Array:
+    """The array of a library's buffer, where DLPack before 1.0 left open who may write."""
+    if array.flags.writeable:
+        return array
+    buffer = _buffer(given)
+    if buffer is None or buffer.readonly:
+        return array
+    other = np.asarray(buffer)
+    same = other.dtype == array.dtype and other.shape == array.shape
+    return other if same and other.ctypes.data == array.ctypes.data else array
+
+
+def _refused(reason: str, given: object, fix: str = "") -> InvalidArgumentError:
+    """The error for a tensor that cannot be used where it lies."""
+    kind = f"{type(given).__module__}.{type(given).__qualname__}"
+    return InvalidArgumentError(
+        f"the tensor cannot be taken over: {reason}",
+        expected="one in host memory, of a type that NumPy has",
+        actual=kind if type(given).__module__ in sys.modules else type(given).__qualname__,
+        fix=fix,
+    )

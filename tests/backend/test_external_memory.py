@@ -1,0 +1,146 @@
+"""Memory of somebody else: what it can be, and how the host sees it."""
+
+from __future__ import annotations
+
+import gc
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armpy
+from armpy.backend import ExternalMemory, MemorySource
+from armpy.errors import InvalidArgumentError, MemoryImportError
+from tests.support.networks import floats
+
+
+def test_applications_find_it() -> None:
+    assert armpy.ExternalMemory is ExternalMemory
+    assert armpy.MemorySource is MemorySource
+
+
+def test_an_arrays_memory_is_its_bytes() -> None:
+    array = floats(1, 2).reshape(1, 2)
+    memory = ExternalMemory.of_array(array)
+    assert (memory.source, memory.size_bytes) == (MemorySource.MALLOC, 8)
+    memory.map()[:] = floats(3, 4).view(np.uint8)
+    assert array.tolist() == [[3, 4]]
+
+
+@pytest.mark.parametrize("array", [floats(1, 2, 3)[::2], np.array([None])])
+def test_elements_that_do_not_lie_side_by_side_are_refused(array: np.ndarray) -> None:
+    with pytest.raises(InvalidArgumentError, match="do not lie side by side"):
+        ExternalMemory.of_array(array)
+
+
+@pytest.mark.parametrize(
+    ("source", "size", "array", "text"),
+    [
+        (MemorySource.UNDEFINED, 4, None, "not of one kind"),
+        (MemorySource.MALLOC | MemorySource.DMA_BUF, 4, None, "not of one kind"),
+        (MemorySource.DMA_BUF, -1, None, "cannot be negative.*got -1 bytes from 0 on"),
+        (MemorySource.MALLOC, 4, np.zeros(3, np.uint8), r"uint8\(4,\); got uint8\(3,\)"),
+        (MemorySource.MALLOC, 4, np.zeros(4, np.int8), r"got int8\(4,\)"),
+        (MemorySource.MALLOC, 4, np.zeros(8, np.uint8)[::2], "not a plain array"),
+    ],
+)
+def test_what_cannot_be_memory_is_refused(
+    source: MemorySource, size: int, array: np.ndarray | None, text: str
+) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"^ExternalMemory: .*{text}"):
+        ExternalMemory(source, size, array)
+
+
+def test_shared_memory_is_one_memory_for_all_who_map_it() -> None:
+    memory = ExternalMemory.shared(10_000)
+    first = memory.map()
+    assert not first.any()
+    part = ExternalMemory.of_file_descriptor(memory.file_descriptor, 100, offset_bytes=4099)
+    part.map()[:] = 7
+    assert first[4099:4199].tolist() == [7] * 100
+    assert first.sum() == 700
+
+
+def test_another_process_sees_what_is_written() -> None:
+    memory = ExternalMemory.shared(4)
+    child = os.fork()
+    if child == 0:
+        os.pwrite(memory.file_descriptor, b"abcd", 0)
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert memory.map().tobytes() == b"abcd"
+
+
+def test_a_shared_memorys_descriptor_is_closed_with_it_and_its_maps_stay() -> None:
+    memory = ExternalMemory.shared(8)
+    descriptor, mapped = memory.file_descriptor, memory.map()
+    os.fstat(descriptor)
+    del memory
+    gc.collect()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
+    mapped[:] = 1
+    assert mapped.sum() == 8
+
+
+def test_memory_that_is_not_to_be_written_cannot_be() -> None:
+    memory = ExternalMemory.shared(8)
+    assert memory.map().flags.writeable
+    assert not memory.map(write=False).flags.writeable
+
+
+def test_a_file_that_is_too_short_is_not_mapped() -> None:
+    memory = ExternalMemory.shared(8)
+    longer = ExternalMemory.of_file_descriptor(memory.file_descriptor, 8, offset_bytes=1)
+    with pytest.raises(MemoryImportError, match=r"the file has 8 bytes.*8 bytes from 1 on"):
+        longer.map()
+
+
+def test_a_file_that_is_open_to_be_read_only_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "elements"
+    path.write_bytes(b"abcd")
+    descriptor = os.open(path, os.O_RDONLY)
+    memory = ExternalMemory.of_file_descriptor(descriptor, 4)
+    assert memory.map(write=False).tobytes() == b"abcd"
+    with pytest.raises(MemoryImportError, match="Permission denied"):
+        memory.map()
+    os.close(descriptor)
+    with pytest.raises(MemoryImportError, match="Bad file descriptor"):
+        memory.map(write=False)
+
+
+def test_read_only_memory_of_the_process_is_not_written() -> None:
+    memory = ExternalMemory.of_array(np.frombuffer(b"abcd", np.uint8))
+    assert memory.map(write=False).tobytes() == b"abcd"
+    with pytest.raises(MemoryImportError, match="it is read-only"):
+        memory.map()
+
+
+def test_protected_memory_is_never_mapped() -> None:
+    open_file = ExternalMemory.shared(8)
+    memory = ExternalMemory.of_file_descriptor(
+        open_file.file_descriptor, 8, source=MemorySource.DMA_BUF_PROTECTED
+    )
+    with pytest.raises(MemoryImportError, match="never mapped by the host"):
+        memory.map(write=False)
+    with pytest.raises(MemoryImportError, match="never mapped by the host"):
+        np.asarray(memory)
+
+
+@pytest.mark.parametrize(("descriptor", "source"), [(-1, "DMA_BUF"), (0, "MALLOC")])
+def test_what_is_no_file_descriptor_is_refused(descriptor: int, source: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="no file descriptor"):
+        ExternalMemory.of_file_descriptor(descriptor, 4, source=MemorySource[source])
+
+
+def test_other_libraries_see_the_bytes_in_place() -> None:
+    memory = ExternalMemory.shared(4)
+    np.asarray(memory)[:] = 1, 2, 3, 4
+    assert np.from_dlpack(memory).tolist() == [1, 2, 3, 4]
+    constant = ExternalMemory.of_array(np.frombuffer(b"abcd", np.uint8))
+    assert np.asarray(constant).tobytes() == b"abcd"
+
+
+def test_an_empty_tensor_needs_no_map() -> None:
+    assert ExternalMemory.shared(0).map().shape == (0,)

@@ -1,0 +1,272 @@
+"""Other libraries' tensors and buffers are read and written where they are."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import mmap
+from typing import Any
+
+import numpy as np
+import pytest
+
+from armpy.errors import InvalidArgumentError
+from armpy.graph import Graph
+from armpy.network import Network
+from armpy.ops.operation import Array
+from armpy.runtime import Model
+from armpy.runtime.foreign import as_view
+from armpy.runtime.tensors import as_input, check_output_array
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from tests.support.fake_backends import runtime_of
+from tests.support.networks import RELU, chain, f32, floats
+
+
+class Foreign:
+    """Another library's tensor, which offers DLPack alone."""
+
+    def __init__(self, elements: Array, device: tuple[int, int] = (1, 0)) -> None:
+        self.elements = elements
+        self.device = device
+
+    def __dlpack__(self, **asked: Any) -> object:
+        asked.pop("dl_device", None)
+        return self.elements.__dlpack__(**asked)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device
+
+
+class DLTensor(ctypes.Structure):
+    """As in ``dlpack.h``, with what manages it."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+        ("manager_ctx", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+    ]
+
+
+class BFloat16:
+    """A vector of bfloat16, which is type code 4 of DLPack."""
+
+    def __init__(self, bits: Array) -> None:
+        shape = (ctypes.c_int64 * 1)(bits.size)
+        self.held = bits, shape
+        self.tensor = DLTensor(bits.ctypes.data, 1, 0, 1, 4, 16, 1, shape)
+
+    def __dlpack__(self, **asked: Any) -> object:
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype = ctypes.py_object
+        new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self.tensor), b"dltensor", None)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+def address(elements: Array) -> int:
+    return int(elements.ctypes.data)
+
+
+def vector(data_type: DataType) -> TensorInfo:
+    return TensorInfo((2,), data_type)
+
+
+@pytest.mark.parametrize(
+    "data_type",
+    [DataType.FLOAT32, DataType.FLOAT16, DataType.BOOLEAN, DataType.SIGNED8, DataType.FLOAT64],
+    ids=lambda t: t.name,
+)
+def test_a_foreign_tensor_is_used_in_place(data_type: DataType) -> None:
+    elements = np.array([1, 0], data_type.dtype)
+    taken = as_input("x", vector(data_type), Foreign(elements))
+    assert address(taken) == address(elements)
+    assert taken.tolist() == elements.tolist()
+
+
+def test_what_cannot_be_written_is_read_and_refused_as_an_output() -> None:
+    elements = floats(1, 2)
+    elements.setflags(write=False)
+    assert not as_input("x", f32(2), Foreign(elements)).flags.writeable
+    with pytest.raises(InvalidArgumentError, match=r"^output 'y': .*got a read-only array"):
+        check_output_array("y", f32(2), Foreign(elements))
+
+
+def test_a_tensor_on_another_device_is_refused_with_where_it_is() -> None:
+    text = r"^input 'x': .*device 3 of kind 2 \(DLPack\).*Copy it to the host, or import"
+    with pytest.raises(InvalidArgumentError, match=text):
+        as_input("x", f32(2), Foreign(floats(1, 2), (2, 3)))
+
+
+def test_bfloat16_cannot_be_handed_over_and_its_bits_can() -> None:
+    bits = np.array([0x3F80, 0x4000], np.uint16)  # 1 and 2
+    with pytest.raises(InvalidArgumentError, match="elements' bits as uint16"):
+        as_input("x", vector(DataType.BFLOAT16), BFloat16(bits))
+    taken = as_input("x", vector(DataType.BFLOAT16), Foreign(bits))
+    assert address(taken) == address(bits)
+
+
+def test_a_type_that_the_input_has_not_is_refused_as_of_an_array() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"wrong type. Expected float32.*float64"):
+        as_input("x", f32(2), Foreign(np.array([1.0, 2.0])))
+
+
+def test_strided_foreign_tensors_are_copied() -> None:
+    taken = as_input("x", f32(2), Foreign(floats(1, 9, 2, 9)[::2]))
+    assert taken.flags.c_contiguous
+    assert taken.tolist() == [1, 2]
+
+
+def test_a_foreign_tensor_that_fails_is_named() -> None:
+    class Failing(Foreign):
+        def __dlpack__(self, **asked: Any) -> object:
+            raise RuntimeError("call detach() first")
+
+    with pytest.raises(InvalidArgumentError, match=r"^input 'x': .*call detach\(\).*Failing"):
+        as_input("x", f32(2), Failing(floats(1, 2)))
+
+
+# Buffers
+
+
+def anonymous(elements: Array) -> mmap.mmap:
+    """A map of memory with some elements."""
+    mapping = mmap.mmap(-1, elements.nbytes)
+    mapping[:] = elements.tobytes()
+    return mapping
+
+
+X = floats(1, -2, 3, -4)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        X.tobytes(),
+        bytearray(X.tobytes()),
+        memoryview(X.tobytes()),
+        anonymous(X),
+        array.array("f", X.tolist()),
+        X.data,
+        (ctypes.c_float * 4)(*X.tolist()),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_a_buffer_is_read_in_place(given: Any) -> None:
+    taken = as_input("x", f32(4), given)
+    assert taken.tolist() == X.tolist()
+    assert address(taken) == address(np.frombuffer(given, np.uint8))
+    assert taken.flags.writeable is not memoryview(given).readonly
+
+
+def test_bytes_take_the_shape_of_the_tensor_and_an_open_dimension_follows() -> None:
+    assert as_input("x", f32(2, 2), bytearray(X.tobytes())).shape == (2, 2)
+    assert as_input("x", f32(None, 2), X.tobytes()).shape == (2, 2)
+    assert as_input("x", f32(), X[:1].tobytes()).shape == ()
+    assert as_input("x", f32(0), b"").shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("info", "size", "text"),
+    [
+        (f32(4), 15, r"Expected FLOAT32\(4,\), 16 bytes; got 15 bytes"),
+        (f32(4), 32, r"16 bytes; got 32 bytes"),
+        (f32(None, 2), 12, r"Expected FLOAT32\(\?, 2\); got 12 bytes"),
+        (f32(None, None), 16, "got 16 bytes. Give an array"),
+        (TensorInfo(None, DataType.FLOAT32), 16, "got 16 bytes"),
+    ],
+)
+def test_other_numbers_of_bytes_are_refused(info: TensorInfo, size: int, text: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"^input 'x': the bytes are not.*{text}"):
+        as_input("x", info, bytes(size))
+
+
+def test_a_typed_buffer_is_of_its_type() -> None:
+    with pytest.raises(InvalidArgumentError, match="wrong type"):
+        as_input("x", f32(2), array.array("d", [1, 2]))
+    with pytest.raises(InvalidArgumentError, match="cannot be made an array"):
+        as_input("x", f32(2), (ctypes.c_void_p * 2)())
+
+
+def test_bytes_that_do_not_begin_at_an_element_are_copied() -> None:
+    taken = as_input("x", f32(4), memoryview(b"\0" + X.tobytes())[1:])
+    assert taken.flags.aligned
+    assert taken.tolist() == X.tolist()
+
+
+def test_what_has_no_memory_of_its_own_is_no_view() -> None:
+    for given in (3.0, "text", [1, 2], np.float32(1), None):
+        assert as_view(f32(), given) is None
+
+
+# Whole runs
+
+
+def relu() -> Graph:
+    net = Network()
+    net.output("y", net.add(RELU, net.input("x", f32(4))))
+    return net.build()
+
+
+@pytest.mark.parametrize("make", [bytearray, anonymous], ids=["bytearray", "mmap"])
+def test_a_model_reads_and_writes_buffers_in_place(make: Any) -> None:
+    source, target = make(X), make(np.zeros(4, np.float32))
+    with Model(relu(), runtime_of()) as model:
+        results = model.run({"x": source}, {"y": target})
+    assert np.frombuffer(target, np.float32).tolist() == [1, 0, 3, 0]
+    assert address(results["y"]) == address(np.frombuffer(target, np.uint8))
+
+
+def test_a_model_reads_and_writes_foreign_tensors_in_place() -> None:
+    source, target = Foreign(X.copy()), Foreign(np.zeros(4, np.float32))
+    with Model(chain(3), runtime_of()) as model:
+        model.run({"x": source}, {"y": target})
+        assert target.elements.tolist() == [4, 1, 6, -1]
+        np.testing.assert_array_equal(model(source), [4, 1, 6, -1])
+
+
+def test_read_only_buffers_are_no_outputs() -> None:
+    with (
+        Model(relu(), runtime_of()) as model,
+        pytest.raises(InvalidArgumentError, match=r"^output 'y': .*a read-only array"),
+    ):
+        model.run({"x": X}, {"y": bytes(16)})
+
+
+def test_an_output_that_is_the_inputs_memory_is_written_after_it_was_read() -> None:
+    memory = bytearray(X.tobytes())
+    with Model(chain(3), runtime_of()) as model:
+        model.run({"x": memory}, {"y": memory})
+    assert np.frombuffer(memory, np.float32).tolist() == [4, 1, 6, -1]
+
+
+def test_two_outputs_in_one_buffer_are_an_error() -> None:
+    net = Network()
+    x = net.input("x", f32(4))
+    for name in ("a", "b"):
+        net.output(name, net.add(RELU, x))
+    memory = bytearray(16)
+    with (
+        Model(net.build(), runtime_of()) as model,
+        pytest.raises(InvalidArgumentError, match="two of the output arrays overlap"),
+    ):
+        model.run({"x": X}, {"a": memory, "b": memory})
+
+
+def test_results_are_there_for_other_libraries_without_a_copy() -> None:
+    with Model(relu(), runtime_of()) as model:
+        result = model(X)
+    assert isinstance(result, np.ndarray)
+    assert address(np.from_dlpack(result)) == address(result)
+    assert result.data.tolist() == [1, 0, 3, 0]
