@@ -31,6 +31,7 @@ from armpy.optimizer.optimize import (
     OptimizerOptions as OptimizerOptions,
 )
 from armpy.optimizer.placement import Placement as Placement
+from armpy.runtime.execution import Execution as Execution
 from armpy.runtime.model import Model as Model
 from armpy.runtime.options import RuntimeOptions as RuntimeOptions
 from armpy.runtime.properties import NetworkProperties as NetworkProperties

@@ -62,7 +62,7 @@ def test_profiling_is_off_by_default_and_then_nothing_is_made_or_measured() -> N
     assert runtime.get_profiler(network) is None
     prepared = runtime.get_network(network).latest
     assert prepared is not None
-    assert {e.__name__ for e in prepared.plan._executes} == {"execute"}  # type: ignore[union-attr]
+    assert {s.execute.__name__ for s in prepared.plan._steps} == {"execute"}  # type: ignore[union-attr]
     assert backend.asked == 0
 
 

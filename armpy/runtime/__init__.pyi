@@ -1,3 +1,4 @@
+from armpy.runtime.execution import Execution as Execution
 from armpy.runtime.loaded_network import LoadedNetwork as LoadedNetwork
 from armpy.runtime.model import Model as Model, TensorSpec as TensorSpec
 from armpy.runtime.options import RuntimeOptions as RuntimeOptions

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from armpy.errors import InvalidArgumentError
 from armpy.ops.operation import Array
-from armpy.runtime.loaded_network import LoadedNetwork
-from armpy.runtime.prepared import Prepared
 from armpy.runtime.tensors import may_overlap
+
+if TYPE_CHECKING:
+    from armpy.runtime.loaded_network import LoadedNetwork
+    from armpy.runtime.prepared import Prepared
 
 
 def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 % of a call
@@ -44,7 +46,7 @@ def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 %
         If an input is larger than all that the network may take.
     """
     if type(inputs) is not dict:  # others may make up what they are asked for
-        inputs = _as_dict("inputs", inputs)
+        inputs = as_dict("inputs", inputs)
     # Read once: another thread may call with other shapes, or close the network, at any time.
     prepared = network.latest
     arrays = []
@@ -52,13 +54,13 @@ def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 %
         try:
             array = inputs[slot.name]
         except KeyError:
-            raise _wrong_names(network, inputs) from None
+            raise wrong_names(network, inputs) from None
         if not slot.fits(array):
             array = slot.converted(array, quantize=quantize_inputs)
             prepared = None  # as its shape can be another
         arrays.append(array)
     if len(inputs) != len(arrays):
-        raise _wrong_names(network, inputs)
+        raise wrong_names(network, inputs)
     if prepared is None:
         prepared = network.prepared_for(arrays)
     named: dict[str, Array | None] = {}
@@ -70,7 +72,7 @@ def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 %
             index += 1  # noqa: SIM113
         return named  # type: ignore[return-value]  # there is none missing
     if type(outputs) is not dict:
-        outputs = _as_dict("outputs", outputs)
+        outputs = as_dict("outputs", outputs)
     targets: list[Array | None] = []
     are_apart = True
     for target in prepared.outputs:
@@ -91,7 +93,7 @@ def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 %
     if are_apart and len(outputs) == num_outputs:
         prepared.run(arrays, targets)
         return named  # type: ignore[return-value]  # every array was given
-    _settle(network, prepared, arrays, targets, outputs)
+    settle(network, prepared, arrays, targets, outputs)
     return dict(zip(named, prepared.run(arrays, targets), strict=True))
 
 
@@ -127,7 +129,7 @@ def run_in_order(
     return prepared.run(arrays)
 
 
-def _as_dict(what: str, named: object) -> dict[str, Any]:
+def as_dict(what: str, named: object) -> dict[str, Any]:  # Any: whatever the caller gives
     """Arrays that are given by name in whatever kind of mapping."""
     if not isinstance(named, Mapping):
         raise InvalidArgumentError(
@@ -139,7 +141,7 @@ def _as_dict(what: str, named: object) -> dict[str, Any]:
     return dict(named)
 
 
-def _wrong_names(network: LoadedNetwork, inputs: Mapping[str, object]) -> InvalidArgumentError:
+def wrong_names(network: LoadedNetwork, inputs: Mapping[str, object]) -> InvalidArgumentError:
     """The error for inputs that are missing or not known."""
     names = [value.name for value in network.graph.inputs]
     missing = [name for name in names if name not in inputs]
@@ -153,7 +155,7 @@ def _wrong_names(network: LoadedNetwork, inputs: Mapping[str, object]) -> Invali
     )
 
 
-def _settle(
+def settle(
     network: LoadedNetwork,
     prepared: Prepared,
     inputs: list[Array],

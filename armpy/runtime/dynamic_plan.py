@@ -46,7 +46,7 @@ class DynamicPlan:
     ) -> None:
         self.network = network
         self._limit_bytes = limit_bytes
-        self._executes = prepare_steps(network, sessions, profiler)
+        self._steps = prepare_steps(network, sessions, profiler)
         self._held = memory_of(network, sessions)
 
     @property
@@ -83,7 +83,7 @@ class DynamicPlan:
             for value in layer.inputs
         ]
         outputs = [self._output(value) for value in layer.outputs]
-        self._executes[step](inputs, outputs)
+        self._steps[step].execute(inputs, outputs)
         for handle in outputs:
             if isinstance(handle, DynamicTensorHandle) and not handle.is_resized:
                 raise BackendError(

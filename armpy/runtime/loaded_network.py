@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
 from armpy.backend import ReasonCode, Support
@@ -31,10 +32,19 @@ from armpy.optimizer.assign import Exclusions
 from armpy.plugins.guard import GuardedBackend
 from armpy.runtime.control_flow import Shapes
 from armpy.runtime.dynamic_plan import DynamicPlan
+from armpy.runtime.execution import Execution, bind_by_name
 from armpy.runtime.family import NetworkFamily
 from armpy.runtime.limits import UNSET, Unset, loop_timeout
 from armpy.runtime.needs import check_layers
-from armpy.runtime.prepared import Plan, Prepared, Run, observed, with_state
+from armpy.runtime.prepared import (
+    Plan,
+    Prepared,
+    Run,
+    binds_plan,
+    binds_run,
+    observed,
+    with_state,
+)
 from armpy.runtime.session import HandleFactories, SessionError
 from armpy.runtime.settings import NetworkSettings
 from armpy.runtime.slots import InputSlot, OutputSlot
@@ -113,6 +123,7 @@ class LoadedNetwork:
         self.inputs = self._input_slots([None] * len(self.graph.inputs))
         self.latest: Prepared | None = None
         self._is_closed = False
+        self._executions: weakref.WeakSet[Execution] = weakref.WeakSet()
         if not is_inner:  # an inner one is told for which shapes
             self._prepare_default()
             if not self._is_planned_whole():
@@ -246,6 +257,30 @@ class LoadedNetwork:
         with loop_timeout(loop_timeout_s):
             return run(inputs, results)
 
+    def bind(
+        self, inputs: Mapping[str, Array], outputs: Mapping[str, Array] | None = None
+    ) -> Execution:
+        """Prepare many executions with the same arrays.
+
+        Parameters
+        ----------
+        inputs : mapping of str to ndarray
+            Every input.
+        outputs : mapping of str to ndarray, optional
+            Arrays to write outputs to; the ones missing are made.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If inputs or outputs do not fit the network, or an input could not be read in place.
+        """
+        execution = bind_by_name(self, inputs, outputs)
+        with self._lock:
+            self._executions.add(execution)
+            if self._is_closed:
+                execution.close()
+        return execution
+
     def close(self) -> None:
         """Give prepared memory back; executions under way come to their end, others fail."""
         with self._lock:
@@ -254,6 +289,8 @@ class LoadedNetwork:
             self._ready.clear()
             self.latest = None
             self._family.close()
+            for execution in [*self._executions]:
+                execution.close()
 
     def output_infos(self, shapes: Sequence[tuple[int, ...]]) -> tuple[TensorInfo, ...]:
         """Info of each output for some input shapes; what depends on values is not known."""
@@ -283,13 +320,18 @@ class LoadedNetwork:
         """Surround a plan with what every execution of this network is to do."""
         # None of it may hold this object: networks go with the last reference to them.
         run: Run = plan.run
+        after_run = self._settings.after_run
         if self.graph.variables:
             run = with_state(plan, self.graph.variables, self.shared_state, self._state)
-        if self.profiler is not None or self._settings.after_run is not None:
-            run = observed(run, self.profiler, self._settings.after_run)
+        if self.profiler is not None or after_run is not None:
+            run = observed(run, self.profiler, after_run)
+        if isinstance(plan, StaticPlan) and not self.graph.variables:
+            bind = binds_plan(plan, self.profiler, after_run)
+        else:
+            bind = binds_run(run)
         pairs = zip(self.graph.output_names, plan.result_infos, strict=False)
         outputs = tuple([OutputSlot(name, info) for name, info in pairs])
-        return Prepared(key, plan, run, self._input_slots(key), outputs)
+        return Prepared(key, plan, run, bind, self._input_slots(key), outputs)
 
     def _input_slots(self, shapes: Sequence[tuple[int, ...] | None]) -> tuple[InputSlot, ...]:
         """What each input takes, in place in some shapes or, for None, converted."""

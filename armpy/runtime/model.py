@@ -11,6 +11,7 @@ from armpy.ops.operation import Array
 from armpy.optimizer import Placement
 from armpy.records import dataclass
 from armpy.runtime.calls import run_by_name, run_in_order
+from armpy.runtime.execution import Execution
 from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.runtime.properties import NetworkProperties
 from armpy.runtime.runtime import Runtime
@@ -193,6 +194,38 @@ class Model:
         """
         network = self._open or self._loaded  # the latter raises
         return run_by_name(network, inputs, outputs, self.quantize_inputs)
+
+    def bind(
+        self, inputs: Mapping[str, Array], outputs: Mapping[str, Array] | None = None
+    ) -> Execution:
+        """Prepare many runs with the same arrays, which are checked once.
+
+        Parameters
+        ----------
+        inputs : mapping of str to ndarray
+            Every input. Each run reads what is in the arrays by then.
+        outputs : mapping of str to ndarray, optional
+            Arrays that each run writes outputs to; the ones missing are made.
+
+        Returns
+        -------
+        Execution
+            To be called any number of times, by one thread at a time.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If names, types or shapes do not fit, an input could not be read in place, or the model
+            was closed.
+
+        Examples
+        --------
+        >>> image = np.zeros((1, 224, 224, 3), np.float32)          # doctest: +SKIP
+        >>> execution = model.bind({"image": image})                # doctest: +SKIP
+        >>> camera.read_into(image)                                 # doctest: +SKIP
+        >>> scores = execution()["scores"]                          # doctest: +SKIP
+        """
+        return self._loaded.bind(inputs, outputs)
 
     def resize(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """Prepare for other input shapes now instead of at the next call.

@@ -27,6 +27,26 @@ class Run(Protocol):
         """Execute once; parameters and result as for `StaticPlan.run`."""
 
 
+class Bind(Protocol):
+    """What prepares many executions with the same arrays."""
+
+    def __call__(
+        self, sources: Sequence[Array], results: Targets, /
+    ) -> Callable[[], Sequence[Array] | None]:
+        """Prepare executions.
+
+        Parameters
+        ----------
+        sources, results : sequence of ndarray
+            As for `StaticPlan.run`, inputs and outputs only.
+
+        Returns
+        -------
+        callable
+            Executes once, by one thread at a time; gives the results if some were made anew.
+        """
+
+
 class Prepared:
     """A loaded network prepared for some input shapes.
 
@@ -36,23 +56,27 @@ class Prepared:
     plan : Plan
     run : callable
         Executes the plan, with whatever is to be done around that; takes inputs and outputs only.
+    bind : callable
+        Prepares many such executions.
     inputs : tuple of InputSlot
     outputs : tuple of OutputSlot
     """
 
-    __slots__ = ("inputs", "outputs", "plan", "run", "shapes")
+    __slots__ = ("bind", "inputs", "outputs", "plan", "run", "shapes")
 
     def __init__(
         self,
         shapes: Shapes,
         plan: Plan,
         run: Run,
+        bind: Bind,
         inputs: tuple[InputSlot, ...],
         outputs: tuple[OutputSlot, ...],
     ) -> None:
         self.shapes = shapes
         self.plan = plan
         self.run = run
+        self.bind = bind
         self.inputs = inputs
         self.outputs = outputs
 
@@ -107,3 +131,36 @@ def observed(run: Run, profiler: Profiler | None, after_run: Callable[[], None] 
         return made
 
     return run_observed
+
+
+def binds_plan(
+    plan: StaticPlan, profiler: Profiler | None, after_run: Callable[[], None] | None
+) -> Bind:
+    """Prepare executions of a plan that the backends prepare, too."""
+
+    def bind(sources: Sequence[Array], results: Targets) -> Callable[[], None]:
+        execute = plan.bind(sources, results)  # type: ignore[arg-type]  # all shapes are known
+        if profiler is None and after_run is None:
+            return execute
+
+        def execute_observed() -> None:
+            started = time.perf_counter()
+            execute()
+            if profiler is not None:
+                profiler.add("Execute", "", started, time.perf_counter())
+            if after_run is not None:
+                after_run()
+
+        return execute_observed
+
+    return bind
+
+
+def binds_run(run: Run) -> Bind:
+    """Prepare executions whose arrays or steps are known only when they run."""
+
+    def bind(sources: Sequence[Array], results: Targets) -> Callable[[], Sequence[Array]]:
+        given: list[Array | None] = [*results]
+        return lambda: run(sources, [*given])
+
+    return bind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeGuard
 
-from numpy import ndarray
+from numpy import empty, ndarray
 
 from armpy.ops.operation import Array
 from armpy.runtime.tensors import as_input, check_output_array
@@ -91,6 +91,11 @@ class OutputSlot:
             return False
         flags = given.flags
         return flags.carray and flags.owndata
+
+    def new_array(self) -> Array | None:
+        """An array for the output; None if its shape depends on values."""
+        info = self._info
+        return empty(info.known_shape, self._dtype) if info.is_fully_shaped else None
 
     def converted(self, given: object) -> Array:
         """An array over `given` that can be written; errors as for `check_output_array`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
 from armpy.graph import Layer
@@ -47,7 +47,7 @@ class StaticPlan:
         self.network = network
         self._sessions = sessions
         graph = network.graph
-        self._executes = prepare_steps(network, sessions, profiler)
+        self._steps = prepare_steps(network, sessions, profiler)
         self.result_infos = tuple(value.info for value in graph.results)
         self._idle: deque[WorkingMemory] = deque(maxlen=MAX_IDLE_MEMORIES)
 
@@ -91,9 +91,29 @@ class StaticPlan:
         self._idle.append(memory)  # one whose execution failed is not used again
         return made
 
+    def bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
+        """Prepare many executions with the same arrays, in working memory of their own.
+
+        Parameters
+        ----------
+        sources, results : sequence of ndarray
+            As for `run`; all of the results.
+
+        Returns
+        -------
+        callable
+            Executes once; for one thread at a time. Raises as `run` does.
+
+        Raises
+        ------
+        BackendError
+            If a backend fails to prepare them.
+        """
+        return self.new_memory().bind(sources, results)
+
     def new_memory(self) -> WorkingMemory:
         """Allocate what one execution needs."""
-        return WorkingMemory(self.network, self._executes, self._sessions)
+        return WorkingMemory(self.network, self._steps, self._sessions)
 
 
 class HoldingPlan(StaticPlan):
@@ -105,6 +125,22 @@ class HoldingPlan(StaticPlan):
             for shared in memory_of(self.network, self._sessions):
                 stack.enter_context(shared)
             return super().run(sources, results)
+
+    def bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
+        """Prepare many executions as `StaticPlan.bind`, each holding the memory."""
+        shared_memories = memory_of(self.network, self._sessions)
+        with ExitStack() as stack:
+            for shared in shared_memories:
+                stack.enter_context(shared)
+            execute = super().bind(sources, results)
+
+        def execute_holding() -> None:
+            with ExitStack() as stack:
+                for shared in shared_memories:
+                    stack.enter_context(shared)
+                execute()
+
+        return execute_holding
 
 
 def static_plan(

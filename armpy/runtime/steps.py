@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NoReturn, TypeAlias
 
 from armpy.backend import ITensorHandle, IWorkload, WorkloadInfo
@@ -26,7 +27,28 @@ from armpy.runtime.session import BackendSession
 from armpy.runtime.shared_memory import SharedMemory
 from armpy.types import HOST, BackendId
 
-Execute: TypeAlias = Callable[[Sequence[ITensorHandle | None], Sequence[ITensorHandle]], None]
+Inputs: TypeAlias = Sequence[ITensorHandle | None]
+Outputs: TypeAlias = Sequence[ITensorHandle]
+
+Execute: TypeAlias = Callable[[Inputs, Outputs], object]
+"""Executes a layer once."""
+
+Bind: TypeAlias = Callable[[Inputs, Outputs], Callable[[], object]]
+"""Prepares many executions of a layer with the same handles."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Step:
+    """What a layer's backend made of it.
+
+    Parameters
+    ----------
+    execute, bind : callable
+        The methods of its workload.
+    """
+
+    execute: Execute
+    bind: Bind
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +75,7 @@ def prepare_steps(
     network: OptimizedNetwork,
     sessions: Mapping[BackendId, BackendSession],
     profiler: Profiler | None = None,
-) -> list[Execute]:
+) -> list[Step]:
     """Let the backends prepare every layer.
 
     Parameters
@@ -65,32 +87,32 @@ def prepare_steps(
 
     Returns
     -------
-    list of callable
-        The ``execute`` method of each layer's workload.
+    list of Step
+        One per layer.
 
     Raises
     ------
     PreparationError
         If backends fail to make workloads; it holds all of them, so that they move at once.
     """
-    executes: list[Execute] = []
+    steps: list[Step] = []
     failures: list[PreparationFailure] = []
     for layer in network.graph.layers:
         backend_id = network.backend_ids[layer.id]
         try:
-            execute = _prepare(network, layer, sessions[backend_id])
+            step = _prepare(network, layer, sessions[backend_id])
         except ArmpyError as error:
             failures.append(PreparationFailure(layer, backend_id, error))
             continue
         if profiler is not None:
-            execute = _measured(execute, profiler, layer.where, backend_id)
-        executes.append(execute)
+            step = _measured(step, profiler, layer.where, backend_id)
+        steps.append(step)
     if failures:
         raise PreparationError(failures)
-    return executes
+    return steps
 
 
-def _prepare(network: OptimizedNetwork, layer: Layer, session: BackendSession) -> Execute:
+def _prepare(network: OptimizedNetwork, layer: Layer, session: BackendSession) -> Step:
     """Make the workload of one layer."""
     backend_id = session.backend_id
     factory = session.workloads
@@ -104,8 +126,17 @@ def _prepare(network: OptimizedNetwork, layer: Layer, session: BackendSession) -
     )
     ask = (backend_id, IWorkload, factory, "create_workload")
     workload = ask_method(*ask, layer.operation, info)
-    kind: type[Execute] = Callable  # type: ignore[assignment]  # a class to isinstance
-    return read_backend(backend_id, workload, "execute", kind)
+    kind: type[Callable[..., object]] = Callable  # type: ignore[assignment]  # a class to isinstance
+    execute = read_backend(backend_id, workload, "execute", kind)
+    return Step(execute, partial(_bound, backend_id, workload))
+
+
+def _bound(
+    backend_id: BackendId, workload: IWorkload, inputs: Inputs, outputs: Outputs
+) -> Callable[[], object]:
+    """Let a workload prepare many executions."""
+    kind: type[Callable[..., object]] = Callable  # type: ignore[assignment]  # a class to isinstance
+    return ask_method(backend_id, kind, workload, "bind", inputs, outputs)
 
 
 def _home_of(network: OptimizedNetwork, value: Value | None) -> BackendId:
@@ -116,15 +147,25 @@ def _home_of(network: OptimizedNetwork, value: Value | None) -> BackendId:
     return HOST
 
 
-def _measured(execute: Execute, profiler: Profiler, name: str, backend_id: BackendId) -> Execute:
+def _measured(step: Step, profiler: Profiler, name: str, backend_id: BackendId) -> Step:
     """The same step with its time taken."""
 
-    def timed(inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]) -> None:
+    def timed(inputs: Inputs, outputs: Outputs) -> None:
         started = time.perf_counter()
-        execute(inputs, outputs)
+        step.execute(inputs, outputs)
         profiler.add(name, backend_id, started, time.perf_counter())
 
-    return timed
+    def bind(inputs: Inputs, outputs: Outputs) -> Callable[[], object]:
+        call = step.bind(inputs, outputs)
+
+        def timed_call() -> None:
+            started = time.perf_counter()
+            call()
+            profiler.add(name, backend_id, started, time.perf_counter())
+
+        return timed_call
+
+    return Step(timed, bind)
 
 
 def memory_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy import empty
@@ -18,7 +18,7 @@ from armpy.optimizer import OptimizedNetwork
 from armpy.plugins.boundary import ask_method, call_method
 from armpy.runtime.control_flow import Targets
 from armpy.runtime.session import BackendSession
-from armpy.runtime.steps import Execute, raise_for_step
+from armpy.runtime.steps import Execute, Step, raise_for_step
 from armpy.types import BackendId
 
 _log = logging.getLogger("armpy.runtime")
@@ -31,7 +31,7 @@ class WorkingMemory:
     ----------
     network : OptimizedNetwork
         Fully shaped.
-    executes : sequence of callable
+    prepared : sequence of Step
         What each layer's backend made of it.
     sessions : mapping of str to BackendSession
         By backend id.
@@ -48,7 +48,7 @@ class WorkingMemory:
     def __init__(
         self,
         network: OptimizedNetwork,
-        executes: Sequence[Execute],
+        prepared: Sequence[Step],
         sessions: Mapping[BackendId, BackendSession],
     ) -> None:
         graph = network.graph
@@ -76,13 +76,14 @@ class WorkingMemory:
         self._targets = [(h, h.info.known_shape, h.info.data_type.dtype) for h in self.results]
         self._bound = (*self.sources, *self.results)
         self._network = network
+        self._prepared = prepared
         self.steps = [
             (
-                execute,
+                step.execute,
                 [None if v is None else _handle_of(v, handles) for v in layer.inputs],
                 [handles[v] for v in layer.outputs],
             )
-            for layer, execute in zip(graph.layers, executes, strict=True)
+            for layer, step in zip(graph.layers, prepared, strict=True)
         ]
 
     def run(self, sources: Sequence[Array], results: Targets | None) -> list[Array]:
@@ -138,6 +139,52 @@ class WorkingMemory:
             for handle in self._bound:
                 handle.array = _NOTHING
         return results  # type: ignore[return-value]  # there is none missing any more
+
+    def bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
+        """Put some arrays in place for good and prepare executions with them.
+
+        Parameters
+        ----------
+        sources, results : sequence of ndarray
+            As for `armpy.runtime.static_plan.StaticPlan.bind`.
+
+        Returns
+        -------
+        callable
+            Executes once; nobody else may use this working memory from now on.
+        """
+        for handle, array in zip(self._bound, (*sources, *results), strict=True):
+            handle.array = array
+        network = self._network
+        calls: list[Callable[[], object]] = []
+        try:
+            for step, (_, ins, outs) in zip(self._prepared, self.steps, strict=True):
+                calls.append(step.bind(ins, outs))
+            if self._copies:
+                calls.append(self._copy_results)
+        except BaseException as error:  # noqa: BLE001 - plugin boundary: named and raised
+            raise_for_step(network, len(calls), error)
+        if len(calls) == 1:  # as most networks are that one backend takes in whole
+            (call,) = calls
+
+            def execute_one() -> None:
+                try:
+                    call()
+                except BaseException as error:  # noqa: BLE001 - as above
+                    raise_for_step(network, 0, error)
+
+            return execute_one
+
+        def execute_all() -> None:
+            step = 0
+            try:
+                for call in calls:
+                    call()
+                    step += 1
+            except BaseException as error:  # noqa: BLE001 - as above
+                raise_for_step(network, step, error)
+
+        return execute_all
 
     def _copy_results(self) -> None:
         """Fill results that no step writes: passed-through sources, constants, repeats."""

@@ -1,0 +1,415 @@
+"""An execution is checked once, and does in each call what a call of the model does."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+from armpy.backend import ITensorHandle, IWorkload, IWorkloadFactory, WorkloadInfo
+from armpy.backend.memory import IMemoryManager
+from armpy.errors import BackendError, InvalidArgumentError
+from armpy.graph import Graph
+from armpy.network import Network
+from armpy.ops import ElementwiseBinary
+from armpy.ops.operation import Operation
+from armpy.runtime import Execution, Model
+from tests.runtime.test_dynamic_outputs import PositivesBackend, positives
+from tests.support.changed_arrays import WRONG_FOR_INPUTS, WRONG_FOR_OUTPUTS, Change, change
+from tests.support.control_flow import loop
+from tests.support.fake_backends import (
+    CompilingBackend,
+    CountingManager,
+    FakeBackend,
+    OwnMemoryBackend,
+    RecordingContext,
+    runtime_of,
+)
+from tests.support.networks import ADD, RELU, chain, diamond, f32, floats
+
+BACKENDS: list[list[FakeBackend]] = [
+    [],
+    [FakeBackend()],
+    [CompilingBackend()],
+    [OwnMemoryBackend("Device", {ElementwiseBinary})],
+]
+IDS = ["CpuRef", "layers", "compiled", "device"]
+
+
+@pytest.mark.parametrize("backends", BACKENDS, ids=IDS)
+def test_each_call_reads_the_arrays_as_they_are_and_writes_where_it_wrote_before(
+    backends: list[FakeBackend],
+) -> None:
+    model = Model(diamond(), runtime_of(*backends))
+    x, y = floats(1, -2, 3, 0), floats(0, 0, 0, 0)
+    execution = model.bind({"x": x}, {"y": y})
+    assert isinstance(execution, Execution)
+    assert execution.outputs["y"] is y
+    assert execution() is execution.outputs
+    assert y.tolist() == [5, 1, 13, 1]  # 4 relu(x) + 1
+    x[:] = floats(2, 2, 0, 1)
+    execution()
+    assert y.tolist() == [9, 9, 1, 5]
+
+
+def test_outputs_that_nobody_gives_are_made_once() -> None:
+    execution = Model(chain(3), runtime_of()).bind({"x": floats(1, 2, 3, 4)})
+    y = execution.outputs["y"]
+    assert execution()["y"] is y
+    assert y.tolist() == [4, 5, 6, 7]
+
+
+def test_a_workload_is_asked_once_what_it_makes_of_its_arrays() -> None:
+    backend = BindingBackend()
+    model = Model(chain(3), runtime_of(backend))
+    x = floats(1, 2, 3, 4)
+    execution = model.bind({"x": x})
+    assert backend.log == ["bind"] * 3
+    for _ in range(2):
+        assert execution()["y"].tolist() == [4, 5, 6, 7]
+    assert backend.log == ["bind"] * 3 + ["call"] * 6
+
+
+@pytest.mark.parametrize("fault", [ValueError("odd"), KeyboardInterrupt("odd"), None, 5])
+def test_a_workload_that_cannot_be_bound_is_an_error_with_its_name(fault: object) -> None:
+    model = Model(chain(3), runtime_of(BindingBackend(bind=fault)))
+    with pytest.raises(BackendError, match=r"^Fake / ElementwiseBinary 'add_0'.*bind"):
+        model.bind({"x": floats(1, 2, 3, 4)})
+    assert model(floats(1, 2, 3, 4)).tolist() == [4, 5, 6, 7]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("fault", [ValueError("odd"), KeyboardInterrupt("odd"), GeneratorExit()])
+def test_what_a_bound_workload_raises_is_an_error_with_its_name(fault: BaseException) -> None:
+    backend = BindingBackend()
+    execution = Model(chain(3), runtime_of(backend)).bind({"x": floats(1, 2, 3, 4)})
+    backend.raised = fault
+    for _ in range(2):
+        with pytest.raises(BackendError, match=r"^Fake / ElementwiseBinary 'add_0': the workload"):
+            execution()
+    backend.raised = None
+    assert execution()["y"].tolist() == [4, 5, 6, 7]
+
+
+@pytest.mark.parametrize(("damage", "text"), WRONG_FOR_INPUTS.values(), ids=WRONG_FOR_INPUTS)
+def test_an_input_that_does_not_fit_cannot_be_bound(damage: Change, text: str) -> None:
+    x = floats(1, 2, 3, 4)
+    damage(x)
+    with pytest.raises(InvalidArgumentError, match=text):
+        Model(chain(3), runtime_of()).bind({"x": x})
+
+
+@pytest.mark.parametrize(("damage", "text"), WRONG_FOR_OUTPUTS.values(), ids=WRONG_FOR_OUTPUTS)
+def test_an_output_that_does_not_fit_cannot_be_bound(damage: Change, text: str) -> None:
+    y = floats(1, 2, 3, 4)
+    damage(y)
+    with pytest.raises(InvalidArgumentError, match=text):
+        Model(chain(3), runtime_of()).bind({"x": floats(1, 2, 3, 4)}, {"y": y})
+
+
+COPIED: dict[str, Callable[[], object]] = {
+    "list": lambda: [1.0, 2.0, 3.0, 4.0],
+    "byte order": lambda: np.array([1, 2, 3, 4], ">f4"),
+    "strides": lambda: np.zeros(8, np.float32)[::2],
+    "unaligned": lambda: np.zeros(17, np.uint8)[1:].view(np.float32),
+}
+
+
+@pytest.mark.parametrize("make", COPIED.values(), ids=COPIED)
+def test_an_input_that_would_have_to_be_copied_cannot_be_bound(make: Callable[[], object]) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"input 'x'.*have to be copied"):
+        Model(chain(3), runtime_of()).bind({"x": make()})  # type: ignore[dict-item]  # on purpose
+
+
+def test_names_that_are_missing_or_unknown_are_errors() -> None:
+    model, x = Model(chain(3), runtime_of()), floats(1, 2, 3, 4)
+    with pytest.raises(InvalidArgumentError, match="missing 'x'"):
+        model.bind({})
+    with pytest.raises(InvalidArgumentError, match="not known 'z'"):
+        model.bind({"x": x, "z": x})
+    with pytest.raises(InvalidArgumentError, match=r"no such output.*got 'z'"):
+        model.bind({"x": x}, {"z": floats(0)})
+    with pytest.raises(InvalidArgumentError, match="not given by name"):
+        model.bind([x])  # type: ignore[arg-type]  # on purpose
+
+
+def test_an_array_may_be_input_and_output() -> None:
+    x = floats(1, 2, 3, 4)
+    execution = Model(diamond(), runtime_of()).bind({"x": x}, {"y": x})
+    execution()
+    assert x.tolist() == [5, 9, 13, 17]
+    execution()
+    assert x.tolist() == [21, 37, 53, 69]
+
+
+def test_two_outputs_in_one_array_are_an_error() -> None:
+    net = Network()
+    x = net.input("x", f32(4))
+    for name in ("first", "second"):
+        net.output(name, net.add(ADD, x, net.constant(floats(3))))
+    y = floats(0, 0, 0, 0)
+    with pytest.raises(InvalidArgumentError, match="overlap"):
+        Model(net, runtime_of()).bind({"x": floats(1, 2, 3, 4)}, {"first": y, "second": y[:]})
+
+
+@pytest.mark.parametrize("backends", BACKENDS, ids=IDS)
+@pytest.mark.parametrize(
+    ("attribute", "value"), [("shape", (2, 2)), ("dtype", np.dtype(np.int32)), ("strides", (0,))]
+)
+def test_what_becomes_of_the_callers_array_objects_does_not_matter(
+    backends: list[FakeBackend], attribute: str, value: object
+) -> None:
+    x, y = floats(1, 2, 3, 4), floats(0, 0, 0, 0)
+    seen = y[:]
+    execution = Model(chain(3), runtime_of(*backends)).bind({"x": x}, {"y": y})
+    change(x, attribute, value)
+    change(y, attribute, value)
+    execution()
+    assert seen.tolist() == [4, 5, 6, 7]
+
+
+@pytest.mark.parametrize("part", [slice(None), slice(0, 4)], ids=["whole", "a part"])
+def test_arrays_that_are_bound_cannot_be_resized(part: slice) -> None:
+    x, y = np.ones(8, np.float32), np.ones(8, np.float32)
+    length = x[part].size
+    model = Model(chain(3, (length,)), runtime_of())
+    execution = model.bind({"x": x[part]}, {"y": y[part]})
+    for array in (x, y):
+        with pytest.raises(ValueError, match="cannot resize an array"):
+            array.resize(1 << 20, refcheck=False)
+    del execution
+    gc.collect()
+    x.resize(1 << 20, refcheck=False)
+
+
+def test_arrays_live_as_long_as_the_execution() -> None:
+    x = floats(1, 2, 3, 4)
+    execution = Model(chain(3), runtime_of()).bind({"x": x})
+    gone = weakref.ref(x)
+    del x
+    gc.collect()
+    assert gone() is not None
+    assert execution()["y"].tolist() == [4, 5, 6, 7]
+    del execution
+    gc.collect()
+    assert gone() is None
+
+
+def test_executions_of_one_network_do_not_disturb_each_other() -> None:
+    model = Model(diamond(), runtime_of(CompilingBackend()))
+    arrays = [np.full(4, number, np.float32) for number in range(3)]
+    executions = [model.bind({"x": x}) for x in arrays]
+    for execution in executions:
+        execution()
+    assert [e.outputs["y"][0] for e in executions] == [1, 5, 9]
+    assert model(arrays[2]).tolist() == [9, 9, 9, 9]  # type: ignore[union-attr]
+
+
+def test_two_threads_in_one_execution_are_an_error_of_the_second() -> None:
+    backend = BindingBackend()
+    execution = Model(chain(1), runtime_of(backend)).bind({"x": floats(1, 2, 3, 4)})
+    entered, leave = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        entered.set()
+        leave.wait()
+
+    backend.before = wait
+    thread = threading.Thread(target=execution)
+    thread.start()
+    entered.wait()
+    with pytest.raises(InvalidArgumentError, match="under way in another thread"):
+        execution()
+    leave.set()
+    thread.join()
+    backend.before = None
+    assert execution()["y"].tolist() == [2, 3, 4, 5]
+
+
+def test_an_execution_of_a_closed_model_says_so() -> None:
+    model = Model(chain(3), runtime_of(CompilingBackend()))
+    execution = model.bind({"x": floats(1, 2, 3, 4)})
+    model.close()
+    assert execution.is_closed
+    with pytest.raises(InvalidArgumentError, match="unloaded"):
+        execution()
+    with pytest.raises(InvalidArgumentError, match="closed"):
+        model.bind({"x": floats(1, 2, 3, 4)})
+
+
+def test_an_execution_that_is_under_way_when_the_model_is_closed_comes_to_its_end() -> None:
+    backend = BindingBackend()
+    model = Model(chain(1), runtime_of(backend))
+    execution = model.bind({"x": floats(1, 2, 3, 4)})
+    backend.before = model.close
+    assert execution()["y"].tolist() == [2, 3, 4, 5]
+    with pytest.raises(InvalidArgumentError, match="unloaded"):
+        execution()
+
+
+def test_a_network_and_its_memory_go_with_the_last_reference() -> None:
+    model = Model(chain(3), runtime_of())
+    execution = model.bind({"x": floats(1, 2, 3, 4)})
+    gone = weakref.ref(execution)
+    del execution
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_bound_network_with_variables_counts_on() -> None:
+    model = Model(counter(), runtime_of())
+    execution = model.bind({"x": floats(1)})
+    assert [float(execution()["y"][0]) for _ in range(3)] == [1, 2, 3]
+    assert model(floats(10)).tolist() == [13]  # type: ignore[union-attr]
+    assert execution()["y"].tolist() == [14]
+    model.reset_state()
+    assert execution()["y"].tolist() == [1]
+
+
+def counter() -> Graph:
+    """``y = sum of all x so far``."""
+    net = Network()
+    x = net.input("x", f32(1))
+    total = net.variable("total", f32(1))
+    y = net.add(ADD, x, total)
+    net.assign(total, y)
+    net.output("y", y)
+    return net.build()
+
+
+def test_outputs_whose_shapes_depend_on_values_are_made_by_each_call() -> None:
+    model = Model(positives(), runtime_of(PositivesBackend()))
+    x = floats(1, -2, 3, -4, 5)
+    execution = model.bind({"x": x})
+    expected = [model.run({"x": x})]
+    first = {name: array.copy() for name, array in execution().items()}
+    x[1] = 7
+    expected.append(model.run({"x": x}))
+    second = execution()
+    for actual, wanted in zip((first, second), expected, strict=True):
+        assert actual.keys() == wanted.keys()
+        for name, array in actual.items():
+            np.testing.assert_array_equal(array, wanted[name])
+
+
+def test_control_flow_can_be_bound() -> None:
+    model = Model(loop(5), runtime_of())
+    (name,) = (spec.name for spec in model.inputs)
+    (output,) = (spec.name for spec in model.outputs)
+    x = np.array([0], model.inputs[0].data_type.dtype).reshape(model.inputs[0].info.known_shape)
+    execution = model.bind({name: x})
+    assert execution()[output].reshape(-1).tolist() == [5]
+    x[...] = 9
+    assert execution()[output].reshape(-1).tolist() == [9]
+
+
+def test_results_that_no_layer_writes_are_filled_in() -> None:
+    net = Network()
+    x = net.input("x", f32(2))
+    net.output("y", net.add(RELU, x))
+    net.output("same", x)
+    net.output("constant", net.constant(floats(7, 8)))
+    given = floats(-1, 1)
+    execution = Model(net, runtime_of()).bind({"x": given})
+    for _ in range(2):
+        found = {name: array.tolist() for name, array in execution().items()}
+        assert found == {"y": [0, 1], "same": given.tolist(), "constant": [7, 8]}
+        given += 0
+
+
+def test_input_shapes_are_those_of_the_arrays() -> None:
+    model = Model(chain(2, (None,)), runtime_of())
+    for length in (2, 5):
+        execution = model.bind({"x": np.ones(length, np.float32)})
+        assert execution()["y"].tolist() == [3] * length
+
+
+def test_profiles_and_contexts_are_told_of_bound_executions() -> None:
+    log: list[tuple[str, str, int]] = []
+    backend = FakeBackend(context=RecordingContext("Fake", log))
+    runtime = runtime_of(backend, profiling=True)
+    model = Model(chain(2), runtime)
+    execution = model.bind({"x": floats(1, 2, 3, 4)})
+    execution()
+    assert log[-1] == ("Fake", "after_enqueue_workload", model.network_id)
+    profiler = runtime.get_profiler(model.network_id)
+    assert profiler is not None
+    names = [event.name for event in profiler.events]
+    assert names == ["ElementwiseBinary 'add_0'", "ElementwiseBinary 'add_1'", "Execute"]
+
+
+def test_memory_is_held_while_a_bound_execution_runs() -> None:
+    manager = CountingManager()
+    backend = ManagedBackend(manager)
+    execution = Model(chain(2), runtime_of(backend)).bind({"x": floats(1, 2, 3, 4)})
+    before = manager.acquired
+    execution()
+    assert (manager.acquired, manager.held) == (before + 1, 0)
+
+
+class ManagedBackend(FakeBackend):
+    """Has a memory manager."""
+
+    def __init__(self, manager: CountingManager) -> None:
+        super().__init__()
+        self._manager = manager
+
+    def create_memory_manager(self) -> IMemoryManager | None:
+        return self._manager
+
+
+class BindingBackend(FakeBackend):
+    """Binds workloads and writes down what is asked of them."""
+
+    def __init__(self, bind: object = "right") -> None:
+        super().__init__()
+        self.log: list[str] = []
+        self.bind = bind
+        self.raised: BaseException | None = None
+        self.before: Callable[[], None] | None = None
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        return _BindingFactory(self, super().create_workload_factory(memory_manager))
+
+
+class _BindingFactory(IWorkloadFactory):
+    def __init__(self, backend: BindingBackend, right: IWorkloadFactory) -> None:
+        self._backend = backend
+        self._right = right
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        return _BindingWorkload(self._backend, self._right.create_workload(operation, info))
+
+
+class _BindingWorkload(IWorkload):
+    def __init__(self, backend: BindingBackend, right: IWorkload) -> None:
+        self._backend = backend
+        self._right = right
+
+    def execute(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> None:
+        self._right.execute(inputs, outputs)
+
+    def bind(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> Callable[[], object]:
+        backend = self._backend
+        backend.log.append("bind")
+        if isinstance(backend.bind, BaseException):
+            raise backend.bind
+        if backend.bind != "right":
+            return backend.bind  # type: ignore[return-value]  # a fault may be of any type
+
+        def call() -> None:
+            backend.log.append("call")
+            if backend.before is not None:
+                backend.before()
+            if backend.raised is not None:
+                raise backend.raised
+            self._right.execute(inputs, outputs)
+
+        return call
