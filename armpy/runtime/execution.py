@@ -99,7 +99,9 @@ class Execution:
 
 
 def bind_by_name(
-    network: LoadedNetwork, inputs: Mapping[str, object], outputs: Mapping[str, Array] | None = None
+    network: LoadedNetwork,
+    inputs: Mapping[str, object],
+    outputs: Mapping[str, object] | None = None,
 ) -> Execution:
     """Check inputs and outputs given by name, and prepare executions with them.
 

@@ -258,7 +258,7 @@ class LoadedNetwork:
             return run(inputs, results)
 
     def bind(
-        self, inputs: Mapping[str, Array], outputs: Mapping[str, Array] | None = None
+        self, inputs: Mapping[str, object], outputs: Mapping[str, object] | None = None
     ) -> Execution:
         """Prepare many executions with the same arrays.
 

@@ -196,16 +196,18 @@ class Model:
         return run_by_name(network, inputs, outputs, self.quantize_inputs)
 
     def bind(
-        self, inputs: Mapping[str, Array], outputs: Mapping[str, Array] | None = None
+        self, inputs: Mapping[str, object], outputs: Mapping[str, object] | None = None
     ) -> Execution:
         """Prepare many runs with the same arrays, which are checked once.
 
         Parameters
         ----------
         inputs : mapping of str to ndarray
-            Every input. Each run reads what is in the arrays by then.
+            Every input. Each run reads what is in the arrays by then. Other libraries' tensors
+            (``__dlpack__``) and buffers are read in place as well.
         outputs : mapping of str to ndarray, optional
-            Arrays that each run writes outputs to; the ones missing are made.
+            Arrays, or other memory as for inputs, that each run writes outputs to; the ones
+            missing are made.
 
         Returns
         -------

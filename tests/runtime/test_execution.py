@@ -121,7 +121,7 @@ COPIED: dict[str, Callable[[], object]] = {
 @pytest.mark.parametrize("make", COPIED.values(), ids=COPIED)
 def test_an_input_that_would_have_to_be_copied_cannot_be_bound(make: Callable[[], object]) -> None:
     with pytest.raises(InvalidArgumentError, match=r"input 'x'.*have to be copied"):
-        Model(chain(3), runtime_of()).bind({"x": make()})  # type: ignore[dict-item]  # on purpose
+        Model(chain(3), runtime_of()).bind({"x": make()})
 
 
 def test_names_that_are_missing_or_unknown_are_errors() -> None:
