@@ -229,8 +229,10 @@ class IBackendInternal(ABC):
         Notes
         -----
         Since 1.2. Nothing is kept: the allocator comes with each network's `NetworkResources`, and
-        arenas that the core plans are taken from it. By default the answer is that of
-        `use_custom_memory_allocator`, which a backend of 1.2 need not override.
+        arenas that the core plans are taken from it. A backend with memory beside these takes it
+        from the allocator as well. One object serves all runtimes then, with allocators and
+        without. By default the answer is that of `use_custom_memory_allocator`, which a backend of
+        1.2 need not override.
         """
         try:
             self.use_custom_memory_allocator(allocator)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from armpy.backend.external_memory import MemorySource
+from armpy.backend.external_memory import ExternalMemory, MemorySource
 from armpy.backend.workload import ALIGNMENT_BYTES
 from armpy.ops.operation import Array
 
@@ -31,6 +31,11 @@ class IMemoryManager(ABC):
 class ICustomAllocator(ABC):
     """Gives a backend's working memory in an application's own way.
 
+    Notes
+    -----
+    What backends are handed in its place (`NetworkResources.allocator`) asks it and checks what it
+    gives: errors name it, and freeing raises nothing. Several threads may ask at the same time.
+
     References
     ----------
     Arm NN ICustomAllocator.
@@ -54,6 +59,37 @@ class ICustomAllocator(ABC):
     def memory_source(self) -> MemorySource:
         """The kind of memory."""
         return MemorySource.MALLOC
+
+    def allocate_external(self, size_bytes: int, alignment_bytes: int) -> ExternalMemory:
+        """Get memory that the host need not see, for a backend's own arena.
+
+        Parameters
+        ----------
+        size_bytes, alignment_bytes : int
+            As for `allocate`; `ExternalMemory.offset_bytes` is a multiple of the alignment.
+
+        Returns
+        -------
+        ExternalMemory
+            Of `size_bytes` and of the kind `memory_source`. By default, what `allocate` gives.
+
+        Notes
+        -----
+        Since 1.2. Asked by handle factories that make arenas (`ITensorHandleFactory.create_arena`).
+        An allocator whose memory the host must not see overrides it with `free_external`, and
+        raises in `allocate`.
+        """
+        return ExternalMemory.of_array(self.allocate(size_bytes, alignment_bytes))
+
+    def free_external(self, memory: ExternalMemory) -> None:
+        """Give memory back that `allocate_external` gave, the same object.
+
+        Notes
+        -----
+        Since 1.2.
+        """
+        if isinstance(memory.keep_alive, np.ndarray):  # what allocate gave
+            self.free(memory.keep_alive)
 
 
 class DefaultAllocator(ICustomAllocator):

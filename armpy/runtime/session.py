@@ -20,6 +20,7 @@ from armpy.errors import ArmpyError
 from armpy.optimizer.bridge import choose_handle_factory
 from armpy.plugins.guard import GuardedBackend
 from armpy.records import dataclass
+from armpy.runtime.allocators import CheckedAllocator
 from armpy.runtime.shared_memory import SharedMemory
 from armpy.types import BackendId
 
@@ -119,7 +120,10 @@ def open_session(
     context = None
     if model_options is not None:
         context = backend.create_backend_model_context(model_options)
-    resources = NetworkResources(manager, model_options or NO_OPTIONS, context, allocator)
+    checked = None
+    if allocator is not None:
+        checked = CheckedAllocator(f"{backend.backend_id}'s allocator", allocator)
+    resources = NetworkResources(manager, model_options or NO_OPTIONS, context, checked)
     workloads = backend.create_workload_factory_for_network(resources)
     handles, managers = choose_handle_factory(backend, resources)
     if manager is not None:

@@ -130,9 +130,9 @@ class BackendSetup:
             If the backend cannot be used; any other error is the caller's mistake.
         """
         with _refusals():
-            if backend_id in self._options.custom_allocators:
-                plugin = self._own_backend(backend_id, plugin)
             backend = GuardedBackend(plugin)
+            if backend_id in self._options.custom_allocators:
+                backend = self._own_backend(backend_id, plugin, backend)
             if backend.backend_id != backend_id:
                 raise BackendError(
                     "the backend calls itself otherwise than when it was registered",
@@ -155,8 +155,12 @@ class BackendSetup:
             self.model_options[backend_id] = scopes[OptionScope.MODEL]
         return backend
 
-    def _own_backend(self, backend_id: BackendId, shared: IBackendInternal) -> IBackendInternal:
-        """A backend for this runtime alone, as its allocator is not to be that of others."""
+    def _own_backend(
+        self, backend_id: BackendId, shared: IBackendInternal, guarded: GuardedBackend
+    ) -> GuardedBackend:
+        """A backend for this runtime alone, if it would keep the allocator for all others."""
+        if guarded.overrides("can_use_allocator"):
+            return guarded
         own = self._registry.create(backend_id)
         if own is shared:
             _log.warning(
@@ -164,7 +168,7 @@ class BackendSetup:
                 "custom allocator",
                 backend_id,
             )
-        return own
+        return GuardedBackend(own)
 
     def _given_options(self, backend: GuardedBackend) -> Mapping[str, object]:
         """The caller's options for one backend; the number of threads where it has them."""
@@ -180,8 +184,15 @@ class BackendSetup:
         allocator = self._options.custom_allocators.get(backend_id)
         if self._options.protected_mode:
             self._check_protected(backend, allocator)
-        if allocator is not None:
+        if allocator is None:
+            return
+        if not backend.overrides("can_use_allocator"):  # before 1.2, and it keeps it
             backend.use_custom_memory_allocator(allocator)
+        elif not (answer := backend.can_use_allocator(allocator)):
+            raise BackendCapabilityError(
+                f"the backend cannot use the custom allocator: {answer.text}",
+                where=f"{backend_id} / can_use_allocator",
+            )
 
     def _check_protected(self, backend: GuardedBackend, allocator: ICustomAllocator | None) -> None:
         """Check what protected mode asks of a backend."""

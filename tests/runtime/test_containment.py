@@ -44,8 +44,9 @@ NOT_CALLED = {
     (IBackendInternal, "get_performance"),  # tests below ask for it
     (IBackendInternal, "get_caches"),  # by the command line only, which has tests of its own
     *((IBackendCache, member) for member in members(IBackendCache)),
+    (ICustomAllocator, "allocate_external"),  # by backends, through what checks it
+    (ICustomAllocator, "free_external"),
     # Not called by the core yet.
-    (IBackendInternal, "can_use_allocator"),
     (IBackendInternal, "for_runtime"),
     (IBackendInternal, "create_profiling_context"),
     (IWorkload, "enqueue"),
@@ -80,6 +81,7 @@ READ_ONCE = {
     "get_capabilities",
     "create_backend_context",
     "use_custom_memory_allocator",
+    "can_use_allocator",
 }
 MEMBERS = [(k, m) for k in CONTRACT for m in members(k) if (k, m) not in NOT_CALLED]
 IDS = [f"{kind.__name__}.{member}" for kind, member in MEMBERS]
@@ -120,7 +122,9 @@ def options_for(sabotage: Sabotage, **given: object) -> RuntimeOptions:
         profiling=True,
         backend_options={"Full": {"fast": True}} if wants_model_options else {},
         custom_allocators=(
-            {"Full": CustomAllocator()} if member == "use_custom_memory_allocator" else {}
+            {"Full": CustomAllocator()}
+            if member in ("use_custom_memory_allocator", "can_use_allocator")
+            else {}
         ),
         memory_strategies=(
             {"Full": sabotage.of(CustomStrategy)()} if kind is IMemoryOptimizerStrategy else {}

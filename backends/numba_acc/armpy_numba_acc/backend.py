@@ -13,11 +13,15 @@ from armpy.backend import (
     IBackendCache,
     IBackendInternal,
     IBackendProfilingContext,
+    ICustomAllocator,
     ILayerSupport,
     IMemoryManager,
     IWorkloadFactory,
+    MemorySource,
+    NetworkResources,
     OptimizationViews,
     OptionValues,
+    ReasonCode,
     Substitution,
     Support,
     requested_tuning,
@@ -84,13 +88,20 @@ class NumbaBackend(IBackendInternal):
 
     def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
         """A factory for compiled regions."""
-        return self.create_workload_factory_with_options(memory_manager, NO_OPTIONS)
+        return self.create_workload_factory_for_network(NetworkResources(memory_manager))
 
-    def create_workload_factory_with_options(
-        self, memory_manager: IMemoryManager | None, model_options: OptionValues
-    ) -> IWorkloadFactory:
+    def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
         """A factory for compiled regions; it measures them if the network is profiled."""
-        return ProgramFactory(Settings.of(model_options).isa, recorder_of_network())
+        isa = Settings.of(network.model_options).isa
+        return ProgramFactory(isa, recorder_of_network(), network.allocator)
+
+    def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
+        """Programs' memory is taken from any allocator of memory that the processor sees."""
+        if allocator.memory_source is MemorySource.DMA_BUF_PROTECTED:
+            return Support.no(
+                ReasonCode.DEVICE, "it runs on the host, which does not map protected memory"
+            )
+        return Support.yes()
 
     def create_backend_profiling_context(self) -> IBackendProfilingContext:
         """Measures every command of a network."""

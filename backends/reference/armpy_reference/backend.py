@@ -66,8 +66,9 @@ class ReferenceBackend(IBackendInternal):
             Capability.DYNAMIC_OUTPUT_SHAPES: True,
         }
 
-    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> None:
+    def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
         """Any allocator will do: the core takes the arenas from it."""
+        return Support.yes()
 
     def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
         """A factory of NumPy workloads."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import time
+import weakref
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from armpy.backend import ICustomAllocator
 from armpy.errors import BackendError, ExecutionTimeoutError, InvalidArgumentError
 from armpy.ops.operation import Array
 from armpy_numba_acc.machine import execution as layout
-from armpy_numba_acc.machine.alignment import address_of, aligned, is_aligned
+from armpy_numba_acc.machine.alignment import ALIGNMENT_BYTES, address_of, aligned, is_aligned
 from armpy_numba_acc.machine.execution import Command, Execution, Slot, num_words, word_of
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
@@ -110,6 +112,8 @@ class Instance:
     code : Code
     is_profiled : bool
         Whether the time of every command is taken.
+    allocator : ICustomAllocator, optional
+        Gives the memory for the program's own tensors, and gets it back.
 
     Attributes
     ----------
@@ -118,10 +122,16 @@ class Instance:
         of `time.perf_counter`.
     """
 
-    def __init__(self, code: Code, *, is_profiled: bool = False) -> None:
+    def __init__(
+        self,
+        code: Code,
+        *,
+        is_profiled: bool = False,
+        allocator: ICustomAllocator | None = None,
+    ) -> None:
         program = code.program
         self._code = code
-        self._arena = aligned(program.arena_bytes)
+        self._arena = self._make_arena(program.arena_bytes, allocator)
         self._arguments = program.argument_values.copy()
         bases = program.argument_bases
         self._arguments[bases == Space.ARENA] += address_of(self._arena)
@@ -141,6 +151,15 @@ class Instance:
         self._call = call.data
         self._is_parallel = code.num_threads > 1
         self._function = python_function(code.python_call, call, at=num_words(Execution))
+
+    def _make_arena(self, size_bytes: int, allocator: ICustomAllocator | None) -> Array:
+        """Zeros for the program's own tensors."""
+        if allocator is None or size_bytes == 0:
+            return aligned(size_bytes)
+        arena = allocator.allocate(size_bytes, ALIGNMENT_BYTES)
+        weakref.finalize(self, allocator.free, arena)
+        arena.fill(0)
+        return arena
 
     def _make_call(self) -> npt.NDArray[np.int64]:
         """What native code is told, and room for the interpreter behind it."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from armpy.backend import (
     HostTensorHandle,
+    ICustomAllocator,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
@@ -34,17 +35,26 @@ class ProgramWorkload(IWorkload):
     code : Code
     recorder : Recorder, optional
         Is told how long every command takes.
+    allocator : ICustomAllocator, optional
+        Gives the program's memory.
     """
 
-    def __init__(self, code: Code, recorder: Recorder | None = None) -> None:
+    def __init__(
+        self,
+        code: Code,
+        recorder: Recorder | None = None,
+        allocator: ICustomAllocator | None = None,
+    ) -> None:
         self._code = code
         self._recorder = recorder
+        self._allocator = allocator
         self._timeout_s = loop_timeout_s()
         self._idle: deque[Instance] = deque([self._new_instance()], maxlen=_MOST_IDLE)
 
     def _new_instance(self) -> Instance:
         """Memory for one more execution at a time."""
-        return Instance(self._code, is_profiled=self._recorder is not None)
+        is_profiled = self._recorder is not None
+        return Instance(self._code, is_profiled=is_profiled, allocator=self._allocator)
 
     def execute(
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
@@ -97,11 +107,19 @@ class ProgramFactory(IWorkloadFactory):
     isa : Isa
     recorder : Recorder, optional
         For all of them.
+    allocator : ICustomAllocator, optional
+        Gives the memory of all of them.
     """
 
-    def __init__(self, isa: Isa, recorder: Recorder | None = None) -> None:
+    def __init__(
+        self,
+        isa: Isa,
+        recorder: Recorder | None = None,
+        allocator: ICustomAllocator | None = None,
+    ) -> None:
         self._isa = isa
         self._recorder = recorder
+        self._allocator = allocator
 
     def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
         """Load a program's kernels.
@@ -116,4 +134,5 @@ class ProgramFactory(IWorkloadFactory):
                 f"NumbaAcc runs compiled regions only, not a single {operation.name}",
                 where=f"NumbaAcc / '{info.name}'",
             )
-        return ProgramWorkload(Code(operation.program, self._isa), self._recorder)
+        code = Code(operation.program, self._isa)
+        return ProgramWorkload(code, self._recorder, self._allocator)

@@ -1,0 +1,89 @@
+"""An application's allocator as backends see it: what it gives is checked."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+
+from armpy.backend import ExternalMemory, ICustomAllocator, MemorySource
+from armpy.errors import ArmpyError, BackendError
+from armpy.logs import wants_traceback
+from armpy.ops.operation import Array
+from armpy.plugins.boundary import ask_method, call_method, read_backend
+
+_log = logging.getLogger("armpy.runtime")
+
+
+class CheckedAllocator(ICustomAllocator):
+    """Another allocator, behind the plugin boundary.
+
+    Parameters
+    ----------
+    where : str
+        What errors name beside the method.
+    allocator : ICustomAllocator
+
+    Raises
+    ------
+    BackendError
+        If it does not say what its memory is; from `allocate` and `allocate_external`, if it raises
+        or gives something else, which goes back.
+    """
+
+    def __init__(self, where: str, allocator: ICustomAllocator) -> None:
+        self._where = where
+        self._allocator = allocator
+        self._source = read_backend(where, allocator, "memory_source", MemorySource)
+
+    @property
+    def memory_source(self) -> MemorySource:
+        """As it was when the network was loaded."""
+        return self._source
+
+    def allocate(self, size_bytes: int, alignment_bytes: int) -> Array:
+        """Writable memory that begins at a multiple of `alignment_bytes`."""
+        ask = (self._where, np.ndarray, self._allocator, "allocate")
+        memory: Array = ask_method(*ask, size_bytes, alignment_bytes)
+        fits = memory.dtype == np.uint8 and memory.shape == (size_bytes,)
+        is_usable = fits and memory.flags.c_contiguous and memory.flags.writeable
+        if not is_usable or (size_bytes and memory.ctypes.data % alignment_bytes):
+            self.free(memory)
+            raise BackendError(
+                "the allocator's memory cannot be used",
+                where=f"{self._where} / allocate",
+                expected=f"writable uint8({size_bytes},) aligned to {alignment_bytes} bytes",
+                actual=f"{memory.dtype}{memory.shape} at {memory.ctypes.data:#x}",
+            )
+        return memory
+
+    def free(self, memory: Array) -> None:
+        """Give memory back; nobody waits for an error, which is only logged."""
+        self._give_back("free", memory)
+
+    def allocate_external(self, size_bytes: int, alignment_bytes: int) -> ExternalMemory:
+        """Memory of the allocator's kind that the host need not see."""
+        ask = (self._where, ExternalMemory, self._allocator, "allocate_external")
+        memory = ask_method(*ask, size_bytes, alignment_bytes)
+        start = memory.offset_bytes if memory.array is None else memory.array.ctypes.data
+        is_usable = memory.size_bytes == size_bytes and memory.source is self._source
+        if not is_usable or (size_bytes and start % alignment_bytes):
+            self.free_external(memory)
+            raise BackendError(
+                "the allocator's memory cannot be used",
+                where=f"{self._where} / allocate_external",
+                expected=f"{size_bytes} bytes of {self._source}, aligned to {alignment_bytes}",
+                actual=f"{memory.size_bytes} bytes of {memory.source} from {start:#x} on",
+            )
+        return memory
+
+    def free_external(self, memory: ExternalMemory) -> None:
+        """Give memory back; nobody waits for an error, which is only logged."""
+        self._give_back("free_external", memory)
+
+    def _give_back(self, method: str, memory: object) -> None:
+        """Call one of the two methods that take memory back."""
+        try:
+            call_method(self._where, self._allocator, method, memory)
+        except ArmpyError as error:
+            _log.warning("%s", error, exc_info=wants_traceback(_log))

@@ -1,0 +1,245 @@
+"""Working memory of one runtime's networks comes from its allocator, and of no other's."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from armpy_reference import ReferenceBackend
+
+from armpy.backend import (
+    ALIGNMENT_BYTES,
+    ExternalMemory,
+    HostTensorHandle,
+    ICustomAllocator,
+    ITensorHandle,
+    IWorkload,
+    IWorkloadFactory,
+    MemorySource,
+    NetworkResources,
+    ReasonCode,
+    Support,
+    WorkloadInfo,
+)
+from armpy.errors import BackendCapabilityError, BackendError
+from armpy.ops.operation import Array, Operation
+from armpy.plugins import BackendRegistry
+from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy.runtime.allocators import CheckedAllocator
+from tests.support.fake_backends import FakeBackend, FakeFactory, runtime_of
+from tests.support.networks import chain, floats
+from tests.support.watched_allocator import WatchedAllocator
+
+X = floats(-1, 0, 2, 5)
+
+
+class Watching(FakeBackend):
+    """A backend of 1.2 that takes scratch memory beside the core's arenas, and shows all of it."""
+
+    def __init__(self, answer: Support | None = None) -> None:
+        super().__init__("Watching")
+        self.answers = Support.yes() if answer is None else answer
+        self.resources: list[NetworkResources] = []
+        self.seen: list[Array] = []
+
+    def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
+        return self.answers
+
+    def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
+        self.resources.append(network)
+        return _Factory(self)
+
+
+class _Factory(FakeFactory):
+    """Makes workloads that show their memory."""
+
+    def __init__(self, backend: Watching) -> None:
+        super().__init__({})
+        self._backend = backend
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        return _Workload(self._backend, super().create_workload(operation, info))
+
+
+class _Workload(IWorkload):
+    """Shows where it writes."""
+
+    def __init__(self, backend: Watching, right: IWorkload) -> None:
+        self._backend = backend
+        self._right = right
+
+    def execute(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> None:
+        self._right.execute(inputs, outputs)
+        self._backend.seen += [h.array for h in outputs if isinstance(h, HostTensorHandle)]
+
+
+def registry_with(backend: Watching) -> BackendRegistry:
+    registry = BackendRegistry()
+    registry.register("Watching", lambda: backend)
+    registry.register("CpuRef", ReferenceBackend)
+    return registry
+
+
+def runtime_with(
+    registry: BackendRegistry, backend_id: str, allocator: ICustomAllocator | None
+) -> Runtime:
+    given = {} if allocator is None else {backend_id: allocator}
+    return Runtime(
+        RuntimeOptions(backends=[backend_id], registry=registry, custom_allocators=given)
+    )
+
+
+def test_three_runtimes_on_one_registry_each_have_their_own_memory(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    backend = Watching()
+    registry = registry_with(backend)
+    one, other = WatchedAllocator(), WatchedAllocator()
+    for allocator in (one, None, other, None):
+        allocators = [one, other]
+        before = [a.num_bytes for a in allocators]
+        with Model(chain(3), runtime_with(registry, "Watching", allocator)) as model:
+            backend.seen.clear()
+            for _ in range(2):
+                np.testing.assert_array_equal(model(X), X + 3)
+            assert len(backend.seen) == 2 * 3
+            # The last layer writes the caller's memory, all others the arena.
+            arenas = [array for index, array in enumerate(backend.seen) if index % 3 < 2]
+            for candidate in allocators:
+                inside = [candidate.has(array) for array in arenas]
+                assert inside == [candidate is allocator] * 4
+            given = [a.num_bytes - b for a, b in zip(allocators, before, strict=True)]
+            assert given == [128 if a is allocator else 0 for a in allocators]
+            assert model.placement is not None
+            assert model.placement.peak_bytes == 128
+        del model
+        backend.seen.clear()
+        gc.collect()
+        assert one.held == other.held == {}
+    assert "one object for all runtimes" not in caplog.text
+
+
+def test_the_reference_backend_keeps_no_allocator(caplog: pytest.LogCaptureFixture) -> None:
+    registry = registry_with(Watching())
+    allocator = WatchedAllocator()
+    shared = registry.get("CpuRef")
+    for given in (allocator, None):
+        np.testing.assert_array_equal(
+            Model(chain(3), runtime_with(registry, "CpuRef", given))(X), X + 3
+        )
+    assert allocator.num_bytes == 128
+    assert registry.get("CpuRef") is shared
+    assert caplog.text == ""
+
+
+def test_a_refusal_leaves_the_backend_out_with_its_reason() -> None:
+    backend = Watching(Support.no(ReasonCode.DEVICE, "only memory of its own"))
+    options = {"custom_allocators": {"Watching": WatchedAllocator()}}
+    text = "^Watching / can_use_allocator: .*custom allocator: only memory of its own"
+    with pytest.raises(BackendCapabilityError, match=text):
+        runtime_of(backend, **options)
+    spec = runtime_of(backend, backends=None, **options).get_device_spec()
+    assert spec.supported_backends == ("CpuRef",)
+
+
+def test_without_an_allocator_nobody_is_asked() -> None:
+    backend = Watching(Support.no(ReasonCode.DEVICE, "never"))
+    np.testing.assert_array_equal(Model(chain(3), runtime_of(backend))(X), X + 3)
+    assert [resources.allocator for resources in backend.resources] == [None]
+
+
+def test_a_backend_gets_the_allocator_of_its_network() -> None:
+    backend, allocator = Watching(), WatchedAllocator(MemorySource.DMA_BUF)
+    Model(chain(3), runtime_of(backend, custom_allocators={"Watching": allocator}))
+    (resources,) = backend.resources
+    assert resources.allocator is not None
+    assert resources.allocator.memory_source is MemorySource.DMA_BUF
+    scratch = resources.allocator.allocate(100, ALIGNMENT_BYTES)
+    assert allocator.has(scratch)
+    resources.allocator.free(scratch)
+    assert not allocator.has(scratch)
+
+
+# What an allocator gives is checked
+
+
+class Giving(ICustomAllocator):
+    """Gives what it is told to."""
+
+    memory: object = None
+    external: object = None
+
+    def __init__(self) -> None:
+        self.freed: list[object] = []
+
+    def allocate(self, size_bytes: int, alignment_bytes: int) -> Array:
+        return self.memory  # type: ignore[return-value]  # wrong on purpose
+
+    def free(self, memory: Array) -> None:
+        self.freed.append(memory)
+
+    def allocate_external(self, size_bytes: int, alignment_bytes: int) -> ExternalMemory:
+        return self.external  # type: ignore[return-value]  # wrong on purpose
+
+    def free_external(self, memory: ExternalMemory) -> None:
+        self.freed.append(memory)
+
+
+ALIGNED = WatchedAllocator().allocate(4096)
+
+
+@pytest.mark.parametrize(
+    ("memory", "text"),
+    [
+        (None, "wrong type. Expected ndarray; got None"),
+        (ALIGNED[1:101], r"Expected writable uint8\(100,\) aligned to 64 bytes"),
+        (ALIGNED[:99], r"got uint8\(99,\)"),
+        (ALIGNED[:200:2], "the allocator's memory cannot be used"),
+    ],
+)
+def test_an_array_that_cannot_be_used_goes_back(memory: object, text: str) -> None:
+    giving = Giving()
+    giving.memory = memory
+    with pytest.raises(BackendError, match=f"^Npu's allocator / allocate: .*{text}"):
+        CheckedAllocator("Npu's allocator", giving).allocate(100, 64)
+    assert [m is memory for m in giving.freed] == [True] * (memory is not None)
+
+
+@pytest.mark.parametrize(
+    ("memory", "text"),
+    [
+        (None, "wrong type. Expected ExternalMemory; got None"),
+        (ExternalMemory.of_array(ALIGNED[:99]), "Expected 100 bytes of .*got 99 bytes"),
+        (ExternalMemory.of_array(ALIGNED[1:101]), "aligned to 64"),
+        (ExternalMemory(MemorySource.DMA_BUF, 100, None, 5, 0), "got 100 bytes of MemorySource.D"),
+    ],
+)
+def test_external_memory_that_cannot_be_used_goes_back(memory: object, text: str) -> None:
+    giving = Giving()
+    giving.external = memory
+    with pytest.raises(BackendError, match=f"^Npu's allocator / allocate_external: .*{text}"):
+        CheckedAllocator("Npu's allocator", giving).allocate_external(100, 64)
+    assert [m is memory for m in giving.freed] == [True] * (memory is not None)
+
+
+def test_external_memory_is_that_of_allocate_by_default_and_goes_back_to_it() -> None:
+    allocator = WatchedAllocator()
+    checked = CheckedAllocator("Npu's allocator", allocator)
+    memory = checked.allocate_external(100, 64)
+    assert allocator.has(memory.map())
+    checked.free_external(memory)
+    assert allocator.held == {}
+
+
+def test_what_goes_wrong_when_memory_goes_back_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    class Clinging(WatchedAllocator):
+        def free(self, memory: Array) -> None:
+            raise ValueError("mine")
+
+    checked = CheckedAllocator("Npu's allocator", Clinging())
+    checked.free(checked.allocate(100, 64))
+    assert "Npu's allocator / free: the backend raised ValueError('mine')" in caplog.text
