@@ -41,6 +41,11 @@ def compiler_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def device_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return install("device", tmp_path_factory.mktemp("device"))
+
+
+@pytest.fixture(scope="module")
 def onnx_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return install("onnx_runtime", tmp_path_factory.mktemp("onnx"))
 
@@ -126,6 +131,15 @@ def test_the_compiler_example_fuses_a_convolution_with_its_activation(
     np.testing.assert_allclose(outputs(compiler_site, float_model, tmp_path / "b"), expected, 1e-5)
 
 
+def test_the_device_example_runs_float_and_quantised_layers(
+    device_site: Path, float_model: Path, tmp_path: Path
+) -> None:
+    assert placement(device_site, float_model).startswith("4 layers: ExampleDevice 4;")
+    expected = outputs(None, float_model, tmp_path / "a")
+    np.testing.assert_allclose(outputs(device_site, float_model, tmp_path / "b"), expected, 1e-5)
+    assert "ExampleDevice 9" in placement(device_site, DIGITS)
+
+
 def test_the_wrapped_engine_takes_the_whole_network(
     onnx_site: Path, float_model: Path, tmp_path: Path
 ) -> None:
@@ -145,7 +159,7 @@ def test_without_its_engine_the_backend_is_left_out_and_names_the_package(onnx_s
     assert "Install it: pip install onnxruntime" in line
 
 
-@pytest.mark.parametrize("project", ["workloads", "compiler", "onnx"])
+@pytest.mark.parametrize("project", ["workloads", "compiler", "device", "onnx"])
 def test_an_example_passes_its_own_tests(project: str, request: pytest.FixtureRequest) -> None:
     if project == "onnx" and not has_engine():
         pytest.skip("onnxruntime and onnx are not installed")

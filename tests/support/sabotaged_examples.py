@@ -17,10 +17,10 @@ import numpy as np
 from armpy.backend import (
     IBackendInternal,
     ILayerSupport,
-    IMemoryManager,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
+    NetworkResources,
     OptimizationViews,
     Support,
     WorkloadInfo,
@@ -41,6 +41,7 @@ CLASSES = {
     "single_file": "Arm_SampleDynamic_backend:SampleBackend",
     "workloads_style": "armpy_example_workloads:ExampleWorkloadsBackend",
     "compiler_style": "armpy_example_compiler:ExampleCompilerBackend",
+    "device": "armpy_example_device:ExampleDeviceBackend",
     "onnx_runtime": "armpy_onnxruntime:OnnxRuntimeBackend",
     "nnapi_extensions": "armpy_example_extensions:ExampleExtensionsBackend",
     "template_workloads": "kit_workloads_backend:Backend",
@@ -132,12 +133,20 @@ class SpoiltWorkload(IWorkload):
     def execute(
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
     ) -> None:
-        known = [handle for handle in outputs if handle.info.is_fully_shaped]
-        before = [handle.map().copy() for handle in known]
+        before = [_copied(handle) for handle in outputs if handle.info.is_fully_shaped]
         self._right.execute(inputs, outputs)
-        given = [handle.map() for handle in inputs if handle is not None]
-        made = [handle.map() for handle in outputs]
+        sources = [handle for handle in inputs if handle is not None]
+        given, made = [h.map() for h in sources], [h.map() for h in outputs]
         self._spoil(Call(self._name, self._operation, given, made, before, self._kept))
+        for handle in (*sources, *outputs):
+            handle.unmap()
+
+
+def _copied(handle: ITensorHandle) -> Array:
+    """The elements that a tensor has now."""
+    copy = handle.map(write=False).copy()
+    handle.unmap()
+    return copy
 
 
 class SpoiltFactory(IWorkloadFactory):
@@ -155,10 +164,11 @@ class SpoiltFactory(IWorkloadFactory):
 def spoilt(honest: type[IBackendInternal], spoil: Spoil) -> IBackendInternal:
     """An example that spoils what it computes."""
 
-    def create(this: object, manager: IMemoryManager | None) -> IWorkloadFactory:
-        return SpoiltFactory(honest.create_workload_factory(this, manager), spoil)  # type: ignore[arg-type]  # an instance
+    def create(this: object, network: NetworkResources) -> IWorkloadFactory:
+        right = honest.create_workload_factory_for_network(this, network)  # type: ignore[arg-type]  # an instance
+        return SpoiltFactory(right, spoil)
 
-    return _subclass(honest, create_workload_factory=create)
+    return _subclass(honest, create_workload_factory_for_network=create)
 
 
 def _subclass(honest: type[IBackendInternal], **members: Any) -> IBackendInternal:
@@ -324,10 +334,10 @@ def edited(honest: type[IBackendInternal], edit: Edit) -> IBackendInternal:
         def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
             return self._right.create_workload(edit(operation), info)
 
-    def create(this: object, manager: IMemoryManager | None) -> IWorkloadFactory:
-        return Factory(honest.create_workload_factory(this, manager))  # type: ignore[arg-type]  # an instance
+    def create(this: object, network: NetworkResources) -> IWorkloadFactory:
+        return Factory(honest.create_workload_factory_for_network(this, network))  # type: ignore[arg-type]  # an instance
 
-    return _subclass(honest, create_workload_factory=create)
+    return _subclass(honest, create_workload_factory_for_network=create)
 
 
 def ignores_activation(honest: type[IBackendInternal]) -> IBackendInternal:
@@ -376,7 +386,7 @@ def turns_relu_round(honest: type[IBackendInternal]) -> IBackendInternal:
 
 CLAIMS = (never_runs, runs_the_smallest_only, claims_too_much)
 EDITS = {
-    ignores_activation: ("workloads_style", "compiler_style"),
+    ignores_activation: ("workloads_style", "compiler_style", "device"),
     ignores_bias: ("compiler_style",),
     turns_relu_round: ("template_compiler",),
 }
@@ -384,7 +394,7 @@ EDITS = {
 
 _NOTHING_TO_SPOIL: dict[Callable[..., Any], tuple[str, ...]] = {
     # No example but these computes with 8 bits, or with more than one layer at a time.
-    eight_bits: tuple(CLASSES.keys() - {"workloads_style", "nnapi_extensions"}),
+    eight_bits: tuple(CLASSES.keys() - {"workloads_style", "device", "nnapi_extensions"}),
     fused: tuple(CLASSES.keys() - {"compiler_style", "onnx_runtime", "template_compiler"}),
     # The operations of the extensions are few, on few elements, in whole numbers.
     without_nan: ("nnapi_extensions",),
