@@ -5,11 +5,45 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
-from armpy.backend import IMemoryOptimizerStrategy, MemBlock
+from armpy.backend import HOST_FACTORY_ID, IMemoryOptimizerStrategy, Lifetime, MemBlock
 from armpy.graph import Graph, Value
 from armpy.optimizer.memory_strategies import DEFAULT_STRATEGY, pack
 from armpy.records import dataclass
 from armpy.types import BackendId
+
+
+@dataclass(frozen=True, slots=True)
+class ArenaId:
+    """One of the arenas of an execution.
+
+    Parameters
+    ----------
+    backend_id : str
+        Whose layers write the tensors in it.
+    factory_id : str
+        Which of its factories makes their handles.
+    """
+
+    backend_id: BackendId
+    factory_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTensor:
+    """Where and when one tensor lies in an arena.
+
+    Parameters
+    ----------
+    arena : ArenaId
+    offset_bytes : int
+        From the arena's beginning.
+    lifetime : (int, int)
+        First and last step at which its elements are needed, both inclusive.
+    """
+
+    arena: ArenaId
+    offset_bytes: int
+    lifetime: Lifetime
 
 
 @dataclass(frozen=True)
@@ -18,21 +52,29 @@ class MemoryPlan:
 
     Parameters
     ----------
-    offsets : dict of Value to (str, int)
-        Arena's backend, and byte offset in it, of every value that a layer writes and the
-        caller does not get.
-    arena_bytes : dict of str to int
-        Size of each backend's arena; their sum is the working memory of one execution.
+    tensors : dict of Value to PlannedTensor
+        Every value that a layer writes and the caller does not get.
+    arenas : dict of ArenaId to int
+        Size of each in bytes; their sum is the working memory of one execution.
     """
 
-    offsets: dict[Value, tuple[BackendId, int]] = field(default_factory=dict)
-    arena_bytes: dict[BackendId, int] = field(default_factory=dict)
+    tensors: dict[Value, PlannedTensor] = field(default_factory=dict)
+    arenas: dict[ArenaId, int] = field(default_factory=dict)
+
+    @property
+    def arena_bytes(self) -> dict[BackendId, int]:
+        """Size of each backend's arenas together."""
+        found: dict[BackendId, int] = {}
+        for arena, size in self.arenas.items():
+            found[arena.backend_id] = found.get(arena.backend_id, 0) + size
+        return found
 
 
 def plan_memory(
     graph: Graph,
     backend_ids: Mapping[int, BackendId],
     strategies: Mapping[BackendId, IMemoryOptimizerStrategy] | None = None,
+    factory_ids: Mapping[Value, str] | None = None,
 ) -> MemoryPlan:
     """Place every value that lives only during an execution.
 
@@ -43,7 +85,9 @@ def plan_memory(
     backend_ids : mapping of int to str
         By layer id.
     strategies : mapping of str to IMemoryOptimizerStrategy, optional
-        How each backend's arena is packed; the default strategy where missing.
+        How each backend's arenas are packed; the default strategy where missing.
+    factory_ids : mapping of Value to str, optional
+        What makes each value's handle; the host's factory where missing.
 
     Notes
     -----
@@ -57,17 +101,20 @@ def plan_memory(
         if value is not None
     }
     results = set(graph.results)
-    blocks: dict[BackendId, dict[Value, MemBlock]] = {}
+    factory_ids = factory_ids or {}
+    blocks: dict[ArenaId, dict[Value, MemBlock]] = {}
     for index, layer in enumerate(graph.layers):
         for value in layer.outputs:
             if value not in results:
+                factory_id = factory_ids.get(value, HOST_FACTORY_ID)
+                arena = ArenaId(backend_ids[layer.id], factory_id)
                 block = MemBlock(index, last_use[value], value.info.size_bytes)
-                blocks.setdefault(backend_ids[layer.id], {})[value] = block
+                blocks.setdefault(arena, {})[value] = block
     plan = MemoryPlan()
-    for backend_id, found in blocks.items():
-        strategy = (strategies or {}).get(backend_id, DEFAULT_STRATEGY)
+    for arena, found in blocks.items():
+        strategy = (strategies or {}).get(arena.backend_id, DEFAULT_STRATEGY)
         offsets, size = pack(list(found.values()), strategy)
-        plan.arena_bytes[backend_id] = size
-        for value, offset in zip(found, offsets, strict=True):
-            plan.offsets[value] = (backend_id, offset)
+        plan.arenas[arena] = size
+        for (value, block), offset in zip(found.items(), offsets, strict=True):
+            plan.tensors[value] = PlannedTensor(arena, offset, (block.start, block.end))
     return plan

@@ -10,7 +10,6 @@ from armpy.backend import (
     Capability,
     IBackendInternal,
     IMemoryOptimizerStrategy,
-    ITensorHandleFactory,
     OptionValues,
     ReasonCode,
     Substitution,
@@ -18,13 +17,20 @@ from armpy.backend import (
     has_matching_capability,
 )
 from armpy.errors import ArmpyError, BackendCapabilityError, InvalidArgumentError
-from armpy.graph import Graph, Layer, SubgraphView, select_subgraphs, verify_graph
+from armpy.graph import Graph, Layer, SubgraphView, Value, select_subgraphs, verify_graph
 from armpy.logs import wants_traceback
 from armpy.ops.backend_internal import PreCompiled
 from armpy.optimizer.assign import Assignment, Exclusions, SupportOracle, assign_backends
-from armpy.optimizer.bridge import bridge, choose_handle_factory
+from armpy.optimizer.bridge import (
+    Bridged,
+    Factories,
+    ImportRefusals,
+    PlannedImport,
+    bridge,
+    handle_factories,
+)
 from armpy.optimizer.memory_plan import MemoryPlan, plan_memory
-from armpy.optimizer.placement import LayerPlacement, Placement
+from armpy.optimizer.placement import LayerPlacement, Placement, Refusal
 from armpy.optimizer.substitute import apply_substitutions, backends_after, offer
 from armpy.records import dataclass
 from armpy.types import HOST, BackendId
@@ -83,6 +89,8 @@ class OptimizedNetwork:
     placement : Placement
     origins : dict of int to tuple of int
         By layer id of `graph`, ids of the layers of the graph before substitutions.
+    imports : dict of (Value, str) to PlannedImport
+        By value and backend id, what layers of the backend read in another one's memory.
     """
 
     graph: Graph
@@ -90,6 +98,7 @@ class OptimizedNetwork:
     memory: MemoryPlan
     placement: Placement
     origins: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    imports: dict[tuple[Value, BackendId], PlannedImport] = field(default_factory=dict)
 
 
 def optimize_graph(
@@ -97,7 +106,8 @@ def optimize_graph(
     backends: Sequence[IBackendInternal],
     options: OptimizerOptions | None = None,
     excluded: Exclusions | None = None,
-    handle_factories: Mapping[BackendId, ITensorHandleFactory] | None = None,
+    factories: Mapping[BackendId, Factories] | None = None,
+    refused_imports: ImportRefusals | None = None,
 ) -> OptimizedNetwork:
     """Assign layers to backends, let these optimise their parts, plan memory.
 
@@ -110,8 +120,10 @@ def optimize_graph(
     options : OptimizerOptions, optional
     excluded : dict, optional
         Layers that backends have failed to prepare; grows with what fails here.
-    handle_factories : mapping of str to ITensorHandleFactory, optional
-        What makes each backend's tensors; asked of the backends if left out.
+    factories : mapping of str to sequence of GuardedHandleFactory, optional
+        What makes each backend's tensors; asked of the backends that get layers if left out.
+    refused_imports : dict of (str, str) to Support, optional
+        By value's name and backend's id, what could not be imported and is copied instead.
 
     Raises
     ------
@@ -128,21 +140,24 @@ def optimize_graph(
     assignment, partitions, substitutions = rounds.run()
     substituted = apply_substitutions(graph, substitutions)
     by_layer = backends_after(substituted, assignment.backends)
-    if handle_factories is None:
-        handle_factories = {b.backend_id: choose_handle_factory(b)[0] for b in backends}
-    bridged, backend_ids, num_copies = bridge(substituted.graph, by_layer, handle_factories)
+    if factories is None:
+        used = {backend.backend_id: backend for backend in by_layer.values()}
+        factories = {name: handle_factories(backend)[0] for name, backend in used.items()}
+    bridged = bridge(substituted.graph, by_layer, factories, refused_imports)
     memory = MemoryPlan()
-    if bridged.is_fully_shaped:
-        memory = plan_memory(bridged, backend_ids, options.memory_strategies)
+    if bridged.graph.is_fully_shaped:
+        strategies = options.memory_strategies
+        ids, made_by = bridged.backend_ids, bridged.factory_ids
+        memory = plan_memory(bridged.graph, ids, strategies, made_by)
     origins = {
         layer.id: tuple(o.id for o in substituted.made_from.get(layer.id, (layer,)))
         for layer in substituted.graph.layers
     }
-    placement = _report(
-        bridged, backend_ids, assignment, partitions, origins, num_copies, memory, backends
-    )
+    placement = _report(bridged, assignment, partitions, origins, memory, backends)
     _act_on_fallback(placement, backends, options)
-    return OptimizedNetwork(bridged, backend_ids, memory, placement, origins)
+    return OptimizedNetwork(
+        bridged.graph, bridged.backend_ids, memory, placement, origins, bridged.imports
+    )
 
 
 def place_layers(
@@ -172,7 +187,8 @@ def place_layers(
     parts = [SubgraphView.of(graph, [layer]) for layer in graph.layers]
     origins: dict[int, tuple[int, ...]] = {layer.id: (layer.id,) for layer in graph.layers}
     memory = MemoryPlan()
-    placement = _report(graph, ids, assignment, parts, origins, 0, memory, backends)
+    bridged = Bridged(graph, ids, 0, {})
+    placement = _report(bridged, assignment, parts, origins, memory, backends)
     _act_on_fallback(placement, backends, options)
     return OptimizedNetwork(graph, ids, memory, placement, origins)
 
@@ -257,16 +273,15 @@ class _Rounds:
 
 
 def _report(
-    graph: Graph,
-    backend_ids: dict[int, BackendId],
+    bridged: Bridged,
     assignment: Assignment,
     partitions: Sequence[SubgraphView],
     origins: dict[int, tuple[int, ...]],
-    num_copies: int,
     memory: MemoryPlan,
     backends: Sequence[IBackendInternal],
 ) -> Placement:
     """Collect the placement report."""
+    graph, backend_ids = bridged.graph, bridged.backend_ids
     partition_of = {
         layer.id: number for number, part in enumerate(partitions) for layer in part.layers
     }
@@ -286,13 +301,29 @@ def _report(
         shares[backend.backend_id] += 1
     return Placement(
         layers,
-        tuple(assignment.refusals),
+        (*assignment.refusals, *_refused_imports(bridged)),
         {name: count for name, count in shares.items() if count},
         len(assignment.backends) - shares[backends[0].backend_id] - shares[HOST],
         len(partitions),
-        num_copies,
+        bridged.num_copies,
         _working_memory(graph, backend_ids, memory),
     )
+
+
+def _refused_imports(bridged: Bridged) -> list[Refusal]:
+    """Why values are copied that could have been imported."""
+    return [
+        Refusal(
+            layer.id,
+            layer.name,
+            "MemImport",
+            bridged.backend_ids[layer.id],
+            (answer.code or ReasonCode.OTHER).value,
+            answer.text,
+        )
+        for layer in bridged.graph.layers
+        if (answer := bridged.refusals.get(layer.id)) is not None
+    ]
 
 
 def _working_memory(

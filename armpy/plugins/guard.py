@@ -13,6 +13,7 @@ from armpy.backend import (
     ExtensionOperand,
     ExtensionOperation,
     ExternalMemory,
+    HostTensorHandleFactory,
     IBackendCache,
     IBackendContext,
     IBackendInternal,
@@ -329,6 +330,9 @@ def _why_unusable(option: BackendOption) -> str:
     return ""
 
 
+_GENERAL_IMPORTS = (ITensorHandleFactory.import_memory, HostTensorHandleFactory.import_memory)
+
+
 class GuardedHandleFactory(ITensorHandleFactory):
     """A backend's tensor handle factory, behind the plugin boundary.
 
@@ -349,6 +353,9 @@ class GuardedHandleFactory(ITensorHandleFactory):
         self._factory_id = read_backend(backend_id, factory, "factory_id", str)
         self._imports = read_backend(backend_id, factory, "import_sources", MemorySource)
         self._exports = read_backend(backend_id, factory, "export_sources", MemorySource)
+        own = getattr(type(factory), "import_memory", None)
+        self.imports_memory = own not in _GENERAL_IMPORTS
+        """Whether it has a way of its own to import memory."""
 
     @property
     def factory_id(self) -> str:

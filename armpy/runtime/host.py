@@ -8,7 +8,6 @@ import numpy as np
 
 from armpy.backend import (
     DefaultAllocator,
-    HostTensorHandleFactory,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
@@ -17,6 +16,7 @@ from armpy.backend import (
 from armpy.errors import BackendError, UnimplementedError
 from armpy.ops.control_flow import If, While
 from armpy.ops.operation import Operation
+from armpy.optimizer.bridge import HOST_FACTORIES
 from armpy.plugins.boundary import ask_method, call_method
 from armpy.runtime.control_flow import IfWorkload, Subnetworks, WhileWorkload
 from armpy.runtime.session import BackendSession
@@ -115,4 +115,4 @@ class HostWorkloadFactory(IWorkloadFactory):
 def host_session(subnetworks: Subnetworks, loop_timeout_s: float | None) -> BackendSession:
     """The core's own session; parameters as for `HostWorkloadFactory`."""
     workloads = HostWorkloadFactory(subnetworks, loop_timeout_s)
-    return BackendSession(HOST, workloads, HostTensorHandleFactory(), DefaultAllocator())
+    return BackendSession(HOST, workloads, HOST_FACTORIES, DefaultAllocator())

@@ -29,6 +29,7 @@ from armpy.optimizer import (
     specialize,
 )
 from armpy.optimizer.assign import Exclusions
+from armpy.optimizer.bridge import ImportRefusals
 from armpy.plugins.guard import GuardedBackend
 from armpy.runtime.control_flow import Shapes
 from armpy.runtime.dynamic_plan import DynamicPlan
@@ -52,6 +53,7 @@ from armpy.runtime.state import SharedState
 from armpy.runtime.static_plan import StaticPlan, static_plan
 from armpy.runtime.steps import PreparationError, PreparationFailure
 from armpy.runtime.stepwise_plan import StepwisePlan, is_shaped, split_at_unknown
+from armpy.runtime.working_memory import ImportRefusedError
 from armpy.tensor import TensorInfo, format_shape
 from armpy.types import HOST
 
@@ -403,14 +405,22 @@ class LoadedNetwork:
         handles = HandleFactories(sessions)
         options = self._settings.optimizer
 
+        refused: ImportRefusals = {}
         check_layers(graph, self._settings.memory_limit_bytes)
 
         def optimize(excluded: Exclusions) -> OptimizedNetwork:
-            network = optimize_graph(graph, self._backends, options, excluded, handles)
+            network = optimize_graph(graph, self._backends, options, excluded, handles, refused)
             self._check_memory(network)
             return network
 
-        return self._prepared(graph, optimize, lambda n: static_plan(n, sessions, self.profiler))
+        def make(network: OptimizedNetwork) -> StaticPlan:
+            try:
+                return static_plan(network, sessions, self.profiler)
+            except ImportRefusedError as error:
+                refused[error.key] = error.answer
+                raise
+
+        return self._prepared(graph, optimize, make)
 
     def _dynamic_plan(self, graph: Graph) -> DynamicPlan:
         """Place and prepare layers whose output shapes only their workloads can tell."""
@@ -448,6 +458,9 @@ class LoadedNetwork:
                 for failure in error.failures:
                     self._exclude(network, failure, excluded)
                 continue
+            except ImportRefusedError as error:
+                _log.warning("%s; the tensor is copied", error)
+                continue
             _log.info("%s", network.placement)
             return plan
 
@@ -473,20 +486,22 @@ class LoadedNetwork:
             If the backend is the last one and raised it itself: nobody else can be asked.
         """
         cause = failure.cause
-        is_control_flow = bool(graphs_of(failure.layer.operation))
+        is_control_flow = bool(graphs_of(failure.layers[0].operation))
         last_id = HOST if is_control_flow else self._backends[-1].backend_id
         is_last = failure.backend_id == last_id
         if is_last and not isinstance(cause, BackendError):
             cause.where = cause.where.removeprefix(f"{failure.backend_id} / ")
-            raise located(lambda: f"{failure.backend_id} / {failure.layer.where}", cause)
+            raise located(lambda: f"{failure.backend_id} / {failure.layers[0].where}", cause)
         _log.warning(
-            "%s; it moves to the next backend",
+            "%s; %s to the next backend",
             failure,
+            "they move" if len(failure.layers) > 1 else "it moves",
             exc_info=cause if wants_traceback(_log) else None,
         )
         answer = Support.no(ReasonCode.PREPARATION, f"preparation failed: {cause}")
-        for layer_id in network.origins.get(failure.layer.id, (failure.layer.id,)):
-            excluded[layer_id, failure.backend_id] = answer
+        for layer in failure.layers:
+            for layer_id in network.origins.get(layer.id, (layer.id,)):
+                excluded[layer_id, failure.backend_id] = answer
 
     def describe_shapes(self) -> str:
         """Names and shapes of the inputs, for messages."""

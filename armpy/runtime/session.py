@@ -9,16 +9,15 @@ from armpy.backend import (
     DefaultAllocator,
     IBackendModelContext,
     ICustomAllocator,
-    ITensorHandleFactory,
     IWorkloadFactory,
     NetworkResources,
     OptionValues,
     ReasonCode,
     Support,
 )
-from armpy.errors import ArmpyError
-from armpy.optimizer.bridge import choose_handle_factory
-from armpy.plugins.guard import GuardedBackend
+from armpy.errors import ArmpyError, BackendError
+from armpy.optimizer.bridge import Factories, handle_factories
+from armpy.plugins.guard import GuardedBackend, GuardedHandleFactory
 from armpy.records import dataclass
 from armpy.runtime.allocators import CheckedAllocator
 from armpy.runtime.shared_memory import SharedMemory
@@ -33,7 +32,8 @@ class BackendSession:
     ----------
     backend_id : str
     workloads : IWorkloadFactory
-    handles : ITensorHandleFactory
+    factories : sequence of GuardedHandleFactory
+        What makes its tensors, the preferred one first.
     allocator : ICustomAllocator
         Gives the arenas.
     memory : SharedMemory or None
@@ -44,10 +44,27 @@ class BackendSession:
 
     backend_id: BackendId
     workloads: IWorkloadFactory
-    handles: ITensorHandleFactory
+    factories: Factories
     allocator: ICustomAllocator
     memory: SharedMemory | None = None
     model_context: IBackendModelContext | None = None
+
+    def factory(self, factory_id: str) -> GuardedHandleFactory:
+        """The factory of an id.
+
+        Raises
+        ------
+        BackendError
+            If the backend has none for this network.
+        """
+        for factory in self.factories:
+            if factory.factory_id == factory_id:
+                return factory
+        raise BackendError(
+            f"the backend has no tensor handle factory '{factory_id}'",
+            where=self.backend_id,
+            expected=", ".join(factory.factory_id for factory in self.factories),
+        )
 
 
 class SessionError(Exception):
@@ -81,14 +98,14 @@ class Sessions(dict[BackendId, BackendSession]):
         return session
 
 
-class HandleFactories(Mapping[BackendId, ITensorHandleFactory]):
+class HandleFactories(Mapping[BackendId, Factories]):
     """What makes each backend's tensors, by the backend's id; see `Sessions`."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
 
-    def __getitem__(self, backend_id: BackendId) -> ITensorHandleFactory:
-        return self._sessions[backend_id].handles
+    def __getitem__(self, backend_id: BackendId) -> Factories:
+        return self._sessions[backend_id].factories
 
     def __iter__(self) -> Iterator[BackendId]:
         return iter(self._sessions)
@@ -125,9 +142,9 @@ def open_session(
         checked = CheckedAllocator(f"{backend.backend_id}'s allocator", allocator)
     resources = NetworkResources(manager, model_options or NO_OPTIONS, context, checked)
     workloads = backend.create_workload_factory_for_network(resources)
-    handles, managers = choose_handle_factory(backend, resources)
+    factories, managers = handle_factories(backend, resources)
     if manager is not None:
         managers = (manager, *managers)
     allocator = allocator or backend.get_default_allocator() or DefaultAllocator()
     memory = SharedMemory(backend.backend_id, managers) if managers else None
-    return BackendSession(backend.backend_id, workloads, handles, allocator, memory, context)
+    return BackendSession(backend.backend_id, workloads, factories, allocator, memory, context)

@@ -7,14 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
 from armpy.graph import Layer
+from armpy.ops.backend_internal import MemCopy
 from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork, Placement
 from armpy.profiling import Profiler
+from armpy.runtime.arenas import OutOfMemoryError
 from armpy.runtime.control_flow import Targets
 from armpy.runtime.session import BackendSession
-from armpy.runtime.steps import memory_of, prepare_steps
-from armpy.runtime.working_memory import WorkingMemory
-from armpy.types import BackendId
+from armpy.runtime.steps import (
+    PreparationError,
+    PreparationFailure,
+    memory_of,
+    prepare_steps,
+)
+from armpy.runtime.working_memory import ImportRefusedError, WorkingMemory
+from armpy.types import HOST, BackendId
 
 MAX_IDLE_MEMORIES = 4
 """Working memories that are kept for the next execution; more are made when threads need them."""
@@ -35,7 +42,10 @@ class StaticPlan:
     Raises
     ------
     PreparationError
-        If backends fail to make workloads; it holds all of them, so that they move at once.
+        If backends fail to make workloads, or one fails to make working memory; it holds all of
+        the layers, so that they move at once.
+    ImportRefusedError
+        If a backend does not import a tensor of another one.
     """
 
     def __init__(
@@ -49,7 +59,8 @@ class StaticPlan:
         graph = network.graph
         self._steps = prepare_steps(network, sessions, profiler)
         self.result_infos = tuple(value.info for value in graph.results)
-        self._idle: deque[WorkingMemory] = deque(maxlen=MAX_IDLE_MEMORIES)
+        # Now and not in the first execution: where a device is full, its layers move elsewhere.
+        self._idle: deque[WorkingMemory] = deque([self._first_memory()], maxlen=MAX_IDLE_MEMORIES)
 
     @property
     def placement(self) -> Placement:
@@ -87,8 +98,12 @@ class StaticPlan:
         except IndexError:  # asking first whether one is left would race with other threads
             memory = self.new_memory()
         # While it is here no other thread can have it, so that an execution needs no lock.
-        made = memory.run(sources, results)
-        self._idle.append(memory)  # one whose execution failed is not used again
+        try:
+            made = memory.run(sources, results)
+        except BaseException:  # it is not used again, and whoever keeps the error keeps no memory
+            memory.free()
+            raise
+        self._idle.append(memory)
         return made
 
     def bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
@@ -109,11 +124,59 @@ class StaticPlan:
         BackendError
             If a backend fails to prepare them.
         """
-        return self.new_memory().bind(sources, results)
+        return self.take_memory().bind(sources, results)
+
+    def take_memory(self) -> WorkingMemory:
+        """Idle working memory for good, or new one; errors as for `new_memory`."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self.new_memory()
 
     def new_memory(self) -> WorkingMemory:
-        """Allocate what one execution needs."""
+        """Make what one execution at a time needs.
+
+        Raises
+        ------
+        MemoryLimitError
+            If there is no memory left; a backend's own ArmpyErrors are raised as they are.
+        MemoryImportError
+            If a backend cannot import what it reads in another one's memory.
+        """
+        try:
+            return self._make_memory()
+        except (OutOfMemoryError, ImportRefusedError) as error:
+            raise error.cause from error.cause.__cause__
+
+    def free_idle(self) -> None:
+        """Give idle working memory back; the next execution makes it anew."""
+        while True:
+            try:
+                self._idle.pop().free()
+            except IndexError:  # other threads may take some as well
+                return
+
+    def _make_memory(self) -> WorkingMemory:
+        """`new_memory`, with errors as of `WorkingMemory`."""
         return WorkingMemory(self.network, self._steps, self._sessions)
+
+    def _first_memory(self) -> WorkingMemory:
+        """The one that is made when a network is loaded; a backend without it loses its layers."""
+        try:
+            return self._make_memory()
+        except OutOfMemoryError as error:
+            network, backend_id = self.network, error.backend_id
+            layers = [
+                layer
+                for layer in network.graph.layers
+                if network.backend_ids[layer.id] == backend_id
+                and not isinstance(layer.operation, MemCopy)
+            ]
+            if not layers or backend_id == HOST:  # nobody else could do it
+                raise error.cause from error.cause.__cause__
+            raise PreparationError(
+                [PreparationFailure(tuple(layers), backend_id, error.cause)]
+            ) from error
 
 
 class HoldingPlan(StaticPlan):

@@ -53,14 +53,16 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class PreparationFailure:
-    """A layer that a backend could not prepare, and what it raised."""
+    """Layers that a backend could not prepare, and what it raised."""
 
-    layer: Layer
+    layers: tuple[Layer, ...]
     backend_id: BackendId
     cause: ArmpyError
 
     def __str__(self) -> str:
-        return f"{self.backend_id} could not prepare {self.layer.where}: {self.cause}"
+        others = len(self.layers) - 1
+        what = self.layers[0].where + (f" and {others} more layers" if others else "")
+        return f"{self.backend_id} could not prepare {what}: {self.cause}"
 
 
 class PreparationError(Exception):
@@ -102,7 +104,7 @@ def prepare_steps(
         try:
             step = _prepare(network, layer, sessions[backend_id])
         except ArmpyError as error:
-            failures.append(PreparationFailure(layer, backend_id, error))
+            failures.append(PreparationFailure((layer,), backend_id, error))
             continue
         if profiler is not None:
             step = _measured(step, profiler, layer.where, backend_id)

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-import logging
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy import empty
 
-from armpy.backend import ALIGNMENT_BYTES, HostTensorHandle, ICustomAllocator, ITensorHandle
-from armpy.errors import ArmpyError, BackendError
+from armpy.backend import ExternalMemory, HostTensorHandle, ITensorHandle, ReasonCode, Support
+from armpy.errors import ArmpyError, MemoryImportError
 from armpy.graph import Value
-from armpy.logs import wants_traceback
 from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork
-from armpy.plugins.boundary import ask_method, call_method
+from armpy.plugins.boundary import ask_method
+from armpy.runtime.arenas import Holdings, make_handles
 from armpy.runtime.control_flow import Targets
 from armpy.runtime.session import BackendSession
 from armpy.runtime.steps import Execute, Step, raise_for_step
 from armpy.types import BackendId
 
-_log = logging.getLogger("armpy.runtime")
+
+class ImportRefusedError(Exception):
+    """A backend did not import a tensor after all; caught by whoever can copy it instead."""
+
+    def __init__(self, name: str, backend_id: BackendId, cause: ArmpyError) -> None:
+        super().__init__(str(cause))
+        self.key = (name, backend_id)
+        self.cause = cause
+        self.answer = Support.no(ReasonCode.OTHER, str(cause))
 
 
 class WorkingMemory:
@@ -43,6 +50,13 @@ class WorkingMemory:
     sources, results : tuple of HostTensorHandle
         Of the graph's sources and results, in order. An execution puts the caller's arrays into
         them and takes them out again.
+
+    Raises
+    ------
+    OutOfMemoryError
+        If a backend cannot make its arenas or the handles in them.
+    ImportRefusedError
+        If a backend cannot import what it is to read.
     """
 
     def __init__(
@@ -52,15 +66,14 @@ class WorkingMemory:
         sessions: Mapping[BackendId, BackendSession],
     ) -> None:
         graph = network.graph
-        handles: dict[Value, ITensorHandle] = {}
-        arenas = {
-            name: _allocate(sessions[name], size, self)
-            for name, size in network.memory.arena_bytes.items()
-        }
-        for value, (name, offset) in network.memory.offsets.items():
-            memory = arenas[name][offset : offset + value.info.size_bytes]
-            ask = (name, ITensorHandle, sessions[name].handles, "create_tensor_handle")
-            handles[value] = ask_method(*ask, value.info, memory)
+        holdings = Holdings()
+        self._free = weakref.finalize(self, holdings.give_back)
+        try:
+            handles = make_handles(network.memory, sessions, holdings)
+            imported = _make_imports(network, sessions, handles, holdings)
+        except BaseException:  # whoever keeps the error keeps no memory
+            self._free()
+            raise
         self.sources = tuple(HostTensorHandle(value.info, _NOTHING) for value in graph.sources)
         handles.update(zip(graph.sources, self.sources, strict=True))
         self.results = tuple(HostTensorHandle(value.info, _NOTHING) for value in graph.results)
@@ -77,14 +90,33 @@ class WorkingMemory:
         self._bound = (*self.sources, *self.results)
         self._network = network
         self._prepared = prepared
-        self.steps = [
-            (
-                step.execute,
-                [None if v is None else _handle_of(v, handles) for v in layer.inputs],
-                [handles[v] for v in layer.outputs],
-            )
-            for layer, step in zip(graph.layers, prepared, strict=True)
-        ]
+        self.steps: list[tuple[Execute, list[ITensorHandle | None], list[ITensorHandle]]] = []
+        for layer, step in zip(graph.layers, prepared, strict=True):
+            backend_id = network.backend_ids[layer.id]
+            ins: list[ITensorHandle | None] = []
+            for read in layer.inputs:
+                if read is None:
+                    ins.append(None)
+                elif (read, backend_id) in imported:
+                    ins.append(imported[read, backend_id])
+                else:
+                    ins.append(_handle_of(read, handles))
+            self.steps.append((step.execute, ins, [handles[v] for v in layer.outputs]))
+
+    @property
+    def bytes_by_backend(self) -> Mapping[BackendId, int]:
+        """What it takes on each backend, its programs' own memory included."""
+        return self._network.placement.arena_bytes
+
+    @property
+    def size_bytes(self) -> int:
+        """What it takes on all backends together."""
+        return self._network.placement.peak_bytes
+
+    def free(self) -> None:
+        """Give everything back at once instead of with the last reference."""
+        self.steps, self._copies = [], []
+        self._free()
 
     def run(self, sources: Sequence[Array], results: Targets | None) -> list[Array]:
         """Execute once with some arrays in place, then forget them.
@@ -155,7 +187,6 @@ class WorkingMemory:
         """
         for handle, array in zip(self._bound, (*sources, *results), strict=True):
             handle.array = array
-        network = self._network
         calls: list[Callable[[], object]] = []
         try:
             for step, (_, ins, outs) in zip(self._prepared, self.steps, strict=True):
@@ -163,7 +194,7 @@ class WorkingMemory:
             if self._copies:
                 calls.append(self._copy_results)
         except BaseException as error:  # noqa: BLE001 - plugin boundary: named and raised
-            raise_for_step(network, len(calls), error)
+            raise_for_step(self._network, len(calls), error)
         if len(calls) == 1:  # as most networks are that one backend takes in whole
             (call,) = calls
 
@@ -171,7 +202,7 @@ class WorkingMemory:
                 try:
                     call()
                 except BaseException as error:  # noqa: BLE001 - as above
-                    raise_for_step(network, 0, error)
+                    raise_for_step(self._network, 0, error)  # which keeps this memory, too
 
             return execute_one
 
@@ -182,7 +213,7 @@ class WorkingMemory:
                     call()
                     step += 1
             except BaseException as error:  # noqa: BLE001 - as above
-                raise_for_step(network, step, error)
+                raise_for_step(self._network, step, error)
 
         return execute_all
 
@@ -196,30 +227,29 @@ class WorkingMemory:
 _NOTHING: Array = np.empty(0, np.uint8)
 
 
-def _allocate(session: BackendSession, size_bytes: int, owner: WorkingMemory) -> Array:
-    """Get an arena from a backend's allocator; it goes back with a working memory."""
-    allocator = session.allocator
-    where = session.backend_id
-    ask = (where, np.ndarray, allocator, "allocate")
-    arena = ask_method(*ask, size_bytes, ALIGNMENT_BYTES)
-    weakref.finalize(owner, _free, where, allocator, arena)
-    fits = arena.dtype == np.uint8 and arena.shape == (size_bytes,) and arena.flags.writeable
-    if not fits or (size_bytes and arena.ctypes.data % ALIGNMENT_BYTES):
-        raise BackendError(
-            "the allocator's memory cannot be used",
-            where=f"{where} / allocate",
-            expected=f"writable uint8({size_bytes},) aligned to {ALIGNMENT_BYTES} bytes",
-            actual=f"{arena.dtype}{arena.shape} at {arena.ctypes.data:#x}",
-        )
-    return arena
-
-
-def _free(backend_id: BackendId, allocator: ICustomAllocator, arena: Array) -> None:
-    """Give an arena back; nobody waits for an error."""
-    try:
-        call_method(backend_id, allocator, "free", arena)
-    except ArmpyError as error:
-        _log.warning("%s", error, exc_info=wants_traceback(_log))
+def _make_imports(
+    network: OptimizedNetwork,
+    sessions: Mapping[BackendId, BackendSession],
+    handles: Mapping[Value, ITensorHandle],
+    holdings: Holdings,
+) -> dict[tuple[Value, BackendId], ITensorHandle]:
+    """Let backends import what they read in other backends' memory."""
+    imported: dict[tuple[Value, BackendId], ITensorHandle] = {}
+    for (value, backend_id), planned in network.imports.items():
+        writer_id = network.memory.tensors[value].arena.backend_id
+        factory = sessions[backend_id].factory(planned.factory_id)
+        ask = (writer_id, ExternalMemory, handles[value], "export_memory")
+        try:
+            memory = ask_method(*ask, planned.source)
+            answer = factory.can_import(value.info, memory)
+            if not answer:
+                raise MemoryImportError(answer.text, where=f"{backend_id} / can_import")
+            handle = factory.import_memory(value.info, memory)
+        except ArmpyError as error:
+            raise ImportRefusedError(value.name, backend_id, error) from error
+        holdings.add(backend_id, factory, "unimport", handle)
+        imported[value, backend_id] = handle
+    return imported
 
 
 def _handle_of(value: Value, handles: dict[Value, ITensorHandle]) -> ITensorHandle:

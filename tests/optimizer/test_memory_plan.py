@@ -80,7 +80,7 @@ def test_a_chain_needs_two_buffers_however_long_it_is() -> None:
 def test_inputs_results_and_constants_take_no_place_in_the_arena() -> None:
     graph = diamond()
     plan = plan_memory(graph, {layer.id: "Cpu" for layer in graph.layers})
-    assert {value.name for value in plan.offsets} == {"top", "left", "right"}
+    assert {value.name for value in plan.tensors} == {"top", "left", "right"}
 
 
 def test_a_value_that_nobody_reads_has_a_place_while_it_is_written() -> None:
@@ -106,12 +106,12 @@ def test_what_variables_keep_is_not_in_the_arena() -> None:
     net.assign(state, total)
     net.output("y", net.add(RELU, total))
     graph = net.build()
-    assert plan_memory(graph, {0: "Cpu", 1: "Cpu"}).offsets == {}
+    assert plan_memory(graph, {0: "Cpu", 1: "Cpu"}).tensors == {}
 
 
 def test_an_open_shape_has_no_plan_yet() -> None:
     network = optimize_graph(chain(2, (None,)), [ReferenceBackend()])
-    assert network.memory.offsets == {}
+    assert network.memory.tensors == {}
     assert network.placement.peak_bytes == 0
 
 

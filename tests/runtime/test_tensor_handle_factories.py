@@ -21,7 +21,8 @@ from armpy.graph import Graph
 from armpy.network import Network
 from armpy.ops import Activation
 from armpy.ops.operation import Array
-from armpy.optimizer.bridge import choose_handle_factory, shares
+from armpy.optimizer.bridge import handle_factories, hands_on
+from armpy.plugins.guard import GuardedHandleFactory
 from armpy.runtime import Model
 from armpy.tensor import TensorInfo
 from tests.support.fake_backends import CountingManager, FakeBackend, runtime_of
@@ -58,6 +59,11 @@ class Factory(HostTensorHandleFactory):
     def create_tensor_handle(self, info: TensorInfo, memory: Array) -> ITensorHandle:
         self.made += 1
         return super().create_tensor_handle(info, memory)
+
+
+def guarded(imports: MemorySource, exports: MemorySource) -> GuardedHandleFactory:
+    """A factory as the core sees it."""
+    return GuardedHandleFactory("Any", Factory(imports, exports))
 
 
 class Sharing(FakeBackend):
@@ -118,15 +124,14 @@ def test_memory_is_shared_if_what_one_exports_the_other_imports(
     reader: tuple[MemorySource, MemorySource],
     expected: bool,
 ) -> None:
-    assert shares(Factory(*writer), Factory(*reader)) is expected
+    assert hands_on(guarded(*writer), guarded(*reader)) is expected
 
 
 def test_a_factory_shares_with_itself_whatever_it_says() -> None:
     factory = Factory(NONE, NONE)
-    assert shares(factory, factory)
-    first = choose_handle_factory(Sharing("A", factory))[0]
-    second = choose_handle_factory(Sharing("B", factory))[0]
-    assert shares(first, second)
+    ((first,), _) = handle_factories(Sharing("A", factory))
+    ((second,), _) = handle_factories(Sharing("B", factory))
+    assert hands_on(first, second)
     assert len({first, second}) == 1
 
 
@@ -173,7 +178,7 @@ def test_the_first_preferred_factory_that_is_registered_is_used_and_else_the_hos
         ([], HOST_FACTORY_ID),
     ):
         backend = Sharing("Npu", factory, preferences=preferences)
-        assert choose_handle_factory(backend)[0].factory_id == expected
+        assert handle_factories(backend)[0][0].factory_id == expected
 
 
 def test_a_second_factory_of_one_id_is_left_out() -> None:

@@ -1,0 +1,146 @@
+"""Arenas of one execution, and the handles of the tensors in them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from armpy.backend import (
+    ALIGNMENT_BYTES,
+    ICustomAllocator,
+    ITensorArena,
+    ITensorHandle,
+    ITensorHandleFactory,
+)
+from armpy.errors import ArmpyError, BackendError, MemoryLimitError
+from armpy.graph import Value
+from armpy.logs import wants_traceback
+from armpy.ops.operation import Array
+from armpy.optimizer.memory_plan import ArenaId, MemoryPlan, PlannedTensor
+from armpy.plugins.boundary import ask_method, call_method
+from armpy.runtime.session import BackendSession
+from armpy.types import BackendId
+
+_log = logging.getLogger("armpy.runtime")
+
+
+class OutOfMemoryError(Exception):
+    """A backend could not make working memory; caught by whoever can do without it."""
+
+    def __init__(self, backend_id: BackendId, cause: ArmpyError) -> None:
+        super().__init__(str(cause))
+        self.backend_id = backend_id
+        self.cause = cause
+
+
+class Holdings:
+    """What was taken from backends and has to be given back, the last first."""
+
+    def __init__(self) -> None:
+        self._held: list[Callable[[], object]] = []
+
+    def add(self, backend_id: BackendId, owner: object, method: str, *args: object) -> None:
+        """Remember what to call to give something back."""
+        self._held.append(lambda: call_method(backend_id, owner, method, *args))
+
+    def give_back(self) -> None:
+        """Give everything back; nobody waits for an error, which is only logged."""
+        while self._held:
+            try:
+                self._held.pop()()
+            except ArmpyError as error:
+                _log.warning("%s", error, exc_info=wants_traceback(_log))
+
+
+def make_handles(
+    plan: MemoryPlan, sessions: Mapping[BackendId, BackendSession], holdings: Holdings
+) -> dict[Value, ITensorHandle]:
+    """Make the arenas of one execution, and the handle of every tensor in them.
+
+    Parameters
+    ----------
+    plan : MemoryPlan
+    sessions : mapping of str to BackendSession
+        By backend id.
+    holdings : Holdings
+        Is told of all that has to be given back.
+
+    Raises
+    ------
+    OutOfMemoryError
+        If a backend fails to make something.
+    """
+    make: dict[ArenaId, Callable[[Value, PlannedTensor], ITensorHandle]] = {}
+    handles: dict[Value, ITensorHandle] = {}
+    for arena, size in plan.arenas.items():
+        make[arena] = _making(sessions[arena.backend_id], arena.factory_id, size, holdings)
+    for value, tensor in plan.tensors.items():
+        try:
+            handles[value] = make[tensor.arena](value, tensor)
+        except ArmpyError as error:
+            raise out_of_memory(tensor.arena.backend_id, error) from error
+    return handles
+
+
+def _making(
+    session: BackendSession, factory_id: str, size_bytes: int, holdings: Holdings
+) -> Callable[[Value, PlannedTensor], ITensorHandle]:
+    """Make one arena; what makes the handles of the tensors in it."""
+    backend_id = session.backend_id
+    try:
+        factory = session.factory(factory_id)
+        arena = factory.create_arena(size_bytes)
+        if arena is not None:
+            holdings.add(backend_id, arena, "release")
+            return _in_arena(arena)
+        return _in_host_memory(factory, _allocate(session, size_bytes, holdings))
+    except ArmpyError as error:
+        raise out_of_memory(backend_id, error) from error
+
+
+def _in_arena(arena: ITensorArena) -> Callable[[Value, PlannedTensor], ITensorHandle]:
+    """What makes handles in a backend's own arena."""
+    return lambda value, tensor: arena.create_tensor_handle(
+        value.info, tensor.lifetime, tensor.offset_bytes
+    )
+
+
+def _in_host_memory(
+    factory: ITensorHandleFactory, memory: Array
+) -> Callable[[Value, PlannedTensor], ITensorHandle]:
+    """What makes handles on parts of an arena of the core's."""
+
+    def make(value: Value, tensor: PlannedTensor) -> ITensorHandle:
+        part = memory[tensor.offset_bytes : tensor.offset_bytes + value.info.size_bytes]
+        return factory.create_tensor_handle(value.info, part)
+
+    return make
+
+
+def _allocate(session: BackendSession, size_bytes: int, holdings: Holdings) -> Array:
+    """Get an arena of the core's from a backend's allocator."""
+    allocator: ICustomAllocator = session.allocator
+    where = session.backend_id
+    arena = ask_method(where, np.ndarray, allocator, "allocate", size_bytes, ALIGNMENT_BYTES)
+    holdings.add(where, allocator, "free", arena)
+    fits = arena.dtype == np.uint8 and arena.shape == (size_bytes,) and arena.flags.writeable
+    if not fits or (size_bytes and arena.ctypes.data % ALIGNMENT_BYTES):
+        raise BackendError(
+            "the allocator's memory cannot be used",
+            where=f"{where} / allocate",
+            expected=f"writable uint8({size_bytes},) aligned to {ALIGNMENT_BYTES} bytes",
+            actual=f"{arena.dtype}{arena.shape} at {arena.ctypes.data:#x}",
+        )
+    return arena
+
+
+def out_of_memory(backend_id: BackendId, error: ArmpyError) -> OutOfMemoryError:
+    """What a backend raised where it makes memory; Python's MemoryError as a typed one."""
+    if isinstance(error.__cause__, MemoryError):
+        text = "the backend has no memory for one more execution"
+        limit = MemoryLimitError(text, where=error.where, actual=str(error.__cause__))
+        limit.__cause__ = error.__cause__
+        error = limit
+    return OutOfMemoryError(backend_id, error)
