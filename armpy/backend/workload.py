@@ -77,13 +77,16 @@ class IWorkload(ABC):
         Returns
         -------
         callable
-            Does what `execute` does with them, by one thread at a time; by default it calls it.
+            Does what `execute` does with them, by one thread at a time; by default it calls it, or
+            `enqueue` if that is overridden, whose answer it gives.
 
         Notes
         -----
-        Since 1.2.
+        Since 1.2. A workload that looks at `current_cancellation` does so here, once: what it
+        makes is stopped by that one, and is not told of others.
         """
-        return partial(self.execute, inputs, outputs)
+        queues = type(self).enqueue is not IWorkload.enqueue
+        return partial(self.enqueue if queues else self.execute, inputs, outputs)
 
     def enqueue(
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]

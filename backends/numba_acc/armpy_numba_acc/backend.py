@@ -79,8 +79,8 @@ class NumbaBackend(IBackendInternal):
         return () if entries is None else (entries,)
 
     def get_capabilities(self) -> Capabilities:
-        """Executions side by side; weights that are computed, too."""
-        return {Capability.NON_CONST_WEIGHTS: True}
+        """Weights that are computed, too; executions that can be stopped."""
+        return {Capability.NON_CONST_WEIGHTS: True, Capability.CANCELLABLE_EXECUTION: True}
 
     def get_layer_support(self) -> ILayerSupport:
         """Support as the lowerings say."""

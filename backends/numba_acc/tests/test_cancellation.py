@@ -10,15 +10,11 @@ from armpy_numba_acc.machine.execution import Command, word_of
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.program.estimate import MOST_PIECES, num_pieces
 from armpy_numba_acc.program.program import Program
-from armpy_numba_acc.runtime.cancellation import (
-    Cancellation,
-    cancellable,
-    current_cancellation,
-)
 from armpy_numba_acc.runtime.instance import Code, Instance
 
-from armpy import Network
-from armpy.errors import ExecutionTimeoutError
+from armpy import Model, Network
+from armpy.backend import Cancellation, cancellable
+from armpy.errors import ExecutionCancelledError
 from armpy.graph import SubgraphView
 from backends.numba_acc.tests.networks import convolutions, image, runtime_of
 
@@ -28,13 +24,6 @@ ISA = host_isas()[0]
 def compiled(network: Network, num_threads: int = 1) -> Program:
     graph = network.build()
     return lower_region(SubgraphView.of(graph, graph.layers), ISA, num_threads)
-
-
-def test_nothing_stops_executions_unless_one_says_what() -> None:
-    assert current_cancellation() is None
-    with cancellable(Cancellation()) as cancellation:
-        assert current_cancellation() is cancellation
-    assert current_cancellation() is None
 
 
 def test_an_execution_with_a_cancellation_that_nobody_uses_is_like_any_other() -> None:
@@ -54,11 +43,13 @@ def test_what_is_cancelled_already_runs_no_command(num_threads: int) -> None:
     with runtime_of(num_threads) as runtime:
         network = runtime.load_network(convolutions())
         expected = runtime.enqueue_workload(network, image())
+        untouched = np.zeros_like(expected["y"])
         with (
             cancellable(cancellation),
-            pytest.raises(ExecutionTimeoutError, match=r"was stopped.*got 0 came to their end"),
+            pytest.raises(ExecutionCancelledError, match="was cancelled"),
         ):
-            runtime.enqueue_workload(network, image())
+            runtime.enqueue_workload(network, image(), {"y": untouched})
+        assert not untouched.any()
         again = runtime.enqueue_workload(network, image())
     np.testing.assert_array_equal(again["y"], expected["y"])
 
@@ -70,8 +61,22 @@ def test_another_thread_stops_an_execution_that_would_take_long(num_threads: int
     instance = Instance(Code(compiled(network, num_threads), ISA))
     cancellation = Cancellation()
     threading.Timer(0.02, cancellation.cancel).start()
-    with pytest.raises(ExecutionTimeoutError, match="was stopped"):
+    with pytest.raises(ExecutionCancelledError, match="was cancelled"):
         instance.run([x, np.empty_like(x)], cancellation)
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_what_a_program_was_bound_with_stops_it(num_threads: int) -> None:
+    cancellation = Cancellation()
+    with runtime_of(num_threads) as runtime:
+        model = Model(convolutions(), runtime)
+        expected = model.run(image())["y"]
+        with cancellable(cancellation):
+            execution = model.bind(image())
+        np.testing.assert_array_equal(execution()["y"], expected)
+        cancellation.cancel()
+        with pytest.raises(ExecutionCancelledError, match="was cancelled"):
+            execution()
 
 
 def test_long_commands_are_run_in_pieces_with_the_same_results() -> None:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.passes.region import lower_region
-from armpy_numba_acc.runtime.cancellation import Cancellation
 from armpy_numba_acc.runtime.instance import Code, Instance
 
 from armpy import Network, Quantization, Runtime, RuntimeOptions, ops
+from armpy.backend import Cancellation
 from armpy.errors import InvalidArgumentError
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array, Operation

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from armpy.backend import ICustomAllocator
+from armpy.backend import Cancellation, ICustomAllocator
 from armpy.errors import BackendError, ExecutionTimeoutError, InvalidArgumentError
 from armpy.ops.operation import Array
 from armpy_numba_acc.machine import execution as layout
@@ -32,7 +33,6 @@ from armpy_numba_acc.program.estimate import (
     estimated_us,
 )
 from armpy_numba_acc.program.program import Program
-from armpy_numba_acc.runtime.cancellation import Cancellation
 from armpy_numba_acc.runtime.threads import WORKER, Pool, pool
 from armpy_numba_acc.store.objects import kernel_addresses
 
@@ -42,8 +42,9 @@ EXECUTOR = Kernel("executor")
 PYTHON_CALL = Kernel("python_call", (HEADER_BYTES,))
 """What Python calls; it calls the executor."""
 
-_NUM_THREADS, _CANCEL, _START, _FINISHED = (
-    word_of(Execution, field) for field in ("num_threads", "cancel", "start", "finished")
+_NUM_THREADS, _NUM_TENSORS, _NUM_SLOTS, _CANCEL, _START, _FINISHED = (
+    word_of(Execution, field)
+    for field in ("num_threads", "num_tensors", "num_slots", "cancel", "start", "finished")
 )
 
 _PAUSE_NS = 50_000_000
@@ -207,6 +208,37 @@ class Instance:
         commands[:, 3] = code.is_parallel
         return commands
 
+    def bind(self, tensors: Sequence[Array]) -> None:
+        """Look the addresses of arrays up for good; `run` is given none of them any more.
+
+        Parameters
+        ----------
+        tensors : sequence of ndarray
+            Inputs, then outputs; C-contiguous. They have to live as long.
+        """
+        addresses = np.array([address_of(array) for array in tensors], np.int64)
+        program = self._code.program
+        bases = program.argument_bases
+        is_tensor = bases >= Space.TENSORS
+        numbers = bases[is_tensor] - Space.TENSORS
+        self._arguments[is_tensor] = addresses[numbers] + program.argument_values[is_tensor]
+        self._call[_NUM_TENSORS] = self._call[_NUM_SLOTS] = 0
+
+    def bound_call(self, cancellation: Cancellation | None) -> Callable[[], None]:
+        """What executes a bound program once that has no loops and runs on one thread."""
+        if cancellation is None:
+            cancellation = self._never
+        self._call[_CANCEL] = cancellation.address
+        # All that an execution of a small network does in Python: every name is a local one.
+        function, explain = self._function, partial(self._explain, cancellation)
+
+        def call() -> None:
+            left = function()
+            if left:
+                explain(left)
+
+        return call
+
     def run(
         self,
         tensors: Sequence[Array],
@@ -228,7 +260,7 @@ class Instance:
         ------
         InvalidArgumentError
             If an index is out of range; what the outputs hold is not known then.
-        ExecutionTimeoutError
+        ExecutionTimeoutError, ExecutionCancelledError
             If it was stopped, or a loop takes longer.
         """
         if self._is_parallel:
@@ -306,10 +338,12 @@ class Instance:
             left = self._run(tensors)
         finally:
             self._call[_CANCEL] = self._never.address
-        if left and self._control[layout.CONTROL_NEXT] != layout.STAY:
-            num_commands = self._code.program.num_commands
-            raise ExecutionTimeoutError(
-                "the execution was stopped",
-                expected=f"{num_commands} commands",
-                actual=f"{num_commands - left} came to their end",
-            )
+        if left:
+            self._explain(cancellation, left)
+
+    def _explain(self, cancellation: Cancellation, left: int) -> None:
+        """Say why the program has not run everything, unless a loop lets Python have its turn."""
+        if self._failure[0]:
+            raise self._error(left)
+        if self._control[layout.CONTROL_NEXT] != layout.STAY:
+            raise cancellation.error

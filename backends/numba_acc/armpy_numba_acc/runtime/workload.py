@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from armpy.backend import (
+    Cancellation,
     HostTensorHandle,
     ICustomAllocator,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
     WorkloadInfo,
+    current_cancellation,
 )
 from armpy.backend.control_flow import control_flow_time_left_s, loop_timeout_s
 from armpy.errors import UnimplementedError
 from armpy.ops import PreCompiled
 from armpy.ops.operation import Array, Operation
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.runtime.cancellation import current_cancellation
 from armpy_numba_acc.runtime.instance import Code, Instance
 from armpy_numba_acc.runtime.profiling import Recorder
 
@@ -63,8 +65,8 @@ class ProgramWorkload(IWorkload):
 
         Raises
         ------
-        ExecutionTimeoutError
-            If the execution was stopped; see `armpy_numba_acc.runtime.cancellation`.
+        ExecutionTimeoutError, ExecutionCancelledError
+            If the execution was stopped; see `armpy.backend.Cancellation`.
         """
         try:
             instance = self._idle.pop()
@@ -86,17 +88,40 @@ class ProgramWorkload(IWorkload):
                 else:
                     tensors.append(handle.map())
                     opened = (*opened, handle)
-            if self._code.has_loops:
-                left_s = control_flow_time_left_s(self._timeout_s)
-                instance.run(tensors, current_cancellation(), left_s)
-            else:
-                instance.run(tensors, current_cancellation())
-            if self._recorder is not None and instance.times_ns is not None:
-                self._recorder.add(self._code, instance.times_ns, threading.get_ident())
+            self._run(instance, tensors, current_cancellation())
         finally:
             self._idle.append(instance)
             for handle in opened:
                 handle.unmap()
+
+    def _run(
+        self, instance: Instance, tensors: Sequence[Array], cancellation: Cancellation | None
+    ) -> None:
+        """Run the program once."""
+        if self._code.has_loops:
+            left_s = control_flow_time_left_s(self._timeout_s)
+            instance.run(tensors, cancellation, left_s)
+        else:
+            instance.run(tensors, cancellation)
+        if self._recorder is not None and instance.times_ns is not None:
+            self._recorder.add(self._code, instance.times_ns, threading.get_ident())
+
+    def bind(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> Callable[[], object]:
+        """Look the addresses of the handles' memory up once, if it is the host's."""
+        arrays: list[Array] = []
+        for handle in (*inputs, *outputs):
+            if isinstance(handle, HostTensorHandle):
+                arrays.append(handle.array)
+            elif handle is not None:
+                return super().bind(inputs, outputs)
+        instance = self._new_instance()
+        instance.bind(arrays)
+        cancellation = current_cancellation()
+        if self._code.has_loops or self._code.num_threads > 1 or self._recorder is not None:
+            return partial(self._run, instance, (), cancellation)
+        return instance.bound_call(cancellation)
 
 
 class ProgramFactory(IWorkloadFactory):
