@@ -49,6 +49,7 @@ from armpy.backend import (
     ITensorHandleFactory,
     IWorkload,
     IWorkloadFactory,
+    LayerMeasurement,
     Measurement,
     MemBin,
     MemBlock,
@@ -122,6 +123,7 @@ CHAPTERS: dict[str, tuple[Any, ...]] = {  # Any: classes and functions
         Counter,
         CounterKind,
         Measurement,
+        LayerMeasurement,
     ),
     "Tensors": (
         ITensorHandle,

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from armpy import profiling
 from armpy.backend import IBackendProfilingContext, Measurement
 from armpy.errors import BackendError
 from armpy.profiling import Profiler, ProfilingEvent, ProfilingStatistics
@@ -154,7 +153,7 @@ def test_the_trace_has_the_form_that_trace_viewers_read() -> None:
 def test_only_so_many_events_are_kept_and_the_others_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(profiling, "MAX_EVENTS", 2)
+    monkeypatch.setattr("armpy.profiling.profiler.MAX_EVENTS", 2)
     profiler = filled()
     assert (len(profiler.events), profiler.num_dropped) == (2, 1)
     profiler.clear()

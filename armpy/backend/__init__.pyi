@@ -19,6 +19,7 @@ from armpy.backend.context import (
     IBackendContext as IBackendContext,
     IBackendModelContext as IBackendModelContext,
     IBackendProfilingContext as IBackendProfilingContext,
+    LayerMeasurement as LayerMeasurement,
     Measurement as Measurement,
 )
 from armpy.backend.extension import (

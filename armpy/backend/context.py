@@ -77,6 +77,11 @@ class Measurement:
     details : mapping of str to float
         What else is known about it. armpy shows ``operations``, ``bytes`` that it reads and
         writes, and ``roofline_us``, the least time that the device needs for both.
+
+    Notes
+    -----
+    It belongs to the layer that is executed meanwhile in the same thread, unless it is a
+    `LayerMeasurement`.
     """
 
     name: str
@@ -84,6 +89,29 @@ class Measurement:
     duration_us: float
     thread: int = 0
     details: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LayerMeasurement(Measurement):
+    """What took time in a backend for one layer of the model, of several that run as one.
+
+    Parameters
+    ----------
+    name, start_us, duration_us, thread, details
+        As for `Measurement`.
+    operation, layer : str
+        Operation and name of the model's layer, such as ``Convolution2d`` and ``conv_3``.
+    kernel : str
+        What has computed it.
+
+    Notes
+    -----
+    Since 1.2.
+    """
+
+    operation: str = ""
+    layer: str = ""
+    kernel: str = ""
 
 
 class IBackendProfilingContext:
@@ -99,8 +127,8 @@ class IBackendProfilingContext:
 
         Notes
         -----
-        The core begins once, when a network is loaded with profiling on, and drops the
-        context with the network's profile.
+        The core begins once, before it asks for the workload factory of a network that is
+        profiled and in the same thread, and drops the context with the network's profile.
         """
 
     def take_measurements(self) -> Mapping[str, float]:

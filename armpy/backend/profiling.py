@@ -49,7 +49,8 @@ class IBackendProfiling(ABC):
 
     Notes
     -----
-    Since 1.2.
+    Since 1.2. The core implements it. Its errors are the backend's own where these pass them on:
+    a workload that adds to a counter that was never declared has failed.
 
     References
     ----------
@@ -63,7 +64,7 @@ class IBackendProfiling(ABC):
         Raises
         ------
         InvalidArgumentError
-            If there is another one of that name.
+            If the backend has announced another one of that name; the same once more is no error.
         """
 
     @abstractmethod
@@ -73,9 +74,20 @@ class IBackendProfiling(ABC):
         Raises
         ------
         InvalidArgumentError
-            If no such counter was declared.
+            If no such counter was declared, or the value is no finite number.
         """
 
     @abstractmethod
     def add_event(self, event: Measurement) -> None:
-        """Add something that took time."""
+        """Add something that took time.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the times are no numbers.
+
+        Notes
+        -----
+        Where that is much in every execution, it is better kept until
+        `IBackendProfilingContext.take_events` asks for it.
+        """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from armpy.backend.context import IBackendModelContext
+from armpy.backend.context import IBackendModelContext, IBackendProfilingContext
 from armpy.backend.external_memory import MemorySource
 from armpy.backend.memory import ICustomAllocator, IMemoryManager
 from armpy.backend.options import NO_OPTIONS, OptionValues
@@ -28,6 +28,8 @@ class NetworkResources:
         The application's, for all working memory of this network on the backend.
     profiling : IBackendProfiling, optional
         Where measurements of this network go; None if it is not profiled.
+    profiling_context : IBackendProfilingContext, optional
+        What `IBackendInternal.create_profiling_context` returned.
     input_sources, output_sources : MemorySource
         Kinds of memory that the network's inputs and outputs are imported from.
 
@@ -41,5 +43,6 @@ class NetworkResources:
     model_context: IBackendModelContext | None = None
     allocator: ICustomAllocator | None = None
     profiling: IBackendProfiling | None = None
+    profiling_context: IBackendProfilingContext | None = None
     input_sources: MemorySource = MemorySource.UNDEFINED
     output_sources: MemorySource = MemorySource.UNDEFINED

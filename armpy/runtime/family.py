@@ -74,8 +74,6 @@ class NetworkFamily:
         by_id = {backend.backend_id: backend for backend in self.backends}
         self.sessions = Sessions(host, partial(_open_session, by_id, settings))
         self._refusals: dict[BackendId, Support] = {}
-        if settings.profiler is not None:  # backends are told of it in this thread, before
-            self.open_sessions()
 
     def open_sessions(self) -> None:
         """Let every backend make what it needs, as it cannot be known which get layers."""
@@ -152,6 +150,7 @@ def _open_session(
             backends[backend_id],
             settings.optimizer.model_options.get(backend_id),
             settings.allocators.get(backend_id),
+            settings.profiler,
         )
     except ArmpyError as error:
         _log.warning("%s; its layers fall back", error, exc_info=wants_traceback(_log))

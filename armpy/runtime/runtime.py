@@ -23,7 +23,6 @@ from armpy.runtime.calls import run_by_name
 from armpy.runtime.configuring import configured_setup
 from armpy.runtime.contexts import BackendContexts
 from armpy.runtime.loaded_network import LoadedNetwork
-from armpy.runtime.measuring import make_profiler
 from armpy.runtime.model_options import merged_model_options
 from armpy.runtime.options import RuntimeOptions
 from armpy.runtime.properties import NetworkProperties
@@ -229,7 +228,7 @@ class Runtime:
             options.plan_cache_size,
             options.memory_limit_bytes,
             options.custom_allocators,
-            make_profiler(setup.backends) if profiling else None,
+            Profiler() if profiling else None,
             loop_timeout_s=options.loop_timeout_s,
             properties=properties,
         )

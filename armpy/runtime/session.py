@@ -18,8 +18,10 @@ from armpy.backend import (
 from armpy.errors import ArmpyError, BackendError
 from armpy.optimizer.bridge import Factories, handle_factories
 from armpy.plugins.guard import GuardedBackend, GuardedHandleFactory
+from armpy.profiling import Profiler
 from armpy.records import dataclass
 from armpy.runtime.allocators import CheckedAllocator
+from armpy.runtime.backend_profiling import open_profiling
 from armpy.runtime.shared_memory import SharedMemory
 from armpy.types import BackendId
 
@@ -118,6 +120,7 @@ def open_session(
     backend: GuardedBackend,
     model_options: OptionValues | None = None,
     allocator: ICustomAllocator | None = None,
+    profiler: Profiler | None = None,
 ) -> BackendSession:
     """Let a backend make what a loaded network needs.
 
@@ -127,12 +130,15 @@ def open_session(
         Checked; None if the caller gave none for this backend.
     allocator : ICustomAllocator, optional
         The application's, if it gave one.
+    profiler : Profiler, optional
+        The network's, if it is profiled.
 
     Raises
     ------
     ArmpyError
         If the backend fails or answers against its contract.
     """
+    profiling, measured = open_profiling(backend, model_options or NO_OPTIONS, profiler)
     manager = backend.create_memory_manager()
     context = None
     if model_options is not None:
@@ -140,7 +146,9 @@ def open_session(
     checked = None
     if allocator is not None:
         checked = CheckedAllocator(f"{backend.backend_id}'s allocator", allocator)
-    resources = NetworkResources(manager, model_options or NO_OPTIONS, context, checked)
+    resources = NetworkResources(
+        manager, model_options or NO_OPTIONS, context, checked, profiling, measured
+    )
     workloads = backend.create_workload_factory_for_network(resources)
     factories, managers = handle_factories(backend, resources)
     if manager is not None:

@@ -20,7 +20,7 @@ from armpy.plugins.boundary import (
     named_error,
     read_backend,
 )
-from armpy.profiling import Profiler
+from armpy.profiling import EventKind, EventLabel, Profiler
 from armpy.records import dataclass
 from armpy.runtime.host import CopyWorkloadFactory
 from armpy.runtime.session import BackendSession
@@ -107,7 +107,7 @@ def prepare_steps(
             failures.append(PreparationFailure((layer,), backend_id, error))
             continue
         if profiler is not None:
-            step = _measured(step, profiler, layer.where, backend_id)
+            step = _measured(step, profiler, layer, backend_id)
         steps.append(step)
     if failures:
         raise PreparationError(failures)
@@ -149,13 +149,15 @@ def _home_of(network: OptimizedNetwork, value: Value | None) -> BackendId:
     return HOST
 
 
-def _measured(step: Step, profiler: Profiler, name: str, backend_id: BackendId) -> Step:
+def _measured(step: Step, profiler: Profiler, layer: Layer, backend_id: BackendId) -> Step:
     """The same step with its time taken."""
+    kind, operation = EventKind.LAYER, layer.operation.name
+    label = EventLabel(kind, layer.where, backend_id, operation, layer.name)
 
     def timed(inputs: Inputs, outputs: Outputs) -> None:
         started = time.perf_counter()
         step.execute(inputs, outputs)
-        profiler.add(name, backend_id, started, time.perf_counter())
+        profiler.record(label, started, time.perf_counter())
 
     def bind(inputs: Inputs, outputs: Outputs) -> Callable[[], object]:
         call = step.bind(inputs, outputs)
@@ -163,7 +165,7 @@ def _measured(step: Step, profiler: Profiler, name: str, backend_id: BackendId) 
         def timed_call() -> None:
             started = time.perf_counter()
             call()
-            profiler.add(name, backend_id, started, time.perf_counter())
+            profiler.record(label, started, time.perf_counter())
 
         return timed_call
 

@@ -12,6 +12,7 @@ from armpy.backend import (
     Capability,
     IBackendCache,
     IBackendInternal,
+    IBackendProfiling,
     IBackendProfilingContext,
     ICustomAllocator,
     ILayerSupport,
@@ -34,7 +35,7 @@ from armpy.types import BackendId, DeviceType
 from armpy_numba_acc.options import OPTIONS, Settings
 from armpy_numba_acc.passes.support import support
 from armpy_numba_acc.program.limits import TooLargeError
-from armpy_numba_acc.runtime.profiling import NumbaProfilingContext, recorder_of_network
+from armpy_numba_acc.runtime.profiling import NumbaProfilingContext, recorder_of
 from armpy_numba_acc.runtime.workload import ProgramFactory
 from armpy_numba_acc.store.programs import compiled_program
 from armpy_numba_acc.store.settings import disk_entries
@@ -93,7 +94,7 @@ class NumbaBackend(IBackendInternal):
     def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
         """A factory for compiled regions; it measures them if the network is profiled."""
         isa = Settings.of(network.model_options).isa
-        return ProgramFactory(isa, recorder_of_network(), network.allocator)
+        return ProgramFactory(isa, recorder_of(network), network.allocator)
 
     def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
         """Programs' memory is taken from any allocator of memory that the processor sees."""
@@ -103,7 +104,9 @@ class NumbaBackend(IBackendInternal):
             )
         return Support.yes()
 
-    def create_backend_profiling_context(self) -> IBackendProfilingContext:
+    def create_profiling_context(
+        self, options: OptionValues, profiling: IBackendProfiling
+    ) -> IBackendProfilingContext:
         """Measures every command of a network."""
         return NumbaProfilingContext()
 

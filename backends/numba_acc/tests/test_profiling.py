@@ -7,9 +7,10 @@ import numpy as np
 from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.machine.call import Work
 from armpy_numba_acc.program.program import CommandInfo
-from armpy_numba_acc.runtime.profiling import NumbaProfilingContext, recorder_of_network
+from armpy_numba_acc.runtime.profiling import NumbaProfilingContext, Recorder, recorder_of
 from armpy_numba_acc.runtime.roofline import roofline_us
 
+from armpy.backend import NetworkResources
 from armpy.profiling import Profiler
 from armpy.runtime import Runtime
 from backends.numba_acc.tests.networks import convolutions, image, runtime_of, small
@@ -61,18 +62,37 @@ def test_profiles_of_several_networks_are_apart() -> None:
 
 
 def test_networks_without_a_profile_are_not_measured() -> None:
-    context = NumbaProfilingContext()
-    context.enable_profiling(True)
-    assert recorder_of_network() is context.recorder
-    assert recorder_of_network() is None
-    context.enable_profiling(True)
-    context.enable_profiling(False)
-    assert recorder_of_network() is None
+    assert recorder_of(NetworkResources()) is None
+    with runtime_of(1) as runtime:
+        network = runtime.load_network(small())
+        assert runtime.get_profiler(network) is None
 
 
-def test_a_load_that_failed_leaves_nothing_to_measure_with() -> None:
-    NumbaProfilingContext().enable_profiling(True)
-    assert recorder_of_network() is None
+def test_a_network_is_measured_by_what_was_made_for_it_in_whatever_thread() -> None:
+    contexts = [NumbaProfilingContext(), NumbaProfilingContext()]
+    resources = [NetworkResources(profiling_context=context) for context in contexts]
+    found: list[Recorder | None] = []
+    thread = threading.Thread(target=lambda: found.append(recorder_of(resources[0])))
+    thread.start()
+    thread.join()
+    assert found == [contexts[0].recorder]
+    assert recorder_of(resources[1]) is contexts[1].recorder
+
+
+def test_commands_tell_which_layers_of_the_model_they_compute() -> None:
+    with runtime_of(1, profiling=True) as runtime:
+        graph = convolutions(num_layers=2).build()
+        network = runtime.load_network(graph)
+        runtime.enqueue_workload(network, image())
+        events = profiler_of(runtime, network).events
+    commands = [event for event in events if event.details]
+    names = {layer.name for layer in graph.layers}
+    for event in commands:
+        assert event.operation in {layer.operation.name for layer in graph.layers}
+        assert set(event.layer.split(" + ")) <= names
+        assert event.name.startswith(f"{event.operation} '{event.layer}'")
+        assert event.kernel
+    assert {name for event in commands for name in event.layer.split(" + ")} == names
 
 
 def test_a_trace_has_what_is_known_about_commands() -> None:
@@ -82,7 +102,8 @@ def test_a_trace_has_what_is_known_about_commands() -> None:
         trace = json.loads(profiler_of(runtime, network).to_chrome_trace())["traceEvents"]
     commands = [event for event in trace if "args" in event]
     assert commands
-    assert all(set(c["args"]) == {"operations", "bytes", "roofline_us"} for c in commands)
+    known = {"operations", "bytes", "roofline_us", "kernel"}
+    assert all(set(c["args"]) == known for c in commands)
 
 
 def test_the_least_time_grows_with_the_work_and_falls_with_threads() -> None:

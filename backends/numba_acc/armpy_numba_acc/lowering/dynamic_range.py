@@ -82,7 +82,7 @@ def _quantized(
         written=written,
         is_asymmetric=int(is_asymmetric),
     )
-    emit(call, f"quantize {layer.name}")
+    emit(call, f"quantize {layer.name}", part="quantize")
     return target, ranges
 
 

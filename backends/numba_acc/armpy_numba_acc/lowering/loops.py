@@ -84,7 +84,7 @@ def lower_while(emit: Emitter, layer: Layer) -> None:
 
     def jump(call: calls.Loop) -> None:
         """Add a command that says what is run next."""
-        emit(call, f"{layer.name}: {call.part}")
+        emit(call, f"{layer.name}: {call.part}", part=call.part)
 
     jump(calls.Loop("begin", control, counter))
     first = emit.num_commands
@@ -153,7 +153,7 @@ def _write(
     element, index = nested.source(write.element), nested.source(write.index)
     index_bytes = write.index.info.data_type.size_bytes
     call = calls.PutRun(index_bytes, element, states[write.number], index, count, run)
-    emit(call, f"{layer.name}: write", num_bytes=2 * run)
+    emit(call, f"{layer.name}: write", num_bytes=2 * run, part="write")
 
 
 def _move(
@@ -180,7 +180,7 @@ def _move(
 
 def _copy(emit: Emitter, layer: Layer, source: Buffer, target: Buffer, size: int) -> None:
     """Add a copy."""
-    emit(calls.Copy(source, target, size), f"{layer.name}: carry")
+    emit(calls.Copy(source, target, size), f"{layer.name}: carry", part="carry")
 
 
 LOWERINGS = {While: Lowering(check, lower_while)}

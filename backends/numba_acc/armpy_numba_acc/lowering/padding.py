@@ -153,7 +153,7 @@ def padded_images(
     height, width = h + top + bottom, w + left + right
     target, rows = emit.scratch(n * height * width * pixel), (n, h, w * pixel)
     call = calls.PadImage(source, target, *rows, top, bottom, left * pixel, right * pixel, fill)
-    emit(call, f"pad {label}")
+    emit(call, f"pad {label}", part="pad")
     return target, height, width
 
 

@@ -105,5 +105,6 @@ def with_room(emit: Emitter, layer: Layer, patches: Patches, kind: ProductKind) 
         return patches
     size = layer["input"].info.size_bytes
     copy = emit.scratch(size)
-    emit(calls.Copy(source=patches.source, target=copy, size=size), f"copy {layer.name}")
+    call = calls.Copy(source=patches.source, target=copy, size=size)
+    emit(call, f"copy {layer.name}", part="copy")
     return replace(patches, source=copy)

@@ -85,7 +85,7 @@ def _with_room(emit: Emitter, layer: Layer, data: Buffer) -> Buffer:
     if data.space is not Space.TENSORS or info.known_shape[1] % GROUP == 0:
         return data
     copy = emit.scratch(info.size_bytes)
-    emit(calls.Copy(data, copy, info.size_bytes), f"copy {layer.name}")
+    emit(calls.Copy(data, copy, info.size_bytes), f"copy {layer.name}", part="copy")
     return copy
 
 

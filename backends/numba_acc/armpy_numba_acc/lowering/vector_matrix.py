@@ -183,7 +183,7 @@ def _input(emit: Emitter, layer: Layer, multiple: int, correction: int) -> tuple
     source = emit.source(value)
     if source.space is Space.TENSORS and size % multiple:
         copy = emit.scratch(size)
-        emit(calls.Copy(source, copy, size), f"copy {layer.name}")
+        emit(calls.Copy(source, copy, size), f"copy {layer.name}", part="copy")
         source = copy
     return source, 0
 

@@ -193,5 +193,5 @@ def readable_behind(emit: Emitter, buffer: Buffer, size_bytes: int, label: str) 
     if buffer.space is not Space.TENSORS:
         return buffer
     copy = emit.scratch(size_bytes)
-    emit(calls.Copy(buffer, copy, size_bytes), f"copy for {label}")
+    emit(calls.Copy(buffer, copy, size_bytes), f"copy for {label}", part="copy")
     return copy

@@ -83,16 +83,15 @@ def lower_layers(view: SubgraphView, isa: Isa, make_emitter: MakeEmitter) -> Emi
     chains = find_chains(view, absorbed)
     bfloat16 = find_bfloat16(view, fusions, chains) if isa.is_relaxed else ()
     emitter = make_emitter(fusions, bfloat16, find_joins(view))
-    choices = emitter.choices
     joined = absorbed | {layer for chain in chains.values() for layer in chain.layers}
     for layer in view.layers:
         emitter.counter.begin(layer)
         if layer in chains:
-            choices.begin(chains[layer].layers)
+            emitter.begin(chains[layer].layers)
             lower_chain(emitter, chains[layer])
         elif layer not in joined:
             fusion = fusions.get(layer)
-            choices.begin((layer, *(fusion.absorbed if fusion is not None else ())))
+            emitter.begin((layer, *(fusion.absorbed if fusion is not None else ())))
             lower(emitter, layer)
     return emitter
 

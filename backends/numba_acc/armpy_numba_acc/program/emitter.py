@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
@@ -106,6 +106,8 @@ class Emitter:
     _places: dict[Value, Buffer] = field(default_factory=dict)
     _converted: dict[Value, Buffer] = field(default_factory=dict)
     _inside: str = ""
+    _owner: tuple[str, str] = ("", "")
+    _owners: dict[Layer, tuple[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._tensors = {
@@ -181,7 +183,7 @@ class Emitter:
             formats = ("bf16", "f32") if value in self.bfloat16 else ("f32", "bf16")
             copy = self.scratch(count * FORMAT_BYTES[formats[1]])
             call = calls.elementwise_in_order("x0", formats, kept, copy, count)
-            self(call, f"convert {value.name}")
+            self(call, f"convert {value.name}", part="convert")
             self._converted[value] = copy
         return self._converted[value]
 
@@ -199,7 +201,8 @@ class Emitter:
         if value.info.data_type is not DataType.QASYMM_S8:
             return given
         unsigned = self.scratch(value.info.size_bytes)
-        self(calls.Flip(given, unsigned, given.size_bytes), f"flip {value.name}")
+        call = calls.Flip(given, unsigned, given.size_bytes)
+        self(call, f"flip {value.name}", part="flip")
         return unsigned
 
     def flipped_source(self, value: Value) -> tuple[Buffer, int]:
@@ -246,7 +249,8 @@ class Emitter:
         size = value.info.size_bytes
         is_flipped = value.info.data_type is DataType.QASYMM_S8
         if value in self._wanted and not is_flipped:
-            self(calls.Copy(buffer, self.target(value), size), f"copy {value.name}")
+            call = calls.Copy(buffer, self.target(value), size)
+            self(call, f"copy {value.name}", part="copy")
         else:
             self._places[value] = buffer
 
@@ -275,6 +279,12 @@ class Emitter:
 
     # Commands
 
+    def begin(self, layers: Sequence[Layer]) -> None:
+        """Say which layers the following commands compute together."""
+        self._owner = layers[0].operation.name, " + ".join(layer.name for layer in layers)
+        self._owners.update(dict.fromkeys(layers, self._owner))
+        self.choices.begin(layers)
+
     def __call__(
         self,
         call: Call,
@@ -283,6 +293,7 @@ class Emitter:
         num_operations: int = 0,
         num_bytes: int | None = None,
         num_pieces: int = 1,
+        part: str = "",
     ) -> None:
         """Add a call of a kernel.
 
@@ -297,6 +308,8 @@ class Emitter:
         num_pieces : int
             How many pieces each thread's share is run in: the kernel is told so many times as
             many threads. Executions can be stopped in between.
+        part : str
+            What of the layers it does, if that is not what they are there for.
         """
         self.counter.add_command()
         number, kernel, words = len(self._commands), call.kernel, call.words
@@ -307,7 +320,9 @@ class Emitter:
             num_bytes = sum(buffer.size_bytes for buffer in touched)
         label = f"{self._inside}{label}"
         sizes = num_bytes, num_operations, num_pieces
-        info = CommandInfo(label, kernel.symbol, *sizes, str(call.work))
+        operation, layer = self._owner
+        layer = f"{self._inside}{layer}" if layer else ""
+        info = CommandInfo(label, kernel.symbol, *sizes, str(call.work), operation, layer, part)
         self._commands.append(_Command(kernel, words, info))
 
     def change(self, command: int, call: Call) -> None:
@@ -317,12 +332,15 @@ class Emitter:
 
     def finish(self) -> Program:
         """The program; outputs that are kept otherwise than the caller wants are converted."""
+        writers = {value: owner for layer, owner in self._owners.items() for value in layer.outputs}
         for value in self.view.outputs:
             if 0 in value.info.known_shape:
                 continue
             given, kept = self._tensors[value], self._places[value]
             if value.info.data_type is DataType.QASYMM_S8 and kept is not given:
-                self(calls.Flip(kept, given, given.size_bytes), f"flip {value.name}")
+                self._owner = writers.get(value, ("", ""))
+                call = calls.Flip(kept, given, given.size_bytes)
+                self(call, f"flip {value.name}", part="flip")
         kernels = list(dict.fromkeys(command.kernel for command in self._commands))
         numbers = {kernel: number for number, kernel in enumerate(kernels)}
         constants = self._packed_constants()

@@ -28,6 +28,11 @@ class CommandInfo:
         How many pieces each thread's share is run in; executions can be stopped in between.
     work : str
         What its time goes into, see `armpy_numba_acc.machine.call.Work`.
+    operation, layer : str
+        Operation of the first layer that it computes, and names of all of them; with where the
+        layer lies, such as ``loop/body/``. Empty if it belongs to none.
+    part : str
+        What of the layer it does, such as ``pad``; empty for the layer itself.
     """
 
     label: str
@@ -36,6 +41,16 @@ class CommandInfo:
     num_operations: int = 0
     num_pieces: int = 1
     work: str = Work.FLOATS
+    operation: str = ""
+    layer: str = ""
+    part: str = ""
+
+    @property
+    def title(self) -> str:
+        """The command for people: ``Convolution2d 'conv_3': pad``."""
+        if not self.layer:
+            return self.label
+        return f"{self.operation} '{self.layer}'" + (f": {self.part}" if self.part else "")
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import threading
-import weakref
 from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from armpy.backend import IBackendProfilingContext, Measurement
+from armpy.backend import (
+    IBackendProfilingContext,
+    LayerMeasurement,
+    Measurement,
+    NetworkResources,
+)
 from armpy.records import dataclass
 from armpy_numba_acc.runtime.instance import Code
 from armpy_numba_acc.runtime.roofline import roofline_us
 
 _MOST_EXECUTIONS = 10_000
 """That are kept until somebody asks for them; older ones are dropped."""
-
-_begun = threading.local()
-"""The context that this thread has begun to measure with last, for the factory that it makes."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -52,7 +52,7 @@ class Recorder:
 def _measurements(execution: _Execution) -> Sequence[Measurement]:
     """The commands of one execution."""
     code, times_us = execution.code, execution.times_ns / 1000
-    found = []
+    found: list[Measurement] = []
     for number, info in enumerate(code.program.infos):
         details = {
             "bytes": float(info.num_bytes),
@@ -62,8 +62,9 @@ def _measurements(execution: _Execution) -> Sequence[Measurement]:
             ),
         }
         begin_us, end_us = float(times_us[number]), float(times_us[number + 1])
-        name = f"{info.label} ({info.kernel})"
-        found.append(Measurement(name, begin_us, end_us - begin_us, execution.thread, details))
+        about = info.operation, info.layer, info.kernel
+        times = begin_us, end_us - begin_us, execution.thread
+        found.append(LayerMeasurement(info.title, *times, details, *about))
     return found
 
 
@@ -73,24 +74,12 @@ class NumbaProfilingContext(IBackendProfilingContext):
     def __init__(self) -> None:
         self.recorder = Recorder()
 
-    def enable_profiling(self, enabled: bool) -> None:
-        """Let the factory that this thread makes next measure, which is the network's."""
-        _begun.context = weakref.ref(self) if enabled else None
-
     def take_events(self) -> Sequence[Measurement]:
         """Every command of every execution since the last call."""
         return self.recorder.take()
 
 
-def recorder_of_network() -> Recorder | None:
-    """The recorder for the network that this thread is loading; None without a profile.
-
-    Notes
-    -----
-    The core asks for the network's factory in the thread in which it began to measure; a
-    context that is gone by then belonged to a load that failed.
-    """
-    begun = getattr(_begun, "context", None)
-    _begun.context = None
-    context = None if begun is None else begun()
-    return None if context is None else context.recorder
+def recorder_of(network: NetworkResources) -> Recorder | None:
+    """What the commands of a network are measured with; None without a profile."""
+    context = network.profiling_context
+    return context.recorder if isinstance(context, NumbaProfilingContext) else None

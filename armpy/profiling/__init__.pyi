@@ -1,0 +1,15 @@
+from armpy.profiling.counters import CounterValue as CounterValue
+from armpy.profiling.current import (
+    phase as phase,
+    profiled_by as profiled_by,
+    record_waiting as record_waiting,
+)
+from armpy.profiling.events import (
+    EventKind as EventKind,
+    EventLabel as EventLabel,
+    ProfilingEvent as ProfilingEvent,
+    ProfilingStatistics as ProfilingStatistics,
+)
+from armpy.profiling.profiler import Profiler as Profiler
+
+__all__: list[str]

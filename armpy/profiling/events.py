@@ -1,0 +1,124 @@
+"""Events of a profile: what took time, when, and what it belongs to."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+
+from armpy.records import dataclass
+
+EXECUTE = "Execute"
+"""Name of the event that is a whole execution."""
+
+
+class EventKind(enum.StrEnum):
+    """What an event is a part of."""
+
+    EXECUTION = "execution"
+    """A whole execution."""
+    LAYER = "layer"
+    """A layer of the optimised network, as the core sees it from outside."""
+    COMMAND = "command"
+    """What a backend, or whoever adds to the profile, has measured."""
+    WAITING = "waiting"
+    """An execution has waited."""
+    QUEUED = "queued"
+    """An execution has waited before it began, while its thread did something else."""
+    LOAD = "load"
+    """A phase of optimising and preparing a network."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventLabel:
+    """What is the same for an event in every execution.
+
+    Parameters
+    ----------
+    kind : EventKind
+    name, backend : str
+        As for `ProfilingEvent`.
+    operation, layer, graph, kernel : str
+        As for `ProfilingEvent`.
+    """
+
+    kind: EventKind
+    name: str
+    backend: str = ""
+    operation: str = ""
+    layer: str = ""
+    graph: str = ""
+    kernel: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilingEvent:
+    """One thing that took time.
+
+    Parameters
+    ----------
+    name : str
+        ``Execute`` for a whole execution, otherwise a layer's operation and name, or what its
+        backend calls it.
+    backend : str
+        Who did it; empty for armpy itself.
+    start_us, duration_us : float
+        Microseconds; the start is counted from an arbitrary moment.
+    thread : int
+        Number of the thread.
+    details : mapping of str to float
+        What else its backend says about it; see `armpy.backend.Measurement`.
+    kind : EventKind
+    operation, layer : str
+        Operation and name of the layer that it belongs to; empty if it is not known.
+    graph : str
+        Which graph of its control flow layer the layer lies in, such as ``body``.
+    kernel : str
+        What has computed it.
+    """
+
+    name: str
+    backend: str
+    start_us: float
+    duration_us: float
+    thread: int
+    details: Mapping[str, float] = field(default_factory=dict, hash=False)
+    kind: EventKind = field(default=EventKind.COMMAND, compare=False)
+    operation: str = field(default="", compare=False)
+    layer: str = field(default="", compare=False)
+    graph: str = field(default="", compare=False)
+    kernel: str = field(default="", compare=False)
+
+    @property
+    def end_us(self) -> float:
+        """When it came to its end."""
+        return self.start_us + self.duration_us
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilingStatistics:
+    """All events of one name and backend together, in microseconds."""
+
+    name: str
+    backend: str
+    count: int
+    total_us: float
+    min_us: float
+    max_us: float
+
+    @property
+    def mean_us(self) -> float:
+        """Average duration."""
+        return self.total_us / self.count
+
+
+def statistics_of(events: Iterable[ProfilingEvent]) -> list[ProfilingStatistics]:
+    """Events grouped by name and backend, the largest total first."""
+    groups: dict[tuple[str, str], list[float]] = {}
+    for event in events:
+        groups.setdefault((event.name, event.backend), []).append(event.duration_us)
+    found = [
+        ProfilingStatistics(name, backend, len(times), sum(times), min(times), max(times))
+        for (name, backend), times in groups.items()
+    ]
+    return sorted(found, key=lambda s: -s.total_us)

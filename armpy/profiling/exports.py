@@ -1,0 +1,89 @@
+"""Profiles as files: JSON with everything, and traces for Chrome's and Perfetto's viewers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from armpy.profiling.counters import CounterSample
+from armpy.profiling.events import EventKind, ProfilingEvent, statistics_of
+
+if TYPE_CHECKING:
+    from armpy.profiling.profiler import Profiler
+
+_Document = dict[str, Any]  # Any: whatever JSON can hold
+
+
+def profile_json(profiler: Profiler) -> str:
+    """Events, phases of loading, counters and statistics of a profile as JSON text."""
+    events = profiler.events
+    return json.dumps(
+        {
+            "unit": "us",
+            "events": [asdict(event) for event in events],
+            "load": [asdict(event) for event in profiler.load_events],
+            "counters": [asdict(c) | {"kind": c.kind.value} for c in profiler.counters],
+            "statistics": [asdict(s) | {"mean_us": s.mean_us} for s in statistics_of(events)],
+            "dropped": profiler.num_dropped,
+        }
+    )
+
+
+def chrome_trace(profiler: Profiler) -> str:
+    """A profile as Trace Event JSON.
+
+    References
+    ----------
+    Trace Event Format: complete events (X), asynchronous events (b, e), counters (C).
+    """
+    traced: list[_Document] = []
+    for number, event in enumerate((*profiler.events, *profiler.load_events)):
+        traced += _queued(number, event) if event.kind is EventKind.QUEUED else [_complete(event)]
+    traced += map(_counted, profiler.counter_samples)
+    return json.dumps({"traceEvents": traced})
+
+
+def _complete(event: ProfilingEvent) -> _Document:
+    """An event with its duration."""
+    args: _Document = dict(event.details)
+    if event.kernel:
+        args["kernel"] = event.kernel
+    return {
+        "name": event.name,
+        "cat": _category(event),
+        "ph": "X",
+        "ts": event.start_us,
+        "dur": event.duration_us,
+        "pid": 0,
+        "tid": event.thread,
+        **({"args": args} if args else {}),
+    }
+
+
+def _queued(number: int, event: ProfilingEvent) -> list[_Document]:
+    """Beginning and end of what goes on while its thread does something else."""
+    common = {"name": event.name, "cat": "waiting", "id": number, "pid": 0, "tid": event.thread}
+    return [
+        common | {"ph": "b", "ts": event.start_us},
+        common | {"ph": "e", "ts": event.end_us},
+    ]
+
+
+def _counted(sample: CounterSample) -> _Document:
+    """A counter's value from a moment on."""
+    return {
+        "name": sample.name,
+        "cat": sample.backend,
+        "ph": "C",
+        "ts": sample.time_us,
+        "pid": 0,
+        "args": {sample.name: sample.value},
+    }
+
+
+def _category(event: ProfilingEvent) -> str:
+    """What viewers can filter by."""
+    if event.kind is EventKind.WAITING:
+        return "waiting"
+    return event.backend or ("load" if event.kind is EventKind.LOAD else "armpy")

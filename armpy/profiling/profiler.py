@@ -1,0 +1,205 @@
+"""Profiler of one loaded network: collects what takes time, and what is counted."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from armpy.errors import ArmpyError
+from armpy.profiling.counters import Counters, CounterSample, CounterValue
+from armpy.profiling.events import (
+    EXECUTE,
+    EventKind,
+    EventLabel,
+    ProfilingEvent,
+    ProfilingStatistics,
+    statistics_of,
+)
+
+MAX_EVENTS = 100_000
+"""Events that a profiler keeps; later ones are counted but dropped."""
+
+_Raw: TypeAlias = tuple[EventLabel, float, float, int]
+"""An event as it is recorded: label, beginning and end in seconds, thread."""
+
+
+class Profiler:
+    """Collects events of one loaded network; several threads may add to it.
+
+    Attributes
+    ----------
+    num_dropped : int
+        Events for which there was no room.
+
+    References
+    ----------
+    Arm NN IProfiler.
+    """
+
+    def __init__(self) -> None:
+        # What executions tell is only put down; events are made of it when the profile is read.
+        self._recorded: deque[_Raw] = deque()
+        self._events: list[ProfilingEvent] = []
+        self._phases: list[ProfilingEvent] = []
+        self._sources: dict[str, Callable[[], Iterable[ProfilingEvent]]] = {}
+        self._counters = Counters()
+        self._lock = threading.Lock()
+        self.num_dropped = 0
+
+    def add(self, name: str, backend: str, start_s: float, end_s: float) -> None:
+        """Add an event, with times of `time.perf_counter`."""
+        is_whole = name == EXECUTE and not backend
+        kind = EventKind.EXECUTION if is_whole else EventKind.COMMAND
+        self.record(EventLabel(kind, name, backend), start_s, end_s)
+
+    def record(self, label: EventLabel, start_s: float, end_s: float) -> None:
+        """Add an event of this thread, with times of `time.perf_counter`."""
+        if len(self._recorded) + len(self._events) < MAX_EVENTS:
+            self._recorded.append((label, start_s, end_s, threading.get_ident()))
+        else:
+            with self._lock:
+                self.num_dropped += 1
+
+    def add_waiting(
+        self, what: str, start_s: float, end_s: float, *, is_ahead: bool = False
+    ) -> None:
+        """Add a wait of an execution, with times of `time.perf_counter`.
+
+        Parameters
+        ----------
+        what : str
+            What it has waited for.
+        is_ahead : bool
+            Whether it is the next execution in this thread that has waited, as one does in the
+            queue of a pool; otherwise the one that is under way in it.
+        """
+        kind = EventKind.QUEUED if is_ahead else EventKind.WAITING
+        self.record(EventLabel(kind, what), start_s, end_s)
+
+    def add_phase(self, name: str, backend: str, start_s: float, end_s: float) -> None:
+        """Add a phase of optimising or preparing the network; see `phase`."""
+        raw = (EventLabel(EventKind.LOAD, name, backend), start_s, end_s, threading.get_ident())
+        with self._lock:
+            if len(self._phases) < MAX_EVENTS:
+                self._phases.append(_event(raw))
+            else:
+                self.num_dropped += 1
+
+    def add_source(self, backend: str, take: Callable[[], Iterable[ProfilingEvent]]) -> None:
+        """Add a backend whose own measurements are taken when the profile is read."""
+        self._sources[backend] = take
+
+    def add_event(self, event: ProfilingEvent) -> None:
+        """Add an event as it is, if there is room for it."""
+        with self._lock:
+            self._gather()
+            self._keep(event)
+
+    def _gather(self) -> None:
+        """Make events of what was recorded; under the lock."""
+        recorded = self._recorded
+        while recorded:
+            self._events.append(_event(recorded.popleft()))
+
+    def _keep(self, event: ProfilingEvent) -> None:
+        """Add an event, if there is room for it; under the lock."""
+        if len(self._events) < MAX_EVENTS:
+            self._events.append(event)
+        else:
+            self.num_dropped += 1
+
+    @property
+    def events(self) -> tuple[ProfilingEvent, ...]:
+        """Everything that executions have told since the last `clear`, in order of completion.
+
+        Raises
+        ------
+        ArmpyError
+            If a backend fails to give its own measurements; it is not asked again.
+        """
+        with self._lock:
+            self._gather()
+        for backend, take in list(self._sources.items()):
+            try:
+                events = take()
+            except ArmpyError:
+                self._sources.pop(backend, None)
+                raise
+            with self._lock:
+                for event in events:
+                    self._keep(event)
+        with self._lock:
+            return tuple(self._events)
+
+    @property
+    def load_events(self) -> tuple[ProfilingEvent, ...]:
+        """Phases of optimising and preparing the network, in order of completion; always kept."""
+        with self._lock:
+            return tuple(self._phases)
+
+    @property
+    def counters(self) -> tuple[CounterValue, ...]:
+        """What backends have counted, in order of declaration."""
+        return self._counters.values
+
+    @property
+    def counter_samples(self) -> tuple[CounterSample, ...]:
+        """Every change of a counter since the last `clear`, in order of time."""
+        return self._counters.samples
+
+    @property
+    def counter_store(self) -> Counters:
+        """Where counters are declared and added to."""
+        return self._counters
+
+    def clear(self) -> None:
+        """Forget what executions have told, also what backends have not given yet.
+
+        Totals begin with 0 again; gauges and the phases of loading stay.
+
+        Raises
+        ------
+        ArmpyError
+            As `events` does.
+        """
+        _ = self.events
+        with self._lock:
+            self._recorded.clear()
+            self._events.clear()
+            self.num_dropped = 0
+        self._counters.clear()
+
+    def statistics(self) -> list[ProfilingStatistics]:
+        """Events grouped by name and backend, the largest total first."""
+        return statistics_of(self.events)
+
+    def to_json(self) -> str:
+        """Events, counters and statistics as JSON text."""
+        from armpy.profiling.exports import profile_json  # noqa: PLC0415 - few write it
+
+        return profile_json(self)
+
+    def to_chrome_trace(self) -> str:
+        """Events in the JSON format that Chrome's and Perfetto's trace viewers read."""
+        from armpy.profiling.exports import chrome_trace  # noqa: PLC0415 - few write it
+
+        return chrome_trace(self)
+
+
+def _event(raw: _Raw) -> ProfilingEvent:
+    """What was recorded as an event."""
+    label, start_s, end_s, thread = raw
+    return ProfilingEvent(
+        label.name,
+        label.backend,
+        1e6 * start_s,
+        1e6 * (end_s - start_s),
+        thread,
+        kind=label.kind,
+        operation=label.operation,
+        layer=label.layer,
+        graph=label.graph,
+        kernel=label.kernel,
+    )
