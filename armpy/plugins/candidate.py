@@ -54,8 +54,10 @@ class Candidate:
         Canonical path of a directory's file or package.
     directory, entry : str
         The directory in which that was found, as it was given, and its entry, maybe a link.
-    pin : str
-        The SHA-256 that the trust file says it has; empty if it says none.
+    common : str
+        The entry with the vendor's common code in that directory; empty without it.
+    pin, common_pin : str
+        The SHA-256 that the trust file says it has, and its common code; empty if it says none.
     api_version, device_type : str
         Empty until it is loaded or probed.
     status : CandidateStatus
@@ -78,7 +80,9 @@ class Candidate:
     path: str = ""
     directory: str = ""
     entry: str = ""
+    common: str = ""
     pin: str = ""
+    common_pin: str = ""
     api_version: str = ""
     device_type: str = ""
     status: CandidateStatus = CandidateStatus.FOUND

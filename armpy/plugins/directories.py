@@ -7,6 +7,7 @@ import logging
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 from armpy.records import dataclass
@@ -14,8 +15,17 @@ from armpy.records import dataclass
 ENVIRONMENT_VARIABLE = "ARMPY_DYNAMIC_BACKENDS_PATH"
 """Directories to look in if the options name none, with ``os.pathsep`` between them."""
 
-_NAME = re.compile(r"[a-zA-Z0-9]+_[a-zA-Z0-9]+_backend(\.py)?")
-_INIT = "__init__.py"
+_NAME = re.compile(
+    r"(?P<module>(?P<vendor>[a-zA-Z0-9]+)_[a-zA-Z0-9]+_backend)"
+    r"(?:\.py|(?P<library>(?:\.(?:abi\d+|[a-z]+\d*-[\w-]+))?\.so)(?:\.\d+)*)?",
+    re.ASCII,
+)
+"""A library may be named for one interpreter (``.cpython-311-x86_64-linux-gnu``) or ``.abi3``."""
+
+_ENDINGS = (*EXTENSION_SUFFIXES, ".py")
+"""What names of modules' files end in, the first to be looked for first, as in Python."""
+
+_COMMON = "_common"
 _MOST_LINKS = 40
 """As many as Linux follows on one path."""
 
@@ -42,19 +52,22 @@ class ModuleFile:
     Parameters
     ----------
     name : str
-        Of the module: that of the directory's entry, without ``.py``.
+        Of the module: that of the directory's entry, without ``.py`` or ``.so`` and version.
     path : str
         Canonical path of the file or the package's directory.
     directory : str
         Where it was found.
     entry : str
         Path of the directory's entry, which may be a link to the other.
+    common : str
+        Path of the entry with the vendor's common code in the same directory; empty without it.
     """
 
     name: str
     path: str
     directory: str
     entry: str
+    common: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +89,38 @@ def is_module_name(name: str) -> bool:
 
     Notes
     -----
-    ``<vendor>_<name>_backend``, with ``.py`` for a file; letters and digits of ASCII only. Arm NN's
-    version numbers after ``.so`` have no counterpart: a module tells its version itself.
+    ``<vendor>_<name>_backend``, with ``.py`` for a source; letters and digits of ASCII only. For a
+    shared library ``.so``, before which may stand the interpreter that it is made for, and after
+    which a version of numbers and dots; a source tells its version itself.
 
     References
     ----------
     Arm NN backend developer guide, "Dynamic backend file naming convention".
     """
     return _NAME.fullmatch(name) is not None
+
+
+def module_name(name: str) -> str:
+    """The module's name in that of a directory's entry; the text itself if it is named otherwise.
+
+    Examples
+    --------
+    >>> module_name("Arm_Npu_backend.abi3.so.1.2")
+    'Arm_Npu_backend'
+    """
+    match = _NAME.fullmatch(name)
+    return match["module"] if match else name
+
+
+def is_library(name: str) -> bool:
+    """Whether a directory's entry is named as a module in a shared library."""
+    match = _NAME.fullmatch(name)
+    return match is not None and match["library"] is not None
+
+
+def is_common(name: str) -> bool:
+    """Whether a module is named as the common code of a vendor; no backend's module is."""
+    return name.endswith(_COMMON)
 
 
 def why_invalid(path: str) -> str:
@@ -127,7 +164,8 @@ def find_modules(paths: Iterable[str]) -> Found:
     Notes
     -----
     Each canonical path counts once. The name that counts is the directory entry's own, not
-    that of what it links to.
+    that of what it links to. A library for another Python is skipped silently if there is a
+    module of its name beside it that this one takes.
     """
     modules: dict[str, ModuleFile] = {}
     skipped: list[SkippedPath] = []
@@ -137,14 +175,20 @@ def find_modules(paths: Iterable[str]) -> Found:
         except OSError as error:
             skipped.append(_skip(directory, f"it cannot be read: {error.strerror}"))
             continue
-        for name in names:
+        taken = set()
+        reasons = {name: _why_no_module(os.path.join(directory, name), name) for name in names}
+        for name in (name for name in names if not reasons[name]):
             entry = os.path.join(directory, name)
-            if reason := _why_no_module(entry, name):
-                if "backend" in name.lower():
-                    skipped.append(_skip(entry, reason))
-                continue
             path = os.path.realpath(entry)
-            modules.setdefault(path, ModuleFile(name.removesuffix(".py"), path, directory, entry))
+            module = module_name(name)
+            taken.add(module)
+            file = ModuleFile(module, path, directory, entry, _common_beside(entry))
+            modules.setdefault(path, file)
+        for name in names:
+            if reasons[name] and "backend" in name.lower():
+                is_spare = module_name(name) in taken and is_library(name)
+                entry = os.path.join(directory, name)
+                skipped.append(_skip(entry, reasons[name], is_spare=is_spare))
     return Found(tuple(modules.values()), tuple(skipped))
 
 
@@ -214,8 +258,11 @@ def links_to(path: str) -> list[str]:
 
 
 def init_file(path: str) -> str:
-    """The file that is run first: a package's ``__init__.py`` or the file itself."""
-    return os.path.join(path, _INIT) if os.path.isdir(path) else path
+    """The file that is run first: a package's ``__init__`` or the file itself."""
+    if not os.path.isdir(path):
+        return path
+    inits = [os.path.join(path, f"__init__{ending}") for ending in _ENDINGS]
+    return next(filter(os.path.isfile, inits), inits[-1])
 
 
 def _walk(path: str) -> Iterator[tuple[str, list[str]]]:
@@ -233,20 +280,37 @@ def _walk(path: str) -> Iterator[tuple[str, list[str]]]:
         yield folder, names
 
 
+def _common_beside(entry: str) -> str:
+    """The package or module with the common code of a vendor, in the directory of an entry."""
+    match = _NAME.fullmatch(os.path.basename(entry))
+    stem = os.path.join(os.path.dirname(entry), f"{match['vendor'] if match else ''}{_COMMON}")
+    if os.path.isfile(init_file(stem)):
+        return stem
+    return next(filter(os.path.isfile, (stem + ending for ending in _ENDINGS)), "")
+
+
 def _why_no_module(entry: str, name: str) -> str:
     """Why an entry of a directory is no backend module; empty if it is one."""
-    if not is_module_name(name):
-        return "its name is not <vendor>_<name>_backend, with .py for a file"
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return "its name is not <vendor>_<name>_backend, with .py or .so[.<version>] for a file"
     if not os.path.exists(entry):
         return "it is a link to something that does not exist"
-    if name.endswith(".py"):
+    ending = match["library"]
+    if ending is not None and ending not in EXTENSION_SUFFIXES:
+        return (
+            f"it is made for another Python: its name ends in {ending}, "
+            f"and this one takes {', '.join(EXTENSION_SUFFIXES)}"
+        )
+    if ending is not None or name.endswith(".py"):
         return "" if os.path.isfile(entry) else "it is not a file"
-    if not os.path.isfile(os.path.join(entry, _INIT)):
-        return f"it is not a package: it has no {_INIT}"
-    return ""
+    if os.path.isdir(entry) and os.path.isfile(init_file(entry)):
+        return ""
+    return "it is not a package: it has no __init__.py"
 
 
-def _skip(path: str, reason: str) -> SkippedPath:
+def _skip(path: str, reason: str, *, is_spare: bool = False) -> SkippedPath:
     """Note and log that something is not taken up."""
-    _log.warning("backends' path '%s' is skipped: %s", path, reason)
+    level = logging.DEBUG if is_spare else logging.WARNING
+    _log.log(level, "backends' path '%s' is skipped: %s", path, reason)
     return SkippedPath(path, reason)

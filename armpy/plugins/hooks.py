@@ -306,7 +306,7 @@ class HookPlugins:
         candidate = record.candidate
         if candidate.kind is CandidateKind.CODE:
             return importlib.import_module(candidate.name)
-        return open_plugin(candidate, self._trust.check(candidate))
+        return open_plugin(candidate, self._trust.check(candidate).module)
 
     def _guard(self, record: _Record) -> Callable[[str, Callable[..., object]], object]:
         """What stands between pluggy and an implementation: it raises nothing."""

@@ -12,8 +12,8 @@ from armpy.plugins.boundary import let_user_interrupt
 from armpy.plugins.candidate import Candidate, CandidateKind, CandidateStatus, RejectionError
 from armpy.plugins.contract import CheckedBackend, check_backend
 from armpy.plugins.entry_points import load_entry_point
-from armpy.plugins.modules import open_module
-from armpy.plugins.snapshot import Snapshot, serve_distribution
+from armpy.plugins.modules import group_of, open_module
+from armpy.plugins.snapshot import NOT_PINNED, PinnedCode, serve_distribution
 from armpy.records import dataclass
 from armpy.types import INVALID_BACKEND_IDS, BackendId
 
@@ -60,7 +60,7 @@ class Failure:
 
 
 def open_candidate(
-    candidate: Candidate, private_name: str, snapshot: Snapshot | None = None
+    candidate: Candidate, private_name: str, pinned: PinnedCode = NOT_PINNED
 ) -> Opened:
     """Import a candidate's code; raises RejectionError or what that code raises.
 
@@ -70,14 +70,20 @@ def open_candidate(
         An entry point or a directory's module.
     private_name : str
         For the latter; see `modules.private_name`.
-    snapshot : Snapshot, optional
+    pinned : PinnedCode
         What to import instead of what is there now.
     """
     if candidate.kind is CandidateKind.DIRECTORY:
-        module = open_module(candidate.path, private_name, snapshot=snapshot)
+        module = open_module(
+            candidate.path,
+            private_name,
+            pinned=pinned,
+            entry=candidate.entry,
+            common=candidate.common,
+        )
         return Opened(module.backend_id, module.api_version, module.create)
-    if snapshot is not None:
-        serve_distribution(snapshot, candidate)
+    if pinned.module is not None:
+        serve_distribution(pinned.module, candidate)
     loaded = load_entry_point(candidate)
     factory = loaded if callable(loaded) else lambda: loaded
     return Opened(candidate.backend_id, "", factory)
@@ -140,7 +146,9 @@ def describe_failure(error: BaseException, private_name: str = "", name: str = "
     """
 
     def public(text: str) -> str:
-        return text.replace(private_name, name) if private_name else text
+        if not private_name:
+            return text
+        return text.replace(private_name, name).replace(f"{group_of(private_name)}.", "")
 
     missing_module = missing_library = ""
     for cause in _chain(error):

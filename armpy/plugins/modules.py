@@ -1,4 +1,8 @@
-"""Imports backend modules from directories, under private names."""
+"""Imports backend modules from directories, under private names.
+
+A module's private name is that of a group and its own, ``_armpy_dynamic_0123_1.Arm_Npu_backend``.
+A group has the modules of one vendor in one directory, and the common code that they share there.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import hashlib
 import importlib
 import importlib.util
 import itertools
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,8 +26,14 @@ from types import ModuleType
 from armpy.backend import BACKEND_API_VERSION
 from armpy.plugins.boundary import describe, exact
 from armpy.plugins.candidate import RejectionError
-from armpy.plugins.directories import init_file
-from armpy.plugins.snapshot import Snapshot, SnapshotFinder, SnapshotSourceLoader
+from armpy.plugins.directories import init_file, is_common, is_library, module_name
+from armpy.plugins.snapshot import (
+    NOT_PINNED,
+    PinnedCode,
+    SnapshotFinder,
+    SnapshotSourceLoader,
+    private_folder,
+)
 from armpy.plugins.versions import version_text, why_incompatible
 from armpy.records import dataclass
 from armpy.types import BackendId
@@ -71,14 +82,47 @@ class DynamicBackend:
         return backend
 
 
-def private_name(path: str) -> str:
-    """A name for a module that no other has, in this registry or another."""
+def group_name(path: str) -> str:
+    """A name for a group of modules that no other has, in this registry or another."""
     digest = hashlib.sha256(path.encode(errors="surrogateescape")).hexdigest()[:12]
     return f"{PRIVATE_PREFIX}{digest}_{next(_counter)}"
 
 
+def private_name(path: str, entry: str = "", group: str = "") -> str:
+    """A name for a module that no other has.
+
+    Parameters
+    ----------
+    path : str
+        Canonical path of a file or a package's directory.
+    entry : str, optional
+        The directory's entry, if that is a link to it.
+    group : str, optional
+        From `group_name`; a new one by default.
+
+    Notes
+    -----
+    A library is called as its own file is and not as a link to it, if that is a module's name: its
+    entry point ``PyInit_<name>`` is called so.
+    """
+    own, linked = os.path.basename(path), os.path.basename(entry or path)
+    named = own if is_library(own) and is_library(linked) else linked
+    return f"{group or group_name(path)}.{module_name(named)}"
+
+
+def group_of(name: str) -> str:
+    """The group in a module's private name."""
+    return name.partition(".")[0]
+
+
 def open_module(
-    path: str, name: str, core: str = BACKEND_API_VERSION, snapshot: Snapshot | None = None
+    path: str,
+    name: str,
+    core: str = BACKEND_API_VERSION,
+    pinned: PinnedCode = NOT_PINNED,
+    *,
+    entry: str = "",
+    common: str = "",
 ) -> DynamicBackend:
     """Import a module or package and read its three entry points.
 
@@ -90,8 +134,12 @@ def open_module(
         From `private_name`.
     core : str
         API version that the module's has to fit.
-    snapshot : Snapshot, optional
+    pinned : PinnedCode
         What to import instead of what is there now.
+    entry : str, optional
+        The directory's entry, if that is a link to it.
+    common : str, optional
+        The directory's entry with the vendor's common code, which the module finds beside it.
 
     Raises
     ------
@@ -106,7 +154,8 @@ def open_module(
     nothing of the module.
     """
     with _forgotten_on_error(name), _kept_sys_path():
-        module = _import(path, name, snapshot)
+        _open_group(name, common, pinned)
+        module = _import(path, name, pinned, is_library(os.path.basename(entry or path)))
         entries = [_entry_point(module, e) for e in _ENTRY_POINTS]
         get_backend_id, get_version, factory = entries
         backend_id = exact(get_backend_id())
@@ -119,9 +168,25 @@ def open_module(
 
 
 def forget_module(name: str) -> None:
-    """Remove a private module and its submodules from ``sys.modules``."""
-    for finder in [f for f in sys.meta_path if isinstance(f, SnapshotFinder) and f.package == name]:
-        sys.meta_path.remove(finder)
+    """Remove a private module and its submodules from ``sys.modules``.
+
+    Notes
+    -----
+    What its group shares goes with the last of the group's modules.
+    """
+    _forget(name)
+    group = group_of(name)
+    parts = {key.split(".")[1] for key in [*sys.modules] if key.startswith(f"{group}.")}
+    if all(is_common(part) for part in parts):
+        _forget(group)
+        _PARTS_FINDER.commons.pop(group, None)
+
+
+def _forget(name: str) -> None:
+    """Remove a module or group, and all that is in it."""
+    for finder in [f for f in sys.meta_path if isinstance(f, SnapshotFinder)]:
+        if f"{finder.package}.".startswith(f"{name}."):
+            sys.meta_path.remove(finder)
     for key in [key for key in [*sys.modules] if key == name or key.startswith(f"{name}.")]:
         module = sys.modules.pop(key)
         for location in getattr(module, "__path__", ()):
@@ -132,7 +197,16 @@ _ENTRY_POINTS = ("get_backend_id", "get_version", "backend_factory")
 
 
 class _PartsFinder:
-    """Finds the parts of private packages, so that they too are read from their source."""
+    """Finds the parts of private packages, so that they too are read from their source.
+
+    Attributes
+    ----------
+    commons : dict of str to (str, str)
+        The private name and the place of the common code of each group that has some without pin.
+    """
+
+    def __init__(self) -> None:
+        self.commons: dict[str, tuple[str, str]] = {}
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -140,34 +214,64 @@ class _PartsFinder:
         """Look for a part in its package's directories; None for all other modules."""
         if path is None or not fullname.startswith(PRIVATE_PREFIX):
             return None
+        name, place = self.commons.get(group_of(fullname), ("", ""))
+        if fullname == name:
+            return _spec(place, name, is_extension=init_file(place).endswith(_EXTENSIONS))
         kinds = (ExtensionFileLoader, EXTENSION_SUFFIXES), (SnapshotSourceLoader, SOURCE_SUFFIXES)
         found = (FileFinder(location, *kinds).find_spec(fullname, target) for location in path)
         return next(filter(None, found), None)
 
 
+_EXTENSIONS = tuple(EXTENSION_SUFFIXES)
 _PARTS_FINDER = _PartsFinder()
 
 
-def _import(path: str, name: str, snapshot: Snapshot | None) -> ModuleType:
-    """Import a file or a package's directory under a name."""
-    if snapshot is not None:
-        sys.meta_path.insert(0, SnapshotFinder(snapshot, name))  # until the module is forgotten
-        return importlib.import_module(name)
+def _open_group(name: str, common: str, pinned: PinnedCode) -> None:
+    """Make the package that a module is in, where it finds nothing but its vendor's common code."""
     if _PARTS_FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _PARTS_FINDER)  # for good: parts may be imported at any time
-    file = init_file(path)
-    spec = importlib.util.spec_from_file_location(
-        name,
-        file,
-        loader=SnapshotSourceLoader(name, file),
-        submodule_search_locations=None if file == path else [path],
-    )
+    group = group_of(name)
+    if group in sys.modules:
+        return
+    package = ModuleType(group)
+    package.__path__ = []
+    sys.modules[group] = package
+    if not common:
+        return
+    shared = f"{group}.{os.path.basename(common).partition('.')[0]}"
+    if pinned.common is None:
+        _PARTS_FINDER.commons[group] = shared, common
+    else:
+        pinned.common.copy_libraries(private_folder(group))
+        sys.meta_path.insert(0, SnapshotFinder(pinned.common, shared))
+
+
+def _import(path: str, name: str, pinned: PinnedCode, is_library: bool) -> ModuleType:
+    """Import a file or a package's directory under a name."""
+    if pinned.module is not None:
+        pinned.module.copy_libraries(private_folder(group_of(name)))
+        sys.meta_path.insert(0, SnapshotFinder(pinned.module, name))  # until it is forgotten
+        return importlib.import_module(name)
+    is_extension = init_file(path).endswith(_EXTENSIONS) if os.path.isdir(path) else is_library
+    spec = _spec(path, name, is_extension=is_extension)
     if spec is None or spec.loader is None:  # pragma: no cover - not with a loader that is given
         raise ImportError(f"{path} cannot be imported")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def _spec(path: str, name: str, *, is_extension: bool) -> ModuleSpec | None:
+    """How to import a file or a package's directory under a name."""
+    file = init_file(path)
+    kind = ExtensionFileLoader if is_extension else SnapshotSourceLoader
+    return importlib.util.spec_from_file_location(
+        name,
+        file,
+        loader=kind(name, file),
+        submodule_search_locations=None if file == path else [path],
+    )
 
 
 def _entry_point(module: ModuleType, name: str) -> Callable[[], object]:

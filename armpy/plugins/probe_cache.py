@@ -51,7 +51,7 @@ def fingerprint(candidate: Candidate, settings: Mapping[str, str]) -> str:
     its backends: a wrong one must not be held against a backend when it is gone.
     """
     if candidate.kind is CandidateKind.DIRECTORY:
-        paths = [candidate.path]
+        paths = [candidate.path, *filter(None, [candidate.common])]
     else:
         paths = _module_paths(candidate.name)
     try:

@@ -20,8 +20,8 @@ from armpy.plugins.loading import (
 )
 from armpy.plugins.modules import private_name
 from armpy.plugins.probe_result import ProbeOutcome, ProbeResult
-from armpy.plugins.snapshot import Snapshot
-from armpy.plugins.trust import pinned_snapshot
+from armpy.plugins.snapshot import PinnedCode
+from armpy.plugins.trust import pinned_code
 
 
 def main(request: Mapping[str, str]) -> None:  # pragma: no cover - runs in the child process
@@ -30,8 +30,9 @@ def main(request: Mapping[str, str]) -> None:  # pragma: no cover - runs in the 
     Parameters
     ----------
     request : mapping
-        ``kind``, ``backend_id``, ``name``, ``path``, ``distribution``, ``pin``, ``is_plugin`` of
-        the candidate; ``examine``, ``answer`` (the file to write) and ``dump_after_s``.
+        ``kind``, ``backend_id``, ``name``, ``path``, ``entry``, ``common``, ``distribution``,
+        ``pin``, ``common_pin``, ``is_plugin`` of the candidate; ``examine``, ``answer``
+        (the file to write) and ``dump_after_s``.
     """
     _leave_no_core_dump()
     faulthandler.enable()
@@ -55,15 +56,18 @@ def load_and_describe(request: Mapping[str, str]) -> ProbeResult:
         kind=CandidateKind(request["kind"]),
         name=request["name"],
         path=request["path"],
+        entry=request["entry"],
+        common=request["common"],
         distribution=request["distribution"],
         pin=request["pin"],
+        common_pin=request["common_pin"],
         is_plugin=bool(request["is_plugin"]),
     )
-    private = private_name(candidate.path)
+    private = private_name(candidate.path, candidate.entry)
     try:
-        snapshot = pinned_snapshot(candidate) if candidate.pin else None
+        pinned = pinned_code(candidate)
         make = _make_plugin if candidate.is_plugin else _make_backend
-        details = _examiner(request["examine"])(make(candidate, private, snapshot))
+        details = _examiner(request["examine"])(make(candidate, private, pinned))
         json.dumps(details)
     except RejectionError as error:
         return _result(ProbeOutcome.REJECTED, candidate, reason=str(error))
@@ -82,9 +86,9 @@ def load_and_describe(request: Mapping[str, str]) -> ProbeResult:
     return _result(ProbeOutcome.OK, candidate, details=details)
 
 
-def _make_backend(candidate: Candidate, private: str, snapshot: Snapshot | None) -> object:
+def _make_backend(candidate: Candidate, private: str, pinned: PinnedCode) -> object:
     """Make a candidate's backend and write down what it says of itself."""
-    opened = open_candidate(candidate, private, snapshot)
+    opened = open_candidate(candidate, private, pinned)
     candidate.backend_id, candidate.api_version = opened.backend_id, opened.api_version
     check_invalid_id(opened.backend_id)
     checked = opened.create()
@@ -93,11 +97,11 @@ def _make_backend(candidate: Candidate, private: str, snapshot: Snapshot | None)
     return checked.backend
 
 
-def _make_plugin(candidate: Candidate, private: str, snapshot: Snapshot | None) -> object:
+def _make_plugin(candidate: Candidate, private: str, pinned: PinnedCode) -> object:
     """Import a candidate with hooks and check them."""
     from armpy.plugins.hooks import open_plugin  # noqa: PLC0415 - most candidates are backends
 
-    plugin = open_plugin(candidate, snapshot)
+    plugin = open_plugin(candidate, pinned.module)
     check_plugin(plugin)
     return plugin
 

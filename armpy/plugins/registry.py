@@ -26,7 +26,7 @@ from armpy.plugins.loading import (
     leave_out,
     open_candidate,
 )
-from armpy.plugins.modules import forget_module, private_name
+from armpy.plugins.modules import forget_module, group_name, private_name
 from armpy.plugins.options import PluginOptions
 from armpy.plugins.probe_result import ProbeResult
 from armpy.plugins.trust import read_trust
@@ -112,6 +112,7 @@ class BackendRegistry:
         self._skipped: list[SkippedPath] = []
         self._lock = threading.RLock()
         self._is_closed = False
+        self._groups: dict[tuple[str, bool], str] = {}
         self._modules: set[str] = set()
         weakref.finalize(self, _forget_modules, self._modules).atexit = False
 
@@ -146,6 +147,7 @@ class BackendRegistry:
                     path=module.path,
                     directory=module.directory,
                     entry=module.entry,
+                    common=module.common,
                 )
             )
         return registry
@@ -336,14 +338,16 @@ class BackendRegistry:
 
     def _open(self, record: _Record) -> bool:
         """Import a candidate's code, if that is not done yet; false if it is left out."""
+        if record.opened is not None:
+            return True
+        record.private_name = self._private_name(record.candidate)
 
         def step() -> None:
             candidate = record.candidate
             # The files may have changed since they were found.
-            snapshot = self._trust.check(candidate)
-            record.private_name = private_name(candidate.path) if record.is_from_directory else ""
+            pinned = self._trust.check(candidate)
             self._modules.add(record.private_name)
-            record.opened = opened = open_candidate(candidate, record.private_name, snapshot)
+            record.opened = opened = open_candidate(candidate, record.private_name, pinned)
             if candidate.backend_id not in ("", opened.backend_id):
                 raise RejectionError(
                     f"its get_backend_id returned '{opened.backend_id}', "
@@ -352,7 +356,17 @@ class BackendRegistry:
             candidate.api_version = opened.api_version
             self._claim(record, opened.backend_id)
 
-        return record.opened is not None or self._run(record, step)
+        return self._run(record, step)
+
+    def _private_name(self, candidate: Candidate) -> str:
+        """A name for a directory's module; those that share common code are in one group."""
+        if candidate.kind is not CandidateKind.DIRECTORY:
+            return ""
+        # What has a pin does not see what has none, though it is of the same vendor.
+        shared = candidate.common, bool(candidate.pin)
+        if candidate.common and shared not in self._groups:
+            self._groups[shared] = group_name(candidate.directory)
+        return private_name(candidate.path, candidate.entry, self._groups.get(shared, ""))
 
     def _load(self, record: _Record) -> CheckedBackend | None:
         """Make a candidate's backend, if that is not done yet; None if it is left out."""

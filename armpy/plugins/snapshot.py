@@ -9,7 +9,8 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from contextlib import suppress
+from functools import cache, cached_property
 from importlib.machinery import (
     EXTENSION_SUFFIXES,
     SOURCE_SUFFIXES,
@@ -25,6 +26,7 @@ from armpy.plugins.candidate import Candidate, CandidateKind, RejectionError
 from armpy.plugins.digests import digest_line, distribution_files, read_regular
 from armpy.plugins.directories import module_files
 from armpy.plugins.entry_points import top_module
+from armpy.records import dataclass
 
 _LIBRARY_MARKS = (".so", ".dylib", ".dll", ".pyd")
 """What the name of a shared library has in it; versions may follow."""
@@ -66,6 +68,8 @@ class Snapshot:
         Names, relative to `root` and with slashes, and full paths.
     is_single : bool
         Whether it is a module in one file, whose digest is that of its contents.
+    root : str, optional
+        Name of the package; a module in one file and a distribution have none.
 
     Attributes
     ----------
@@ -84,8 +88,11 @@ class Snapshot:
     Only code is kept: sources and shared libraries. Other files are hashed and let go.
     """
 
-    def __init__(self, files: Iterable[tuple[str, str]], *, is_single: bool = False) -> None:
+    def __init__(
+        self, files: Iterable[tuple[str, str]], *, is_single: bool = False, root: str = ""
+    ) -> None:
         self._is_single = is_single
+        self._root = root
         self._paths: dict[str, str] = {}
         self._contents: dict[str, bytes] = {}
         lines = hashlib.sha256()
@@ -94,7 +101,7 @@ class Snapshot:
             content = read_regular(path)
             digest = hashlib.sha256(content).hexdigest()
             lines.update(digest_line(digest, name))
-            if _is_code(name):
+            if is_single or _is_code(name):
                 self._paths[name] = path
                 self._contents[path] = content
         self.digest = digest if is_single else lines.hexdigest()
@@ -154,18 +161,60 @@ class Snapshot:
         spec.submodule_search_locations = [folder]
         return spec
 
-    @cached_property
-    def _libraries(self) -> str:
-        """A folder of this process's own with a copy of each shared library, placed as it was."""
-        folder = tempfile.mkdtemp(prefix="armpy-pinned-")
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    def copy_libraries(self, folder: str) -> None:
+        """Have shared libraries loaded from copies in a folder, placed as they are around `root`.
+
+        Notes
+        -----
+        Those of several snapshots find each other there by a ``RUNPATH`` with ``$ORIGIN``.
+        """
+        self._libraries = os.path.join(folder, self._root)
         for name, path in self._paths.items():
             if not _is_source(name):
-                copy = os.path.join(folder, *PurePosixPath(name).parts)
+                copy = os.path.join(self._libraries, *PurePosixPath(name).parts)
                 os.makedirs(os.path.dirname(copy), exist_ok=True)
+                with suppress(FileNotFoundError):
+                    os.unlink(copy)  # what was mapped from it stays as it was
                 with open(copy, "wb") as file:
                     file.write(self._contents[path])
-        return folder
+
+    @cached_property
+    def _libraries(self) -> str:
+        """The folder with a copy of each shared library; a new one if none was given."""
+        self.copy_libraries(new_folder())
+        return self._libraries
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedCode:
+    """What may be imported of a candidate; None for what has no pin.
+
+    Parameters
+    ----------
+    module : Snapshot, optional
+        The module, package or distribution.
+    common : Snapshot, optional
+        The vendor's common code beside a directory's module.
+    """
+
+    module: Snapshot | None = None
+    common: Snapshot | None = None
+
+
+NOT_PINNED = PinnedCode()
+
+
+def new_folder() -> str:
+    """A folder that only this process's user can look into, until the process ends."""
+    folder = tempfile.mkdtemp(prefix="armpy-pinned-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@cache
+def private_folder(group: str) -> str:
+    """The folder with the libraries of a group of modules."""
+    return new_folder()
 
 
 class SnapshotFinder:
@@ -221,9 +270,24 @@ class SnapshotFinder:
 def take_snapshot(candidate: Candidate) -> Snapshot:
     """Read the files that a candidate's pin covers; raises OSError or RejectionError."""
     if candidate.kind is CandidateKind.DIRECTORY:
-        is_single = not os.path.isdir(candidate.path)
-        return Snapshot(module_files(candidate.path), is_single=is_single)
+        return snapshot_of(candidate.path, candidate.entry)
     return Snapshot(distribution_files(candidate.distribution))
+
+
+def snapshot_of(path: str, entry: str = "") -> Snapshot:
+    """Read a module or package.
+
+    Parameters
+    ----------
+    path : str
+        Of the file or directory.
+    entry : str, optional
+        A link to it, which says what kind of file it is.
+    """
+    name = os.path.basename(entry or path)
+    if os.path.isdir(path):
+        return Snapshot(module_files(path), root=name)
+    return Snapshot([(name, path)], is_single=True)
 
 
 def serve_distribution(snapshot: Snapshot, candidate: Candidate) -> None:

@@ -15,7 +15,7 @@ from armpy.plugins.digests import distribution_files
 from armpy.plugins.directories import links_to, module_places
 from armpy.plugins.entry_points import find_top_module, is_own, top_module
 from armpy.plugins.options import PluginOptions
-from armpy.plugins.snapshot import Snapshot, take_snapshot
+from armpy.plugins.snapshot import NOT_PINNED, PinnedCode, Snapshot, snapshot_of, take_snapshot
 from armpy.records import dataclass
 from armpy.types import BackendId
 
@@ -53,13 +53,13 @@ class Trust:
     distributions: Mapping[str, str] = field(default_factory=dict)
     insecure_paths: bool = False
 
-    def check(self, candidate: Candidate) -> Snapshot | None:
+    def check(self, candidate: Candidate) -> PinnedCode:
         """Check all that is known before anything of a candidate runs.
 
         Returns
         -------
-        Snapshot or None
-            What may be imported if the candidate has a pin, None if it has none.
+        PinnedCode
+            What may be imported if the candidate has a pin.
 
         Raises
         ------
@@ -67,7 +67,7 @@ class Trust:
             If it may not be loaded.
         """
         if candidate.kind is CandidateKind.CODE:
-            return None
+            return NOT_PINNED
         try:
             if candidate.kind is CandidateKind.DIRECTORY:
                 self._check_path(candidate)
@@ -103,6 +103,10 @@ class Trust:
         reason = why_insecure(candidate.path, candidate.directory)
         if reason := reason or why_links_insecure(candidate.entry or candidate.path):
             raise RejectionError(reason)
+        if not (common := candidate.common):
+            return
+        if reason := why_insecure(os.path.realpath(common)) or why_links_insecure(common):
+            raise RejectionError(f"of the common code beside it, {reason}")
 
     def _distributions_pin(self, distribution: str) -> str | None:
         """The digest that a distribution has to have."""
@@ -114,14 +118,33 @@ class Trust:
             return self.files.get(candidate.path, "")
         return self._distributions_pin(candidate.distribution) or ""
 
-    def _check_pin(self, candidate: Candidate) -> Snapshot | None:
+    def _check_pin(self, candidate: Candidate) -> PinnedCode:
         """What a pinned module or distribution has, read once and found to be what is pinned."""
         candidate.pin = self._pin(candidate)
-        if candidate.pin:
-            return pinned_snapshot(candidate)
-        if self.require_pins and not is_own(candidate):
+        if self.require_pins and not candidate.pin and not is_own(candidate):
             raise RejectionError("the trust file has no pin for it, and requires one")
-        return None
+        if candidate.common:
+            candidate.common_pin = self.files.get(os.path.realpath(candidate.common), "")
+            if candidate.pin and not candidate.common_pin:
+                raise RejectionError(
+                    f"the trust file has a pin for it, but none for {candidate.common}, "
+                    "the common code beside it"
+                )
+        return pinned_code(candidate)
+
+
+def pinned_code(candidate: Candidate) -> PinnedCode:
+    """Read what a candidate has pins for, as `pinned_snapshot` does."""
+    module = pinned_snapshot(candidate) if candidate.pin else None
+    if not candidate.common_pin:
+        return PinnedCode(module)
+    common = snapshot_of(os.path.realpath(candidate.common), candidate.common)
+    if common.digest != candidate.common_pin:
+        raise RejectionError(
+            f"the SHA-256 of {candidate.common}, the common code beside it, is {common.digest}, "
+            f"but the trust file pins {candidate.common_pin}"
+        )
+    return PinnedCode(module, common)
 
 
 def pinned_snapshot(candidate: Candidate) -> Snapshot:

@@ -201,5 +201,5 @@ def test_an_example_imports_the_contract_and_what_layers_are_made_of(path: Path)
             names = [node.module or ""]
         for name in names:
             room, *parts = name.split(".")
-            assert room != "armpy_reference"
+            assert room != "armpy_reference" or path.stem == "Arm_CpuRefDynamic_backend"
             assert room != "armpy" or (parts and parts[0] in allowed), name

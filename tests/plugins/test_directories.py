@@ -15,6 +15,8 @@ from armpy.plugins.directories import (
 )
 from tests.support.dynamic_modules import write_module
 
+BAD_NAME = "its name is not <vendor>_<name>_backend, with .py or .so[.<version>] for a file"
+
 
 @pytest.mark.parametrize(
     "name",
@@ -27,6 +29,19 @@ from tests.support.dynamic_modules import write_module
         "backend_backend_backend.py",
         "Arm_GpuAcc_backend",
         "Arm123_GpuAcc456_backend",
+        "Arm_GpuAcc_backend.so",
+        "Arm_GpuAcc_backend.so.1",
+        "Arm_GpuAcc_backend.so.1.2",
+        "Arm_GpuAcc_backend.so.1.2.3",
+        "Arm_GpuAcc_backend.so.10.1.27",
+        "Arm123_GpuAcc_backend.so",
+        "Arm_GpuAcc456_backend.so",
+        "Arm_CpuAcc_backend.so",
+        "Arm_GpuAcc_backend.abi3.so",
+        "Arm_GpuAcc_backend.abi3.so.1.2.3",
+        "Arm_GpuAcc_backend.cpython-311-x86_64-linux-gnu.so",
+        "Arm_GpuAcc_backend.cpython-313t-aarch64-linux-gnu.so.1",
+        "Arm_GpuAcc_backend.pypy310-pp73-x86_64-linux-gnu.so",
     ],
 )
 def test_vendor_name_backend_is_a_name(name: str) -> None:
@@ -52,7 +67,25 @@ def test_vendor_name_backend_is_a_name(name: str) -> None:
         "__backend.py",
         "__.py",
         "Arm_GpuAcc_backend_v1.2.py",
-        "Arm_GpuAcc_backend.so",
+        "Arm_GpuAcc_backend.so.10.1.33.",
+        "Arm_GpuAcc_backend.so.3.4..5",
+        "Arm_GpuAcc_backend.so.1,1.1",
+        "Arm%Co_GpuAcc_backend.so",
+        "Arm_Gpu.Acc_backend.so",
+        "GpuAcc_backend.so",
+        "_GpuAcc_backend.so",
+        "Arm__backend.so",
+        "Arm_GpuAcc.so",
+        "__backend.so",
+        "__.so",
+        "Arm_GpuAcc_backend_v1.2.so",
+        "Arm_GpuAcc_backend.SO",
+        "Arm_GpuAcc_backend.so.",
+        "Arm_GpuAcc_backend.so.1a",
+        "Arm_GpuAcc_backend.so.\u0661",
+        "Arm_GpuAcc_backend.v1.so",
+        "Arm_GpuAcc_backend.1.so",
+        "Arm_GpuAcc_backend.abi3",
         "Arm_GpuAcc_backend.pyc",
         "Arm_GpuAcc_backend_py",
         "Arm_GpuAcc_backend.py\n",
@@ -140,8 +173,8 @@ def test_modules_are_sorted_in_each_directory_and_directories_keep_their_order(
         ("path2", "Arm_GpuAcc_backend"),
     ]
     assert {Path(s.path).name: s.reason for s in found.skipped} == {
-        "Arm_Gpu.Acc_backend.py": "its name is not <vendor>_<name>_backend, with .py for a file",
-        "_GpuAcc_backend.py": "its name is not <vendor>_<name>_backend, with .py for a file",
+        "Arm_Gpu.Acc_backend.py": BAD_NAME,
+        "_GpuAcc_backend.py": BAD_NAME,
         "Arm_no_backend.py": "it is a link to something that does not exist",
     }
 

@@ -293,6 +293,9 @@ REQUEST = {
     "name": "Arm_Npu_backend",
     "distribution": "",
     "pin": "",
+    "entry": "",
+    "common": "",
+    "common_pin": "",
     "is_plugin": "",
     "examine": "",
 }

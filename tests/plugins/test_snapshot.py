@@ -19,7 +19,7 @@ from armpy.plugins.directories import links_to
 from armpy.plugins.modules import forget_module
 from armpy.plugins.probe_cache import fingerprint, recall, remember
 from armpy.plugins.probe_result import ProbeOutcome, ProbeResult
-from armpy.plugins.snapshot import Snapshot, SnapshotFinder
+from armpy.plugins.snapshot import PinnedCode, Snapshot, SnapshotFinder
 from armpy.plugins.trust import Trust, why_links_insecure
 from tests.support.dynamic_modules import module_source, private_modules, write_module
 from tests.support.fake_distributions import BACKEND_SOURCE, FakeSite, fake_site
@@ -65,10 +65,10 @@ def swapping(monkeypatch: pytest.MonkeyPatch, path: Path, source: str) -> None:
     """Change a file at the moment at which its candidate has been checked."""
     check = Trust.check
 
-    def check_and_swap(self: Trust, candidate: Candidate) -> Snapshot | None:
-        snapshot = check(self, candidate)
+    def check_and_swap(self: Trust, candidate: Candidate) -> PinnedCode:
+        pinned = check(self, candidate)
         path.write_text(source)
-        return snapshot
+        return pinned
 
     monkeypatch.setattr(Trust, "check", check_and_swap)
 
@@ -180,7 +180,7 @@ def test_a_pinned_extension_module_is_a_copy_of_what_was_hashed(tmp_path: Path) 
     assert callable(loaded.heappop)
     place = Path(loaded.__file__)
     assert place.read_bytes() == library.read_bytes()
-    assert place.parent.stat().st_mode & 0o077 == 0
+    assert place.parent.parent.stat().st_mode & 0o077 == 0
 
 
 def test_a_probe_loads_what_is_pinned_and_nothing_else(tmp_path: Path) -> None:

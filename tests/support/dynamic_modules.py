@@ -88,5 +88,6 @@ def write_module(directory: Path, name: str, source: str | None = None, **files:
 
 
 def private_modules() -> set[str]:
-    """The names of directories' modules that are in ``sys.modules``."""
-    return {name for name in sys.modules if name.startswith(PRIVATE_PREFIX)}
+    """The names of directories' modules that are in ``sys.modules``, and groups without any."""
+    names = {name for name in sys.modules if name.startswith(PRIVATE_PREFIX)}
+    return names - {name.partition(".")[0] for name in names if "." in name}

@@ -1,0 +1,15 @@
+"""What the backends of this directory share; nobody else sees it.
+
+Those in one file import it as ``from .Example_common import ...``, which is found because it lies
+beside them and begins with the same vendor's name.
+"""
+
+from .elementwise import (
+    ADDITION,
+    MULTIPLICATION,
+    ElementwiseBackend,
+    ElementwiseFactory,
+    Kernel,
+)
+
+__all__ = ["ADDITION", "MULTIPLICATION", "ElementwiseBackend", "ElementwiseFactory", "Kernel"]

@@ -1,0 +1,57 @@
+"""The reference backend as a dynamic one."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from armpy.network import Network
+from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
+from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy.testing import run_conformance
+from armpy.types import REFERENCE_BACKEND_ID
+from tests.support.example_backends import EXAMPLES
+from tests.support.networks import ADD, f32, floats
+
+BACKEND_ID = "CpuRefDynamic"
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> RuntimeOptions:
+    shutil.copy(EXAMPLES / "reference" / "Arm_CpuRefDynamic_backend.py", tmp_path)
+    return RuntimeOptions(dynamic_backends_path=tmp_path, backends=[BACKEND_ID])
+
+
+def test_it_is_registered_beside_the_one_it_wraps(options: RuntimeOptions) -> None:
+    paths = PluginOptions(options.dynamic_backends_path)
+    registry = BackendRegistry.discover(paths)
+    assert {BACKEND_ID, REFERENCE_BACKEND_ID} <= {b.backend_id for b in registry.available()}
+    (found,) = (c for c in registry.candidates if c.backend_id == BACKEND_ID)
+    assert found.status is CandidateStatus.REGISTERED
+
+
+def test_it_runs_layers_as_the_reference_does(options: RuntimeOptions) -> None:
+    runtime = Runtime(options)
+    net = Network("sum")
+    net.output("y", net.add(ADD, net.input("a", f32(3)), net.input("b", f32(3))))
+    model = Model(net, runtime)
+    assert model.placement is not None
+    assert model.placement.layers_by_backend == {BACKEND_ID: 1}
+    np.testing.assert_array_equal(model(floats(1, 2, 3), floats(1, 2, 3)), floats(2, 4, 6))
+
+
+def test_it_passes_the_conformance_kit(options: RuntimeOptions) -> None:
+    result = run_conformance(BACKEND_ID, runtime_options=options, filter="Convolution2d")
+    assert not result.problems
+    assert result.layers_run > 0
+
+
+def test_nothing_is_left_when_the_runtime_is_closed(options: RuntimeOptions) -> None:
+    runtime = Runtime(options)
+    backend = runtime.registry.get(BACKEND_ID)
+    runtime.close()
+    assert BACKEND_ID not in runtime.registry.backend_ids
+    assert backend.backend_id == BACKEND_ID

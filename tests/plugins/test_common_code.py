@@ -1,0 +1,299 @@
+"""Code that the backends of one vendor in one directory share."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from armpy.errors import BackendUnavailableError
+from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions, probe_candidates
+from armpy.plugins.candidate import Candidate, CandidateKind
+from armpy.plugins.digests import module_digest
+from armpy.plugins.modules import forget_module
+from armpy.plugins.probe_cache import fingerprint
+from armpy.plugins.probe_result import ProbeOutcome
+from tests.support.compiled_modules import EXTENSION_SUFFIX, compile_backend, compile_library
+from tests.support.dynamic_modules import module_source, private_modules, write_module
+
+IN_A_FILE = "from .Acme_common import WHERE, register\nregister(get_backend_id())\n"
+IN_A_PACKAGE = IN_A_FILE.replace(".Acme_common", "..Acme_common")
+COMMON = """
+WHERE = {where!r}
+USERS = []
+register = USERS.append
+"""
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind() -> Iterator[None]:
+    yield
+    for name in private_modules():
+        forget_module(name)
+    assert private_modules() == set()
+    assert "Acme_common" not in sys.modules
+
+
+def vendor(folder: Path, *ids: str, where: str = "here") -> Path:
+    """A directory with backends of one vendor and the code that they share."""
+    folder.mkdir(exist_ok=True)
+    write_module(folder, "Acme_common", COMMON.format(where=where), part="NAME = 'part'")
+    for backend_id in ids:
+        write_module(
+            folder, f"Acme_{backend_id}_backend", module_source(backend_id, extra=IN_A_FILE)
+        )
+    return folder
+
+
+def discover(*folders: Path, **options: object) -> BackendRegistry:
+    given = PluginOptions([str(path) for path in folders], **options)  # type: ignore[arg-type]
+    return BackendRegistry.discover(given)
+
+
+def pinned(folder: Path, *modules: str) -> BackendRegistry:
+    """A registry over a folder, some of whose modules are pinned as they are now."""
+    pins = {folder / name: module_digest(str(folder / name)) for name in modules}
+    trust = folder.parent / "trust.toml"
+    lines = [f'"{path}" = "{digest}"' for path, digest in pins.items()]
+    trust.write_text("\n".join(["[files]", *lines]))
+    return discover(folder, trust_file=trust)
+
+
+def module_of(registry: BackendRegistry, backend_id: str) -> ModuleType:
+    """The module that a backend comes from."""
+    return sys.modules[type(registry.get(backend_id)).__module__]
+
+
+def commons() -> list[ModuleType]:
+    """The modules with common code that there are, in order."""
+    return [m for name, m in sys.modules.items() if name.endswith(".Acme_common")]
+
+
+def candidates(registry: BackendRegistry) -> dict[str, Candidate]:
+    registry.available()
+    return {c.name: c for c in registry.candidates if c.kind is CandidateKind.DIRECTORY}
+
+
+def test_backends_of_one_directory_share_one_module(tmp_path: Path) -> None:
+    registry = discover(vendor(tmp_path / "plugins", "Npu", "Dsp"))
+    registry.available()
+    (common,) = commons()
+    assert sorted(common.USERS) == ["Dsp", "Npu"]
+
+
+def test_a_package_finds_it_one_level_up(tmp_path: Path) -> None:
+    folder = vendor(tmp_path / "plugins", "Npu")
+    source = module_source("Dsp", extra=IN_A_PACKAGE + "from ..Acme_common.part import NAME")
+    write_module(folder, "Acme_Dsp_backend", source, other="")
+    registry = discover(folder)
+    assert module_of(registry, "Dsp").NAME == "part"
+    assert module_of(registry, "Npu").register is module_of(registry, "Dsp").register
+
+
+def test_two_directories_do_not_mix(tmp_path: Path) -> None:
+    a = vendor(tmp_path / "a", "Npu", where="a")
+    b = vendor(tmp_path / "b", "Dsp", where="b")
+    registry = discover(a, b)
+    assert module_of(registry, "Npu").WHERE == "a"
+    assert module_of(registry, "Dsp").WHERE == "b"
+
+
+def test_two_registries_do_not_mix(tmp_path: Path) -> None:
+    folder = vendor(tmp_path / "plugins", "Npu")
+    first, second = discover(folder), discover(folder)
+    first.get("Npu")
+    second.get("Npu")
+    assert [common.USERS for common in commons()] == [["Npu"], ["Npu"]]
+
+
+def test_other_vendors_and_the_application_do_not_see_it(tmp_path: Path) -> None:
+    folder = vendor(tmp_path / "plugins", "Npu")
+    other = module_source("Other", extra="from .Acme_common import WHERE")
+    write_module(folder, "Other_Npu_backend", other)
+    write_module(folder, "Third_Npu_backend", module_source("Third", extra="import Acme_common"))
+    registry = discover(folder)
+    found = candidates(registry)
+    assert found["Acme_Npu_backend"].status is CandidateStatus.REGISTERED
+    for name in ("Other_Npu_backend", "Third_Npu_backend"):
+        assert found[name].status is CandidateStatus.FAILED
+        assert found[name].reason == "ModuleNotFoundError: No module named 'Acme_common'"
+    with pytest.raises(ModuleNotFoundError):
+        __import__("Acme_common")
+
+
+def test_neighbours_are_not_found_in_its_way(tmp_path: Path) -> None:
+    folder = vendor(tmp_path / "plugins", "Npu")
+    write_module(folder, "neighbour", "")
+    source = module_source("Dsp", extra="from .neighbour import x")
+    write_module(folder, "Acme_Dsp_backend", source)
+    reason = candidates(discover(folder))["Acme_Dsp_backend"].reason
+    assert reason == "ModuleNotFoundError: No module named 'neighbour'"
+
+
+def test_it_goes_with_the_last_backend_that_shares_it_and_with_the_registry(
+    tmp_path: Path,
+) -> None:
+    folder = vendor(tmp_path / "plugins", "Npu", "Dsp")
+    registry = discover(folder)
+    registry.available()
+    registry.deregister("Npu")
+    assert len(commons()) == 1
+    registry.deregister("Dsp")
+    assert commons() == []
+    discover(folder).available()
+    gc.collect()
+    assert commons() == []
+
+
+def test_what_goes_wrong_in_it_is_every_backends_own_failure(tmp_path: Path) -> None:
+    folder = vendor(tmp_path / "plugins", "Npu", "Dsp")
+    (folder / "Acme_common" / "__init__.py").write_text("raise OSError('no device')")
+    write_module(folder, "Good_Npu_backend", module_source("Good"))
+    found = candidates(discover(folder))
+    reasons = {name: candidate.reason for name, candidate in found.items()}
+    assert reasons == {
+        "Acme_Dsp_backend": "OSError: no device",
+        "Acme_Npu_backend": "OSError: no device",
+        "Good_Npu_backend": "",
+    }
+
+
+@pytest.mark.parametrize("form", ["Acme_common.py", f"Acme_common{EXTENSION_SUFFIX}"])
+def test_it_may_be_a_file(tmp_path: Path, form: str) -> None:
+    folder = tmp_path / "plugins"
+    source = module_source("Npu", extra="from .Acme_common import get_version as shared")
+    write_module(folder, "Acme_Npu_backend", source)
+    if form.endswith(".py"):
+        (folder / form).write_text("def get_version(): return 1, 0")
+    else:
+        compile_backend(folder, "Acme_common", ending=EXTENSION_SUFFIX, version="1.0")
+    for registry in (discover(folder), pinned(folder, "Acme_Npu_backend.py", form)):
+        assert module_of(registry, "Npu").shared() == (1, 0)
+
+
+def test_a_compiled_backend_shares_it_too(tmp_path: Path) -> None:
+    folder = vendor(tmp_path / "plugins", "Npu")
+    load = (
+        'PyObject *package = PyObject_GetAttrString(module, "__package__");'
+        'PyObject *common = PyImport_ImportModuleLevel("Acme_common", PyModule_GetDict(module),'
+        " NULL, NULL, 1); (void)package;"
+        'PyObject *done = common ? PyObject_CallMethod(common, "register", "s", "Dsp") : NULL;'
+        "if (!done) return -1"
+    )
+    compile_backend(folder, "Acme_Dsp_backend", "Dsp", IMPORT=load)
+    registry = discover(folder)
+    assert {name: c.reason for name, c in candidates(registry).items()} == {
+        "Acme_Dsp_backend": "",
+        "Acme_Npu_backend": "",
+    }
+    (common,) = commons()
+    assert sorted(common.USERS) == ["Dsp", "Npu"]
+
+
+def test_pinned_code_is_what_was_hashed_now_and_later(tmp_path: Path) -> None:
+    folder = vendor(tmp_path / "plugins", "Npu")
+    registry = pinned(folder, "Acme_Npu_backend.py", "Acme_common")
+    module = module_of(registry, "Npu")
+    (folder / "Acme_common" / "part.py").write_text("NAME = 'swapped'")
+    (folder / "Acme_common" / "late.py").write_text("")
+    exec("from .Acme_common.part import NAME", vars(module))
+    assert module.NAME == "part"
+    with pytest.raises(ModuleNotFoundError, match="is among the files that its pin covers"):
+        exec("from .Acme_common.late import x", vars(module))
+
+
+def test_a_backend_is_refused_whose_common_code_is_not_what_is_pinned(tmp_path: Path) -> None:
+    folder = vendor(tmp_path / "plugins", "Npu", "Dsp")
+    registry = pinned(folder, "Acme_Npu_backend.py", "Acme_common")
+    (folder / "Acme_common" / "part.py").write_text("NAME = 'swapped'")
+    for backend_id in ("Npu", "Dsp"):  # one with a pin of its own, one without
+        with pytest.raises(BackendUnavailableError, match="Acme_common, the common code beside it"):
+            registry.get(backend_id)
+    assert private_modules() == set()
+
+
+def test_a_pinned_backend_needs_pinned_common_code(tmp_path: Path) -> None:
+    folder = vendor(tmp_path / "plugins", "Npu", "Dsp")
+    found = candidates(pinned(folder, "Acme_Npu_backend.py"))
+    assert "has a pin for it, but none for" in found["Acme_Npu_backend"].reason
+    assert found["Acme_Dsp_backend"].status is CandidateStatus.REGISTERED
+
+
+def test_pinned_backends_share_nothing_with_those_that_are_not(tmp_path: Path) -> None:
+    folder = vendor(tmp_path / "plugins", "Npu", "Dsp")
+    registry = pinned(folder, "Acme_Npu_backend.py", "Acme_common")
+    registry.available()
+    assert sorted(common.USERS for common in commons()) == [["Dsp"], ["Npu"]]
+
+
+NEEDS_A_LIBRARY = """
+#include <Python.h>
+int acme_answer(void);
+static PyObject *id(PyObject *self, PyObject *unused) { return PyUnicode_FromString("Npu"); }
+static PyObject *version(PyObject *self, PyObject *unused) { return Py_BuildValue("(ii)", 1, 0); }
+static PyObject *make(PyObject *self, PyObject *unused) { return PyLong_FromLong(acme_answer()); }
+static PyMethodDef functions[] = {
+    {"get_backend_id", id, METH_NOARGS, NULL},
+    {"get_version", version, METH_NOARGS, NULL},
+    {"backend_factory", make, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "x", NULL, -1, functions};
+PyMODINIT_FUNC PyInit_Acme_Npu_backend(void) { return PyModule_Create(&definition); }
+"""
+
+
+@pytest.mark.parametrize("is_pinned", [False, True])
+def test_libraries_find_those_of_the_common_code_beside_them(
+    tmp_path: Path, is_pinned: bool
+) -> None:
+    folder = tmp_path / "plugins"
+    common = write_module(folder, "Acme_common", "", part="")
+    name = f"libacme{is_pinned:d}.so"  # a process has one library of each name
+    compile_library(common / name, "int acme_answer(void) { return 42; }")
+    link = [f"-L{common}", f"-l:{name}", "-Wl,-rpath,$ORIGIN/Acme_common"]
+    compile_library(folder / "Acme_Npu_backend.so", NEEDS_A_LIBRARY, link=link)
+    registry = discover(folder)
+    if is_pinned:
+        registry = pinned(folder, "Acme_Npu_backend.so", "Acme_common")
+    # The factory makes a number, which is no backend: the reason shows that it was called.
+    reason = candidates(registry)["Acme_Npu_backend"].reason
+    assert reason == "its factory made int, not an IBackendInternal"
+    maps = Path("/proc/self/maps")
+    if maps.exists():
+        lines = [line for line in maps.read_text().splitlines() if name in line]
+        assert lines
+        assert any(str(folder) in line for line in lines) is not is_pinned
+
+
+def test_others_must_not_be_able_to_write_to_it(tmp_path: Path) -> None:
+    folder = vendor(tmp_path / "plugins", "Npu")
+    (folder / "Acme_common" / "part.py").chmod(0o666)
+    reason = candidates(discover(folder))["Acme_Npu_backend"].reason
+    assert reason.startswith("of the common code beside it, its file")
+    assert "can be written by everybody" in reason
+
+
+def test_a_link_to_it_is_followed(tmp_path: Path) -> None:
+    elsewhere = vendor(tmp_path / "elsewhere")
+    folder = tmp_path / "plugins"
+    write_module(folder, "Acme_Npu_backend", module_source("Npu", extra=IN_A_FILE))
+    os.symlink(elsewhere / "Acme_common", folder / "Acme_common")
+    assert module_of(discover(folder), "Npu").WHERE == "here"
+    registry = pinned(folder, "Acme_Npu_backend.py", "Acme_common")
+    assert module_of(registry, "Npu").WHERE == "here"
+
+
+def test_a_probe_finds_it_and_forgets_its_result_when_that_changes(tmp_path: Path) -> None:
+    folder = vendor(tmp_path / "plugins", "Npu")
+    (candidate,) = candidates(discover(folder)).values()
+    (result,) = probe_candidates([candidate], timeout_s=60)
+    assert (result.outcome, result.reason) == (ProbeOutcome.OK, "")
+    before = fingerprint(candidate, {})
+    (folder / "Acme_common" / "part.py").write_text("NAME = 'other'")
+    assert fingerprint(candidate, {}) != before

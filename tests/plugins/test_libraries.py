@@ -1,0 +1,249 @@
+"""Backend modules in shared libraries."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from armpy.errors import BackendUnavailableError
+from armpy.network import Network
+from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
+from armpy.plugins.candidate import Candidate, CandidateKind
+from armpy.plugins.digests import module_digest
+from armpy.plugins.directories import find_modules
+from armpy.plugins.modules import forget_module
+from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from tests.support.compiled_modules import EXTENSION_SUFFIX, compile_backend, compile_library
+from tests.support.dynamic_modules import (
+    NEXT_MINOR,
+    module_source,
+    private_modules,
+    write_module,
+)
+from tests.support.networks import ADD, floats
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind() -> Iterator[None]:
+    yield
+    for name in private_modules():
+        forget_module(name)
+    assert private_modules() == set()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "plugins"
+    path.mkdir()
+    return path
+
+
+def discover(*folders: Path, **options: object) -> BackendRegistry:
+    given = PluginOptions([str(path) for path in folders], **options)  # type: ignore[arg-type]
+    return BackendRegistry.discover(given)
+
+
+def pinned(folder: Path, *modules: Path, **options: object) -> BackendRegistry:
+    """A registry over a folder, all of whose modules are pinned as they are now."""
+    lines = [f'"{path}" = "{module_digest(str(path))}"\n' for path in modules]
+    trust = folder.parent / "trust.toml"
+    trust.write_text("require_pins = true\n[files]\n" + "".join(lines))
+    return discover(folder, trust_file=trust, **options)
+
+
+def from_directory(registry: BackendRegistry) -> list[Candidate]:
+    registry.available()
+    return [c for c in registry.candidates if c.kind is CandidateKind.DIRECTORY]
+
+
+@pytest.mark.parametrize("ending", [EXTENSION_SUFFIX, ".abi3.so", ".so", ".so.1.2.3"])
+def test_a_compiled_module_runs_layers_whatever_its_ending(folder: Path, ending: str) -> None:
+    compile_backend(folder, "Acme_Npu_backend", "Npu", ending=ending)
+    runtime = Runtime(RuntimeOptions(registry=discover(folder), backends=["Npu"]))
+    net = Network("sum")
+    info = TensorInfo((2,), DataType.FLOAT32)
+    net.output("y", net.add(ADD, net.input("a", info), net.input("b", info)))
+    model = Model(net, runtime)
+    assert model.placement is not None
+    assert model.placement.layers_by_backend == {"Npu": 1}
+    np.testing.assert_array_equal(model(floats(5, 3), floats(10, 8)), floats(15, 11))
+
+
+@pytest.mark.parametrize("macros", [{}, {"SINGLE_PHASE": None}], ids=["multi", "single"])
+def test_one_library_is_a_module_of_its_own_in_each_registry(
+    folder: Path, macros: dict[str, Any]
+) -> None:
+    compile_backend(folder, "Acme_Npu_backend", "Npu", **macros)
+    registries = [discover(folder) for _ in range(3)]
+    backends = [registry.get("Npu") for registry in registries]
+    assert len({type(backend) for backend in backends}) == 3
+    assert len(private_modules()) == 3
+    registries[0].close()
+    assert len(private_modules()) == 2
+    assert backends[0].get_layer_support() is not None
+    assert "Acme_Npu_backend" not in sys.modules
+
+
+def test_links_of_a_versioned_library_count_once(folder: Path) -> None:
+    compile_backend(folder, "Arm_CpuAcc_backend", "Npu")
+    for link, target in (("1", ""), ("1.2", ".1"), ("1.2.3", ".1.2")):
+        os.symlink(f"Arm_CpuAcc_backend.so{target}", folder / f"Arm_CpuAcc_backend.so.{link}")
+    os.symlink("nothing", folder / "Arm_no_backend.so")
+    registry = discover(folder)
+    (candidate,) = from_directory(registry)
+    assert (candidate.name, candidate.status.value) == ("Arm_CpuAcc_backend", "registered")
+    (skipped,) = registry.skipped_paths
+    assert skipped.reason == "it is a link to something that does not exist"
+
+
+def test_a_library_may_be_linked_under_another_name(folder: Path, tmp_path: Path) -> None:
+    compile_backend(tmp_path / "lib", "Acme_Npu_backend", "Npu", ending=".so.4.1")
+    os.symlink(tmp_path / "lib" / "Acme_Npu_backend.so.4.1", folder / "Acme_Linked_backend.so")
+    (candidate,) = from_directory(discover(folder))
+    assert (candidate.label, candidate.reason) == ("Npu", "")
+    plain = tmp_path / "lib" / "libacme"
+    shutil.move(tmp_path / "lib" / "Acme_Npu_backend.so.4.1", plain)
+    (folder / "Acme_Linked_backend.so").unlink()
+    os.symlink(plain, folder / "Acme_Npu_backend.so.4")
+    (candidate,) = from_directory(discover(folder))
+    assert (candidate.label, candidate.reason) == ("Npu", "")
+    (candidate,) = from_directory(pinned(folder, plain))
+    assert (candidate.label, candidate.reason) == ("Npu", "")
+
+
+def test_the_same_backend_in_two_directories_is_loaded_once(tmp_path: Path) -> None:
+    for name in "ab":
+        compile_backend(tmp_path / name, "Arm_GpuAcc_backend", "Npu")
+    first, second = from_directory(discover(tmp_path / "a", tmp_path / "b"))
+    assert (first.status.value, second.status.value) == ("registered", "duplicate")
+    assert str(tmp_path / "a") in second.reason
+
+
+def test_a_library_for_another_python_is_skipped_with_the_reason(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ending = ".cpython-399-x86_64-linux-gnu.so"
+    (folder / f"Acme_Npu_backend{ending}").touch()
+    (folder / "Acme_Dsp_backend.abi4.so").touch()
+    found = find_modules([str(folder)])
+    assert found.modules == ()
+    takes = ", ".join(EXTENSION_SUFFIXES)
+    assert [s.reason for s in found.skipped] == [
+        f"it is made for another Python: its name ends in {e}, and this one takes {takes}"
+        for e in (".abi4.so", ending)
+    ]
+    assert len(caplog.records) == 2
+
+
+def test_libraries_for_several_pythons_may_be_side_by_side(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    compile_backend(folder, "Acme_Npu_backend", "Npu", ending=EXTENSION_SUFFIX)
+    (folder / "Acme_Npu_backend.cpython-399-x86_64-linux-gnu.so").touch()
+    (candidate,) = from_directory(discover(folder))
+    assert candidate.status is CandidateStatus.REGISTERED
+    assert not caplog.records
+
+
+NO_LIBRARIES = {
+    "no library": (b"not a library", "file too short|invalid ELF header|slice is not valid"),
+    "empty": (b"", "file too short|invalid ELF header|slice is not valid"),
+}
+
+
+@pytest.mark.parametrize("case", NO_LIBRARIES)
+def test_what_is_no_library_stops_no_other(folder: Path, case: str) -> None:
+    content, reason = NO_LIBRARIES[case]
+    (folder / "Acme_Bad_backend.so").write_bytes(content)
+    write_module(folder, "Acme_Good_backend", module_source("Good"))
+    registry = discover(folder)
+    assert "Good" in {b.backend_id for b in registry.available()}
+    bad = from_directory(registry)[0]
+    assert bad.status is CandidateStatus.FAILED
+    with pytest.raises(BackendUnavailableError, match=reason):
+        registry.get("Bad")
+
+
+def test_a_library_without_the_entry_point_of_python_is_left_out(folder: Path) -> None:
+    source = 'const char* GetBackendId(void) { return "Npu"; }'
+    compile_library(folder / "Acme_Npu_backend.so", source)
+    (candidate,) = from_directory(discover(folder))
+    assert candidate.status is CandidateStatus.FAILED
+    assert "does not define module export function (PyInit_Acme_Npu_backend)" in candidate.reason
+    assert private_modules() == set()
+
+
+def test_a_library_for_a_newer_contract_is_rejected(folder: Path) -> None:
+    compile_backend(folder, "Acme_Npu_backend", "Npu", version=NEXT_MINOR)
+    (candidate,) = from_directory(discover(folder))
+    assert candidate.status is CandidateStatus.REJECTED
+    assert candidate.reason.startswith(f"it is made for API version {NEXT_MINOR}, which does not")
+    assert private_modules() == set()
+
+
+@pytest.mark.parametrize("macros", [{}, {"SINGLE_PHASE": None}], ids=["multi", "single"])
+def test_a_pinned_library_is_a_private_copy_of_what_was_hashed(
+    folder: Path, macros: dict[str, Any]
+) -> None:
+    path = compile_backend(folder, "Acme_Npu_backend", "Npu", **macros)
+    content = path.read_bytes()
+    registry = pinned(folder, path)
+    registry.get("Npu")
+    (name,) = private_modules()
+    place = sys.modules[name].__file__
+    assert place is not None
+    assert Path(place).parent != folder
+    assert Path(place).read_bytes() == content
+    assert Path(place).parent.stat().st_mode & 0o077 == 0
+
+
+def test_a_pinned_library_that_has_changed_is_never_loaded(folder: Path) -> None:
+    path = compile_backend(folder, "Acme_Npu_backend", "Npu")
+    registry = pinned(folder, path)
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(BackendUnavailableError, match="but the trust file pins"):
+        registry.get("Npu")
+    assert private_modules() == set()
+
+
+def test_others_must_not_be_able_to_write_to_a_library(folder: Path) -> None:
+    path = compile_backend(folder, "Acme_Npu_backend", "Npu")
+    path.chmod(0o775)
+    (candidate,) = from_directory(discover(folder))
+    assert "can be written by its group" in candidate.reason
+
+
+@pytest.mark.parametrize("is_pinned", [False, True])
+def test_a_probe_survives_a_library_that_crashes(folder: Path, is_pinned: bool) -> None:
+    good = compile_backend(folder, "Acme_Good_backend", "Good")
+    bad = compile_backend(folder, "Acme_Bad_backend", "Bad", IMPORT="abort()")
+    options = {"probe": True, "probe_timeout_s": 60.0}
+    registry = pinned(folder, good, bad, **options) if is_pinned else discover(folder, **options)
+    statuses = {c.name: c.status for c in from_directory(registry)}
+    assert statuses == {
+        "Acme_Bad_backend": CandidateStatus.CRASHED,
+        "Acme_Good_backend": CandidateStatus.REGISTERED,
+    }
+
+
+def test_a_package_may_begin_with_a_library(folder: Path) -> None:
+    package = folder / "Acme_Npu_backend"
+    built = compile_backend(folder / "built", "Acme_Npu_backend", "Npu", ending=EXTENSION_SUFFIX)
+    package.mkdir()
+    built.rename(package / f"__init__{EXTENSION_SUFFIX}")
+    shutil.rmtree(folder / "built")
+    for registry in (discover(folder), pinned(folder, package)):
+        (candidate,) = from_directory(registry)
+        assert (candidate.label, candidate.reason) == ("Npu", "")
