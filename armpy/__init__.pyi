@@ -32,6 +32,8 @@ from armpy.optimizer.optimize import (
 )
 from armpy.optimizer.placement import Placement as Placement
 from armpy.runtime.execution import Execution as Execution
+from armpy.plugins.discovery import backend_registry as backend_registry
+from armpy.plugins.registry import BackendRegistry as BackendRegistry
 from armpy.runtime.model import Model as Model
 from armpy.runtime.options import RuntimeOptions as RuntimeOptions
 from armpy.runtime.properties import NetworkProperties as NetworkProperties

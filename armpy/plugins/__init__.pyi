@@ -1,3 +1,4 @@
+from armpy.plugins.discovery import backend_registry as backend_registry
 from armpy.plugins.candidate import (
     Candidate as Candidate,
     CandidateKind as CandidateKind,

@@ -230,6 +230,10 @@ class BackendRegistry:
         """Ids that are known and can be asked for, sorted; loading one may still fail."""
         return tuple(sorted(self._owners))
 
+    def is_registered(self, backend_id: BackendId) -> bool:
+        """Whether an id is known and can be asked for; loading the backend may still fail."""
+        return backend_id in self._owners
+
     def get(self, backend_id: BackendId) -> IBackendInternal:
         """The backend of that id, loaded if need be.
 

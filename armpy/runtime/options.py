@@ -66,7 +66,8 @@ class RuntimeOptions:
     profiling : bool
         Measure every execution and step; see `Runtime.get_profiler`.
     registry : BackendRegistry, optional
-        Use this one instead of looking for backends.
+        Use this one (see `armpy.backend_registry`) instead of looking for backends; the options
+        that say where they come from do not count then.
     """
 
     backends: Sequence[BackendId] | None = None
