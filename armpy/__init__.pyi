@@ -35,6 +35,7 @@ from armpy.runtime.execution import Execution as Execution
 from armpy.plugins.discovery import backend_registry as backend_registry
 from armpy.plugins.registry import BackendRegistry as BackendRegistry
 from armpy.runtime.model import Model as Model
+from armpy.runtime.network_memory import NetworkMemory as NetworkMemory
 from armpy.runtime.options import RuntimeOptions as RuntimeOptions
 from armpy.runtime.properties import NetworkProperties as NetworkProperties
 from armpy.runtime.runtime import DeviceSpec as DeviceSpec, Runtime as Runtime

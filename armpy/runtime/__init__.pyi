@@ -1,6 +1,7 @@
 from armpy.runtime.execution import Execution as Execution
 from armpy.runtime.loaded_network import LoadedNetwork as LoadedNetwork
 from armpy.runtime.model import Model as Model, TensorSpec as TensorSpec
+from armpy.runtime.network_memory import NetworkMemory as NetworkMemory
 from armpy.runtime.options import RuntimeOptions as RuntimeOptions
 from armpy.runtime.properties import NetworkProperties as NetworkProperties
 from armpy.runtime.runtime import DeviceSpec as DeviceSpec, Runtime as Runtime

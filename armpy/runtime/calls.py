@@ -11,11 +11,12 @@ from armpy.runtime.tensors import may_overlap
 
 if TYPE_CHECKING:
     from armpy.runtime.loaded_network import LoadedNetwork
+    from armpy.runtime.network_memory import NetworkMemory
     from armpy.runtime.prepared import Prepared
 
 
 def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 % of a call
-    network: LoadedNetwork,
+    network: LoadedNetwork | NetworkMemory,
     inputs: Mapping[str, object],
     outputs: Mapping[str, object] | None = None,
     quantize_inputs: bool = False,
@@ -24,7 +25,8 @@ def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 %
 
     Parameters
     ----------
-    network : LoadedNetwork
+    network : LoadedNetwork or NetworkMemory
+        The latter for an execution in it.
     inputs : mapping of str to array_like
         Every input.
     outputs : mapping of str to ndarray, optional
@@ -141,7 +143,9 @@ def as_dict(what: str, named: object) -> dict[str, Any]:  # Any: whatever the ca
     return dict(named)
 
 
-def wrong_names(network: LoadedNetwork, inputs: Mapping[str, object]) -> InvalidArgumentError:
+def wrong_names(
+    network: LoadedNetwork | NetworkMemory, inputs: Mapping[str, object]
+) -> InvalidArgumentError:
     """The error for inputs that are missing or not known."""
     names = [value.name for value in network.graph.inputs]
     missing = [name for name in names if name not in inputs]
@@ -156,7 +160,7 @@ def wrong_names(network: LoadedNetwork, inputs: Mapping[str, object]) -> Invalid
 
 
 def settle(
-    network: LoadedNetwork,
+    network: LoadedNetwork | NetworkMemory,
     prepared: Prepared,
     inputs: list[Array],
     targets: list[Array | None],
@@ -181,7 +185,9 @@ def settle(
             inputs[index] = array.copy()
 
 
-def _check_output_names(network: LoadedNetwork, outputs: Mapping[str, object]) -> None:
+def _check_output_names(
+    network: LoadedNetwork | NetworkMemory, outputs: Mapping[str, object]
+) -> None:
     """Check that the network has the outputs that arrays are given for."""
     names = network.graph.output_names
     unknown = [name for name in outputs if name not in names]

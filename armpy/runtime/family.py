@@ -75,14 +75,6 @@ class NetworkFamily:
         self.sessions = Sessions(host, partial(_open_session, by_id, settings))
         self._refusals: dict[BackendId, Support] = {}
 
-    def open_sessions(self) -> None:
-        """Let every backend make what it needs, as it cannot be known which get layers."""
-        for backend in self.backends:
-            try:
-                self.sessions[backend.backend_id]
-            except SessionError as error:
-                self.refuse(error)
-
     def refuse(self, error: SessionError) -> None:
         """Give no layers to a backend that could not make what it needs."""
         self._refusals[error.backend_id] = error.answer
@@ -98,6 +90,11 @@ class NetworkFamily:
     def find(self, graph: Graph) -> LoadedNetwork | None:
         """The loaded network of a graph, if there is one yet."""
         return self._networks.get(graph)
+
+    @property
+    def networks(self) -> tuple[LoadedNetwork, ...]:
+        """The loaded networks of all graphs that control flow runs."""
+        return tuple(self._networks.values())
 
     def plan_of(self, graph: Graph) -> Callable[[Shapes], Plan]:
         """What gives the plans of a graph, which is loaded if need be."""
@@ -138,6 +135,8 @@ class NetworkFamily:
     def close(self) -> None:
         """Forget the inner networks; executions under way come to their end."""
         with self.lock:
+            for network in self.networks:
+                network.free_own_memory()
             self._networks.clear()
 
 

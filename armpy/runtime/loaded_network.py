@@ -5,38 +5,30 @@ from __future__ import annotations
 import logging
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
-from armpy.backend import ReasonCode, Support
-from armpy.backend.control_flow import network_timeout
 from armpy.errors import (
-    BackendError,
     InvalidArgumentError,
     LayerValidationError,
-    MemoryLimitError,
 )
 from armpy.graph import Graph, graphs_of, nested_graphs, verify_graph
-from armpy.logs import wants_traceback
 from armpy.network import check_shape_fits
-from armpy.ops.operation import Array, located
+from armpy.ops.operation import Array
 from armpy.optimizer import (
     Evaluator,
     OptimizedNetwork,
     Placement,
-    optimize_graph,
-    place_layers,
     specialize,
 )
-from armpy.optimizer.assign import Exclusions
-from armpy.optimizer.bridge import ImportRefusals
 from armpy.plugins.guard import GuardedBackend
 from armpy.runtime.control_flow import Shapes
 from armpy.runtime.dynamic_plan import DynamicPlan
 from armpy.runtime.execution import Execution, bind_by_name
 from armpy.runtime.family import NetworkFamily
 from armpy.runtime.limits import UNSET, Unset, loop_timeout
-from armpy.runtime.needs import check_layers
+from armpy.runtime.network_memory import HeldMemory, NetworkMemory
+from armpy.runtime.planning import Planner
 from armpy.runtime.prepared import (
     Plan,
     Prepared,
@@ -46,16 +38,12 @@ from armpy.runtime.prepared import (
     observed,
     with_state,
 )
-from armpy.runtime.session import HandleFactories, SessionError
 from armpy.runtime.settings import NetworkSettings
 from armpy.runtime.slots import InputSlot, OutputSlot
 from armpy.runtime.state import SharedState
-from armpy.runtime.static_plan import StaticPlan, static_plan
-from armpy.runtime.steps import PreparationError, PreparationFailure
+from armpy.runtime.static_plan import StaticPlan
 from armpy.runtime.stepwise_plan import StepwisePlan, is_shaped, split_at_unknown
-from armpy.runtime.working_memory import ImportRefusedError
 from armpy.tensor import TensorInfo, format_shape
-from armpy.types import HOST
 
 _log = logging.getLogger("armpy.runtime")
 
@@ -119,6 +107,7 @@ class LoadedNetwork:
         self._plans: OrderedDict[PlanKey, Plan] = OrderedDict()
         self._ready: dict[PlanKey, Prepared] = {}  # of the plans that are for the whole network
         self._family = family or NetworkFamily(backends, evaluator, settings, _load_inner)
+        self._planner = Planner(self._family)
         self._lock = self._family.lock
         self.shared_state = shared_state or SharedState()
         self._state = self.shared_state.open(self.graph.variables)
@@ -126,10 +115,9 @@ class LoadedNetwork:
         self.latest: Prepared | None = None
         self._is_closed = False
         self._executions: weakref.WeakSet[Execution] = weakref.WeakSet()
+        self._memories: weakref.WeakSet[NetworkMemory] = weakref.WeakSet()
         if not is_inner:  # an inner one is told for which shapes
             self._prepare_default()
-            if not self._is_planned_whole():
-                self._family.open_sessions()
 
     def default_shapes(self) -> list[tuple[int, ...]] | None:
         """The shape of each input to prepare for; None if one is not known."""
@@ -159,16 +147,6 @@ class LoadedNetwork:
                 raise
             _log.info("not prepared for the default shapes %s: %s", shapes, error)
 
-    def _is_planned_whole(self) -> bool:
-        """Whether every layer has its backend, for some shapes."""
-        latest = self.latest
-        is_static = latest is not None and isinstance(latest.plan, StaticPlan)
-        return is_static and not self._runs_graphs()
-
-    def _runs_graphs(self) -> bool:
-        """Whether there is control flow."""
-        return any(graphs_of(layer.operation) for layer in self.graph.layers)
-
     def prepare(self, shapes: Sequence[tuple[int, ...]]) -> None:
         """Make the plan for some input shapes now instead of at the first call.
 
@@ -178,6 +156,11 @@ class LoadedNetwork:
             One per input.
         """
         self._use(tuple(shapes))
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it has been unloaded."""
+        return self._is_closed
 
     @property
     def memory_limit_bytes(self) -> int:
@@ -283,16 +266,71 @@ class LoadedNetwork:
                 execution.close()
         return execution
 
+    def create_working_memory(
+        self, shapes: Sequence[tuple[int, ...]] | None = None
+    ) -> NetworkMemory:
+        """Make working memory that executions with some input shapes can be run in.
+
+        Parameters
+        ----------
+        shapes : sequence of tuple of int, optional
+            One per input; those that the network was lately prepared for if left out.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If shapes are left out, and none are known.
+        MemoryLimitError
+            If there is no memory left; a backend's own ArmpyErrors are raised as they are.
+        """
+        latest = self.latest
+        if shapes is None:
+            shapes = self.default_shapes() if latest is None else latest.shapes
+        if shapes is None:
+            raise InvalidArgumentError(
+                "the shapes of the inputs are not known yet",
+                expected=self.describe_shapes(),
+                fix="Say for which the working memory is",
+            )
+        with self._lock:
+            self._check_open()
+            key = tuple(shapes)
+            plan = self._find(key).plan
+            held = HeldMemory(plan)
+            made = NetworkMemory(self, self._surrounded(key, plan, held), held)
+            self._memories.add(made)
+        return made
+
+    def free_working_memory(self) -> None:
+        """Give the working memory that no execution is using back; the next one makes it anew.
+
+        Notes
+        -----
+        What `create_working_memory` made stays, and so does what bound executions have.
+        """
+        with self._lock:
+            for network in (self, *self._family.networks):
+                network.free_own_memory()
+
+    def free_own_memory(self) -> None:
+        """`free_working_memory` without the networks that control flow runs."""
+        latest = self.latest
+        for plan in (*self._plans.values(), *([] if latest is None else [latest.plan])):
+            plan.free_idle()
+
     def close(self) -> None:
         """Give prepared memory back; executions under way come to their end, others fail."""
         with self._lock:
             self._is_closed = True
+            self.free_own_memory()  # whoever holds a plan yet holds no memory
             self._plans.clear()
             self._ready.clear()
             self.latest = None
             self._family.close()
             for execution in [*self._executions]:
                 execution.close()
+            for memory in [*self._memories]:
+                memory.close()
 
     def output_infos(self, shapes: Sequence[tuple[int, ...]]) -> tuple[TensorInfo, ...]:
         """Info of each output for some input shapes; what depends on values is not known."""
@@ -311,23 +349,27 @@ class LoadedNetwork:
         latest = self.latest
         if latest is not None and latest.shapes == key:
             return latest
-        if self._is_closed:
-            raise InvalidArgumentError("the network has been unloaded", fix="Load it again")
+        self._check_open()
         prepared = self.latest = self._find(key)
         if self._is_closed:  # by another thread, meanwhile
             self.latest = None
         return prepared
 
-    def _surrounded(self, key: Shapes, plan: Plan) -> Prepared:
+    def _check_open(self) -> None:
+        """Check that it has not been unloaded."""
+        if self._is_closed:
+            raise InvalidArgumentError("the network has been unloaded", fix="Load it again")
+
+    def _surrounded(self, key: Shapes, plan: Plan, memory: HeldMemory | None = None) -> Prepared:
         """Surround a plan with what every execution of this network is to do."""
         # None of it may hold this object: networks go with the last reference to them.
-        run: Run = plan.run
+        run: Run = plan.run if memory is None else memory.run
         after_run = self._settings.after_run
         if self.graph.variables:
-            run = with_state(plan, self.graph.variables, self.shared_state, self._state)
+            run = with_state(plan, run, self.graph.variables, self.shared_state, self._state)
         if self.profiler is not None or after_run is not None:
             run = observed(run, self.profiler, after_run)
-        if isinstance(plan, StaticPlan) and not self.graph.variables:
+        if isinstance(plan, StaticPlan) and memory is None and not self.graph.variables:
             bind = binds_plan(plan, self.profiler, after_run)
         else:
             bind = binds_run(run)
@@ -393,115 +435,11 @@ class LoadedNetwork:
     def _make_plan(self, graph: Graph) -> Plan:
         """Prepare a specialised graph."""
         if is_shaped(graph):
-            return self._static_plan(graph)
+            return self._planner.static_plan(graph)
         split = split_at_unknown(graph)
-        dynamic = None if split.dynamic is None else self._dynamic_plan(split.dynamic.graph)
-        head = self._static_plan(split.head.graph)
+        dynamic = None if split.dynamic is None else self._planner.dynamic_plan(split.dynamic.graph)
+        head = self._planner.static_plan(split.head.graph)
         return StepwisePlan(split, head, dynamic, self._rest_plan)
-
-    def _static_plan(self, graph: Graph) -> StaticPlan:
-        """Optimise and prepare."""
-        sessions = self._family.sessions
-        handles = HandleFactories(sessions)
-        options = self._settings.optimizer
-
-        refused: ImportRefusals = {}
-        check_layers(graph, self._settings.memory_limit_bytes)
-
-        def optimize(excluded: Exclusions) -> OptimizedNetwork:
-            network = optimize_graph(graph, self._backends, options, excluded, handles, refused)
-            self._check_memory(network)
-            return network
-
-        def make(network: OptimizedNetwork) -> StaticPlan:
-            try:
-                return static_plan(network, sessions, self.profiler)
-            except ImportRefusedError as error:
-                refused[error.key] = error.answer
-                raise
-
-        return self._prepared(graph, optimize, make)
-
-    def _dynamic_plan(self, graph: Graph) -> DynamicPlan:
-        """Place and prepare layers whose output shapes only their workloads can tell."""
-        sessions, limit = self._family.sessions, self._settings.memory_limit_bytes
-        options = self._settings.optimizer
-        return self._prepared(
-            graph,
-            lambda excluded: place_layers(graph, self._backends, options, excluded),
-            lambda network: DynamicPlan(network, sessions, limit, self.profiler),
-        )
-
-    def _prepared(
-        self,
-        graph: Graph,
-        optimize: Callable[[Exclusions], OptimizedNetwork],
-        make: Callable[[OptimizedNetwork], AnyPlan],
-    ) -> AnyPlan:
-        """Make a plan; a backend that fails at a layer loses it to the next one.
-
-        Notes
-        -----
-        What fails for these shapes is no reason to leave the backend out for others.
-        """
-        excluded = self._family.excluded(graph)
-        while True:
-            try:
-                network = optimize(excluded)
-                with network_timeout(self._settings.loop_timeout_s):
-                    plan = make(network)
-            except SessionError as error:
-                self._family.refuse(error)
-                excluded.update(self._family.excluded(graph))
-                continue
-            except PreparationError as error:
-                for failure in error.failures:
-                    self._exclude(network, failure, excluded)
-                continue
-            except ImportRefusedError as error:
-                _log.warning("%s; the tensor is copied", error)
-                continue
-            _log.info("%s", network.placement)
-            return plan
-
-    def _check_memory(self, network: OptimizedNetwork) -> None:
-        """Check what one execution needs against the limit, before anything is allocated."""
-        results = sum(value.info.size_bytes for value in network.graph.results)
-        needed = network.placement.peak_bytes + results
-        if needed > self._settings.memory_limit_bytes:
-            raise MemoryLimitError(
-                "one execution of the network needs too much memory",
-                expected=f"at most {self._settings.memory_limit_bytes} bytes (memory_limit_bytes)",
-                actual=f"{needed} bytes",
-            )
-
-    def _exclude(
-        self, network: OptimizedNetwork, failure: PreparationFailure, excluded: Exclusions
-    ) -> None:
-        """Add what a backend could not prepare to what it is not asked for again.
-
-        Raises
-        ------
-        ArmpyError
-            If the backend is the last one and raised it itself: nobody else can be asked.
-        """
-        cause = failure.cause
-        is_control_flow = bool(graphs_of(failure.layers[0].operation))
-        last_id = HOST if is_control_flow else self._backends[-1].backend_id
-        is_last = failure.backend_id == last_id
-        if is_last and not isinstance(cause, BackendError):
-            cause.where = cause.where.removeprefix(f"{failure.backend_id} / ")
-            raise located(lambda: f"{failure.backend_id} / {failure.layers[0].where}", cause)
-        _log.warning(
-            "%s; %s to the next backend",
-            failure,
-            "they move" if len(failure.layers) > 1 else "it moves",
-            exc_info=cause if wants_traceback(_log) else None,
-        )
-        answer = Support.no(ReasonCode.PREPARATION, f"preparation failed: {cause}")
-        for layer in failure.layers:
-            for layer_id in network.origins.get(layer.id, (layer.id,)):
-                excluded[layer_id, failure.backend_id] = answer
 
     def describe_shapes(self) -> str:
         """Names and shapes of the inputs, for messages."""

@@ -13,6 +13,7 @@ from armpy.records import dataclass
 from armpy.runtime.calls import run_by_name, run_in_order
 from armpy.runtime.execution import Execution
 from armpy.runtime.loaded_network import LoadedNetwork
+from armpy.runtime.network_memory import NetworkMemory
 from armpy.runtime.properties import NetworkProperties
 from armpy.runtime.runtime import Runtime
 from armpy.runtime.signatures import Signatures
@@ -170,7 +171,11 @@ class Model:
         return results[0] if len(results) == 1 else tuple(results)
 
     def run(
-        self, inputs: Mapping[str, object], outputs: Mapping[str, object] | None = None
+        self,
+        inputs: Mapping[str, object],
+        outputs: Mapping[str, object] | None = None,
+        *,
+        memory: NetworkMemory | None = None,
     ) -> dict[str, Array]:
         """Run with the inputs by name.
 
@@ -181,6 +186,9 @@ class Model:
         outputs : mapping of str to ndarray, optional
             Arrays to write outputs to; the ones missing are made. Other libraries' tensors
             (``__dlpack__``) and buffers are written in place as well.
+        memory : NetworkMemory, optional
+            What `create_working_memory` gave for the inputs' shapes; some of the model's own if
+            left out.
 
         Returns
         -------
@@ -193,6 +201,8 @@ class Model:
             If names, types or shapes do not fit, or the model was closed.
         """
         network = self._open or self._loaded  # the latter raises
+        if memory is not None:
+            return run_by_name(memory.of(network), inputs, outputs, self.quantize_inputs)
         return run_by_name(network, inputs, outputs, self.quantize_inputs)
 
     def bind(
@@ -242,6 +252,10 @@ class Model:
         InvalidArgumentError
             If a shape does not fit what the model leaves open.
         """
+        self._loaded.prepare(self._shapes(shapes))
+
+    def _shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """The shape of each input, where some are given by name."""
         graph = self._loaded.graph
         names = [value.name for value in graph.inputs]
         unknown = [name for name in shapes if name not in names]
@@ -262,7 +276,40 @@ class Model:
                 )
             check_shape_fits(value.name, value.info.shape, tuple(shape))
             chosen.append(tuple(shape))
-        self._loaded.prepare(chosen)
+        return chosen
+
+    def create_working_memory(
+        self, shapes: Mapping[str, tuple[int, ...]] | None = None
+    ) -> NetworkMemory:
+        """Make working memory to hold, for `run`.
+
+        Parameters
+        ----------
+        shapes : mapping of str to tuple of int, optional
+            Every input's shape, or those that differ from the default; what the model was lately
+            prepared for if left out.
+
+        Returns
+        -------
+        NetworkMemory
+            For one thread at a time.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If a shape does not fit what the model leaves open, or none is known.
+        MemoryLimitError
+            If there is no memory left; a backend's own ArmpyErrors are raised as they are.
+        """
+        network = self._loaded
+        return network.create_working_memory(None if shapes is None else self._shapes(shapes))
+
+    def free_working_memory(self) -> None:
+        """Give working memory that no run is using back; the next run makes it anew.
+
+        What `create_working_memory` made stays, and so does what bound executions have.
+        """
+        self._loaded.free_working_memory()
 
     @property
     def signatures(self) -> tuple[str, ...]:

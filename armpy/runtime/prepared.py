@@ -82,7 +82,11 @@ class Prepared:
 
 
 def with_state(
-    plan: Plan, variables: Sequence[Variable], shared_state: SharedState, state: State
+    plan: Plan,
+    run_plan: Run,
+    variables: Sequence[Variable],
+    shared_state: SharedState,
+    state: State,
 ) -> Run:
     """Execute a plan with variables as further sources and results, one execution at a time."""
     # Only a static plan writes arrays that it gives to nobody else.
@@ -96,7 +100,7 @@ def with_state(
             if shared_state.latest is not state:
                 shared_state.hand_over(state)
             given = [*([None] * num_outputs if results is None else results), *state.spare]
-            made = plan.run([*sources, *state.arrays], given)
+            made = run_plan([*sources, *state.arrays], given)
             following = made[num_outputs:]
             if not is_static:
                 _check_state(variables, following)

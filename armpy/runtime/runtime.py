@@ -286,6 +286,11 @@ class Runtime:
         network = self.get_network(network_id)
         return run_by_name(network, inputs, outputs)
 
+    def free_working_memory(self) -> None:
+        """Give the working memory that no execution is using back, of every network."""
+        for network in list(self._networks.values()):
+            network.free_working_memory()
+
     def get_layer_support(self, graph: Graph) -> Support:
         """Whether the backends of this runtime can run every layer of a graph.
 

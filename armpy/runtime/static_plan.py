@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 
 from armpy.graph import Layer
 from armpy.ops.backend_internal import MemCopy
@@ -20,7 +19,7 @@ from armpy.runtime.steps import (
     memory_of,
     prepare_steps,
 )
-from armpy.runtime.working_memory import ImportRefusedError, WorkingMemory
+from armpy.runtime.working_memory import HoldingMemory, ImportRefusedError, WorkingMemory
 from armpy.types import HOST, BackendId
 
 MAX_IDLE_MEMORIES = 4
@@ -58,6 +57,7 @@ class StaticPlan:
         self._sessions = sessions
         graph = network.graph
         self._steps = prepare_steps(network, sessions, profiler)
+        self._held = memory_of(network, sessions)
         self.result_infos = tuple(value.info for value in graph.results)
         # Now and not in the first execution: where a device is full, its layers move elsewhere.
         self._idle: deque[WorkingMemory] = deque([self._first_memory()], maxlen=MAX_IDLE_MEMORIES)
@@ -158,6 +158,8 @@ class StaticPlan:
 
     def _make_memory(self) -> WorkingMemory:
         """`new_memory`, with errors as of `WorkingMemory`."""
+        if self._held:
+            return HoldingMemory(self.network, self._steps, self._sessions, self._held)
         return WorkingMemory(self.network, self._steps, self._sessions)
 
     def _first_memory(self) -> WorkingMemory:
@@ -177,40 +179,3 @@ class StaticPlan:
             raise PreparationError(
                 [PreparationFailure(tuple(layers), backend_id, error.cause)]
             ) from error
-
-
-class HoldingPlan(StaticPlan):
-    """A static plan some of whose backends hold memory during executions; few do."""
-
-    def run(self, sources: Sequence[Array], results: Targets | None = None) -> list[Array]:
-        """Execute once as `StaticPlan.run`, between acquiring and releasing the memory."""
-        with ExitStack() as stack:
-            for shared in memory_of(self.network, self._sessions):
-                stack.enter_context(shared)
-            return super().run(sources, results)
-
-    def bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
-        """Prepare many executions as `StaticPlan.bind`, each holding the memory."""
-        shared_memories = memory_of(self.network, self._sessions)
-        with ExitStack() as stack:
-            for shared in shared_memories:
-                stack.enter_context(shared)
-            execute = super().bind(sources, results)
-
-        def execute_holding() -> None:
-            with ExitStack() as stack:
-                for shared in shared_memories:
-                    stack.enter_context(shared)
-                execute()
-
-        return execute_holding
-
-
-def static_plan(
-    network: OptimizedNetwork,
-    sessions: Mapping[BackendId, BackendSession],
-    profiler: Profiler | None = None,
-) -> StaticPlan:
-    """The plan of the right kind; parameters and errors as for `StaticPlan`."""
-    kind = HoldingPlan if memory_of(network, sessions) else StaticPlan
-    return kind(network, sessions, profiler)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -17,6 +17,8 @@ from armpy.runtime.control_flow import Targets
 from armpy.runtime.dynamic_plan import DynamicPlan
 from armpy.runtime.static_plan import StaticPlan
 from armpy.runtime.tensors import check_output_array
+from armpy.runtime.working_memory import WorkingMemory
+from armpy.types import BackendId
 
 LARGEST_KEY_ELEMENTS = 4096
 """An operand that decides on shapes is part of the plan's key; larger ones are refused."""
@@ -225,9 +227,24 @@ class StepwisePlan:
 
     def run(self, sources: Sequence[Array], results: Targets | None = None) -> list[Array]:
         """Execute once; parameters and result as for `StaticPlan.run`."""
+        return self.run_behind(self._head.run(sources), results)
+
+    def new_memory(self) -> StepwiseMemory:
+        """Make the head's working memory; errors as for `StaticPlan.new_memory`."""
+        return StepwiseMemory(self, self._head.new_memory())
+
+    def free_idle(self) -> None:
+        """Give idle working memory back, as far as it is known where."""
+        self._head.free_idle()
+        rest = self._rest
+        if rest is not None:
+            rest.free_idle()
+
+    def run_behind(self, made: Sequence[Array], results: Targets | None) -> list[Array]:
+        """Execute all but the head, which has made its results already."""
         split = self._split
         by_value: dict[Value, Array] = {}
-        by_value.update(zip(split.head.results, self._head.run(sources), strict=True))
+        by_value.update(zip(split.head.results, made, strict=True))
         if split.dynamic is not None and self._dynamic is not None:
             made = self._dynamic.run([by_value[value] for value in split.dynamic.sources])
             by_value.update(zip(split.dynamic.results, made, strict=True))
@@ -277,3 +294,30 @@ class StepwisePlan:
             taken.add(id(array))
             found.append(array)
         return found
+
+
+class StepwiseMemory:
+    """Working memory of a stepwise plan's head; what lies behind it has its own when it runs.
+
+    Parameters
+    ----------
+    plan : StepwisePlan
+    head : WorkingMemory
+    """
+
+    def __init__(self, plan: StepwisePlan, head: WorkingMemory) -> None:
+        self._plan = plan
+        self._head = head
+
+    @property
+    def bytes_by_backend(self) -> Mapping[BackendId, int]:
+        """What the head takes on each backend."""
+        return self._head.bytes_by_backend
+
+    def run(self, sources: Sequence[Array], results: Targets | None) -> list[Array]:
+        """Execute once; parameters and result as for `StaticPlan.run`."""
+        return self._plan.run_behind(self._head.run(sources, None), results)
+
+    def free(self) -> None:
+        """Give everything back."""
+        self._head.free()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 
 import numpy as np
 from numpy import empty
@@ -17,6 +18,7 @@ from armpy.plugins.boundary import ask_method
 from armpy.runtime.arenas import Holdings, make_handles
 from armpy.runtime.control_flow import Targets
 from armpy.runtime.session import BackendSession
+from armpy.runtime.shared_memory import SharedMemory
 from armpy.runtime.steps import Execute, Step, raise_for_step
 from armpy.types import BackendId
 
@@ -107,11 +109,6 @@ class WorkingMemory:
     def bytes_by_backend(self) -> Mapping[BackendId, int]:
         """What it takes on each backend, its programs' own memory included."""
         return self._network.placement.arena_bytes
-
-    @property
-    def size_bytes(self) -> int:
-        """What it takes on all backends together."""
-        return self._network.placement.peak_bytes
 
     def free(self) -> None:
         """Give everything back at once instead of with the last reference."""
@@ -222,6 +219,49 @@ class WorkingMemory:
         for target, source in self._copies:
             target.array[...] = source.map()
             source.unmap()
+
+
+class HoldingMemory(WorkingMemory):
+    """Working memory for backends some of which hold memory during executions; few do.
+
+    Parameters
+    ----------
+    network, prepared, sessions
+        As for `WorkingMemory`.
+    held : sequence of SharedMemory
+    """
+
+    def __init__(
+        self,
+        network: OptimizedNetwork,
+        prepared: Sequence[Step],
+        sessions: Mapping[BackendId, BackendSession],
+        held: Sequence[SharedMemory],
+    ) -> None:
+        super().__init__(network, prepared, sessions)
+        self._held = held
+
+    def run(self, sources: Sequence[Array], results: Targets | None) -> list[Array]:
+        """Execute once as `WorkingMemory.run`, between acquiring and releasing the memory."""
+        with ExitStack() as stack:
+            for shared in self._held:
+                stack.enter_context(shared)
+            return super().run(sources, results)
+
+    def bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
+        """Prepare many executions as `WorkingMemory.bind`, each holding the memory."""
+        with ExitStack() as stack:
+            for shared in self._held:
+                stack.enter_context(shared)
+            execute = super().bind(sources, results)
+
+        def execute_holding() -> None:
+            with ExitStack() as stack:
+                for shared in self._held:
+                    stack.enter_context(shared)
+                execute()
+
+        return execute_holding
 
 
 _NOTHING: Array = np.empty(0, np.uint8)

@@ -25,7 +25,7 @@ from armpy.ops import (
     UnidirectionalSequenceRnn,
 )
 from armpy.ops.operation import Array, Operation
-from armpy.runtime import Model, Runtime, RuntimeOptions, loaded_network
+from armpy.runtime import Model, Runtime, RuntimeOptions, planning
 from armpy.tensor import TensorInfo
 from tests.support.networks import f32, i32
 from tests.support.tflite_writer import OptionValue, TfliteModel
@@ -190,7 +190,7 @@ def test_what_needs_too_much_is_refused_before_any_backend_is_asked(
     def optimize(*arguments: object) -> None:
         raise AssertionError("backends would be asked")
 
-    monkeypatch.setattr(loaded_network, "optimize_graph", optimize)
+    monkeypatch.setattr(planning, "optimize_graph", optimize)
     with pytest.raises(MemoryLimitError, match=r"at most 67108864 bytes .*; got \d+ bytes"):
         loaded(make(), ["NumbaAcc", "CpuRef"])
 

@@ -326,7 +326,7 @@ class TestMemory:
             told.append(is_for_one_turn())
             return optimize_graph(*arguments)
 
-        monkeypatch.setattr("armpy.runtime.loaded_network.optimize_graph", optimize)
+        monkeypatch.setattr("armpy.runtime.planning.optimize_graph", optimize)
         Model(growing(5), runtime_of())(ints(0), floats(0))
         # The loop itself, a condition that reads the counter only, and the bodies of five turns.
         assert sorted(told) == [False] * (1 + 1 + 2) + [True] * 3

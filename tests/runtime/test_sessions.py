@@ -9,10 +9,11 @@ import pytest
 
 from armpy.backend import IMemoryManager, IWorkloadFactory, TensorHandleFactoryRegistry
 from armpy.network import Network
-from armpy.ops import Softmax
+from armpy.ops import ElementwiseBinary, Softmax
 from armpy.runtime import Model
+from tests.support.control_flow import loop
 from tests.support.fake_backends import FakeBackend, runtime_of
-from tests.support.networks import RELU, chain, f32, floats
+from tests.support.networks import RELU, chain, f32, floats, ints
 
 X = floats(-1, 2, 3, 4)
 ALL = {"manager": 1, "factory": 1, "handles": 1}
@@ -62,12 +63,22 @@ def open_network() -> Network:
     return net
 
 
-def test_a_network_of_open_shapes_has_everything_made_when_it_is_loaded() -> None:
+def test_a_network_of_open_shapes_has_nothing_made_until_a_backend_gets_a_layer() -> None:
     """Which backends get layers is known only when it runs, maybe in another thread."""
-    backend = Making({Softmax})
-    model = Model(open_network(), runtime_of(backend))
-    assert backend.made == ALL
-    np.testing.assert_array_equal(model(X), [0, 2, 3, 4])
+    refusing, taking = Making({Softmax}), Making()
+    for backend, expected in ((refusing, {}), (taking, ALL)):
+        model = Model(open_network(), runtime_of(backend))
+        assert not backend.made
+        for _ in range(2):
+            np.testing.assert_array_equal(model(X), [0, 2, 3, 4])
+            assert backend.made == expected
+
+
+def test_a_backend_that_gets_layers_in_control_flow_alone_makes_everything_once() -> None:
+    backend = Making({ElementwiseBinary})
+    model = Model(loop(10), runtime_of(backend))
+    for _ in range(2):
+        np.testing.assert_array_equal(model(ints(0)), [10])
     assert backend.made == ALL
 
 

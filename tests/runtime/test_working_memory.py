@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -18,15 +19,17 @@ from armpy.backend import (
     IWorkloadFactory,
     Lifetime,
 )
-from armpy.errors import MemoryLimitError
-from armpy.ops import Activation
+from armpy.errors import BackendError, InvalidArgumentError, MemoryLimitError
+from armpy.graph import Graph
+from armpy.network import Network
+from armpy.ops import Activation, Reshape
 from armpy.ops.operation import Array
 from armpy.optimizer import Placement
 from armpy.runtime import Model
 from armpy.tensor import TensorInfo
 from tests.support.device_memory import MIB, Arena, DeviceBackend, DeviceFactory, Memory
 from tests.support.fake_backends import FakeBackend, runtime_of
-from tests.support.networks import chain, diamond, floats
+from tests.support.networks import ADD, RELU, chain, diamond, f32, floats, i32, ints
 
 X = floats(-1, 0, 2, 5)
 MEBI = (MIB // 4,)
@@ -213,3 +216,178 @@ def test_a_second_execution_at_a_time_that_finds_the_device_full_gets_a_typed_er
     thread.join()
     np.testing.assert_array_equal(results[0], x + 1)
     np.testing.assert_array_equal(model(x), x + 1)
+
+
+def test_python_without_memory_is_a_typed_error_of_the_backend(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def allocate(self: object, size_bytes: int, alignment_bytes: int = 64) -> Array:
+        raise MemoryError("none left")
+
+    model = Model(chain(), runtime_of(FakeBackend()))
+    model.free_working_memory()
+    with monkeypatch.context() as patch:
+        patch.setattr(DefaultAllocator, "allocate", allocate)
+        for _ in range(2):
+            text = "^Fake / allocate: the backend has no memory for one more execution.*none left"
+            with pytest.raises(MemoryLimitError, match=text):
+                model(X)
+        with pytest.raises(MemoryLimitError, match="the backend has no memory for one more"):
+            Model(chain(), runtime_of(FakeBackend(), backends=["Fake"]))
+    np.testing.assert_array_equal(model(X), X + 3)
+
+
+# Held by the application
+
+
+def test_an_application_holds_working_memory_and_plain_calls_use_their_own() -> None:
+    backend = DeviceBackend()
+    model = Model(chain(4, MEBI), runtime_of(backend))
+    assert backend.memory.used_bytes == 2 * MIB
+    x = np.arange(MEBI[0], dtype=np.float32)
+    with model.create_working_memory() as memory:
+        assert (memory.size_bytes, memory.bytes_by_backend) == (2 * MIB, {"Npu": 2 * MIB})
+        assert memory.shapes == (MEBI,)
+        assert backend.memory.used_bytes == 4 * MIB
+        for _ in range(3):
+            np.testing.assert_array_equal(model.run({"x": x}, memory=memory)["y"], x + 4)
+            np.testing.assert_array_equal(memory.run({"x": x})["y"], x + 4)
+            np.testing.assert_array_equal(model(x), x + 4)
+        assert backend.memory.most_bytes == 4 * MIB
+    assert memory.is_closed
+    assert backend.memory.used_bytes == 2 * MIB
+    with pytest.raises(InvalidArgumentError, match="the working memory was closed"):
+        model.run({"x": x}, memory=memory)
+
+
+def test_idle_working_memory_is_given_back_on_request_and_made_anew_by_the_next_call() -> None:
+    backend = DeviceBackend()
+    runtime = runtime_of(backend)
+    models = [Model(chain(4, MEBI), runtime) for _ in range(2)]
+    held = models[0].create_working_memory()
+    assert backend.memory.used_bytes == 6 * MIB
+    models[0].free_working_memory()
+    assert backend.memory.used_bytes == 4 * MIB
+    runtime.free_working_memory()
+    assert backend.memory.used_bytes == 2 * MIB
+    x = np.arange(MEBI[0], dtype=np.float32)
+    np.testing.assert_array_equal(models[1](x), x + 4)
+    assert backend.memory.used_bytes == 4 * MIB
+    np.testing.assert_array_equal(models[0].run({"x": x}, memory=held)["y"], x + 4)
+    held.close()
+    runtime.free_working_memory()
+    assert backend.memory.used_bytes == 0
+
+
+def test_everything_goes_back_with_the_model() -> None:
+    backend = DeviceBackend()
+    model = Model(chain(4, MEBI), runtime_of(backend))
+    memory = model.create_working_memory()
+    model.close()
+    assert memory.is_closed
+    with pytest.raises(InvalidArgumentError, match="the network has been unloaded"):
+        memory.run({"x": np.zeros(MEBI, np.float32)})
+    del model
+    assert backend.memory.used_bytes == 0
+    assert all(arena.is_released for arena in backend.memory.arenas)
+
+
+def test_working_memory_goes_with_the_last_reference() -> None:
+    backend = DeviceBackend()
+    model = Model(chain(4, MEBI), runtime_of(backend))
+    gc.disable()
+    try:
+        memory = model.create_working_memory()
+        del memory
+        assert backend.memory.used_bytes == 2 * MIB
+        del model
+        assert backend.memory.used_bytes == 0
+    finally:
+        gc.enable()
+
+
+def test_one_thread_at_a_time_has_it_and_it_goes_when_that_is_done() -> None:
+    backend = Gated(Memory())
+    model = Model(chain(1, MEBI), runtime_of(backend))
+    memory = model.create_working_memory()
+    x = np.arange(MEBI[0], dtype=np.float32)
+    backend.gate.clear()
+    results: list[dict[str, Array]] = []
+    thread = threading.Thread(target=lambda: results.append(memory.run({"x": x})))
+    thread.start()
+    assert backend.inside.acquire(timeout=10)
+    with pytest.raises(InvalidArgumentError, match="in use by another thread"):
+        memory.run({"x": x})
+    memory.close()
+    assert backend.memory.used_bytes == 4 * MIB
+    backend.gate.set()
+    thread.join()
+    np.testing.assert_array_equal(results[0]["y"], x + 1)
+    assert backend.memory.used_bytes == 2 * MIB
+
+
+def test_what_is_for_other_shapes_or_networks_is_refused() -> None:
+    model = Model(chain(2, (None,)), runtime_of())
+    with pytest.raises(InvalidArgumentError, match=r"shapes of the inputs are not known.*x\(\?,\)"):
+        model.create_working_memory()
+    memory = model.create_working_memory({"x": (4,)})
+    np.testing.assert_array_equal(model.run({"x": X}, memory=memory)["y"], X + 2)
+    with pytest.raises(InvalidArgumentError, match=r"other input shapes.*\(4,\); got \(2,\)"):
+        model.run({"x": X[:2]}, memory=memory)
+    other = Model(chain(2, (None,)), runtime_of())
+    with pytest.raises(InvalidArgumentError, match="belongs to another network"):
+        other.run({"x": X}, memory=memory)
+
+
+def test_an_execution_that_fails_costs_its_memory_which_is_made_anew() -> None:
+    backend = Gated(Memory())
+    model = Model(chain(1, MEBI), runtime_of(backend))
+    x = np.arange(MEBI[0], dtype=np.float32)
+    memory = model.create_working_memory()
+    right = backend.gate.wait
+    runs: list[Callable[[], dict[str, Array]]] = [
+        lambda: memory.run({"x": x}),
+        lambda: model.run({"x": x}),
+    ]
+    for run in runs:
+        backend.gate.wait = lambda timeout=None: False  # type: ignore[method-assign]
+        with pytest.raises(BackendError, match="AssertionError") as caught:
+            run()
+        assert backend.memory.used_bytes == 2 * MIB
+        backend.gate.wait = right  # type: ignore[method-assign]
+        np.testing.assert_array_equal(run()["y"], x + 1)
+        assert backend.memory.used_bytes == 4 * MIB
+        assert caught.value is not None  # which keeps nothing
+
+
+def test_variables_live_through_runs_in_memory_that_is_held() -> None:
+    net = Network()
+    state = net.variable("v", f32(2))
+    total = net.add(ADD, net.input("x", f32(2)), state)
+    net.assign(state, total)
+    net.output("y", total)
+    model = Model(net, runtime_of(DeviceBackend()))
+    memory = model.create_working_memory()
+    x = floats(1, 2)
+    for factor in (1, 3):
+        np.testing.assert_array_equal(model.run({"x": x}, memory=memory)["y"], factor * x)
+        np.testing.assert_array_equal(model(x), (factor + 1) * x)
+
+
+def test_a_network_of_shapes_that_depend_on_values_has_its_first_part_made() -> None:
+    backend = DeviceBackend()
+    model = Model(shapes_by_value(), runtime_of(backend))
+    with model.create_working_memory() as memory:
+        for rows in (2, 3):
+            made = memory.run({"x": np.arange(6, dtype=np.float32), "shape": ints(rows - 1, -2)})
+            assert made["y"].shape == (rows, 6 // rows)
+            np.testing.assert_array_equal(made["y"].reshape(-1), np.arange(6))
+
+
+def shapes_by_value() -> Graph:
+    """``y = relu(reshape(x, shape + 1))``."""
+    net = Network()
+    x = net.input("x", f32(6))
+    shape = net.add(ADD, net.input("shape", i32(2)), net.constant(ints(1, 1)))
+    net.output("y", net.add(RELU, net.add(Reshape(), x, shape)))
+    return net.build()

@@ -7,14 +7,19 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from armpy.backend import (
+    HostTensorHandle,
+    IMemoryManager,
     ITensorArena,
     ITensorHandle,
     ITensorHandleFactory,
+    IWorkload,
+    IWorkloadFactory,
     Lifetime,
     TensorHandleFactoryRegistry,
+    WorkloadInfo,
 )
 from armpy.errors import ArmpyError, MemoryLimitError
-from armpy.ops.operation import Array
+from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
 from tests.support.fake_backends import FakeBackend
 
@@ -55,7 +60,7 @@ class DeviceHandle(ITensorHandle):
     """A tensor that the host sees through a staging copy only."""
 
     def __init__(self, memory: Memory, info: TensorInfo, region: Array) -> None:
-        self._memory = memory
+        self.memory = memory
         self._info = info
         self.elements = region.view(info.data_type.dtype).reshape(info.known_shape)
         self._open: list[tuple[Array, bool]] = []
@@ -67,7 +72,7 @@ class DeviceHandle(ITensorHandle):
     def map(self, *, read: bool = True, write: bool = True) -> Array:
         staging = np.full(self._info.known_shape, 3, self._info.data_type.dtype)
         if read:
-            self._memory.downloads += 1
+            self.memory.downloads += 1
             staging[...] = self.elements
         if not write:
             staging.setflags(write=False)
@@ -77,7 +82,7 @@ class DeviceHandle(ITensorHandle):
     def unmap(self) -> None:
         staging, write = self._open.pop()
         if write:
-            self._memory.uploads += 1
+            self.memory.uploads += 1
             self.elements[...] = staging
 
     @property
@@ -90,11 +95,11 @@ class CopyingDeviceHandle(DeviceHandle):
     """One that the host reaches by explicit uploads and downloads."""
 
     def copy_in_from(self, source: Array) -> None:
-        self._memory.uploads += 1
+        self.memory.uploads += 1
         self.elements[...] = source
 
     def copy_out_to(self, target: Array) -> None:
-        self._memory.downloads += 1
+        self.memory.downloads += 1
         target[...] = self.elements
 
 
@@ -143,6 +148,42 @@ class DeviceFactory(ITensorHandleFactory):
         return arena
 
 
+class OnDevice(IWorkload):
+    """Computes on the device, where all that it reads and writes has to be."""
+
+    def __init__(self, right: IWorkload, info: WorkloadInfo, memory: Memory) -> None:
+        self._right = right
+        self._constants = info.constants
+        self._memory = memory
+
+    def execute(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> None:
+        pairs = zip(inputs, self._constants, strict=True)
+        read = [None if h is None else self._at(h, c is not None) for h, c in pairs]
+        self._right.execute(read, [self._at(handle, False) for handle in outputs])
+
+    def _at(self, handle: ITensorHandle, is_constant: bool) -> ITensorHandle:
+        """What a handle of the device stands for."""
+        if is_constant and isinstance(handle, HostTensorHandle):
+            return handle
+        assert isinstance(handle, DeviceHandle), handle
+        assert handle.memory is self._memory
+        assert not handle.num_open
+        return HostTensorHandle(handle.info, handle.elements)
+
+
+class OnDeviceFactory(IWorkloadFactory):
+    """Makes `OnDevice` of another factory's workloads."""
+
+    def __init__(self, right: IWorkloadFactory, memory: Memory) -> None:
+        self._right = right
+        self._memory = memory
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        return OnDevice(self._right.create_workload(operation, info), info, self._memory)
+
+
 class DeviceBackend(FakeBackend):
     """Runs CpuRef's workloads on tensors in a device's memory."""
 
@@ -157,6 +198,9 @@ class DeviceBackend(FakeBackend):
         super().__init__(backend_id, operations)
         self.memory = memory or Memory()
         self.kind = kind
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        return OnDeviceFactory(super().create_workload_factory(memory_manager), self.memory)
 
     def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
         registry.register_factory(DeviceFactory(self.memory, self.kind))

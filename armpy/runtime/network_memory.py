@@ -1,0 +1,213 @@
+"""Working memory of a loaded network that an application holds."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from armpy.errors import InvalidArgumentError
+from armpy.graph import Graph
+from armpy.ops.operation import Array
+from armpy.runtime.calls import run_by_name
+from armpy.runtime.control_flow import Shapes, Targets
+from armpy.runtime.prepared import Plan, Prepared
+from armpy.runtime.slots import InputSlot
+from armpy.runtime.stepwise_plan import StepwiseMemory
+from armpy.runtime.working_memory import WorkingMemory
+from armpy.tensor import format_shape
+from armpy.types import BackendId
+
+if TYPE_CHECKING:
+    from armpy.runtime.loaded_network import LoadedNetwork
+
+
+class HeldMemory:
+    """A plan's working memory that one execution at a time has; errors as for `new_memory`.
+
+    Parameters
+    ----------
+    plan : Plan
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._why_closed = ""
+        memory = plan.new_memory()
+        self.bytes_by_backend: Mapping[BackendId, int] = memory.bytes_by_backend
+        # Whoever takes it out executes; None stands for one that is still to be made.
+        self._turn: list[WorkingMemory | StepwiseMemory | None] = [memory]
+
+    def run(self, sources: Sequence[Array], results: Targets | None = None) -> list[Array]:
+        """Execute once; parameters and result as for `StaticPlan.run`."""
+        try:
+            memory = self._turn.pop()
+        except IndexError:
+            raise self._not_free() from None
+        try:
+            if memory is None:
+                memory = self._plan.new_memory()
+            made = memory.run(sources, results)
+        except BaseException:
+            if memory is not None:  # one whose execution failed is not used again
+                memory.free()
+            self._put_back(None)
+            raise
+        self._put_back(memory)
+        return made
+
+    def close(self, why: str) -> None:
+        """Give it back, or have it given back by the execution that is under way."""
+        self._why_closed = self._why_closed or why
+        self._free_if_closed()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it is not to be used any more."""
+        return bool(self._why_closed)
+
+    def _put_back(self, memory: WorkingMemory | StepwiseMemory | None) -> None:
+        """Let the next execution have it."""
+        self._turn.append(memory)
+        self._free_if_closed()
+
+    def _free_if_closed(self) -> None:
+        """Give it back if nobody is to have it and nobody has it."""
+        while self._why_closed and self._turn:
+            memory = self._turn.pop()
+            if memory is not None:
+                memory.free()
+
+    def _not_free(self) -> InvalidArgumentError:
+        """Why it cannot be used now."""
+        if self._why_closed:
+            return InvalidArgumentError(self._why_closed, fix="Make another one")
+        return InvalidArgumentError(
+            "the working memory is in use by another thread", fix="Make one for each thread"
+        )
+
+
+class NetworkMemory:
+    """Working memory for one execution at a time, with certain input shapes.
+
+    Made by `armpy.Model.create_working_memory`; calls without one use a pool of the network's.
+
+    Parameters
+    ----------
+    network : LoadedNetwork
+    prepared : Prepared
+        The network prepared for the shapes, with this memory.
+    held : HeldMemory
+
+    Attributes
+    ----------
+    latest : Prepared
+
+    Notes
+    -----
+    Every backend has made its part of it when this object is there, so that executions in it do
+    not run out of memory later, except for control flow, and layers behind shapes that depend on
+    values. One thread at a time can use it. It goes with the last reference, with `close`, or
+    with its network.
+
+    References
+    ----------
+    Arm NN IWorkingMemHandle.
+
+    Examples
+    --------
+    >>> with model.create_working_memory() as memory:               # doctest: +SKIP
+    ...     for frame in frames:
+    ...         scores = model.run({"image": frame}, memory=memory)
+    """
+
+    __slots__ = ("__weakref__", "_held", "_network", "graph", "latest")
+
+    def __init__(self, network: LoadedNetwork, prepared: Prepared, held: HeldMemory) -> None:
+        self.graph: Graph = network.graph
+        self.latest = prepared
+        self._held = held
+        self._network = weakref.ref(network)
+
+    @property
+    def shapes(self) -> Shapes:
+        """The shape of each input."""
+        return self.latest.shapes
+
+    @property
+    def bytes_by_backend(self) -> Mapping[BackendId, int]:
+        """What one execution takes on each backend, its programs' own memory included."""
+        return self._held.bytes_by_backend
+
+    @property
+    def size_bytes(self) -> int:
+        """What one execution takes on all backends together."""
+        return sum(self.bytes_by_backend.values())
+
+    def run(
+        self, inputs: Mapping[str, object], outputs: Mapping[str, object] | None = None
+    ) -> dict[str, Array]:
+        """Execute once; parameters, result and errors as for `armpy.Model.run`."""
+        return run_by_name(self, inputs, outputs)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed, or its network unloaded."""
+        return self._held.is_closed
+
+    def close(self) -> None:
+        """Give it back; an execution that is under way comes to its end before."""
+        network = self._network()
+        is_gone = network is None or network.is_closed
+        text = "the network has been unloaded" if is_gone else "the working memory was closed"
+        self._held.close(text)
+
+    def __enter__(self) -> NetworkMemory:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    # What calls ask of a network.
+
+    @property
+    def inputs(self) -> tuple[InputSlot, ...]:
+        """What each input takes."""
+        return self.latest.inputs
+
+    def prepared_for(self, inputs: Sequence[Array]) -> Prepared:
+        """`latest`, if it is for the shapes of some inputs.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If it is for others.
+        """
+        shapes = tuple([array.shape for array in inputs])
+        if shapes != self.shapes:
+            raise InvalidArgumentError(
+                "the working memory is for other input shapes",
+                expected=", ".join(map(format_shape, self.shapes)),
+                actual=", ".join(map(format_shape, shapes)),
+                fix="Make one for these",
+            )
+        return self.latest
+
+    def describe_shapes(self) -> str:
+        """Names and shapes of the inputs, for messages."""
+        pairs = zip(self.graph.inputs, self.shapes, strict=True)
+        return ", ".join(f"{value.name}{format_shape(shape)}" for value, shape in pairs)
+
+    def of(self, network: LoadedNetwork) -> NetworkMemory:
+        """The memory itself, if it was made for a network.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If it was made for another one.
+        """
+        if self._network() is not network:
+            raise InvalidArgumentError(
+                "the working memory belongs to another network", fix="Make one of this network"
+            )
+        return self

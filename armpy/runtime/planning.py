@@ -1,0 +1,145 @@
+"""Planning: lets backends prepare a graph; what one of them cannot do moves to the next."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+from armpy.backend import ReasonCode, Support
+from armpy.backend.control_flow import network_timeout
+from armpy.errors import BackendError, MemoryLimitError
+from armpy.graph import Graph, graphs_of
+from armpy.logs import wants_traceback
+from armpy.ops.operation import located
+from armpy.optimizer import OptimizedNetwork, optimize_graph, place_layers
+from armpy.optimizer.assign import Exclusions
+from armpy.optimizer.bridge import ImportRefusals
+from armpy.runtime.dynamic_plan import DynamicPlan
+from armpy.runtime.family import NetworkFamily
+from armpy.runtime.needs import check_layers
+from armpy.runtime.session import HandleFactories, SessionError
+from armpy.runtime.static_plan import StaticPlan
+from armpy.runtime.steps import PreparationError, PreparationFailure
+from armpy.runtime.working_memory import ImportRefusedError
+from armpy.types import HOST
+
+_log = logging.getLogger("armpy.runtime")
+
+AnyPlan = TypeVar("AnyPlan", StaticPlan, DynamicPlan)
+
+
+class Planner:
+    """Makes the plans of graphs for a family of networks.
+
+    Parameters
+    ----------
+    family : NetworkFamily
+    """
+
+    def __init__(self, family: NetworkFamily) -> None:
+        self._family = family
+        self._settings = family.settings
+
+    def static_plan(self, graph: Graph) -> StaticPlan:
+        """Optimise and prepare."""
+        sessions, backends = self._family.sessions, self._family.backends
+        factories = HandleFactories(sessions)
+        options = self._settings.optimizer
+        refused: ImportRefusals = {}
+        check_layers(graph, self._settings.memory_limit_bytes)
+
+        def optimize(excluded: Exclusions) -> OptimizedNetwork:
+            network = optimize_graph(graph, backends, options, excluded, factories, refused)
+            self._check_memory(network)
+            return network
+
+        def make(network: OptimizedNetwork) -> StaticPlan:
+            try:
+                return StaticPlan(network, sessions, self._settings.profiler)
+            except ImportRefusedError as error:
+                refused[error.key] = error.answer
+                raise
+
+        return self._prepared(graph, optimize, make)
+
+    def dynamic_plan(self, graph: Graph) -> DynamicPlan:
+        """Place and prepare layers whose output shapes only their workloads can tell."""
+        sessions, limit = self._family.sessions, self._settings.memory_limit_bytes
+        options = self._settings.optimizer
+        return self._prepared(
+            graph,
+            lambda excluded: place_layers(graph, self._family.backends, options, excluded),
+            lambda network: DynamicPlan(network, sessions, limit, self._settings.profiler),
+        )
+
+    def _prepared(
+        self,
+        graph: Graph,
+        optimize: Callable[[Exclusions], OptimizedNetwork],
+        make: Callable[[OptimizedNetwork], AnyPlan],
+    ) -> AnyPlan:
+        """Make a plan; a backend that fails at a layer loses it to the next one.
+
+        Notes
+        -----
+        What fails for these shapes is no reason to leave the backend out for others.
+        """
+        excluded = self._family.excluded(graph)
+        while True:
+            try:
+                network = optimize(excluded)
+                with network_timeout(self._settings.loop_timeout_s):
+                    plan = make(network)
+            except SessionError as error:
+                self._family.refuse(error)
+                excluded.update(self._family.excluded(graph))
+                continue
+            except PreparationError as error:
+                for failure in error.failures:
+                    self._exclude(network, failure, excluded)
+                continue
+            except ImportRefusedError as error:
+                _log.warning("%s; the tensor is copied", error)
+                continue
+            _log.info("%s", network.placement)
+            return plan
+
+    def _check_memory(self, network: OptimizedNetwork) -> None:
+        """Check what one execution needs against the limit, before anything is allocated."""
+        results = sum(value.info.size_bytes for value in network.graph.results)
+        needed = network.placement.peak_bytes + results
+        if needed > self._settings.memory_limit_bytes:
+            raise MemoryLimitError(
+                "one execution of the network needs too much memory",
+                expected=f"at most {self._settings.memory_limit_bytes} bytes (memory_limit_bytes)",
+                actual=f"{needed} bytes",
+            )
+
+    def _exclude(
+        self, network: OptimizedNetwork, failure: PreparationFailure, excluded: Exclusions
+    ) -> None:
+        """Add what a backend could not prepare to what it is not asked for again.
+
+        Raises
+        ------
+        ArmpyError
+            If the backend is the last one and raised it itself: nobody else can be asked.
+        """
+        cause = failure.cause
+        is_control_flow = bool(graphs_of(failure.layers[0].operation))
+        last_id = HOST if is_control_flow else self._family.backends[-1].backend_id
+        is_last = failure.backend_id == last_id
+        if is_last and not isinstance(cause, BackendError):
+            cause.where = cause.where.removeprefix(f"{failure.backend_id} / ")
+            raise located(lambda: f"{failure.backend_id} / {failure.layers[0].where}", cause)
+        _log.warning(
+            "%s; %s to the next backend",
+            failure,
+            "they move" if len(failure.layers) > 1 else "it moves",
+            exc_info=cause if wants_traceback(_log) else None,
+        )
+        answer = Support.no(ReasonCode.PREPARATION, f"preparation failed: {cause}")
+        for layer in failure.layers:
+            for layer_id in network.origins.get(layer.id, (layer.id,)):
+                excluded[layer_id, failure.backend_id] = answer
