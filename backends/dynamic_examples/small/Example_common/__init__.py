@@ -9,7 +9,19 @@ from .elementwise import (
     MULTIPLICATION,
     ElementwiseBackend,
     ElementwiseFactory,
+    ElementwiseWorkload,
+    Floats,
     Kernel,
+    add,
 )
 
-__all__ = ["ADDITION", "MULTIPLICATION", "ElementwiseBackend", "ElementwiseFactory", "Kernel"]
+__all__ = [
+    "ADDITION",
+    "MULTIPLICATION",
+    "ElementwiseBackend",
+    "ElementwiseFactory",
+    "ElementwiseWorkload",
+    "Floats",
+    "Kernel",
+    "add",
+]
