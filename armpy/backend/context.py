@@ -41,7 +41,10 @@ class IBackendContext:
 
         Notes
         -----
-        Since 1.2. Every network has been unloaded before; what this raises is only logged.
+        Since 1.2. Every network has been unloaded before; what this raises is only logged. Where
+        the application has not closed its runtime, unloads and this come in whatever thread drops
+        it, in the midst of the backend's own code if the garbage collector does: a lock that they
+        take has to be reentrant.
         """
 
 
@@ -58,7 +61,8 @@ class IBackendModelContext:
 
         Notes
         -----
-        Since 1.2. What this raises is only logged.
+        Since 1.2. What this raises is only logged. It comes before
+        `IBackendContext.after_unload_network`, unless an execution is still under way then.
         """
 
 

@@ -14,6 +14,7 @@ from armpy.ops.dense import FullyConnected
 from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary
 from armpy.ops.operation import Operation
 from armpy.plugins import BackendRegistry
+from armpy.plugins.boundary import call_method
 from armpy.plugins.entry_points import find_entry_points, load_entry_point
 from armpy.plugins.guard import GuardedBackend
 from armpy.runtime import RuntimeOptions
@@ -64,7 +65,10 @@ def _why_unavailable(backend: GuardedBackend) -> list[str]:
     """Why a backend cannot be used on this machine with its own defaults."""
     try:
         scopes = check_options(backend.options, {}, backend.backend_id)
-        backend.create_backend_context(scopes[OptionScope.RUNTIME])
+        options = scopes[OptionScope.RUNTIME]
+        context = backend.for_runtime(options).create_backend_context(options)
+        if context is not None:
+            call_method(backend.backend_id, context, "close")
     except ArmpyError as error:
         return [str(error)]
     return []

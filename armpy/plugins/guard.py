@@ -283,7 +283,7 @@ class GuardedBackend(IBackendInternal):
             return super().can_use_allocator(allocator)
         return self._ask(Support, "can_use_allocator", allocator)
 
-    def for_runtime(self, options: OptionValues) -> IBackendInternal:
+    def for_runtime(self, options: OptionValues) -> GuardedBackend:
         """The backend for one runtime, behind a guard of its own."""
         made = self._ask(IBackendInternal, "for_runtime", options)
         return self if made is self._backend else GuardedBackend(made)

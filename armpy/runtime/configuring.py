@@ -69,17 +69,18 @@ def _one_by_one(
     answers: Sequence[Answer[Mapping[str, object]]],
 ) -> tuple[RuntimeOptions, BackendSetup]:
     """Find out whose answers no setup can be made with, and go without them."""
-    setup = BackendSetup(options, registry)  # raises if the application's own are at fault
+    # Each is closed before the next is made: a device may be there for one at a time.
+    BackendSetup(options, registry).contexts.close()  # raises if the application is at fault
     for answer in answers:
         tried = _completed(registry.plugins, options, answer)
         try:
-            setup = BackendSetup(tried, registry)
+            BackendSetup(tried, registry).contexts.close()
         except ArmpyError as error:
             reason = f"no runtime can be set up with its answer: {error}"
             registry.plugins.complain(answer.candidate, _HOOK, Failure(reason, ""))
         else:
             options = tried
-    return options, setup
+    return options, BackendSetup(options, registry)
 
 
 def _completed(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 
 from armpy.backend import IBackendContext
 from armpy.errors import ArmpyError
@@ -15,16 +14,14 @@ _log = logging.getLogger("armpy.runtime")
 
 
 class BackendContexts:
-    """The contexts of a runtime's backends.
+    """The contexts of a runtime's backends, in the order in which they were added."""
 
-    Parameters
-    ----------
-    contexts : mapping of str to IBackendContext
-        By backend id; those of the backends that have one.
-    """
+    def __init__(self) -> None:
+        self._contexts: dict[BackendId, IBackendContext] = {}
 
-    def __init__(self, contexts: Mapping[BackendId, IBackendContext]) -> None:
-        self._contexts = dict(contexts)
+    def add(self, backend_id: BackendId, context: IBackendContext) -> None:
+        """Tell one more."""
+        self._contexts[backend_id] = context
 
     def __bool__(self) -> bool:
         return bool(self._contexts)
@@ -48,3 +45,17 @@ class BackendContexts:
             self.tell("after_enqueue_workload", network_id)
         except ArmpyError as error:
             _log.warning("%s", error, exc_info=wants_traceback(_log))
+
+    def close(self) -> None:
+        """Close every context, once; what they raise is only logged."""
+        contexts, self._contexts = self._contexts, {}  # whoever tells them goes on with the old
+        for backend_id, context in contexts.items():
+            close_context(backend_id, context)
+
+
+def close_context(backend_id: BackendId, context: object) -> None:
+    """Close what a backend keeps for a runtime or a network; what it raises is only logged."""
+    try:
+        call_method(backend_id, context, "close")
+    except ArmpyError as error:
+        _log.warning("%s", error, exc_info=wants_traceback(_log))

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from armpy.backend import Support
-from armpy.errors import ArmpyError
+from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.graph import Graph
 from armpy.logs import wants_traceback
 from armpy.optimizer import Evaluator
@@ -70,9 +70,9 @@ class NetworkFamily:
         self._waiting: deque[tuple[Graph, Shapes]] = deque()
         self._is_preparing = False
         # A proxy, as the family holds the session.
-        host = host_session(weakref.proxy(self), settings.loop_timeout_s)
+        self._host = host_session(weakref.proxy(self), settings.loop_timeout_s)
         by_id = {backend.backend_id: backend for backend in self.backends}
-        self.sessions = Sessions(host, partial(_open_session, by_id, settings))
+        self.sessions = Sessions(self._host, partial(_open_session, by_id, settings))
         self._refusals: dict[BackendId, Support] = {}
 
     def refuse(self, error: SessionError) -> None:
@@ -133,11 +133,17 @@ class NetworkFamily:
             _log.info("%s is not prepared for %s: %s", graph, shapes, error)
 
     def close(self) -> None:
-        """Forget the inner networks; executions under way come to their end."""
+        """Forget inner networks and sessions, which go with the last execution under way."""
         with self.lock:
             for network in self.networks:
                 network.free_own_memory()
             self._networks.clear()
+            self.sessions = Sessions(self._host, _refuse_session)
+
+
+def _refuse_session(backend_id: BackendId) -> BackendSession:
+    """Make nothing any more."""
+    raise InvalidArgumentError("the network has been unloaded", fix="Load it again")
 
 
 def _open_session(

@@ -117,7 +117,11 @@ class LoadedNetwork:
         self._executions: weakref.WeakSet[Execution] = weakref.WeakSet()
         self._memories: weakref.WeakSet[NetworkMemory] = weakref.WeakSet()
         if not is_inner:  # an inner one is told for which shapes
-            self._prepare_default()
+            try:
+                self._prepare_default()
+            except BaseException:
+                self._family.sessions.close()  # the error's traceback keeps what was made
+                raise
 
     def default_shapes(self) -> list[tuple[int, ...]] | None:
         """The shape of each input to prepare for; None if one is not known."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-import threading
+import weakref
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -21,8 +21,8 @@ from armpy.profiling import Profiler
 from armpy.records import dataclass
 from armpy.runtime.calls import run_by_name
 from armpy.runtime.configuring import configured_setup
-from armpy.runtime.contexts import BackendContexts
 from armpy.runtime.loaded_network import LoadedNetwork
+from armpy.runtime.loaded_networks import LoadedNetworks
 from armpy.runtime.model_options import merged_model_options
 from armpy.runtime.options import RuntimeOptions
 from armpy.runtime.properties import NetworkProperties
@@ -83,36 +83,24 @@ class Runtime:
             options.registry or found or BackendRegistry.discover(options.plugin_options())
         )
         self.options, self._setup = configured_setup(options, self._registry)
-        self._contexts = BackendContexts(self._setup.contexts)
         self._evaluator = self._make_evaluator()
-        self._networks: dict[int, LoadedNetwork] = {}
-        self._unloading: set[int] = set()
-        self._next_id = 0
-        self._lock = threading.Lock()
-        self._is_closed = False
+        self._networks = LoadedNetworks(self._setup.contexts)
+        self._finalizer = weakref.finalize(self, self._networks.drop)
 
     def close(self) -> None:
-        """Unload every network; deregister the backends that this runtime found itself.
+        """Unload every network, close the backends' contexts, then the runtime's own registry.
 
-        Nothing can be loaded or run afterwards. Without it, all goes with the last reference to
-        the runtime and its models, but contexts are not told.
+        Nothing can be loaded or run afterwards. Without it, the same happens when the last
+        reference to the runtime and its models goes, or at the interpreter's exit; errors are only
+        logged then.
 
         Raises
         ------
         ArmpyError
             The first error of a backend's context; everything is closed all the same.
         """
-        with self._lock:
-            self._is_closed = True
-        errors = []
-        for network_id in list(self._networks):
-            try:
-                self.unload_network(network_id)
-            except ArmpyError as error:
-                errors.append(error)
-                loaded = self._networks.pop(network_id, None)  # there if a context kept it
-                if loaded is not None:
-                    loaded.close()
+        errors = self._networks.close()
+        self._finalizer.detach()
         if self.options.registry is None:
             self._registry.close()
         if errors:
@@ -126,7 +114,7 @@ class Runtime:
     @property
     def is_closed(self) -> bool:
         """Whether `close` has been called."""
-        return self._is_closed
+        return self._networks.is_closed
 
     def __enter__(self) -> Runtime:
         return self
@@ -186,8 +174,6 @@ class Runtime:
         MemoryLimitError
             If an execution would need more memory than the options allow.
         """
-        if self._is_closed:
-            raise InvalidArgumentError("the runtime is closed", fix="Make another one")
         graph = network.build() if isinstance(network, Network) else network
         if not isinstance(graph, Graph):
             raise InvalidArgumentError(
@@ -200,21 +186,17 @@ class Runtime:
         shared = None
         if shares_state_with is not None:
             shared = self.get_network(shares_state_with).shared_state
-        with self._lock:
-            network_id = self._next_id
-            self._next_id += 1
-        self._contexts.tell("before_load_network", network_id)
-        loaded = LoadedNetwork(
-            graph,
-            self._setup.backends,
-            self._evaluator,
-            settings.watched_by(self._contexts, network_id),
-            shared_state=shared,
-        )
-        self._contexts.tell("after_load_network", network_id)
-        with self._lock:
-            self._networks[network_id] = loaded
-        return network_id
+
+        def make(network_id: int) -> LoadedNetwork:
+            return LoadedNetwork(
+                graph,
+                self._setup.backends,
+                self._evaluator,
+                settings.watched_by(self._setup.contexts, network_id),
+                shared_state=shared,
+            )
+
+        return self._networks.load(make)
 
     def _network_settings(self, properties: NetworkProperties) -> NetworkSettings:
         """What options and properties mean for one more network."""
@@ -251,10 +233,7 @@ class Runtime:
         InvalidArgumentError
             If no such network is loaded.
         """
-        network = self._networks.get(network_id)
-        if network is None:
-            raise InvalidArgumentError(f"no network is loaded under the id {network_id}")
-        return network
+        return self._networks.get(network_id)
 
     def enqueue_workload(
         self,
@@ -327,14 +306,4 @@ class Runtime:
             If a backend's context raises. The network stays loaded if that is before the
             unload, and is gone if it is after.
         """
-        with self._lock:
-            self.get_network(network_id)
-            if network_id in self._unloading:  # of two threads, one gets the error
-                raise InvalidArgumentError(f"the network {network_id} is being unloaded")
-            self._unloading.add(network_id)
-        try:
-            self._contexts.tell("before_unload_network", network_id)
-            self._networks.pop(network_id).close()
-        finally:
-            self._unloading.discard(network_id)
-        self._contexts.tell("after_unload_network", network_id)
+        self._networks.unload(network_id)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from armpy.backend import (
     NO_OPTIONS,
@@ -22,6 +24,7 @@ from armpy.profiling import Profiler
 from armpy.records import dataclass
 from armpy.runtime.allocators import CheckedAllocator
 from armpy.runtime.backend_profiling import open_profiling
+from armpy.runtime.contexts import close_context
 from armpy.runtime.shared_memory import SharedMemory
 from armpy.types import BackendId
 
@@ -40,8 +43,8 @@ class BackendSession:
         Gives the arenas.
     memory : SharedMemory or None
         Held during executions of the backend's layers.
-    model_context : IBackendModelContext or None
-        Kept alive for the backend.
+    model_context : ModelContext or None
+        Closed with the last plan of the network, executions under way included.
     """
 
     backend_id: BackendId
@@ -49,7 +52,7 @@ class BackendSession:
     factories: Factories
     allocator: ICustomAllocator
     memory: SharedMemory | None = None
-    model_context: IBackendModelContext | None = None
+    model_context: ModelContext | None = None
 
     def factory(self, factory_id: str) -> GuardedHandleFactory:
         """The factory of an id.
@@ -67,6 +70,27 @@ class BackendSession:
             where=self.backend_id,
             expected=", ".join(factory.factory_id for factory in self.factories),
         )
+
+
+class ModelContext:
+    """What a backend keeps for a network; closed when nothing refers to it any more.
+
+    Parameters
+    ----------
+    backend_id : str
+    context : IBackendModelContext
+
+    Attributes
+    ----------
+    close : callable
+        Closes it now, unless that has happened.
+    """
+
+    __slots__ = ("__weakref__", "close")
+
+    def __init__(self, backend_id: BackendId, context: IBackendModelContext) -> None:
+        self.close = weakref.finalize(self, close_context, backend_id, context)
+        self.close.atexit = False  # the runtime's end comes first, and drops it
 
 
 class SessionError(Exception):
@@ -94,6 +118,12 @@ class Sessions(dict[BackendId, BackendSession]):
     ) -> None:
         super().__init__({host.backend_id: host})
         self._open = open_one
+
+    def close(self) -> None:
+        """Close the backends' model contexts now, as no execution can be under way."""
+        for session in self.values():
+            if session.model_context is not None:
+                session.model_context.close()
 
     def __missing__(self, backend_id: BackendId) -> BackendSession:
         session = self[backend_id] = self._open(backend_id)
@@ -149,10 +179,25 @@ def open_session(
     resources = NetworkResources(
         manager, model_options or NO_OPTIONS, context, checked, profiling, measured
     )
+    if context is None:
+        return _session(backend, resources, allocator)
+    kept = ModelContext(backend.backend_id, context)
+    try:
+        return replace(_session(backend, resources, allocator), model_context=kept)
+    except BaseException:
+        kept.close()
+        raise
+
+
+def _session(
+    backend: GuardedBackend, resources: NetworkResources, allocator: ICustomAllocator | None
+) -> BackendSession:
+    """Let a backend make what it makes from the resources of a network."""
+    manager = resources.memory_manager
     workloads = backend.create_workload_factory_for_network(resources)
     factories, managers = handle_factories(backend, resources)
     if manager is not None:
         managers = (manager, *managers)
     allocator = allocator or backend.get_default_allocator() or DefaultAllocator()
     memory = SharedMemory(backend.backend_id, managers) if managers else None
-    return BackendSession(backend.backend_id, workloads, factories, allocator, memory, context)
+    return BackendSession(backend.backend_id, workloads, factories, allocator, memory)

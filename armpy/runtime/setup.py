@@ -8,7 +8,6 @@ from contextlib import contextmanager
 
 from armpy.backend import (
     Capability,
-    IBackendContext,
     IBackendInternal,
     ICustomAllocator,
     IMemoryOptimizerStrategy,
@@ -30,6 +29,7 @@ from armpy.optimizer.memory_strategies import StrategyValidator, get_memory_stra
 from armpy.plugins import BackendRegistry, CandidateStatus, preferred_backends
 from armpy.plugins.boundary import read_backend
 from armpy.plugins.guard import GuardedBackend
+from armpy.runtime.contexts import BackendContexts
 from armpy.runtime.options import RuntimeOptions, backend_preferences
 from armpy.types import BackendId
 
@@ -81,7 +81,7 @@ class BackendSetup:
     ----------
     backends : tuple of GuardedBackend
         Most preferred first.
-    contexts : dict of str to IBackendContext
+    contexts : BackendContexts
     left_out : dict of str to str
         Reason by backend id.
     model_options : dict of str to mapping
@@ -99,11 +99,21 @@ class BackendSetup:
     def __init__(self, options: RuntimeOptions, registry: BackendRegistry) -> None:
         self._options = options
         self._registry = registry
-        self.contexts: dict[BackendId, IBackendContext] = {}
+        self.contexts = BackendContexts()
         self.left_out: dict[BackendId, str] = {}
         self.model_options: dict[BackendId, OptionValues] = {}
         self.memory_strategies: dict[BackendId, IMemoryOptimizerStrategy] = {}
-        named = backend_preferences(options.backends)
+        try:
+            self.backends = self._set_up_all()
+            self._check_known(registry)
+            self._check_unused()
+        except BaseException:
+            self.contexts.close()
+            raise
+
+    def _set_up_all(self) -> tuple[GuardedBackend, ...]:
+        """Set up the backends that can be used."""
+        registry, named = self._registry, backend_preferences(self._options.backends)
         usable: list[GuardedBackend] = []
         for backend_id, backend in _with_ids(registry, preferred_backends(registry, named)):
             try:
@@ -117,9 +127,7 @@ class BackendSetup:
             raise BackendUnavailableError(
                 "no backend can be used", actual="; ".join(self.left_out.values())
             )
-        self.backends = tuple(usable)
-        self._check_known(registry)
-        self._check_unused()
+        return tuple(usable)
 
     def _set_up(self, backend_id: BackendId, plugin: IBackendInternal) -> GuardedBackend:
         """Give a backend its options and allocator, and take its context.
@@ -145,10 +153,11 @@ class BackendSetup:
         check_effect(backend, given)
         strategy = self._strategy_for(backend)
         with _refusals():
+            backend = _for_runtime(backend, scopes[OptionScope.RUNTIME])
             self._set_allocator(backend)
             context = backend.create_backend_context(scopes[OptionScope.RUNTIME])
         if context is not None:
-            self.contexts[backend_id] = context
+            self.contexts.add(backend_id, context)
         if strategy is not None:
             self.memory_strategies[backend_id] = strategy
         if any(o.name in given for o in backend.options if o.scope is OptionScope.MODEL):
@@ -254,6 +263,19 @@ class BackendSetup:
             for backend_id in getattr(self._options, what):
                 if backend_id not in known:
                     _check_exists(registry, backend_id, what)
+
+
+def _for_runtime(backend: GuardedBackend, options: OptionValues) -> GuardedBackend:
+    """What a backend makes of itself for one runtime's options."""
+    made = backend.for_runtime(options)
+    if made.backend_id != backend.backend_id:
+        raise BackendError(
+            "the backend for one runtime calls itself otherwise",
+            where=f"{backend.backend_id} / for_runtime",
+            expected=repr(backend.backend_id),
+            actual=repr(made.backend_id),
+        )
+    return made
 
 
 _TAKING_OPTIONS = {

@@ -70,6 +70,7 @@ class WorkingMemory:
         graph = network.graph
         holdings = Holdings()
         self._free = weakref.finalize(self, holdings.give_back)
+        self._free.atexit = False  # the runtime's end comes first, and drops it
         try:
             handles = make_handles(network.memory, sessions, holdings)
             imported = _make_imports(network, sessions, handles, holdings)

@@ -55,13 +55,15 @@ class TestTimeouts:
         assert Model(loop(3), runtime_of(loop_timeout_s=None))(ints(0)) == 3
 
     def test_an_execution_may_say_another_time(self) -> None:
-        network = loaded(Model(loop(3), runtime_of(loop_timeout_s=0)))
+        model = Model(loop(3), runtime_of(loop_timeout_s=0))
+        network = loaded(model)
         assert network.run([ints(0)], loop_timeout_s=None)[0] == 3
         assert network.run([ints(0)], loop_timeout_s=60)[0] == 3
         with pytest.raises(ExecutionTimeoutError, match=r"within 0 s"):
             network.run([ints(0)])
+        other = Model(loop(3), runtime_of())
         with pytest.raises(ExecutionTimeoutError, match=r"within 0 s"):
-            loaded(Model(loop(3), runtime_of())).run([ints(0)], loop_timeout_s=0)
+            loaded(other).run([ints(0)], loop_timeout_s=0)
 
     def test_a_loop_in_a_loop_has_a_time_of_its_own(self) -> None:
         inner = chosen(TURNS, loop(2), i32(1))
@@ -111,8 +113,6 @@ class TestTimeouts:
     def test_what_is_no_time_is_refused(self, timeout: object) -> None:
         with pytest.raises(InvalidArgumentError, match=r"loop_timeout_s: .*0 or more, or None"):
             RuntimeOptions(loop_timeout_s=timeout)  # type: ignore[arg-type]
+        model = Model(loop(3), runtime_of())
         with pytest.raises(InvalidArgumentError, match=r"0 or more, or None for no limit"):
-            loaded(Model(loop(3), runtime_of())).run(
-                [ints(0)],
-                loop_timeout_s=timeout,  # type: ignore[arg-type]
-            )
+            loaded(model).run([ints(0)], loop_timeout_s=timeout)  # type: ignore[arg-type]

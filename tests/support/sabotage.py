@@ -52,6 +52,7 @@ CONTRACT = (
     IWorkload,
     IMemoryManager,
     IBackendContext,
+    IBackendModelContext,
     ITensorHandleFactory,
     ITensorHandle,
     ICustomAllocator,
@@ -273,7 +274,7 @@ class FullBackend(IBackendInternal):
     def create_backend_model_context(
         self, model_options: OptionValues
     ) -> IBackendModelContext | None:
-        return IBackendModelContext()
+        return self._of(IBackendModelContext)()
 
     def create_backend_profiling_context(self) -> IBackendProfilingContext | None:
         return self._of(_ProfilingContext)()

@@ -349,7 +349,7 @@ class TestTimeouts:
 
     def test_an_execution_may_say_another_time(self) -> None:
         model = endless(loop_timeout_s=None)
-        network = model.runtime._networks[model.network_id]
+        network = model.runtime.get_network(model.network_id)
         with pytest.raises(ExecutionTimeoutError, match=r"within 0\.05 s"):
             network.run([ZERO, ONE], loop_timeout_s=0.05)
 

@@ -1,0 +1,144 @@
+"""The networks that are loaded on a runtime, which go with it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.logs import wants_traceback
+from armpy.runtime.contexts import BackendContexts
+from armpy.runtime.loaded_network import LoadedNetwork
+
+_log = logging.getLogger("armpy.runtime")
+
+
+class LoadedNetworks:
+    """The loaded networks of a runtime by id, and whoever is told of them.
+
+    Parameters
+    ----------
+    contexts : BackendContexts
+        Told of each load and unload, and closed at the end.
+
+    Notes
+    -----
+    It outlives its runtime for as long as it takes to end all this, so it does not refer to it.
+    """
+
+    def __init__(self, contexts: BackendContexts) -> None:
+        self._contexts = contexts
+        self._networks: dict[int, LoadedNetwork] = {}
+        self._unloading: set[int] = set()
+        self._under_way: list[int] = []  # loads and unloads, by the number of their thread
+        self._next_id = 0
+        # Reentrant: the garbage collector may end a runtime anywhere.
+        self._changed = threading.Condition(threading.RLock())
+        self.is_closed = False
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        """A load or unload, whose end `close` waits for."""
+        thread = threading.get_ident()
+        with self._changed:
+            self._under_way.append(thread)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._under_way.remove(thread)
+                self._changed.notify_all()
+
+    def load(self, make: Callable[[int], LoadedNetwork]) -> int:
+        """Add a network, which is made between what the contexts are told; its id.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the runtime is closed.
+        """
+        with self._working():
+            with self._changed:
+                if self.is_closed:
+                    raise InvalidArgumentError("the runtime is closed", fix="Make another one")
+                network_id = self._next_id
+                self._next_id += 1
+            self._contexts.tell("before_load_network", network_id)
+            loaded = make(network_id)
+            try:
+                self._contexts.tell("after_load_network", network_id)
+            except BaseException:
+                loaded.close()
+                raise
+            self._networks[network_id] = loaded
+        return network_id
+
+    def get(self, network_id: int) -> LoadedNetwork:
+        """The loaded network of an id.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If no such network is loaded.
+        """
+        network = self._networks.get(network_id)
+        if network is None:
+            raise InvalidArgumentError(f"no network is loaded under the id {network_id}")
+        return network
+
+    def unload(self, network_id: int) -> None:
+        """Forget a network; errors as for `Runtime.unload_network`."""
+        with self._changed:
+            self.get(network_id)
+            if network_id in self._unloading:  # of two threads, one gets the error
+                raise InvalidArgumentError(f"the network {network_id} is being unloaded")
+            self._unloading.add(network_id)
+        self._unload(network_id)
+
+    def _unload(self, network_id: int) -> None:
+        """Unload a network that is marked for it."""
+        with self._working():
+            try:
+                self._contexts.tell("before_unload_network", network_id)
+                self._networks.pop(network_id).close()
+            finally:
+                self._unloading.discard(network_id)
+            self._contexts.tell("after_unload_network", network_id)
+
+    def close(self) -> list[ArmpyError]:
+        """Unload every network, close the contexts; what went wrong with unloading."""
+        with self._changed:
+            self.is_closed = True
+        errors = []
+        while (network_id := self._next_to_unload()) is not None:
+            if (error := self._unload_anyway(network_id)) is not None:
+                errors.append(error)
+        self._contexts.close()
+        return errors
+
+    def _unload_anyway(self, network_id: int) -> ArmpyError | None:
+        """Unload a network also if a context refuses; the error if there was one."""
+        try:
+            self._unload(network_id)
+        except ArmpyError as error:
+            if network_id in self._networks:
+                self._networks.pop(network_id).close()
+            return error
+        return None
+
+    def _next_to_unload(self) -> int | None:
+        """One of the networks, marked, once other threads have ended what they are about."""
+        thread = threading.get_ident()
+        with self._changed:
+            self._changed.wait_for(lambda: all(other == thread for other in self._under_way))
+            left = next((n for n in self._networks if n not in self._unloading), None)
+            if left is not None:
+                self._unloading.add(left)
+            return left
+
+    def drop(self) -> None:
+        """Close, as the runtime has gone without; nobody is there to be told of errors."""
+        for error in self.close():
+            _log.warning("%s", error, exc_info=wants_traceback(_log))

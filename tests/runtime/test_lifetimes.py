@@ -1,0 +1,474 @@
+"""Everything goes when the runtime goes, and backends are told of it once."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from armpy_reference import ReferenceBackend
+
+from armpy.backend import (
+    BackendOption,
+    IBackendContext,
+    IBackendInternal,
+    IBackendModelContext,
+    ITensorHandle,
+    IWorkload,
+    IWorkloadFactory,
+    OptionScope,
+    OptionValues,
+)
+from armpy.backend.memory import IMemoryManager
+from armpy.errors import ArmpyError, BackendError, InvalidArgumentError
+from armpy.plugins import BackendRegistry
+from armpy.runtime import Model, Runtime, RuntimeOptions
+from tests.support.fake_backends import (
+    CompilingBackend,
+    FakeBackend,
+    Faults,
+    RecordingContext,
+    registry_of,
+    runtime_of,
+)
+from tests.support.networks import chain, floats
+from tests.support.sabotage import RAISED
+
+X = floats(0, 1, 2, 3)
+Log = list[tuple[str, str, int]]
+
+
+class ClosingContext(RecordingContext):
+    """Writes down that it was closed, too."""
+
+    def close(self) -> None:
+        self._note("close", -1)
+
+
+class ModelContext(IBackendModelContext):
+    """Writes down that it was closed."""
+
+    def __init__(self, log: Log, faults: Faults) -> None:
+        self._log = log
+        self._faults = faults
+
+    def close(self) -> None:
+        self._log.append(("model", "close", -1))
+        if fault := self._faults.get("close"):
+            assert isinstance(fault, BaseException)
+            raise fault
+
+
+class Contextual(FakeBackend):
+    """Makes contexts that write down what they are told."""
+
+    options = (
+        BackendOption("mode", 0, "Whatever.", OptionScope.MODEL),
+        BackendOption("power", 0, "Whatever.", minimum=0),
+    )
+
+    def __init__(self, log: Log, backend_id: str = "A", faults: Faults | None = None) -> None:
+        super().__init__(backend_id, faults=faults)
+        self.log = log
+
+    def create_backend_context(self, options: OptionValues) -> IBackendContext:  # type: ignore[override]
+        return ClosingContext(self.backend_id, self.log, self.faults)
+
+    def create_backend_model_context(self, model_options: OptionValues) -> IBackendModelContext:
+        return ModelContext(self.log, self.faults)
+
+    def create_workload_factory_with_options(
+        self, memory_manager: IMemoryManager | None, model_options: OptionValues
+    ) -> IWorkloadFactory:
+        return self.create_workload_factory(memory_manager)
+
+
+WITH_OPTIONS = {"A": {"mode": 1}}
+
+
+@pytest.fixture
+def log() -> Log:
+    return []
+
+
+@pytest.fixture
+def without_collector() -> Iterator[None]:
+    """References alone decide."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def closed(log: Log) -> list[str]:
+    """Whose contexts were closed, in order."""
+    return [name for name, event, _ in log if event == "close"]
+
+
+def test_contexts_are_closed_once(log: Log) -> None:
+    runtime = runtime_of(Contextual(log), Contextual(log, "B"))
+    runtime.load_network(chain())
+    runtime.close()
+    runtime.close()
+    del runtime
+    gc.collect()
+    unloads = [(n, f"{w}_unload_network", 0) for w in ("before", "after") for n in "AB"]
+    assert log[-6:] == [*unloads, ("A", "close", -1), ("B", "close", -1)]
+    assert closed(log) == ["A", "B"]
+
+
+@pytest.mark.usefixtures("without_collector")
+def test_contexts_are_closed_when_a_runtime_is_dropped(log: Log) -> None:
+    runtime = runtime_of(Contextual(log))
+    ids = [runtime.load_network(chain()) for _ in range(2)]
+    log.clear()
+    del runtime
+    told = [("A", f"{w}_unload_network", n) for n in ids for w in ("before", "after")]
+    assert log == [*told, ("A", "close", -1)]
+
+
+@pytest.mark.usefixtures("without_collector")
+def test_a_runtime_lives_as_long_as_its_models(log: Log) -> None:
+    runtime = runtime_of(Contextual(log))
+    models = [Model(chain(), runtime) for _ in range(2)]
+    del runtime
+    models.pop()
+    assert (closed(log), models[0](X).tolist()) == ([], [3, 4, 5, 6])  # type: ignore[union-attr]
+    models.pop()
+    assert closed(log) == ["A"]
+
+
+@pytest.mark.parametrize("fault", RAISED)
+def test_a_context_that_raises_when_it_is_closed_is_logged_and_all_else_is_closed(
+    fault: type[BaseException], log: Log, caplog: pytest.LogCaptureFixture
+) -> None:
+    faults = {"close": fault("oops")}
+    backends = [Contextual(log, faults=faults), Contextual(log, "B", faults)]
+    runtime = runtime_of(*backends, backend_options=WITH_OPTIONS)
+    runtime.load_network(chain())
+    runtime.close()
+    assert closed(log) == ["model", "A", "B"]
+    assert caplog.text.count(f"A / close: the backend raised {fault.__name__}('oops')") == 2
+
+
+@pytest.mark.parametrize("event", ["before_unload_network", "after_unload_network"])
+@pytest.mark.usefixtures("without_collector")
+def test_what_raises_when_a_runtime_is_dropped_is_logged(
+    event: str, log: Log, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runtime = runtime_of(Contextual(log, faults={event: ValueError("oops")}))
+    networks = [weakref.ref(runtime.get_network(runtime.load_network(chain()))) for _ in range(2)]
+    del runtime
+    assert closed(log) == ["A"]
+    assert caplog.text.count(f"A / {event}: the backend raised ValueError('oops')") == 2
+    assert [network() for network in networks] == [None, None]
+    assert capsys.readouterr().err == ""
+
+
+def test_contexts_of_a_setup_that_fails_are_closed(log: Log) -> None:
+    options = {"B": {"power": -1}}
+    with pytest.raises(InvalidArgumentError, match=r"^B: the option 'power' cannot"):
+        runtime_of(Contextual(log), Contextual(log, "B"), backend_options=options)
+    assert closed(log) == ["A"]
+
+
+def test_a_model_context_is_closed_when_its_network_is_unloaded(log: Log) -> None:
+    runtime = runtime_of(Contextual(log), backend_options=WITH_OPTIONS)
+    model = Model(chain(), runtime)
+    other = Model(chain(), runtime)
+    model(X)
+    log.clear()
+    model.close()
+    told = ["before_unload_network", "close", "after_unload_network"]
+    assert [event for _, event, _ in log] == told
+    np.testing.assert_array_equal(other(X), X + 3)
+    log.clear()
+    other.close()
+    assert [event for _, event, _ in log] == told
+
+
+def test_a_model_context_is_closed_if_nothing_can_be_made_with_it(log: Log) -> None:
+    faults = {"create_workload_factory": ValueError("oops")}
+    runtime = runtime_of(Contextual(log, faults=faults), backend_options=WITH_OPTIONS)
+    network = runtime.load_network(chain())
+    assert closed(log) == ["model"]
+    assert runtime.get_network(network).placement is not None
+    runtime.close()
+    assert closed(log) == ["model", "A"]
+
+
+def test_a_model_context_is_closed_if_the_network_cannot_be_loaded(log: Log) -> None:
+    backend = Contextual(log, faults={"create_workload": ArmpyError("oops")})
+    options = RuntimeOptions(["A"], registry=registry_of(backend), backend_options=WITH_OPTIONS)
+    runtime = Runtime(options)
+    with pytest.raises(ArmpyError, match="oops") as caught:  # whose traceback keeps its frames
+        runtime.load_network(chain())
+    assert closed(log) == ["model"]
+    del caught
+
+
+def test_a_model_context_is_closed_if_another_context_refuses_the_load(log: Log) -> None:
+    faults = {"after_load_network": ValueError("oops")}
+    runtime = runtime_of(Contextual(log, faults=faults), backend_options=WITH_OPTIONS)
+    with pytest.raises(BackendError, match="oops"):
+        runtime.load_network(chain())
+    assert closed(log) == ["model"]
+
+
+class Waiting(Contextual):
+    """Its workloads, or their making, wait to be let go."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__(log)
+        self.reached, self.go_on = threading.Event(), threading.Event()
+        self.waits_at = "execute"
+
+    def wait(self, method: str) -> None:
+        if method == self.waits_at:
+            self.reached.set()
+            assert self.go_on.wait(30)
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        self.wait("create_workload_factory")
+        backend, factory = self, super().create_workload_factory(memory_manager)
+
+        class Factory(IWorkloadFactory):
+            def create_workload(self, *args: object) -> IWorkload:
+                return Workload(factory.create_workload(*args))  # type: ignore[arg-type]
+
+        class Workload(IWorkload):
+            def __init__(self, inner: IWorkload) -> None:
+                self._inner = inner
+
+            def execute(self, *args: list[ITensorHandle]) -> None:  # type: ignore[override]
+                backend.wait("execute")
+                self._inner.execute(*args)
+
+        return Factory()
+
+
+def in_thread(call: Callable[[], object]) -> tuple[threading.Thread, list[object]]:
+    """Something that runs meanwhile, and what comes of it."""
+    found: list[object] = []
+
+    def run() -> None:
+        try:
+            found.append(call())
+        except ArmpyError as error:
+            found.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, found
+
+
+@pytest.mark.parametrize("end", ["unload", "close", "drop"])
+def test_a_model_context_outlives_executions_under_way(end: str, log: Log) -> None:
+    backend = Waiting(log)
+    runtime = runtime_of(backend, backend_options=WITH_OPTIONS)
+    network_id = runtime.load_network(chain())
+    network = runtime.get_network(network_id)
+    thread, found = in_thread(lambda run=network.run: run([X])[0].tolist())  # type: ignore[misc]
+    assert backend.reached.wait(30)
+    if end == "unload":
+        runtime.unload_network(network_id)
+    elif end == "close":
+        runtime.close()
+    del runtime
+    assert closed(log) == ["A"]
+    backend.go_on.set()
+    thread.join()
+    del network, thread
+    gc.collect()
+    assert found == [[3, 4, 5, 6]]
+    assert closed(log) == ["A", "model"]
+
+
+def test_a_runtime_that_is_closed_waits_for_loads_in_other_threads(log: Log) -> None:
+    backend = Waiting(log)
+    backend.waits_at = "create_workload_factory"
+    runtime = runtime_of(backend)
+    loading, _ = in_thread(lambda: runtime.load_network(chain()))
+    assert backend.reached.wait(30)
+    closing, _ = in_thread(runtime.close)
+    while not runtime.is_closed:
+        pass
+    with pytest.raises(InvalidArgumentError, match="the runtime is closed"):
+        runtime.load_network(chain())
+    assert closed(log) == []
+    backend.go_on.set()
+    loading.join()
+    closing.join()
+    events = [
+        f"{when}_{what}_network" for what in ("load", "unload") for when in ("before", "after")
+    ]
+    assert [event for _, event, _ in log] == [*events, "close"]
+
+
+def test_a_context_that_closes_the_runtime_from_within_ends_well(log: Log) -> None:
+    class Impatient(ClosingContext):
+        def before_unload_network(self, network_id: int) -> None:
+            super().before_unload_network(network_id)
+            runtime.close()
+
+    runtime = runtime_of(FakeBackend("A", context=Impatient("A", log)))
+    networks = [runtime.load_network(chain()) for _ in range(2)]
+    runtime.unload_network(networks[0])
+    assert closed(log) == ["A"]
+    for network in networks:
+        with pytest.raises(InvalidArgumentError, match="no network is loaded"):
+            runtime.get_network(network)
+
+
+class TestForRuntime:
+    """The runtime's own backend, which its options have made."""
+
+    class Powered(Contextual):
+        """Is another object for each runtime."""
+
+        power = 0
+        made: list[FakeBackend]
+        made_id = "A"
+
+        def for_runtime(self, options: OptionValues) -> IBackendInternal:
+            own = type(self)(self.log, self.made_id)
+            own.power = int(options["power"])
+            self.made.append(own)
+            return own
+
+        def create_workload_factory(
+            self, memory_manager: IMemoryManager | None
+        ) -> IWorkloadFactory:
+            self.log.append(("power", str(self.power), 0))
+            return super().create_workload_factory(memory_manager)
+
+    @pytest.fixture
+    def backend(self, log: Log) -> Powered:
+        backend = self.Powered(log)
+        backend.made = []
+        return backend
+
+    def test_two_runtimes_on_one_registry_have_different_options(
+        self, backend: Powered, log: Log
+    ) -> None:
+        registry = registry_of(backend, ReferenceBackend())
+        for power in (3, 5, 0):
+            given = {"A": {"power": power}} if power else {}
+            options = RuntimeOptions(["A", "CpuRef"], backend_options=given, registry=registry)
+            with Model(chain(), Runtime(options), closes_runtime=True) as model:
+                np.testing.assert_array_equal(model(X), X + 3)
+        assert [text for name, text, _ in log if name == "power"] == ["3", "5", "0"]
+        assert len(backend.made) == 3
+
+    def test_a_backend_that_calls_itself_otherwise_is_left_out(self, backend: Powered) -> None:
+        backend.made_id = "B"
+        text = r"^A / for_runtime: .*calls itself otherwise\. Expected 'A'; got 'B'"
+        with pytest.raises(BackendError, match=text):
+            runtime_of(backend)
+        spec = runtime_of(backend, backends=None).get_device_spec()
+        assert spec.supported_backends == ("CpuRef",)
+
+    def test_what_is_made_for_a_runtime_goes_with_it(self, backend: Powered) -> None:
+        runtime = runtime_of(backend)
+        Model(chain(), runtime)(X)
+        made = weakref.ref(backend.made.pop())
+        assert made() is not None
+        del runtime
+        gc.collect()
+        assert made() is None
+
+
+def num_descriptors() -> int:
+    """Files that this process has open; 0 where that cannot be told."""
+    path = Path("/proc/self/fd")
+    return len(os.listdir(path)) if path.exists() else 0
+
+
+def make(registry: BackendRegistry, **given: object) -> Runtime:
+    options = {"A": {"mode": 1, "power": 2}}
+    return Runtime(RuntimeOptions(registry=registry, backend_options=options, **given))  # type: ignore[arg-type]
+
+
+def bare(registry: BackendRegistry) -> list[object]:
+    return [make(registry)]
+
+
+def with_networks(registry: BackendRegistry) -> list[object]:
+    runtime = make(registry)
+    return [runtime, *map(runtime.get_network, [runtime.load_network(GRAPH) for _ in range(2)])]
+
+
+def with_executions(registry: BackendRegistry) -> list[object]:
+    model = Model(GRAPH, make(registry))
+    model(X)
+    return [model, model.runtime, model.runtime.get_network(model.network_id)]
+
+
+def in_a_ring(registry: BackendRegistry) -> list[object]:
+    made = with_executions(registry)
+    made[0].itself = made  # type: ignore[attr-defined]
+    return made
+
+
+def that_are_closed(registry: BackendRegistry) -> list[object]:
+    model = Model(GRAPH, make(registry), closes_runtime=True)
+    model(X)
+    made = [model, model.runtime, model.runtime.get_network(model.network_id)]
+    model.close()
+    return made
+
+
+def that_fail(registry: BackendRegistry) -> list[object]:
+    runtime = make(registry, backends=["A"])
+    backend = registry.get("A")
+    assert isinstance(backend, FakeBackend)
+    backend.faults = {"create_workload": ArmpyError("oops")}
+    with pytest.raises(ArmpyError, match="oops"):
+        runtime.load_network(GRAPH)
+    backend.faults = {}
+    return [runtime]
+
+
+GRAPH = chain()
+USES = [bare, with_networks, with_executions, in_a_ring, that_are_closed, that_fail]
+
+
+@pytest.mark.parametrize("use", USES)
+def test_1000_runtimes_leave_nothing(use: Callable[[BackendRegistry], list[object]]) -> None:
+    log: Log = []
+    registry = registry_of(Contextual(log), CompilingBackend(), ReferenceBackend())
+    modules, threads = set(sys.modules), threading.active_count()
+    alive: list[weakref.ref[object]] = []
+    for number in range(1_010):
+        if number == 10:  # what is made once for the process has been made
+            gc.collect()
+            log.clear()
+            alive.clear()
+            gc.collect()  # which also empties the interpreter's own stores
+            modules, descriptors = set(sys.modules), num_descriptors()
+            objects, blocks = len(gc.get_objects()), sys.getallocatedblocks()
+        alive.extend(map(weakref.ref, use(registry)))
+        if number % 100 == 99:
+            gc.collect()
+            assert [one() for one in alive if one() is not None] == []
+            alive.clear()
+    gc.collect()
+    assert [one() for one in alive if one() is not None] == []
+    events = [event for _, event, _ in log]
+    assert closed(log).count("A") == 1_000
+    assert events.count("after_unload_network") == events.count("after_load_network")
+    assert closed(log).count("model") == events.count("before_load_network")
+    del events
+    log.clear()
+    alive.clear()
+    gc.collect()
+    assert len(gc.get_objects()) < objects + 100
+    assert sys.getallocatedblocks() < blocks + 500
+    assert set(sys.modules) == modules
+    assert threading.active_count() <= threads
+    assert num_descriptors() <= descriptors

@@ -1,0 +1,127 @@
+"""The order of calls is the one that the documentation says."""
+
+from __future__ import annotations
+
+import gc
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+from armpy_reference import ReferenceBackend
+
+from armpy.graph import Graph
+from armpy.network import Network
+from armpy.runtime import Model, Runtime, RuntimeOptions
+from tests.support.fake_backends import registry_of
+from tests.support.networks import ADD, f32, floats
+from tests.support.recording_backend import Recorder, recording_backend
+
+PAGE = Path(__file__).parents[2] / "docs" / "calls_in_order.md"
+SECTIONS = re.findall(r"^## (.+?)$.*?```text\n(.*?)```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+DOCUMENTED = {title: calls.split() for title, calls in SECTIONS}
+X = floats(-1, 2)
+EXIT = """
+import atexit
+from tests.runtime.test_order_of_calls import model_of
+from tests.support.recording_backend import Recorder
+recorder = Recorder()
+atexit.register(lambda: print(*recorder.calls))  # the first is called last
+model = model_of(recorder)
+recorder.take()
+"""
+
+
+def sums() -> Graph:
+    """``y = x + x + x + x`` on vectors of 2: three layers that the recording backend takes."""
+    net = Network()
+    x = value = net.input("x", f32(2))
+    for name in ("first", "second", "third"):
+        value = net.add(ADD, value, x, name=name)
+    net.output("y", value)
+    return net.build()
+
+
+def options_of(recorder: Recorder) -> RuntimeOptions:
+    return RuntimeOptions(
+        backends=["Full", "CpuRef"],
+        registry=registry_of(recording_backend(recorder), ReferenceBackend()),
+        backend_options={"Full": {"fast": True}},
+    )
+
+
+def model_of(recorder: Recorder) -> Model:
+    """A model on a runtime of its own that has run once."""
+    model = Model(sums(), Runtime(options_of(recorder)), closes_runtime=True)
+    assert model(X).tolist() == [-4, 8]  # type: ignore[union-attr]  # there is one output
+    return model
+
+
+def once(calls: list[str]) -> list[str]:
+    """Calls with one in the place of several in a row."""
+    return [call for call, _ in groupby(calls)]
+
+
+def test_the_order_from_the_first_to_the_last_call() -> None:
+    recorder = Recorder()
+    seen: dict[str, list[str]] = {}
+    options = options_of(recorder)
+    recorder.take()
+    runtime = Runtime(options)
+    seen["A runtime is made"] = recorder.take()
+    network = runtime.load_network(sums())
+    seen["A network is loaded"] = recorder.take()
+    runtime.enqueue_workload(network, {"x": X})
+    seen["It is executed for the first time"] = recorder.take()
+    runtime.enqueue_workload(network, {"x": X})
+    seen["It is executed again"] = recorder.take()
+    runtime.unload_network(network)
+    seen["It is unloaded"] = recorder.take()
+    runtime.close()
+    seen["The runtime goes"] = recorder.take()
+    assert {title: once(calls) for title, calls in seen.items()} == DOCUMENTED
+
+
+def close(models: list[Model]) -> None:
+    models.pop().close()
+
+
+def drop(models: list[Model]) -> None:
+    """Without the garbage collector."""
+    gc.disable()
+    try:
+        models.pop()
+    finally:
+        gc.enable()
+
+
+def collect(models: list[Model]) -> None:
+    """In a ring of references, which the garbage collector finds."""
+    ring: list[object] = [models.pop()]
+    ring.append(ring)
+    del ring
+    gc.collect()
+
+
+ENDS: list[Callable[[list[Model]], None]] = [close, drop, collect]
+LAST_CALLS = [*DOCUMENTED["It is unloaded"], *DOCUMENTED["The runtime goes"]]
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_the_order_at_the_end_of_a_runtime(end: Callable[[list[Model]], None]) -> None:
+    recorder = Recorder()
+    models = [model_of(recorder)]
+    recorder.take()
+    end(models)
+    assert once(recorder.calls) == LAST_CALLS
+
+
+def test_the_order_at_the_interpreters_exit() -> None:
+    command = [sys.executable, "-c", EXIT]
+    folder = Path(__file__).parents[2]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert once(done.stdout.split()) == LAST_CALLS
