@@ -15,7 +15,7 @@ from armpy_reference import ReferenceBackend
 
 from armpy.graph import Graph
 from armpy.network import Network
-from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy.runtime import Model, NetworkProperties, Runtime, RuntimeOptions
 from tests.support.fake_backends import registry_of
 from tests.support.networks import ADD, f32, floats
 from tests.support.recording_backend import Recorder, recording_backend
@@ -23,6 +23,7 @@ from tests.support.recording_backend import Recorder, recording_backend
 PAGE = Path(__file__).parents[2] / "docs" / "calls_in_order.md"
 SECTIONS = re.findall(r"^## (.+?)$.*?```text\n(.*?)```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
 DOCUMENTED = {title: calls.split() for title, calls in SECTIONS}
+PROFILE = re.findall(r"^IBackend.*[pP]rofiling.*$", PAGE.read_text(), re.MULTILINE)
 X = floats(-1, 2)
 EXIT = """
 import atexit
@@ -75,14 +76,29 @@ def test_the_order_from_the_first_to_the_last_call() -> None:
     network = runtime.load_network(sums())
     seen["A network is loaded"] = recorder.take()
     runtime.enqueue_workload(network, {"x": X})
-    seen["It is executed for the first time"] = recorder.take()
+    seen["It is executed"] = recorder.take()
     runtime.enqueue_workload(network, {"x": X})
-    seen["It is executed again"] = recorder.take()
+    assert recorder.take() == seen["It is executed"]
     runtime.unload_network(network)
     seen["It is unloaded"] = recorder.take()
     runtime.close()
     seen["The runtime goes"] = recorder.take()
     assert {title: once(calls) for title, calls in seen.items()} == DOCUMENTED
+
+
+def test_the_order_of_a_network_that_is_profiled() -> None:
+    recorder = Recorder()
+    runtime = Runtime(options_of(recorder))
+    recorder.take()
+    network = runtime.load_network(sums(), NetworkProperties(profiling=True))
+    loading = once(recorder.take())
+    profiler = runtime.get_profiler(network)
+    assert profiler is not None
+    assert profiler.events is not None  # which asks for them
+    added = [call for call in loading if call not in DOCUMENTED["A network is loaded"]]
+    assert [*added, *recorder.take()] == PROFILE
+    behind = loading.index("IBackendInternal.create_memory_manager")
+    assert loading[behind - len(added) : behind] == added
 
 
 def close(models: list[Model]) -> None:
