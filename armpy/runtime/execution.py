@@ -87,6 +87,11 @@ class Execution:
             "the execution is under way in another thread", fix="Bind one for each thread"
         )
 
+    def keeping(self, owner: object) -> Execution:
+        """The same, which keeps its owner: networks go with their runtime."""
+        self._keep_alive = (self._keep_alive, owner)
+        return self
+
     @property
     def is_closed(self) -> bool:
         """Whether it was closed, or its network unloaded."""

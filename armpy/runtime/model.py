@@ -222,7 +222,7 @@ class Model:
         Returns
         -------
         Execution
-            To be called any number of times, by one thread at a time.
+            To be called any number of times, by one thread at a time. It keeps the model.
 
         Raises
         ------
@@ -237,7 +237,7 @@ class Model:
         >>> camera.read_into(image)                                 # doctest: +SKIP
         >>> scores = execution()["scores"]                          # doctest: +SKIP
         """
-        return self._loaded.bind(inputs, outputs)
+        return self._loaded.bind(inputs, outputs).keeping(self)
 
     def resize(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """Prepare for other input shapes now instead of at the next call.

@@ -143,6 +143,15 @@ def test_a_runtime_lives_as_long_as_its_models(log: Log) -> None:
     assert closed(log) == ["A"]
 
 
+@pytest.mark.usefixtures("without_collector")
+def test_a_runtime_lives_as_long_as_what_is_bound_on_it(log: Log) -> None:
+    execution = Model(chain(), runtime_of(Contextual(log))).bind({"x": X})
+    assert closed(log) == []
+    np.testing.assert_array_equal(execution()["y"], X + 3)
+    del execution
+    assert closed(log) == ["A"]
+
+
 @pytest.mark.parametrize("fault", RAISED)
 def test_a_context_that_raises_when_it_is_closed_is_logged_and_all_else_is_closed(
     fault: type[BaseException], log: Log, caplog: pytest.LogCaptureFixture
