@@ -88,6 +88,10 @@ class LoadedNetworks:
             raise InvalidArgumentError(f"no network is loaded under the id {network_id}")
         return network
 
+    def all(self) -> list[LoadedNetwork]:
+        """Every network that is loaded."""
+        return list(self._networks.values())
+
     def unload(self, network_id: int) -> None:
         """Forget a network; errors as for `Runtime.unload_network`."""
         with self._changed:

@@ -267,7 +267,7 @@ class Runtime:
 
     def free_working_memory(self) -> None:
         """Give the working memory that no execution is using back, of every network."""
-        for network in list(self._networks.values()):
+        for network in self._networks.all():
             network.free_working_memory()
 
     def get_layer_support(self, graph: Graph) -> Support:
