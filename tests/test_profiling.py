@@ -233,7 +233,8 @@ def test_a_backends_own_events_keep_their_times_and_details() -> None:
     kernel, copy = profiler.events
     assert kernel == ProfilingEvent("kernel", "Npu", 10.0, 2.5, 7, {"bytes": 64.0})
     assert copy == ProfilingEvent("copy", "Npu", 13.0, 1.0, 0, {})
-    first, second = json.loads(profiler.to_chrome_trace())["traceEvents"]
+    first, second, *load = json.loads(profiler.to_chrome_trace())["traceEvents"]
+    assert {event["cat"] for event in load} == {"load"}
     assert first["args"] == {"bytes": 64.0}
     assert "args" not in second
 

@@ -26,6 +26,7 @@ from armpy.optimizer.host_backend import HostBackend
 from armpy.optimizer.placement import Refusal
 from armpy.optimizer.specialization import specialize
 from armpy.plugins.boundary import ask_backend, ask_method, describe
+from armpy.profiling import phase
 from armpy.records import dataclass
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
@@ -200,6 +201,7 @@ def _missing_weights_capability(backend: IBackendInternal, layer: Layer) -> Supp
     return Support.no(ReasonCode.CONSTANT, text)
 
 
+@phase("assign layers")
 def assign_backends(
     graph: Graph, oracle: SupportOracle, excluded: Mapping[tuple[int, BackendId], Support]
 ) -> Assignment:

@@ -21,6 +21,7 @@ from armpy.network import Network
 from armpy.ops.backend_internal import MemCopy
 from armpy.plugins.boundary import ask_method
 from armpy.plugins.guard import GuardedHandleFactory
+from armpy.profiling import phase
 from armpy.records import dataclass
 from armpy.types import HOST, BackendId
 
@@ -100,6 +101,7 @@ def handle_factories(
     return factories, registry.memory_managers
 
 
+@phase("bridge memories")
 def bridge(
     graph: Graph,
     backends: Mapping[int, IBackendInternal],

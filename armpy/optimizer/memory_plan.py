@@ -8,6 +8,7 @@ from dataclasses import field
 from armpy.backend import HOST_FACTORY_ID, IMemoryOptimizerStrategy, Lifetime, MemBlock
 from armpy.graph import Graph, Value
 from armpy.optimizer.memory_strategies import DEFAULT_STRATEGY, pack
+from armpy.profiling import phase
 from armpy.records import dataclass
 from armpy.types import BackendId
 
@@ -70,6 +71,7 @@ class MemoryPlan:
         return found
 
 
+@phase("plan memory")
 def plan_memory(
     graph: Graph,
     backend_ids: Mapping[int, BackendId],

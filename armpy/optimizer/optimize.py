@@ -32,6 +32,7 @@ from armpy.optimizer.bridge import (
 from armpy.optimizer.memory_plan import MemoryPlan, plan_memory
 from armpy.optimizer.placement import LayerPlacement, Placement, Refusal
 from armpy.optimizer.substitute import apply_substitutions, backends_after, offer
+from armpy.profiling import phase
 from armpy.records import dataclass
 from armpy.types import HOST, BackendId
 
@@ -101,6 +102,7 @@ class OptimizedNetwork:
     imports: dict[tuple[Value, BackendId], PlannedImport] = field(default_factory=dict)
 
 
+@phase("optimise")
 def optimize_graph(
     graph: Graph,
     backends: Sequence[IBackendInternal],
@@ -160,6 +162,7 @@ def optimize_graph(
     )
 
 
+@phase("optimise")
 def place_layers(
     graph: Graph,
     backends: Sequence[IBackendInternal],
@@ -249,7 +252,9 @@ class _Rounds:
         if key not in self._answers:
             try:
                 options = self._model_options.get(backend.backend_id)
-                views = offer(self._graph, backend, part, options)
+                about = f"{len(part.layers)} layers from {part.layers[0].where}"
+                with phase("compile", backend.backend_id, about):
+                    views = offer(self._graph, backend, part, options)
             except ArmpyError as error:
                 _log.warning(
                     "%s; its %d layers fall back",

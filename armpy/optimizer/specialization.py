@@ -16,10 +16,12 @@ from armpy.ops.operation import Array, Operation, as_attribute, located
 from armpy.ops.trimming import trimmed
 from armpy.optimizer.evaluate import Evaluator, folding_allowance, is_small
 from armpy.optimizer.loops import bindable, with_fixed_shapes
+from armpy.profiling import phase
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 
 
+@phase("specialise")
 def specialize(
     graph: Graph,
     shapes: Sequence[tuple[int, ...] | None] = (),

@@ -12,6 +12,7 @@ from armpy.graph import Graph, Layer, SubgraphView, Value, verify_graph
 from armpy.network import Network
 from armpy.ops.operation import located
 from armpy.plugins.boundary import ask_method, describe, let_user_interrupt
+from armpy.profiling import phase
 from armpy.records import dataclass
 
 
@@ -150,6 +151,7 @@ class Substituted:
     made_from: dict[int, tuple[Layer, ...]] = field(default_factory=dict)
 
 
+@phase("substitute")
 def apply_substitutions(graph: Graph, substitutions: Sequence[Substitution]) -> Substituted:
     """Build the graph in which every subgraph is exchanged for its replacement.
 

@@ -1,5 +1,7 @@
 from armpy.profiling.counters import CounterValue as CounterValue
 from armpy.profiling.current import (
+    WatchedLock as WatchedLock,
+    measured_execution as measured_execution,
     phase as phase,
     profiled_by as profiled_by,
     record_waiting as record_waiting,
@@ -11,5 +13,6 @@ from armpy.profiling.events import (
     ProfilingStatistics as ProfilingStatistics,
 )
 from armpy.profiling.profiler import Profiler as Profiler
+from armpy.profiling.summary import Share as Share, Summary as Summary
 
 __all__: list[str]

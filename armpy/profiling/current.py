@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
+
+from armpy.profiling.events import EXECUTE
 
 if TYPE_CHECKING:
     from armpy.profiling.profiler import Profiler
+
+P = ParamSpec("P")
+ResultT = TypeVar("ResultT")
 
 _current: ContextVar[Profiler | None] = ContextVar("profiler", default=None)
 
@@ -24,8 +29,22 @@ def profiled_by(profiler: Profiler | None) -> Iterator[None]:
         _current.reset(token)
 
 
+def measured_execution(
+    profiler: Profiler, run: Callable[P, ResultT], *args: P.args, **kwargs: P.kwargs
+) -> ResultT:
+    """Execute once, and tell a profile of it when it has come to its end."""
+    token = _current.set(profiler)
+    started_s = time.perf_counter()
+    try:
+        made = run(*args, **kwargs)
+        profiler.add(EXECUTE, "", started_s, time.perf_counter())
+    finally:
+        _current.reset(token)
+    return made
+
+
 @contextmanager
-def phase(name: str, backend: str = "") -> Iterator[None]:
+def phase(name: str, backend: str = "", about: str = "") -> Iterator[None]:
     """Measure a phase of optimising or preparing a network, if that is profiled.
 
     Parameters
@@ -34,6 +53,8 @@ def phase(name: str, backend: str = "") -> Iterator[None]:
         For people; see `armpy.profiling.armnn_json` for what Arm NN calls it.
     backend : str
         Who does it; empty for armpy itself.
+    about : str
+        What it is done to.
     """
     profiler = _current.get()
     if profiler is None:
@@ -43,7 +64,7 @@ def phase(name: str, backend: str = "") -> Iterator[None]:
     try:
         yield
     finally:
-        profiler.add_phase(name, backend, started_s, time.perf_counter())
+        profiler.add_phase(name, backend, about, started_s, time.perf_counter())
 
 
 def record_waiting(what: str, started_s: float) -> None:
@@ -59,3 +80,38 @@ def record_waiting(what: str, started_s: float) -> None:
     profiler = _current.get()
     if profiler is not None:
         profiler.add_waiting(what, started_s, time.perf_counter())
+
+
+class Lock(Protocol):
+    """What one thread at a time can have."""
+
+    def acquire(self, blocking: bool = True) -> bool:
+        """Take it; whether that was possible."""
+
+    def release(self) -> None:
+        """Give it back."""
+
+
+class WatchedLock:
+    """A lock that tells the profile of executions how long they wait for it.
+
+    Parameters
+    ----------
+    lock : Lock
+    what : str
+        What is waited for.
+    """
+
+    def __init__(self, lock: Lock, what: str) -> None:
+        self._lock = lock
+        self._what = what
+
+    def __enter__(self) -> None:
+        if self._lock.acquire(blocking=False):
+            return
+        started_s = time.perf_counter()
+        self._lock.acquire()
+        record_waiting(self._what, started_s)
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._lock.release()

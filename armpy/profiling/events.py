@@ -70,7 +70,8 @@ class ProfilingEvent:
         What else its backend says about it; see `armpy.backend.Measurement`.
     kind : EventKind
     operation, layer : str
-        Operation and name of the layer that it belongs to; empty if it is not known.
+        Operation and name of the layer that it belongs to; empty if it is not known. Of a phase of
+        loading, `layer` is what it is done to.
     graph : str
         Which graph of its control flow layer the layer lies in, such as ``body``.
     kernel : str

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from armpy.profiling.counters import CounterSample
 from armpy.profiling.events import EventKind, ProfilingEvent, statistics_of
+from armpy.profiling.summary import summarize
 
 if TYPE_CHECKING:
     from armpy.profiling.profiler import Profiler
@@ -18,6 +19,7 @@ _Document = dict[str, Any]  # Any: whatever JSON can hold
 def profile_json(profiler: Profiler) -> str:
     """Events, phases of loading, counters and statistics of a profile as JSON text."""
     events = profiler.events
+    summary = summarize(events, profiler.load_events, profiler.num_dropped)
     return json.dumps(
         {
             "unit": "us",
@@ -25,6 +27,7 @@ def profile_json(profiler: Profiler) -> str:
             "load": [asdict(event) for event in profiler.load_events],
             "counters": [asdict(c) | {"kind": c.kind.value} for c in profiler.counters],
             "statistics": [asdict(s) | {"mean_us": s.mean_us} for s in statistics_of(events)],
+            "summary": asdict(summary),
             "dropped": profiler.num_dropped,
         }
     )
@@ -49,6 +52,9 @@ def _complete(event: ProfilingEvent) -> _Document:
     args: _Document = dict(event.details)
     if event.kernel:
         args["kernel"] = event.kernel
+    if event.kind is EventKind.LOAD:
+        args |= {"backend": event.backend} if event.backend else {}
+        args |= {"about": event.layer} if event.layer else {}
     return {
         "name": event.name,
         "cat": _category(event),
@@ -84,6 +90,6 @@ def _counted(sample: CounterSample) -> _Document:
 
 def _category(event: ProfilingEvent) -> str:
     """What viewers can filter by."""
-    if event.kind is EventKind.WAITING:
-        return "waiting"
-    return event.backend or ("load" if event.kind is EventKind.LOAD else "armpy")
+    if event.kind in (EventKind.WAITING, EventKind.LOAD):
+        return event.kind.value
+    return event.backend or "armpy"

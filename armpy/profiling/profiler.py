@@ -17,6 +17,7 @@ from armpy.profiling.events import (
     ProfilingStatistics,
     statistics_of,
 )
+from armpy.profiling.summary import Summary, summarize
 
 MAX_EVENTS = 100_000
 """Events that a profiler keeps; later ones are counted but dropped."""
@@ -78,9 +79,10 @@ class Profiler:
         kind = EventKind.QUEUED if is_ahead else EventKind.WAITING
         self.record(EventLabel(kind, what), start_s, end_s)
 
-    def add_phase(self, name: str, backend: str, start_s: float, end_s: float) -> None:
+    def add_phase(self, name: str, backend: str, about: str, start_s: float, end_s: float) -> None:
         """Add a phase of optimising or preparing the network; see `phase`."""
-        raw = (EventLabel(EventKind.LOAD, name, backend), start_s, end_s, threading.get_ident())
+        label = EventLabel(EventKind.LOAD, name, backend, layer=about)
+        raw = (label, start_s, end_s, threading.get_ident())
         with self._lock:
             if len(self._phases) < MAX_EVENTS:
                 self._phases.append(_event(raw))
@@ -170,6 +172,16 @@ class Profiler:
             self._events.clear()
             self.num_dropped = 0
         self._counters.clear()
+
+    def summary(self) -> Summary:
+        """Where all of the time went, nothing twice and nothing left out.
+
+        Raises
+        ------
+        ArmpyError
+            As `events` does.
+        """
+        return summarize(self.events, self.load_events, self.num_dropped)
 
     def statistics(self) -> list[ProfilingStatistics]:
         """Events grouped by name and backend, the largest total first."""

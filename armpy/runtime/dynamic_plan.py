@@ -12,7 +12,7 @@ from armpy.errors import BackendError
 from armpy.graph import Layer, Value
 from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork, Placement
-from armpy.profiling import Profiler
+from armpy.runtime.measuring import Measure
 from armpy.runtime.session import BackendSession
 from armpy.runtime.steps import memory_of, prepare_steps, raise_for_step
 from armpy.types import BackendId
@@ -29,7 +29,8 @@ class DynamicPlan:
         By backend id.
     limit_bytes : int
         Most that an output may take up.
-    profiler : Profiler, optional
+    measure : callable, optional
+        Gives each step with its time taken.
 
     Raises
     ------
@@ -42,11 +43,11 @@ class DynamicPlan:
         network: OptimizedNetwork,
         sessions: Mapping[BackendId, BackendSession],
         limit_bytes: int,
-        profiler: Profiler | None = None,
+        measure: Measure | None = None,
     ) -> None:
         self.network = network
         self._limit_bytes = limit_bytes
-        self._steps = prepare_steps(network, sessions, profiler)
+        self._steps = prepare_steps(network, sessions, measure)
         self._held = memory_of(network, sessions)
 
     @property

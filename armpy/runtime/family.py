@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from armpy.backend import Support
 from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy.graph import Graph
+from armpy.graph import Graph, graphs_of
 from armpy.logs import wants_traceback
 from armpy.optimizer import Evaluator
 from armpy.optimizer.assign import Exclusions
 from armpy.plugins.guard import GuardedBackend
+from armpy.profiling import WatchedLock, phase
 from armpy.runtime.control_flow import Plan, Shapes
 from armpy.runtime.host import host_session
 from armpy.runtime.session import BackendSession, SessionError, Sessions, open_session
@@ -47,8 +48,10 @@ class NetworkFamily:
     sessions : Sessions
         By backend id, the core's own included. A backend makes what a network needs when it first
         gets a layer of it.
-    lock : RLock
+    lock : context manager
         Held while any network of the family makes a plan.
+    graph_names : mapping of Graph to str
+        What control flow calls the graphs that it runs, if the network is profiled.
     """
 
     def __init__(
@@ -61,7 +64,9 @@ class NetworkFamily:
         self.backends = tuple(backends)
         self.evaluator = evaluator
         self.settings = settings
-        self.lock = threading.RLock()
+        lock = threading.RLock()
+        self.lock = lock if settings.profiler is None else WatchedLock(lock, "the plans")
+        self.graph_names: weakref.WeakKeyDictionary[Graph, str] = weakref.WeakKeyDictionary()
         self._load = load
         # Plans hold the graphs that they run, and there are as many as the caller's shapes.
         self._networks: weakref.WeakKeyDictionary[Graph, LoadedNetwork] = (
@@ -86,6 +91,12 @@ class NetworkFamily:
             for backend_id, answer in self._refusals.items()
             for layer in graph.layers
         }
+
+    def name_graphs(self, graph: Graph) -> None:
+        """Remember what the layers of a graph call those that they run, for profiles."""
+        if self.settings.profiler is not None:
+            for layer in graph.layers:
+                self.graph_names.update({inner: n for n, inner in graphs_of(layer.operation)})
 
     def find(self, graph: Graph) -> LoadedNetwork | None:
         """The loaded network of a graph, if there is one yet."""
@@ -151,12 +162,13 @@ def _open_session(
 ) -> BackendSession:
     """Let a backend make what it needs for a network."""
     try:
-        return open_session(
-            backends[backend_id],
-            settings.optimizer.model_options.get(backend_id),
-            settings.allocators.get(backend_id),
-            settings.profiler,
-        )
+        with phase("open session", backend_id):
+            return open_session(
+                backends[backend_id],
+                settings.optimizer.model_options.get(backend_id),
+                settings.allocators.get(backend_id),
+                settings.profiler,
+            )
     except ArmpyError as error:
         _log.warning("%s; its layers fall back", error, exc_info=wants_traceback(_log))
         raise SessionError(backend_id, error) from error

@@ -22,6 +22,7 @@ from armpy.optimizer import (
     specialize,
 )
 from armpy.plugins.guard import GuardedBackend
+from armpy.profiling import phase, profiled_by
 from armpy.runtime.control_flow import Shapes
 from armpy.runtime.dynamic_plan import DynamicPlan
 from armpy.runtime.execution import Execution, bind_by_name
@@ -107,7 +108,7 @@ class LoadedNetwork:
         self._plans: OrderedDict[PlanKey, Plan] = OrderedDict()
         self._ready: dict[PlanKey, Prepared] = {}  # of the plans that are for the whole network
         self._family = family or NetworkFamily(backends, evaluator, settings, _load_inner)
-        self._planner = Planner(self._family)
+        self._planner = Planner(self._family, self._family.graph_names.get(graph, ""))
         self._lock = self._family.lock
         self.shared_state = shared_state or SharedState()
         self._state = self.shared_state.open(self.graph.variables)
@@ -370,7 +371,9 @@ class LoadedNetwork:
         run: Run = plan.run if memory is None else memory.run
         after_run = self._settings.after_run
         if self.graph.variables:
-            run = with_state(plan, run, self.graph.variables, self.shared_state, self._state)
+            about = self.graph.variables, self.shared_state, self._state
+            is_profiled = self.profiler is not None
+            run = with_state(plan, run, *about, is_profiled=is_profiled)
         if self.profiler is not None or after_run is not None:
             run = observed(run, self.profiler, after_run)
         if isinstance(plan, StaticPlan) and memory is None and not self.graph.variables:
@@ -397,7 +400,8 @@ class LoadedNetwork:
         with self._lock:
             prepared = self._ready.get(shapes)
             if prepared is None:
-                plan = self._make_plan(self._bound(shapes))
+                with profiled_by(self.profiler), phase("prepare"):
+                    plan = self._make_plan(self._bound(shapes))
                 prepared = self._ready[shapes] = self._surrounded(shapes, plan)
             self._keep(shapes, prepared.plan)
             return prepared
@@ -432,8 +436,8 @@ class LoadedNetwork:
             if plan is None:
                 # The plan keeps the values, and the caller may be handed the same arrays.
                 kept = [None if value is None else value.copy() for value in values]
-                rest = specialize(graph, shapes, kept, self._evaluator)
-                plan = self._make_plan(rest)
+                with profiled_by(self.profiler), phase("prepare"):
+                    plan = self._make_plan(specialize(graph, shapes, kept, self._evaluator))
             return self._keep(key, plan)
 
     def _make_plan(self, graph: Graph) -> Plan:

@@ -17,6 +17,7 @@ from armpy.optimizer.assign import Exclusions
 from armpy.optimizer.bridge import ImportRefusals
 from armpy.runtime.dynamic_plan import DynamicPlan
 from armpy.runtime.family import NetworkFamily
+from armpy.runtime.measuring import measure_for
 from armpy.runtime.needs import check_layers
 from armpy.runtime.session import HandleFactories, SessionError
 from armpy.runtime.static_plan import StaticPlan
@@ -35,11 +36,14 @@ class Planner:
     Parameters
     ----------
     family : NetworkFamily
+    name : str
+        What the control flow that runs a graph calls it; empty for the outermost one.
     """
 
-    def __init__(self, family: NetworkFamily) -> None:
+    def __init__(self, family: NetworkFamily, name: str = "") -> None:
         self._family = family
         self._settings = family.settings
+        self._measure = measure_for(family.settings.profiler, name)
 
     def static_plan(self, graph: Graph) -> StaticPlan:
         """Optimise and prepare."""
@@ -56,7 +60,7 @@ class Planner:
 
         def make(network: OptimizedNetwork) -> StaticPlan:
             try:
-                return StaticPlan(network, sessions, self._settings.profiler)
+                return StaticPlan(network, sessions, self._measure)
             except ImportRefusedError as error:
                 refused[error.key] = error.answer
                 raise
@@ -70,7 +74,7 @@ class Planner:
         return self._prepared(
             graph,
             lambda excluded: place_layers(graph, self._family.backends, options, excluded),
-            lambda network: DynamicPlan(network, sessions, limit, self._settings.profiler),
+            lambda network: DynamicPlan(network, sessions, limit, self._measure),
         )
 
     def _prepared(
@@ -89,6 +93,7 @@ class Planner:
         while True:
             try:
                 network = optimize(excluded)
+                self._family.name_graphs(network.graph)
                 with network_timeout(self._settings.loop_timeout_s):
                     plan = make(network)
             except SessionError as error:

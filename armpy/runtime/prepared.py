@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
 from armpy.errors import InvalidArgumentError
 from armpy.graph import Variable
 from armpy.ops.operation import Array
-from armpy.profiling import Profiler
+from armpy.profiling import Profiler, WatchedLock, measured_execution
 from armpy.runtime.control_flow import Shapes, Targets
 from armpy.runtime.slots import InputSlot, OutputSlot
 from armpy.runtime.state import SharedState, State
@@ -87,8 +86,11 @@ def with_state(
     variables: Sequence[Variable],
     shared_state: SharedState,
     state: State,
+    *,
+    is_profiled: bool = False,
 ) -> Run:
     """Execute a plan with variables as further sources and results, one execution at a time."""
+    lock = WatchedLock(shared_state.lock, "the variables") if is_profiled else shared_state.lock
     # Only a static plan writes arrays that it gives to nobody else.
     is_static = isinstance(plan, StaticPlan)
     num_outputs = len(plan.result_infos) - len(variables)
@@ -96,7 +98,7 @@ def with_state(
     def run(sources: Sequence[Array], results: Targets | None = None) -> list[Array]:
         # From reading the variables to writing them: in between, an execution of any network
         # that shares them would read what is about to change, and its own change would be lost.
-        with shared_state.lock:
+        with lock:
             if shared_state.latest is not state:
                 shared_state.hand_over(state)
             given = [*([None] * num_outputs if results is None else results), *state.spare]
@@ -126,10 +128,10 @@ def observed(run: Run, profiler: Profiler | None, after_run: Callable[[], None] 
     """Tell a profiler, and whoever else wants to know, when an execution has come to its end."""
 
     def run_observed(sources: Sequence[Array], results: Targets | None = None) -> list[Array]:
-        started = time.perf_counter()  # before any wait for other executions, which is its time
-        made = run(sources, results)
-        if profiler is not None:
-            profiler.add("Execute", "", started, time.perf_counter())
+        if profiler is None:
+            made = run(sources, results)
+        else:  # waits for other executions are its time as well
+            made = measured_execution(profiler, run, sources, results)
         if after_run is not None:
             after_run()
         return made
@@ -148,10 +150,10 @@ def binds_plan(
             return execute
 
         def execute_observed() -> None:
-            started = time.perf_counter()
-            execute()
-            if profiler is not None:
-                profiler.add("Execute", "", started, time.perf_counter())
+            if profiler is None:
+                execute()
+            else:
+                measured_execution(profiler, execute)
             if after_run is not None:
                 after_run()
 

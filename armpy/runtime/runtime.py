@@ -17,7 +17,7 @@ from armpy.optimizer import Evaluator, OptimizerOptions, specialize
 from armpy.optimizer.assign import SupportOracle
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus
 from armpy.plugins.guard import GuardedBackend
-from armpy.profiling import Profiler
+from armpy.profiling import Profiler, phase, profiled_by
 from armpy.records import dataclass
 from armpy.runtime.calls import run_by_name
 from armpy.runtime.configuring import configured_setup
@@ -188,13 +188,14 @@ class Runtime:
             shared = self.get_network(shares_state_with).shared_state
 
         def make(network_id: int) -> LoadedNetwork:
-            return LoadedNetwork(
-                graph,
-                self._setup.backends,
-                self._evaluator,
-                settings.watched_by(self._setup.contexts, network_id),
-                shared_state=shared,
-            )
+            with profiled_by(settings.profiler), phase("load"):
+                return LoadedNetwork(
+                    graph,
+                    self._setup.backends,
+                    self._evaluator,
+                    settings.watched_by(self._setup.contexts, network_id),
+                    shared_state=shared,
+                )
 
         return self._networks.load(make)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 
 from armpy.backend import IMemoryManager
 from armpy.plugins.boundary import call_method
+from armpy.profiling import record_waiting
 from armpy.types import BackendId
 
 
@@ -24,16 +26,19 @@ class SharedMemory:
     def __init__(self, backend_id: BackendId, managers: Sequence[IMemoryManager]) -> None:
         self._backend_id = backend_id
         self._managers = tuple(managers)
+        self._what = f"the memory of {backend_id}"
         self._users = 0
         self._held = ExitStack()
         self._lock = threading.Lock()
 
     def __enter__(self) -> None:
+        started_s = time.perf_counter()
         # Acquiring happens under the lock: whoever comes second must not run before it is done.
         with self._lock:
             if self._users == 0:
                 self._acquire()
             self._users += 1
+        record_waiting(self._what, started_s)
 
     def _acquire(self) -> None:
         """Acquire all or, if one of them raises, none."""

@@ -9,9 +9,10 @@ from armpy.graph import Layer
 from armpy.ops.backend_internal import MemCopy
 from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork, Placement
-from armpy.profiling import Profiler
+from armpy.profiling import phase
 from armpy.runtime.arenas import OutOfMemoryError
 from armpy.runtime.control_flow import Targets
+from armpy.runtime.measuring import Measure
 from armpy.runtime.session import BackendSession
 from armpy.runtime.steps import (
     PreparationError,
@@ -35,8 +36,8 @@ class StaticPlan:
         Fully shaped.
     sessions : mapping of str to BackendSession
         By backend id.
-    profiler : Profiler, optional
-        Is told how long each step takes.
+    measure : callable, optional
+        Gives each step with its time taken.
 
     Raises
     ------
@@ -51,12 +52,12 @@ class StaticPlan:
         self,
         network: OptimizedNetwork,
         sessions: Mapping[BackendId, BackendSession],
-        profiler: Profiler | None = None,
+        measure: Measure | None = None,
     ) -> None:
         self.network = network
         self._sessions = sessions
         graph = network.graph
-        self._steps = prepare_steps(network, sessions, profiler)
+        self._steps = prepare_steps(network, sessions, measure)
         self._held = memory_of(network, sessions)
         self.result_infos = tuple(value.info for value in graph.results)
         # Now and not in the first execution: where a device is full, its layers move elsewhere.
@@ -158,9 +159,10 @@ class StaticPlan:
 
     def _make_memory(self) -> WorkingMemory:
         """`new_memory`, with errors as of `WorkingMemory`."""
-        if self._held:
-            return HoldingMemory(self.network, self._steps, self._sessions, self._held)
-        return WorkingMemory(self.network, self._steps, self._sessions)
+        with phase("make working memory"):
+            if self._held:
+                return HoldingMemory(self.network, self._steps, self._sessions, self._held)
+            return WorkingMemory(self.network, self._steps, self._sessions)
 
     def _first_memory(self) -> WorkingMemory:
         """The one that is made when a network is loaded; a backend without it loses its layers."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NoReturn, TypeAlias
@@ -20,7 +19,7 @@ from armpy.plugins.boundary import (
     named_error,
     read_backend,
 )
-from armpy.profiling import EventKind, EventLabel, Profiler
+from armpy.profiling import phase
 from armpy.records import dataclass
 from armpy.runtime.host import CopyWorkloadFactory
 from armpy.runtime.session import BackendSession
@@ -76,7 +75,7 @@ class PreparationError(Exception):
 def prepare_steps(
     network: OptimizedNetwork,
     sessions: Mapping[BackendId, BackendSession],
-    profiler: Profiler | None = None,
+    measure: Callable[[Step, Layer, BackendId], Step] | None = None,
 ) -> list[Step]:
     """Let the backends prepare every layer.
 
@@ -84,8 +83,8 @@ def prepare_steps(
     ----------
     sessions : mapping of str to BackendSession
         By backend id.
-    profiler : Profiler, optional
-        Is told how long each step takes.
+    measure : callable, optional
+        Gives each step with its time taken; see `armpy.runtime.measuring`.
 
     Returns
     -------
@@ -102,12 +101,13 @@ def prepare_steps(
     for layer in network.graph.layers:
         backend_id = network.backend_ids[layer.id]
         try:
-            step = _prepare(network, layer, sessions[backend_id])
+            with phase("prepare workload", backend_id, layer.where):
+                step = _prepare(network, layer, sessions[backend_id])
         except ArmpyError as error:
             failures.append(PreparationFailure((layer,), backend_id, error))
             continue
-        if profiler is not None:
-            step = _measured(step, profiler, layer, backend_id)
+        if measure is not None:
+            step = measure(step, layer, backend_id)
         steps.append(step)
     if failures:
         raise PreparationError(failures)
@@ -147,29 +147,6 @@ def _home_of(network: OptimizedNetwork, value: Value | None) -> BackendId:
         if value in layer.outputs:
             return network.backend_ids[layer.id]
     return HOST
-
-
-def _measured(step: Step, profiler: Profiler, layer: Layer, backend_id: BackendId) -> Step:
-    """The same step with its time taken."""
-    kind, operation = EventKind.LAYER, layer.operation.name
-    label = EventLabel(kind, layer.where, backend_id, operation, layer.name)
-
-    def timed(inputs: Inputs, outputs: Outputs) -> None:
-        started = time.perf_counter()
-        step.execute(inputs, outputs)
-        profiler.record(label, started, time.perf_counter())
-
-    def bind(inputs: Inputs, outputs: Outputs) -> Callable[[], object]:
-        call = step.bind(inputs, outputs)
-
-        def timed_call() -> None:
-            started = time.perf_counter()
-            call()
-            profiler.record(label, started, time.perf_counter())
-
-        return timed_call
-
-    return Step(timed, bind)
 
 
 def memory_of(

@@ -1,0 +1,99 @@
+"""Nesting of events: which lies within which, so that no time counts twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import field
+
+from armpy.profiling.events import EventKind, ProfilingEvent
+from armpy.records import dataclass
+
+_RANKS = {kind: rank for rank, kind in enumerate(EventKind)}
+"""Of events that begin and end at the same moment, the outer ones have the lower number."""
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """An event with those within it.
+
+    Parameters
+    ----------
+    event : ProfilingEvent
+    start_ns, end_ns : int
+        Within those of the parent, and behind those of earlier children.
+    parent : Node, optional
+    children : list of Node
+        In order of time.
+    """
+
+    event: ProfilingEvent
+    start_ns: int
+    end_ns: int
+    parent: Node | None = None
+    children: list[Node] = field(default_factory=list)
+
+    @property
+    def duration_ns(self) -> int:
+        """How long it took."""
+        return self.end_ns - self.start_ns
+
+    @property
+    def own_ns(self) -> int:
+        """How long it took without what lies within."""
+        return self.duration_ns - sum(child.duration_ns for child in self.children)
+
+    @property
+    def is_core(self) -> bool:
+        """Whether the core has measured it, which backends' events cannot lie across."""
+        return self.event.kind is not EventKind.COMMAND
+
+    def walk(self) -> Iterator[Node]:
+        """The event and all within, each before what is within it."""
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting += reversed(node.children)
+
+
+def nested(events: Iterable[ProfilingEvent]) -> list[Node]:
+    """The outermost events of each thread, with all others within them.
+
+    Notes
+    -----
+    Durations are whole nanoseconds and children lie within their parents, one after the other, so
+    that the own times of an event and of all within it add up to its duration exactly. Where
+    events lie across each other, the later one ends with the earlier one; one of a backend
+    ends where one of the core begins.
+    """
+    by_thread: dict[int, list[Node]] = {}
+    for event in events:
+        start_ns = round(1000 * event.start_us)
+        node = Node(event, start_ns, max(start_ns, round(1000 * event.end_us)))
+        by_thread.setdefault(event.thread, []).append(node)
+    return [root for nodes in by_thread.values() for root in _nested(nodes)]
+
+
+def _nested(nodes: list[Node]) -> Iterator[Node]:
+    """The outermost events of one thread."""
+    nodes.sort(key=lambda node: (node.start_ns, -node.end_ns, _RANKS[node.event.kind]))
+    around: list[Node] = []
+    for node in nodes:
+        while around and _is_over(around[-1], node):
+            around.pop()
+        if not around:
+            yield node
+        else:
+            node.parent = around[-1]
+            node.end_ns = min(node.end_ns, node.parent.end_ns)
+            node.parent.children.append(node)
+        around.append(node)
+
+
+def _is_over(earlier: Node, node: Node) -> bool:
+    """Whether an event has come to its end when another one begins; it ends then if it has to."""
+    if node.is_core and not earlier.is_core:
+        earlier.end_ns = min(earlier.end_ns, node.start_ns)
+        return True
+    # One that takes no time at the very end of another one belongs to what comes behind.
+    return earlier.end_ns <= node.start_ns

@@ -1,0 +1,300 @@
+"""Summary of a profile: where all of the time went, nothing twice and nothing left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import field
+
+from armpy.profiling.events import EventKind, ProfilingEvent
+from armpy.profiling.nesting import Node, nested
+from armpy.records import dataclass
+
+BETWEEN = "around layers"
+"""Overhead of executions themselves: binding arrays, calling one layer after the other."""
+
+AROUND = "around commands"
+"""Overhead of a backend: what layers that are several of the model's take beside these."""
+
+
+@dataclass(slots=True)
+class Share:
+    """A part of the time.
+
+    Parameters
+    ----------
+    name : str
+        For people: a layer as ``Convolution2d 'conv_3'``, an operation, what was waited for.
+    backend : str
+        Empty for armpy itself, and where several have a part in it.
+    operation, layer : str
+        Of a layer; empty for what is none.
+    count : int
+        Number of events.
+    total_ns : int
+        All executions together, in nanoseconds.
+    details : dict of str to float
+        Sums of what backends say about it; see `armpy.backend.Measurement`.
+    """
+
+    name: str
+    backend: str = ""
+    operation: str = ""
+    layer: str = ""
+    count: int = 0
+    total_ns: int = 0
+    details: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def total_us(self) -> float:
+        """All executions together, in microseconds."""
+        return self.total_ns / 1000
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Summary:
+    """Where all of the time went.
+
+    Parameters
+    ----------
+    num_executions : int
+    wall_ns : int
+        From the beginning of each execution to its end, waits in queues included; all executions
+        added up.
+    elapsed_ns : int
+        Time in which at least one execution was under way: less than `wall_ns` where executions
+        run side by side.
+    layers : tuple of Share
+        The model's layers, those within control flow and those that armpy has added included, by
+        operation, name and backend.
+    operations : tuple of Share
+        The same time by kind of operation.
+    overhead : tuple of Share
+        What is no layer's: armpy around layers, a backend around compiled layers, preparations
+        during executions.
+    waiting : tuple of Share
+        What executions have waited for.
+    beside : tuple of Share
+        What backends have measured in other threads than those of executions, or without a
+        thread. It is not a part of the wall time.
+    load : tuple of Share
+        Phases of loading and of preparing for other shapes, outside executions.
+    load_ns : int
+        All of them.
+    num_dropped : int
+        Events that were not kept; the time of these is their surroundings'.
+
+    Notes
+    -----
+    ``wall_ns`` is the sum of ``layers``, ``overhead`` and ``waiting``, to the nanosecond; so it is
+    with ``operations`` in the place of ``layers``; and ``load_ns`` is the sum of ``load``. Each is
+    in order of its time, the longest first.
+    """
+
+    num_executions: int
+    wall_ns: int
+    elapsed_ns: int
+    layers: tuple[Share, ...]
+    operations: tuple[Share, ...]
+    overhead: tuple[Share, ...]
+    waiting: tuple[Share, ...]
+    beside: tuple[Share, ...]
+    load: tuple[Share, ...]
+    load_ns: int
+    num_dropped: int = 0
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.num_executions} executions, {self.wall_ns / 1e6:.3f} ms together"
+            f" ({self.elapsed_ns / 1e6:.3f} ms elapsed)"
+        ]
+        parts = (
+            ("operations", self.operations, self.wall_ns),
+            ("overhead", self.overhead, self.wall_ns),
+            ("waiting", self.waiting, self.wall_ns),
+            (f"loading, {self.load_ns / 1e6:.3f} ms", self.load, self.load_ns),
+        )
+        for title, shares, whole_ns in parts:
+            lines += [f"{title}:"] if shares else []
+            lines += [
+                f"  {share.total_ns / (whole_ns or 1):7.2%} {share.total_us:12.1f} us  "
+                f"{share.name}" + (f" ({share.backend})" if share.backend else "")
+                for share in shares
+            ]
+        return "\n".join(lines)
+
+
+class _Shares:
+    """Time by what it went into."""
+
+    def __init__(self) -> None:
+        self._shares: dict[tuple[str, str], Share] = {}
+
+    def add(
+        self,
+        name: str,
+        backend: str,
+        total_ns: int,
+        operation: str = "",
+        layer: str = "",
+        event: ProfilingEvent | None = None,
+    ) -> None:
+        """Add time, and what a backend says about it."""
+        key = (name, backend)
+        share = self._shares.get(key)
+        if share is None:
+            share = self._shares[key] = Share(name, backend, operation, layer)
+        share.count += 1
+        share.total_ns += total_ns
+        if event is not None:
+            for detail, number in event.details.items():
+                share.details[detail] = share.details.get(detail, 0.0) + number
+
+    def longest_first(self) -> tuple[Share, ...]:
+        """All of them."""
+        return tuple(sorted(self._shares.values(), key=lambda share: -share.total_ns))
+
+
+def summarize(
+    events: Sequence[ProfilingEvent], load_events: Sequence[ProfilingEvent], num_dropped: int = 0
+) -> Summary:
+    """Say where all of the time went.
+
+    Parameters
+    ----------
+    events, load_events : sequence of ProfilingEvent
+        As a `Profiler` has them.
+    num_dropped : int
+    """
+    collected = _Collected()
+    queued = [event for event in events if event.kind is EventKind.QUEUED]
+    roots = nested([*(e for e in events if e.kind is not EventKind.QUEUED), *load_events])
+    executions: list[Node] = []
+    for root in roots:
+        if root.event.kind is EventKind.EXECUTION:
+            executions.append(root)
+            collected.add_execution(root)
+        elif root.event.kind is EventKind.LOAD:
+            collected.add_load(root)
+        else:
+            collected.add_beside(root)
+    queued_ns = [_interval(event) for event in queued]
+    for event, (start_ns, end_ns) in zip(queued, queued_ns, strict=True):
+        collected.waiting.add(event.name, event.backend, end_ns - start_ns)
+    intervals = [*((e.start_ns, e.end_ns) for e in executions), *queued_ns]
+    layers = collected.layers.longest_first()
+    return Summary(
+        len(executions),
+        sum(end_ns - start_ns for start_ns, end_ns in intervals),
+        _union_ns(intervals),
+        layers,
+        _by_operation(layers),
+        collected.overhead.longest_first(),
+        collected.waiting.longest_first(),
+        collected.beside.longest_first(),
+        collected.load.longest_first(),
+        sum(root.duration_ns for root in roots if root.event.kind is EventKind.LOAD),
+        num_dropped,
+    )
+
+
+class _Collected:
+    """Time of executions and of loading by what it went into."""
+
+    def __init__(self) -> None:
+        self.layers, self.overhead, self.waiting = _Shares(), _Shares(), _Shares()
+        self.beside, self.load = _Shares(), _Shares()
+
+    def add_execution(self, root: Node) -> None:
+        """Add the own time of an execution and of all within it."""
+        for node in root.walk():
+            event = node.event
+            if event.kind is EventKind.EXECUTION:
+                self.overhead.add(BETWEEN, "", node.own_ns)
+            elif event.kind is EventKind.WAITING:
+                self.waiting.add(event.name, event.backend, node.own_ns)
+            elif event.kind is EventKind.LOAD:
+                self.overhead.add(f"preparing: {event.name}", event.backend, node.own_ns)
+            elif event.kind is EventKind.LAYER and _is_compiled(node):
+                self.overhead.add(AROUND, event.backend, node.own_ns)
+            else:
+                self._add_layer(node)
+
+    def _add_layer(self, node: Node) -> None:
+        """Add the own time of a layer, or of a part of one."""
+        owner = _owner(node)
+        event = owner.event
+        if not event.layer:
+            name, operation, layer = event.name, event.operation or event.name, ""
+        else:
+            layer = _path(owner)
+            name, operation = f"{event.operation} '{layer}'", event.operation
+        self.layers.add(name, event.backend, node.own_ns, operation, layer, node.event)
+
+    def add_load(self, root: Node) -> None:
+        """Add the own time of a phase of loading and of all within it."""
+        for node in root.walk():
+            self.load.add(node.event.name, node.event.backend, node.own_ns)
+
+    def add_beside(self, root: Node) -> None:
+        """Add what was measured in no execution's thread."""
+        event = root.event
+        self.beside.add(event.name, event.backend, root.duration_ns, event=event)
+
+
+def _is_compiled(node: Node) -> bool:
+    """Whether a layer's backend tells which of the model's layers it computes in it."""
+    return any(c.event.kind is EventKind.COMMAND and c.event.layer for c in node.children)
+
+
+def _owner(node: Node) -> Node:
+    """What the time of a node belongs to: itself, or the layer that it is a nameless part of."""
+    if node.event.layer:
+        return node
+    around = node.parent
+    while around is not None and around.event.kind in (EventKind.LAYER, EventKind.COMMAND):
+        if around.event.layer:
+            return around
+        around = around.parent
+    return node
+
+
+def _path(node: Node) -> str:
+    """The name of a layer behind those of the control flow that it lies in: ``loop/body/sum``."""
+    names = [node.event.layer]
+    graph, around = node.event.graph, node.parent
+    while around is not None:
+        event = around.event
+        if event.kind is EventKind.LAYER:
+            if not _is_compiled(around):  # it runs graphs
+                names += [graph, event.layer] if graph else [event.layer]
+            graph = event.graph
+        around = around.parent
+    return "/".join(reversed(names))
+
+
+def _by_operation(layers: Iterable[Share]) -> tuple[Share, ...]:
+    """The same time by kind of operation."""
+    found = _Shares()
+    counts: dict[str, int] = {}
+    for share in layers:
+        found.add(share.operation, "", share.total_ns, share.operation)
+        counts[share.operation] = counts.get(share.operation, 0) + share.count
+    shares = found.longest_first()
+    for share in shares:
+        share.count = counts[share.operation]
+    return shares
+
+
+def _interval(event: ProfilingEvent) -> tuple[int, int]:
+    """Beginning and end in nanoseconds."""
+    return round(1000 * event.start_us), round(1000 * event.end_us)
+
+
+def _union_ns(intervals: Iterable[tuple[int, int]]) -> int:
+    """How long at least one of some intervals lasts."""
+    total_ns = covered_ns = 0
+    for start_ns, end_ns in sorted(intervals):
+        begin_ns = max(start_ns, covered_ns) if total_ns else start_ns
+        total_ns += max(end_ns - begin_ns, 0)
+        covered_ns = max(end_ns, covered_ns) if total_ns else end_ns
+    return total_ns

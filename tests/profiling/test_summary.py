@@ -1,0 +1,350 @@
+"""Where all of the time went: nothing twice, nothing left out."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from armpy_numba_acc import NumbaBackend
+from armpy_reference import ReferenceBackend
+
+import armpy
+from armpy.backend import IBackendInternal
+from armpy.cli.run import random_inputs
+from armpy.graph import graphs_of
+from armpy.ops import Convolution2d, ElementwiseBinary, FullyConnected
+from armpy.profiling import EventKind, Profiler, ProfilingEvent, Share, Summary, WatchedLock
+from armpy.profiling.summary import AROUND, BETWEEN, summarize
+from armpy.runtime import Model, Runtime, RuntimeOptions
+from tests.support.control_flow import loop
+from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
+from tests.support.networks import RELU, diamond, floats, ints
+from tests.support.shared import shared_file
+
+ME = threading.get_ident()
+
+
+def event(
+    kind: EventKind,
+    name: str,
+    start_us: float,
+    end_us: float,
+    *,
+    backend: str = "",
+    operation: str = "",
+    layer: str = "",
+    graph: str = "",
+    thread: int = 1,
+) -> ProfilingEvent:
+    return ProfilingEvent(
+        name,
+        backend,
+        start_us,
+        end_us - start_us,
+        thread,
+        kind=kind,
+        operation=operation,
+        layer=layer,
+        graph=graph,
+    )
+
+
+def execute(start_us: float, end_us: float, thread: int = 1) -> ProfilingEvent:
+    return event(EventKind.EXECUTION, "Execute", start_us, end_us, thread=thread)
+
+
+def layer(
+    start_us: float, end_us: float, name: str, operation: str = "Reshape", **more: object
+) -> ProfilingEvent:
+    title = f"{operation} '{name}'"
+    more = {"backend": "Npu", "operation": operation, "layer": name, **more}
+    return event(EventKind.LAYER, title, start_us, end_us, **more)  # type: ignore[arg-type]  # by name
+
+
+def command(start_us: float, end_us: float, name: str, **more: object) -> ProfilingEvent:
+    more = {"backend": "Npu", **more}
+    return event(EventKind.COMMAND, name, start_us, end_us, **more)  # type: ignore[arg-type]  # by name
+
+
+def us(shares: tuple[Share, ...]) -> dict[str, float]:
+    return {share.name: share.total_us for share in shares}
+
+
+def summary_of(*events: ProfilingEvent) -> Summary:
+    summary = summarize(events, ())
+    check_sums(summary)
+    return summary
+
+
+def check_sums(summary: Summary) -> None:
+    """The rule of all summaries, to the nanosecond."""
+    rest_ns = sum(share.total_ns for share in (*summary.overhead, *summary.waiting))
+    assert sum(share.total_ns for share in summary.layers) + rest_ns == summary.wall_ns
+    assert sum(share.total_ns for share in summary.operations) + rest_ns == summary.wall_ns
+    assert sum(share.total_ns for share in summary.load) == summary.load_ns
+    assert all(share.total_ns >= 0 for share in (*summary.layers, *summary.overhead))
+
+
+def test_what_no_layer_takes_is_overhead() -> None:
+    summary = summary_of(layer(2, 5, "a"), layer(5, 6, "b"), execute(1, 10))
+    assert us(summary.layers) == {"Reshape 'a'": 3.0, "Reshape 'b'": 1.0}
+    assert us(summary.operations) == {"Reshape": 4.0}
+    assert us(summary.overhead) == {BETWEEN: 5.0}
+    assert (summary.num_executions, summary.wall_ns) == (1, 9000)
+
+
+def test_named_commands_take_the_place_of_the_layer_that_they_lie_in() -> None:
+    first = command(2, 4, "Convolution2d 'c'", operation="Convolution2d", layer="c")
+    pad = command(4, 5, "Convolution2d 'c': pad", operation="Convolution2d", layer="c")
+    last = command(5, 6, "Softmax 's'", operation="Softmax", layer="s")
+    summary = summary_of(first, pad, last, layer(1, 9, "all", "PreCompiled"), execute(0, 10))
+    assert us(summary.layers) == {"Convolution2d 'c'": 3.0, "Softmax 's'": 1.0}
+    assert us(summary.overhead) == {AROUND: 4.0, BETWEEN: 2.0}
+
+
+def test_nameless_commands_are_parts_of_their_layer() -> None:
+    summary = summary_of(command(2, 3, "kernel"), layer(1, 5, "a"), execute(0, 6))
+    assert us(summary.layers) == {"Reshape 'a'": 4.0}
+    assert summary.layers[0].count == 2
+    assert us(summary.overhead) == {BETWEEN: 2.0}
+
+
+def test_commands_in_other_threads_are_told_beside_and_not_counted() -> None:
+    others = [command(1, 5, "kernel", thread=2), command(1, 5, "kernel", thread=3)]
+    summary = summary_of(*others, layer(1, 5, "a"), execute(0, 6))
+    assert us(summary.layers) == {"Reshape 'a'": 4.0}
+    assert us(summary.beside) == {"kernel": 8.0}
+
+
+def test_layers_within_control_flow_have_its_name_in_front_and_are_not_counted_twice() -> None:
+    inner = [
+        layer(2, 3, "less", "Comparison", graph="condition"),
+        layer(3, 6, "sum", "ElementwiseBinary", graph="body"),
+    ]
+    summary = summary_of(*inner, layer(1, 8, "loop", "While"), execute(0, 9))
+    assert us(summary.layers) == {
+        "While 'loop'": 3.0,
+        "ElementwiseBinary 'loop/body/sum'": 3.0,
+        "Comparison 'loop/condition/less'": 1.0,
+    }
+
+
+def test_compiled_layers_within_control_flow_have_its_name_in_front() -> None:
+    summary = summary_of(
+        command(3, 5, "Tanh 't'", operation="Tanh", layer="t"),
+        layer(2, 6, "all", "PreCompiled", graph="body"),
+        layer(1, 8, "loop", "While"),
+        execute(0, 9),
+    )
+    assert us(summary.layers) == {"While 'loop'": 3.0, "Tanh 'loop/body/t'": 2.0}
+
+
+def test_executions_side_by_side_add_up_and_elapse_once() -> None:
+    summary = summary_of(execute(0, 10), execute(5, 15, thread=2), execute(20, 21))
+    assert summary.num_executions == 3
+    assert summary.wall_ns == 21000
+    assert summary.elapsed_ns == 16000
+
+
+def test_waits_are_named_by_what_was_waited_for() -> None:
+    wait = event(EventKind.WAITING, "the variables", 1, 4)
+    ahead = event(EventKind.QUEUED, "the queue", -5, 0)
+    summary = summary_of(wait, layer(4, 6, "a"), execute(0, 7), ahead)
+    assert us(summary.waiting) == {"the queue": 5.0, "the variables": 3.0}
+    assert us(summary.overhead) == {BETWEEN: 2.0}
+    assert summary.wall_ns == summary.elapsed_ns == 12000
+
+
+def test_preparations_within_an_execution_are_its_overhead() -> None:
+    phases = [
+        event(EventKind.LOAD, "compile", 2, 6, backend="Npu"),
+        event(EventKind.LOAD, "prepare", 1, 7),
+        event(EventKind.LOAD, "load", -9, -5),
+    ]
+    summary = summarize([execute(0, 10)], phases)
+    check_sums(summary)
+    assert us(summary.overhead) == {"preparing: compile": 4.0, "preparing: prepare": 2.0} | {
+        BETWEEN: 4.0
+    }
+    assert us(summary.load) == {"load": 4.0}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        command(1, 8, "long"),  # beyond the end of its layer
+        command(0.5, 3, "early"),  # from before its layer
+        command(-3, 30, "around"),  # longer than the execution
+        command(4, 4, "instant"),
+        command(5, 5, "at the end"),
+    ],
+    ids=lambda e: e.name,
+)
+def test_times_that_a_backend_has_wrong_are_still_counted_once(odd: ProfilingEvent) -> None:
+    other = command(2, 4.5, "right")
+    summary = summary_of(odd, other, layer(1, 5, "a"), layer(5, 6, "b"), execute(0, 10))
+    assert us(summary.layers)["Reshape 'b'"] == 1.0
+    assert us(summary.layers)["Reshape 'a'"] == 4.0
+
+
+def test_waiting_for_a_lock_is_measured_only_where_there_is_a_wait() -> None:
+    profiler = Profiler()
+    lock = threading.Lock()
+    watched = WatchedLock(lock, "the lock")
+    with armpy.profiling.profiled_by(profiler):
+        with watched:
+            assert lock.locked()
+        assert not profiler.events
+        lock.acquire()
+        timer = threading.Timer(0.02, lock.release)
+        timer.start()
+        with watched:
+            pass
+        timer.join()
+    (wait,) = profiler.events
+    assert (wait.kind, wait.name) == (EventKind.WAITING, "the lock")
+    assert wait.duration_us >= 10_000
+
+
+def profiled(path: str, *backends: IBackendInternal) -> Summary:
+    runtime = Runtime(RuntimeOptions(registry=registry_of(*backends), profiling=True))
+    model = armpy.load(shared_file("models", *path.split("/")), runtime=runtime)
+    arrays = random_inputs(model, 0)
+    started = time.perf_counter()
+    for _ in range(3):
+        model.run(arrays)
+    taken_us = 1e6 * (time.perf_counter() - started)
+    profiler = runtime.get_profiler(model.network_id)
+    assert profiler is not None
+    summary = profiler.summary()
+    assert summary.num_executions == 3
+    assert 0 < summary.wall_ns / 1000 <= taken_us
+    check_sums(summary)
+    if not any(graphs_of(layer.operation) for layer in model.graph.layers):
+        names = {layer.name for layer in model.graph.layers}
+        assert {name for s in summary.layers for name in s.layer.split(" + ")} <= names
+    runtime.close()
+    return summary
+
+
+def test_a_convolutional_network_on_numba_acc_is_told_by_the_models_layers() -> None:
+    summary = profiled("mlperf_tiny/vww_96_int8.tflite", NumbaBackend())
+    assert {share.name for share in summary.operations} >= {
+        "Convolution2d",
+        "DepthwiseConvolution2d",
+    }
+    assert "PreCompiled" not in us(summary.operations)
+    assert set(us(summary.overhead)) == {AROUND, BETWEEN}
+
+
+def test_the_same_network_on_cpu_ref_has_the_same_kinds_of_layers() -> None:
+    path = "mlperf_tiny/kws_ref_model.tflite"
+    compiled, plain = (profiled(path, b()) for b in (NumbaBackend, ReferenceBackend))
+    kinds = {share.name for share in compiled.operations}
+    assert kinds <= {share.name for share in plain.operations}
+    assert set(us(plain.overhead)) == {BETWEEN}
+
+
+def test_a_network_on_two_backends_is_told_with_its_copies() -> None:
+    fake = FakeBackend("Npu", {Convolution2d, FullyConnected})
+    summary = profiled("mlperf_tiny/kws_ref_model.tflite", fake, NumbaBackend())
+    by_backend = {share.backend for share in summary.layers}
+    assert by_backend >= {"Npu", "NumbaAcc"}
+
+
+@pytest.mark.parametrize("backends", [(NumbaBackend, ReferenceBackend), (ReferenceBackend,)])
+def test_a_loop_is_told_by_the_layers_that_it_runs(
+    backends: tuple[type[IBackendInternal], ...],
+) -> None:
+    summary = profiled("keras_more/text_gru_float32.tflite", *(b() for b in backends))
+    bodies = [share for share in summary.layers if "/while/body/" in share.layer]
+    assert {share.operation for share in bodies} >= {"FullyConnected", "ElementwiseBinary"}
+    assert "While" in us(summary.operations)
+
+
+def test_layers_of_inner_graphs_are_told_by_what_the_loop_calls_these() -> None:
+    model = Model(loop(3), runtime_of(profiling=True))
+    model(ints(0))
+    profiler = model.runtime.get_profiler(model.network_id)
+    assert profiler is not None
+    summary = profiler.summary()
+    check_sums(summary)
+    (count,) = [s for s in summary.layers if s.operation == ElementwiseBinary.__name__]
+    assert (count.layer, count.count) == ("loop/body/count", 3)
+    assert any(share.layer.startswith("loop/condition/") for share in summary.layers)
+
+
+def test_threads_side_by_side_count_nothing_twice() -> None:
+    runtime = runtime_of(FakeBackend("Npu"), profiling=True)
+    network = runtime.load_network(diamond())
+    x = {"x": floats(-1, 0, 2, 5)}
+
+    def run() -> None:
+        for _ in range(20):
+            runtime.enqueue_workload(network, x)
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    profiler = runtime.get_profiler(network)
+    assert profiler is not None
+    summary = profiler.summary()
+    check_sums(summary)
+    assert summary.num_executions == 80
+    assert all(share.count == 80 for share in summary.layers)
+    assert summary.elapsed_ns <= summary.wall_ns
+
+
+def test_a_load_is_told_by_its_phases() -> None:
+    runtime = runtime_of(FakeBackend("Npu"), profiling=True)
+    network = runtime.load_network(diamond())
+    profiler = runtime.get_profiler(network)
+    assert profiler is not None
+    summary = profiler.summary()
+    check_sums(summary)
+    phases = {(share.name, share.backend) for share in summary.load}
+    assert phases >= {
+        ("load", ""),
+        ("specialise", ""),
+        ("assign layers", ""),
+        ("compile", "Npu"),
+        ("open session", "Npu"),
+        ("plan memory", ""),
+        ("prepare workload", "Npu"),
+        ("make working memory", ""),
+    }
+    about = {e.layer for e in profiler.load_events if e.name == "prepare workload"}
+    assert about == {layer.where for layer in runtime.get_network(network).graph.layers}
+    assert (summary.num_executions, summary.wall_ns) == (0, 0)
+    profiler.clear()
+    assert profiler.summary().load_ns == summary.load_ns
+
+
+def test_shapes_that_are_new_are_prepared_outside_of_the_execution() -> None:
+    net = armpy.Network()
+    x = net.input("x", armpy.TensorInfo((None,), armpy.DataType.FLOAT32))
+    net.output("y", net.add(RELU, x))
+    model = Model(net, runtime_of(profiling=True))
+    profiler = model.runtime.get_profiler(model.network_id)
+    assert profiler is not None
+    before = profiler.summary().load_ns
+    np.testing.assert_array_equal(model(floats(-1, 2)), [0, 2])
+    summary = profiler.summary()
+    check_sums(summary)
+    assert summary.load_ns > before
+    assert set(us(summary.overhead)) == {BETWEEN}
+
+
+def test_the_text_is_a_table_of_all_of_it() -> None:
+    summary = summary_of(layer(2, 5, "a"), execute(0, 10))
+    assert str(summary).splitlines() == [
+        "1 executions, 0.010 ms together (0.010 ms elapsed)",
+        "operations:",
+        "   30.00%          3.0 us  Reshape",
+        "overhead:",
+        "   70.00%          7.0 us  around layers",
+    ]
