@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from armpy.backend import HostTensorHandle, WorkloadInfo
 from armpy.network import Network
+from armpy.ops import Convolution2d
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
 from armpy.runtime import Model, Runtime, RuntimeOptions
 from armpy.testing import run_conformance
@@ -41,6 +43,22 @@ def test_it_runs_layers_as_the_reference_does(options: RuntimeOptions) -> None:
     assert model.placement is not None
     assert model.placement.layers_by_backend == {BACKEND_ID: 1}
     np.testing.assert_array_equal(model(floats(1, 2, 3), floats(1, 2, 3)), floats(2, 4, 6))
+
+
+def test_a_convolution_is_supported_prepared_and_run(options: RuntimeOptions) -> None:
+    backend = Runtime(options).registry.get(BACKEND_ID)
+    operation = Convolution2d()
+    image, weights, output = f32(1, 3, 3, 1), f32(1, 2, 2, 1), f32(1, 2, 2, 1)
+    support = backend.get_layer_support()
+    assert support.is_layer_supported(operation, (image, weights, None), (output,))
+    ones = np.ones(weights.known_shape, np.float32)
+    info = WorkloadInfo("convolution", (image, weights, None), (output,), (None, ones, None))
+    workload = backend.create_workload_factory(None).create_workload(operation, info)
+    pixels = np.arange(9, dtype=np.float32).reshape(image.known_shape)
+    result = np.empty(output.known_shape, np.float32)
+    inputs = [HostTensorHandle(image, pixels), HostTensorHandle(weights, ones), None]
+    workload.execute(inputs, [HostTensorHandle(output, result)])
+    np.testing.assert_array_equal(result.ravel(), floats(8, 12, 20, 24))
 
 
 def test_it_passes_the_conformance_kit(options: RuntimeOptions) -> None:
