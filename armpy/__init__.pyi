@@ -26,10 +26,8 @@ from armpy.errors import (
 )
 from armpy.loading import load as load
 from armpy.network import Network as Network
-from armpy.optimizer.optimize import (
-    OptimizedNetwork as OptimizedNetwork,
-    OptimizerOptions as OptimizerOptions,
-)
+from armpy.optimizer.optimize import OptimizedNetwork as OptimizedNetwork
+from armpy.optimizer.options import OptimizerOptions as OptimizerOptions
 from armpy.optimizer.placement import Placement as Placement
 from armpy.runtime.execution import Execution as Execution
 from armpy.plugins.discovery import backend_registry as backend_registry

@@ -6,6 +6,7 @@ from armpy.numerics import (
     resize as resize,
     softmax as softmax,
 )
+from armpy.numerics.bfloat16 import *
 from armpy.numerics.fixed_point import *
 from armpy.numerics.integer_functions import *
 from armpy.numerics.lookup_table import *

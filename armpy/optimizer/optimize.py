@@ -9,14 +9,13 @@ from dataclasses import field
 from armpy.backend import (
     Capability,
     IBackendInternal,
-    IMemoryOptimizerStrategy,
     OptionValues,
     ReasonCode,
     Substitution,
     Support,
     has_matching_capability,
 )
-from armpy.errors import ArmpyError, BackendCapabilityError, InvalidArgumentError
+from armpy.errors import ArmpyError, BackendCapabilityError
 from armpy.graph import Graph, Layer, SubgraphView, Value, select_subgraphs, verify_graph
 from armpy.logs import wants_traceback
 from armpy.ops.backend_internal import PreCompiled
@@ -30,6 +29,7 @@ from armpy.optimizer.bridge import (
     handle_factories,
 )
 from armpy.optimizer.memory_plan import MemoryPlan, plan_memory
+from armpy.optimizer.options import OptimizerOptions
 from armpy.optimizer.placement import LayerPlacement, Placement, Refusal
 from armpy.optimizer.substitute import apply_substitutions, backends_after, offer
 from armpy.profiling import phase
@@ -37,43 +37,6 @@ from armpy.records import dataclass
 from armpy.types import HOST, BackendId
 
 _log = logging.getLogger("armpy.optimizer")
-
-ON_FALLBACK = ("allow", "warn", "error")
-"""What `OptimizerOptions.on_fallback` can be."""
-
-
-@dataclass(frozen=True, slots=True)
-class OptimizerOptions:
-    """How a network is optimised.
-
-    Parameters
-    ----------
-    on_fallback : {"allow", "warn", "error"}
-        What to do when a layer does not run on the first preferred backend: nothing, log a
-        warning, or raise `BackendCapabilityError`.
-    model_options : mapping of str to mapping
-        Checked options of scope MODEL by backend id, for backends that were given any.
-    memory_strategies : mapping of str to IMemoryOptimizerStrategy
-        By backend id; the default strategy where missing.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If `on_fallback` is none of these.
-    """
-
-    on_fallback: str = "allow"
-    model_options: Mapping[BackendId, OptionValues] = field(default_factory=dict)
-    memory_strategies: Mapping[BackendId, IMemoryOptimizerStrategy] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.on_fallback not in ON_FALLBACK:
-            raise InvalidArgumentError(
-                "the option has no such value",
-                where="on_fallback",
-                expected=" or ".join(ON_FALLBACK),
-                actual=repr(self.on_fallback),
-            )
 
 
 @dataclass(frozen=True, eq=False)

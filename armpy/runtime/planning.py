@@ -15,6 +15,7 @@ from armpy.ops.operation import located
 from armpy.optimizer import OptimizedNetwork, optimize_graph, place_layers
 from armpy.optimizer.assign import Exclusions
 from armpy.optimizer.bridge import ImportRefusals
+from armpy.optimizer.simplify import simplified
 from armpy.runtime.dynamic_plan import DynamicPlan
 from armpy.runtime.family import NetworkFamily
 from armpy.runtime.measuring import measure_for
@@ -51,6 +52,7 @@ class Planner:
         factories = HandleFactories(sessions)
         options = self._settings.optimizer
         refused: ImportRefusals = {}
+        graph = simplified(graph, backends, options)
         check_layers(graph, self._settings.memory_limit_bytes)
 
         def optimize(excluded: Exclusions) -> OptimizedNetwork:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from armpy.backend import MemorySource
 from armpy.errors import InvalidArgumentError, UnimplementedError
+from armpy.optimizer import OptimizerOptions
 from armpy.plugins.boundary import describe
 from armpy.records import dataclass
 from armpy.types import BackendId
@@ -30,6 +31,8 @@ class NetworkProperties:
         The application makes all working memory; nothing is made at load.
     asynchronous : bool
         The network is executed with working memory that the application holds.
+    optimizer : OptimizerOptions, optional
+        How the network is optimised. Left out, as `RuntimeOptions` says.
 
     Raises
     ------
@@ -47,6 +50,7 @@ class NetworkProperties:
     profiling: bool | None = None
     external_memory: bool = False
     asynchronous: bool = False
+    optimizer: OptimizerOptions | None = None
 
     def __post_init__(self) -> None:
         for name, kinds in _KINDS.items():
@@ -83,6 +87,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = MappingProxyType(
         "profiling": (bool, type(None)),
         "external_memory": (bool,),
         "asynchronous": (bool,),
+        "optimizer": (OptimizerOptions, type(None)),
     }
 )
 

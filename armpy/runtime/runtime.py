@@ -203,11 +203,16 @@ class Runtime:
         """What options and properties mean for one more network."""
         options, setup = self.options, self._setup
         properties.check_implemented()
-        given = properties.model_options
+        optimizer = properties.optimizer or OptimizerOptions(options.on_fallback)
+        given = {**optimizer.model_options, **properties.model_options}
         model_options = merged_model_options(setup.backends, setup.model_options, given)
         profiling = options.profiling if properties.profiling is None else properties.profiling
         return NetworkSettings(
-            OptimizerOptions(options.on_fallback, model_options, setup.memory_strategies),
+            replace(
+                optimizer,
+                model_options=model_options,
+                memory_strategies={**setup.memory_strategies, **optimizer.memory_strategies},
+            ),
             options.plan_cache_size,
             options.memory_limit_bytes,
             options.custom_allocators,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from armpy.numerics import bfloat16_bits, bfloat16_values
 from armpy.ops import Cast
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
@@ -24,9 +25,9 @@ class CastWorkload(ReferenceWorkload[Cast]):
             out[...] = values
             return
         if source.data_type is DataType.BFLOAT16:
-            values = (values.astype(np.uint32) << 16).view(np.float32)
+            values = bfloat16_values(values)
         if target.data_type is DataType.BFLOAT16:
-            out[...] = _bfloat16_bits(values)
+            out[...] = bfloat16_bits(values)
         elif target.data_type is DataType.BOOLEAN:
             np.not_equal(values, 0, out=out)
         elif target.data_type.is_float:
@@ -35,13 +36,6 @@ class CastWorkload(ReferenceWorkload[Cast]):
             _write_integers(values, target, out)
         else:
             _write_from_integers(values, target, out)
-
-
-def _bfloat16_bits(values: Array) -> Array:
-    """Upper halves of float32 numbers, rounded half to even; NaN stays NaN."""
-    bits = values.astype(np.float32).view(np.uint32)
-    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
-    return np.where(np.isnan(values), 0x7FC0, rounded).astype(np.uint16)
 
 
 def _write_integers(values: Array, target: TensorInfo, out: Array) -> None:

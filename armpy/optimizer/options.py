@@ -1,0 +1,93 @@
+"""The options of the optimiser."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from armpy.backend import IMemoryOptimizerStrategy, OptionValues
+from armpy.errors import InvalidArgumentError
+from armpy.records import dataclass
+from armpy.types import BackendId
+
+if TYPE_CHECKING:
+    from armpy.optimizer.passes.context import OptimizerPass
+
+ON_FALLBACK = ("allow", "warn", "error")
+"""What `OptimizerOptions.on_fallback` can be."""
+
+SHAPE_INFERENCE = ("infer_and_validate", "validate_only")
+"""What `OptimizerOptions.shape_inference` can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizerOptions:
+    """How a network is optimised.
+
+    Parameters
+    ----------
+    on_fallback : {"allow", "warn", "error"}
+        What to do when a layer does not run on the first preferred backend: nothing, log a
+        warning, or raise `BackendCapabilityError`.
+    model_options : mapping of str to mapping
+        Checked options of scope MODEL by backend id, for backends that were given any.
+    memory_strategies : mapping of str to IMemoryOptimizerStrategy
+        By backend id; the default strategy where missing.
+    reduce_fp32_to_fp16 : bool
+        Compute in float16 what is float32, wherever operations and backends do that. Inputs,
+        outputs and variables stay float32.
+    reduce_fp32_to_bf16 : bool
+        Hand images, rows and weights of convolutions and fully connected layers over as
+        bfloat16 wherever backends take that. Sums, biases and results stay float32.
+    shape_inference : {"infer_and_validate", "validate_only"}
+        Whether shapes that are not known when a network is loaded follow from each call's, or
+        are an error.
+    passes : mapping of str to (bool or OptimizerPass)
+        By name, whether a pass runs, where that is not to be as `armpy.optimizer.BUILT_IN_PASSES`
+        says, or a pass of the application's own. Those of new names run behind the built-in ones,
+        in this order.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an option has no such value, or both reductions are asked for.
+
+    References
+    ----------
+    Arm NN OptimizerOptionsOpaque.
+    """
+
+    on_fallback: str = "allow"
+    model_options: Mapping[BackendId, OptionValues] = field(default_factory=dict)
+    memory_strategies: Mapping[BackendId, IMemoryOptimizerStrategy] = field(default_factory=dict)
+    reduce_fp32_to_fp16: bool = False
+    reduce_fp32_to_bf16: bool = False
+    shape_inference: str = "infer_and_validate"
+    passes: Mapping[str, bool | OptimizerPass] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_choice("on_fallback", self.on_fallback, ON_FALLBACK)
+        _check_choice("shape_inference", self.shape_inference, SHAPE_INFERENCE)
+        if self.reduce_fp32_to_fp16 and self.reduce_fp32_to_bf16:
+            raise InvalidArgumentError(
+                "float32 can be reduced to one type",
+                where="reduce_fp32_to_bf16",
+                expected="reduce_fp32_to_fp16 or reduce_fp32_to_bf16",
+                actual="both",
+            )
+        if self.passes:
+            from armpy.optimizer.passes.pipeline import check_passes  # noqa: PLC0415
+
+            check_passes(self.passes)
+
+
+def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Check an option that has few values."""
+    if value not in choices:
+        raise InvalidArgumentError(
+            "the option has no such value",
+            where=name,
+            expected=" or ".join(choices),
+            actual=repr(value),
+        )

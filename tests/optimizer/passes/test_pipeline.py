@@ -1,0 +1,177 @@
+"""Which passes run, in which order, and what is made of a pass's mistakes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from armpy import Network, OptimizerOptions, ops
+from armpy.errors import GraphValidationError, InvalidArgumentError
+from armpy.graph import Graph
+from armpy.optimizer import BUILT_IN_PASSES, OptimizerPass, PassContext, Rebuild
+from armpy.optimizer.simplify import simplified, worthwhile
+from tests.support.networks import RELU, chain, f32, floats
+from tests.support.passes import OFF, names, run
+
+
+def everything() -> Network:
+    """A network in which every default pass finds something."""
+    net = Network()
+    x = net.input("x", f32(1, 6, 6, 4))
+    turned = net.add(ops.Transpose((0, 3, 1, 2)), x)
+    back = net.add(ops.Transpose((0, 2, 3, 1)), net.add(RELU, turned))
+    framed = net.add(ops.Pad(((0, 0), (1, 1), (1, 1), (0, 0))), back)
+    weights = net.constant(np.ones((3, 3, 3, 4), np.float32))
+    image = net.add(ops.Convolution2d(), framed, weights)
+    flat = net.add(ops.Reshape((9, 12)), net.add(ops.Reshape((108,)), image))
+    twins = [net.add(ops.Transpose((1, 0)), flat) for _ in range(2)]
+    wide = net.add(ops.BroadcastTo((2, 12, 9)), twins[0])
+    net.output("y", net.add(ops.ElementwiseBinary(), wide, twins[1]))
+    net.output("z", net.add(ops.ElementwiseBinary(), wide, net.input("w", f32(2, 12, 9))))
+    net.output("t", net.add(ops.Transpose((0, 2, 1, 3)), net.input("v", f32(1, 1, 5, 3))))
+    return net
+
+
+def test_passes_that_change_no_bit_and_leave_layers_out_run_by_default() -> None:
+    made = simplified(everything().build(), (), OptimizerOptions())
+    assert names(made) != []
+
+
+def test_a_pass_that_is_switched_off_does_not_run() -> None:
+    net = Network()
+    x = net.input("x", f32(2, 3))
+    net.output("y", net.add(ops.Reshape((3, 2)), net.add(ops.Reshape((6,)), x)))
+    graph = net.build()
+    without = OptimizerOptions(passes={"merge_reshapes": False})
+    from armpy_reference import ReferenceBackend
+
+    backends = (ReferenceBackend(),)
+    assert len(simplified(graph, backends, OptimizerOptions()).layers) == 1
+    assert simplified(graph, backends, without) is graph
+
+
+@pytest.mark.parametrize("graph", [chain(3), everything().build()], ids=["nothing", "much"])
+def test_what_is_said_to_be_idle_is_idle(graph: Graph) -> None:
+    from armpy.optimizer.passes import pipeline
+
+    found = worthwhile(graph)
+    for name, is_on in BUILT_IN_PASSES.items():
+        if is_on and name not in found:
+            run_pass = pipeline._built_in(name)
+            assert run_pass(graph, PassContext(OptimizerOptions(), ())) is graph
+
+
+def test_networks_without_work_import_no_pass() -> None:
+    code = """if True:
+        import sys
+        import numpy as np
+        import armpy
+        net = armpy.Network()
+        x = net.input("x", armpy.TensorInfo((2, 3), armpy.DataType.FLOAT32))
+        y = net.add(armpy.ops.Reshape((6,)), x)
+        net.output("y", net.add(armpy.ops.Softmax(), net.add(armpy.ops.Transpose((0,)), y)))
+        armpy.Model(net)
+        assert not [name for name in sys.modules if name.startswith("armpy.optimizer.passes")]
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def doubling(graph: Graph, context: PassContext) -> Graph:
+    """A pass of an application's: every clamp is done twice."""
+    rebuild = Rebuild(graph)
+    for layer in graph.layers:
+        made = rebuild.keep(layer)
+        if layer.operation == RELU:
+            again = rebuild.insert(RELU, [made.output], f"{layer.name}/again", origins=[layer])
+            rebuild.alias(layer.output, again.output)
+    return rebuild.finish()
+
+
+def clamps(length: int = 1) -> Network:
+    net = Network()
+    value = net.input("x", f32(4))
+    for index in range(length):
+        value = net.add(RELU, value, name=f"clamp_{index}")
+    net.output("y", value)
+    return net
+
+
+def test_applications_passes_run_in_their_order_behind_the_built_in_ones() -> None:
+    order = []
+
+    def recorded(name: str) -> OptimizerPass:
+        def one(graph: Graph, context: PassContext) -> Graph:
+            order.append((name, len(graph.layers)))
+            return doubling(graph, context)
+
+        return one
+
+    passes = {"b": recorded("b"), "a": recorded("a")}
+    made = simplified(clamps().build(), (), OptimizerOptions(passes=passes))
+    assert order == [("b", 1), ("a", 2)]
+    assert [layer.origins for layer in made.layers] == [(), ("clamp_0",)] + [("clamp_0",)] * 2
+
+
+def test_a_pass_of_a_built_in_name_takes_its_place() -> None:
+    options = OptimizerOptions(passes={"merge_reshapes": doubling})
+    assert names(simplified(clamps().build(), (), options)) == ["Activation"] * 2
+
+
+def test_applications_passes_are_part_of_loading() -> None:
+    def negative(graph: Graph, context: PassContext) -> Graph:
+        rebuild = Rebuild(graph)
+        for layer in graph.layers:
+            made = rebuild.keep(layer)
+            turned = rebuild.insert(
+                ops.ElementwiseUnary(ops.UnaryOperation.NEG), [made.output], "turned"
+            )
+            rebuild.alias(layer.output, turned.output)
+        return rebuild.finish()
+
+    options = OptimizerOptions(passes={**OFF, "negative": negative})
+    got = run(clamps(), {"x": floats(-1, 0, 1, 2)}, options=options)["y"]
+    np.testing.assert_array_equal(got, floats(0, 0, -1, -2))
+
+
+def renamed(graph: Graph, context: PassContext) -> Graph:
+    return replace(graph, output_names=("other",))
+
+
+def unordered(graph: Graph, context: PassContext) -> Graph:
+    return replace(graph, layers=graph.layers[::-1])
+
+
+def nothing(graph: Graph, context: PassContext) -> Graph:
+    return None  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("mistake", "text"),
+    [
+        (renamed, "pass 'mine': the pass has changed the graph's outputs"),
+        (unordered, "pass 'mine' / Activation 'clamp_1': input 0 is read before it is written"),
+        (nothing, "pass 'mine': the pass has made no graph"),
+    ],
+)
+def test_mistakes_of_a_pass_are_told_with_its_name(mistake: OptimizerPass, text: str) -> None:
+    with pytest.raises(GraphValidationError, match=text.replace("'", ".")):
+        simplified(clamps(2).build(), (), OptimizerOptions(passes={"mine": mistake}))
+
+
+def test_what_a_pass_raises_is_the_applications_own() -> None:
+    def failing(graph: Graph, context: PassContext) -> Graph:
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        run(clamps(), {"x": floats(0, 0, 0, 0)}, options=OptimizerOptions(passes={"f": failing}))
+
+
+def test_unknown_names_and_what_is_no_pass_are_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="there is no pass 'fold_pads' to be switched"):
+        OptimizerOptions(passes={"fold_pads": True})
+    with pytest.raises(InvalidArgumentError, match="a pass cannot be called"):
+        OptimizerOptions(passes={"mine": 3})  # type: ignore[dict-item]

@@ -1,0 +1,181 @@
+"""Networks of float32 that are computed in float16."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from armpy_numba_acc import NumbaBackend
+from armpy_reference import ReferenceBackend
+
+from armpy import DataType, Network, OptimizerOptions, Quantization, TensorInfo, ops
+from armpy.backend import IBackendInternal, ReasonCode, Support
+from armpy.errors import InvalidArgumentError
+from armpy.graph import Graph, verify_graph
+from armpy.optimizer.passes.reduction import fall_back_to_float32, reduce_fp32_to_fp16
+from tests.support.fake_backends import FakeBackend
+from tests.support.networks import ADD, MUL, RELU, chain, f32, floats, ints
+from tests.support.passes import OFF, context, names, random_inputs, run
+
+FLOAT16, FLOAT32 = DataType.FLOAT16, DataType.FLOAT32
+HALVES = OptimizerOptions(passes=OFF, reduce_fp32_to_fp16=True)
+
+
+class WithoutHalf(FakeBackend):
+    """Takes some operations in float16, and all in float32."""
+
+    halves: tuple[type, ...] = ()
+
+    def get_layer_support(self):  # type: ignore[no-untyped-def]
+        inner, halves = super().get_layer_support(), self.halves
+
+        class Limited(type(inner)):  # type: ignore[misc]
+            def is_layer_supported(self, operation, inputs, outputs):  # type: ignore[no-untyped-def]
+                infos = [info for info in (*inputs, *outputs) if info is not None]
+                is_half = any(info.data_type is FLOAT16 for info in infos)
+                if is_half and not isinstance(operation, (ops.Cast, *halves)):
+                    return Support.no(ReasonCode.DATA_TYPE, "no float16")
+                return inner.is_layer_supported(operation, inputs, outputs)
+
+        return Limited(self.backend_id, None, {})
+
+
+def reduced(graph: Graph, *backends: IBackendInternal) -> Graph:
+    made = reduce_fp32_to_fp16(graph, context(*backends))
+    verify_graph(made)
+    return made
+
+
+def small_network() -> Network:
+    """A convolution, a clamp, a sum and a product."""
+    random = np.random.default_rng(1)
+    net = Network()
+    x = net.input("x", f32(1, 8, 8, 3))
+    weights = net.constant(random.normal(size=(4, 3, 3, 3)).astype(np.float32))
+    bias = net.constant(random.normal(size=4).astype(np.float32))
+    value = net.add(RELU, net.add(ops.Convolution2d(), x, weights, bias))
+    value = net.add(ADD, value, net.constant(floats(1, 2, 3, 4)))
+    value = net.add(ops.Reshape((1, 144)), value)
+    dense = net.constant(random.normal(size=(5, 144)).astype(np.float32))
+    net.output("y", net.add(ops.FullyConnected(), value, dense))
+    return net
+
+
+def types(graph: Graph) -> list[DataType]:
+    """Type of each layer's output."""
+    return [layer.output.info.data_type for layer in graph.layers]
+
+
+def test_the_caller_sees_float32_and_layers_compute_float16() -> None:
+    graph = small_network().build()
+    made = reduced(graph)
+    assert made.input_infos == graph.input_infos
+    assert made.output_infos == graph.output_infos
+    assert names(made) == ["Cast", *names(graph), "Cast"]
+    assert types(made) == [FLOAT16] * 6 + [FLOAT32]
+    constants = [v for v in made.values() if v.data is not None]
+    assert {v.data.dtype.name for v in constants if v.data is not None} == {"float16"}
+
+
+@pytest.mark.parametrize("backend", [(), (NumbaBackend(),)], ids=["CpuRef", "NumbaAcc"])
+def test_results_are_right_to_float16(backend: tuple[NumbaBackend, ...]) -> None:
+    net = small_network()
+    inputs = random_inputs(net.build())
+    expected = run(net, inputs, *backend)["y"]
+    got = run(net, inputs, *backend, options=HALVES)["y"]
+    assert got.dtype == np.float32
+    assert not np.array_equal(got, expected)  # it was float16 indeed
+    # 144 terms of about 3, each rounded to 11 bits.
+    np.testing.assert_allclose(got, expected, rtol=5 * 2.0**-10, atol=0.25)
+
+
+def test_each_tensor_is_converted_once() -> None:
+    net = Network()
+    x = net.input("x", f32(4))
+    double = net.add(ADD, x, x)
+    net.output("y", double)
+    net.output("z", net.add(MUL, double, x))
+    made = reduced(net.build())
+    assert names(made) == ["Cast", "ElementwiseBinary", "ElementwiseBinary", "Cast", "Cast"]
+
+
+def test_layers_that_compute_nothing_are_not_converted_alone() -> None:
+    net = Network()
+    info = TensorInfo(None, DataType.QASYMM_S8, Quantization.per_tensor(0.1))
+    value = net.add(
+        ops.Quantize(), net.add(ops.Reshape((4,)), net.input("x", f32(2, 2))), output=info
+    )
+    net.output("y", net.add(ops.Dequantize(), net.add(RELU, value)))
+    graph = net.build()
+    assert reduced(graph) is graph
+
+
+def test_constants_beyond_float16_keep_their_layer_in_float32() -> None:
+    net = Network()
+    value = net.add(RELU, net.input("x", f32(2)))
+    value = net.add(MUL, value, net.constant(floats(1e6, 1)))
+    net.output("y", net.add(RELU, value))
+    product = reduced(net.build()).layers[3]
+    assert product.operation == MUL
+    assert product.output.info.data_type is FLOAT32
+    infinite = Network()
+    bound = infinite.constant(np.float32(np.inf))
+    infinite.output("y", infinite.add(ADD, infinite.input("x", f32(2)), bound))
+    assert types(reduced(infinite.build())) == [FLOAT16, FLOAT16, FLOAT32]
+
+
+def test_state_stays_float32() -> None:
+    net = Network()
+    state = net.variable("state", f32(3))
+    total = net.add(ADD, net.input("x", f32(3)), state)
+    net.assign(state, total)
+    net.output("y", total)
+    made = reduced(net.build())
+    assert made.variables[0].next_value.info.data_type is FLOAT32
+    inputs = {"x": floats(0.5, 1.5, 2.5)}
+    np.testing.assert_array_equal(run(net, inputs, options=HALVES)["y"], inputs["x"])
+
+
+def test_a_backend_without_float16_computes_float32() -> None:
+    graph = chain(3)
+    made = reduced(graph, WithoutHalf("Wide"), ReferenceBackend())
+    assert made is graph
+
+
+def test_layers_that_a_backend_refuses_in_float16_are_float32_between_conversions() -> None:
+    class SomeHalf(WithoutHalf):
+        halves = (ops.ElementwiseBinary,)
+
+    net = Network()
+    value = net.add(ADD, net.input("x", f32(4)), net.constant(np.float32(1)))
+    value = net.add(RELU, value)
+    net.output("y", net.add(ADD, value, net.constant(np.float32(2))))
+    made = reduced(net.build(), SomeHalf("Some"), ReferenceBackend())
+    assert types(made) == [FLOAT16, FLOAT16, FLOAT32, FLOAT32, FLOAT16, FLOAT16, FLOAT32]
+    assert [layer.operation.name for layer in made.layers][3] == "Activation"
+
+
+def test_files_of_float16_can_fall_back_to_float32() -> None:
+    half = TensorInfo((4,), FLOAT16)
+    net = Network()
+    net.output("y", net.add(RELU, net.input("x", half)))
+    graph = net.build()
+    wide = context(WithoutHalf("Wide"), ReferenceBackend())
+    made = fall_back_to_float32(graph, wide)
+    assert names(made) == ["Cast", "Activation", "Cast"]
+    assert made.outputs[0].info == half
+    assert fall_back_to_float32(graph, context()) is graph
+    inputs = random_inputs(graph)
+    np.testing.assert_array_equal(run(made, inputs)["y"], run(graph, inputs)["y"])
+
+
+def test_what_draws_numbers_stays_float32() -> None:
+    net = Network()
+    rows = net.add(ADD, net.input("x", f32(2, 3)), net.constant(np.float32(1)))
+    net.output("y", net.add(ops.RandomMultinomial(4), rows, net.constant(ints(1, 2))))
+    made = reduced(net.build())
+    assert made.layers[-1].inputs[0].info.data_type is FLOAT32  # type: ignore[union-attr]
+
+
+def test_float32_is_reduced_to_one_type() -> None:
+    with pytest.raises(InvalidArgumentError, match="reduce_fp32_to_bf16"):
+        OptimizerOptions(reduce_fp32_to_fp16=True, reduce_fp32_to_bf16=True)

@@ -1,0 +1,86 @@
+"""Graphs before and after optimiser passes, run on real backends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from armpy_numba_acc import NumbaBackend
+from armpy_reference import ReferenceBackend
+
+from armpy import Network, NetworkProperties, OptimizerOptions
+from armpy.backend import IBackendInternal
+from armpy.graph import Graph, verify_graph
+from armpy.ops.operation import Array
+from armpy.optimizer import BUILT_IN_PASSES, OptimizerPass, PassContext
+from tests.support.fake_backends import runtime_of
+
+OFF = dict.fromkeys(BUILT_IN_PASSES, False)
+"""Every pass switched off."""
+
+
+def context(*backends: IBackendInternal, options: OptimizerOptions | None = None) -> PassContext:
+    """What passes can ask; CpuRef alone if no backends are given."""
+    return PassContext(options or OptimizerOptions(), backends or (ReferenceBackend(),))
+
+
+def after(apply: OptimizerPass, network: Network) -> Graph:
+    """A network after one pass, which must give the same on CpuRef and NumbaAcc, to the bit."""
+    graph = network.build()
+    made = apply(graph, context())
+    verify_graph(made)
+    check_equal(graph, made)
+    return made
+
+
+def check_equal(graph: Graph, made: Graph) -> None:
+    """Check that two graphs give the same bits."""
+    inputs = random_inputs(graph)
+    for backends in ((), (NumbaBackend(),)):
+        expected = run(graph, inputs, *backends)
+        for name, got in run(made, inputs, *backends).items():
+            assert got.dtype == expected[name].dtype
+            np.testing.assert_array_equal(got, expected[name], name)
+            np.testing.assert_array_equal(bits(got), bits(expected[name]), name)
+
+
+def bits(array: Array) -> Array:
+    """An array's bytes."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def run(
+    graph: Graph | Network,
+    inputs: Mapping[str, Array],
+    *backends: IBackendInternal,
+    options: OptimizerOptions | None = None,
+) -> dict[str, Array]:
+    """A graph's outputs, without any pass unless options are given."""
+    properties = NetworkProperties(optimizer=options or OptimizerOptions(passes=OFF))
+    with runtime_of(*backends) as runtime:
+        network_id = runtime.load_network(graph, properties)
+        return runtime.enqueue_workload(network_id, inputs)
+
+
+def random_inputs(graph: Graph, seed: int = 0) -> dict[str, Array]:
+    """Elements for every input."""
+    random = np.random.default_rng(seed)
+    found = {}
+    for value in graph.inputs:
+        shape, data_type = value.info.known_shape, value.info.data_type
+        if data_type.is_float:
+            found[value.name] = random.normal(0, 3, shape).astype(data_type.dtype)
+        else:
+            low, high = data_type.integer_range
+            found[value.name] = random.integers(low, high, shape, data_type.dtype, endpoint=True)
+    return found
+
+
+def names(graph: Graph) -> list[str]:
+    """Operations of a graph's layers."""
+    return [layer.operation.name for layer in graph.layers]
+
+
+def layer_named(graph: Graph, name: str) -> Sequence[str]:
+    """Origins of the layer of a name."""
+    return next(layer.origins for layer in graph.layers if layer.name == name)
