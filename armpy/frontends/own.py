@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from armpy.backend.options import BackendOption, OptionScope
 from armpy.hooks import FrontEnd, Magic, ModelFile, ModelSignature, ParseSettings, hookimpl
 from armpy.network import Network
 
@@ -19,6 +20,7 @@ def armpy_register_front_end() -> FrontEnd:
         suffixes=(".tflite",),
         magic=(Magic(b"TFL3", offset=4),),
         signatures=_tflite_signatures,
+        options=_tflite_options(),
     )
 
 
@@ -26,7 +28,20 @@ def _parse_tflite(file: ModelFile, settings: ParseSettings) -> Network:
     """The network of a .tflite file."""
     from armpy.frontends.tflite.parser import parse_file
 
-    return parse_file(file, settings.signature, settings.memory_limit_bytes)
+    stands_in = settings.options.get("stand_in_for_unsupported") is True
+    return parse_file(file, settings.signature, settings.memory_limit_bytes, stands_in)
+
+
+def _tflite_options() -> tuple[BackendOption, ...]:
+    """What can be said of how .tflite files are parsed."""
+    return (
+        BackendOption(
+            "stand_in_for_unsupported",
+            False,
+            "Make StandIn layers of operators that armpy does not have, for a vendor's backend.",
+            OptionScope.RUNTIME,
+        ),
+    )
 
 
 def _tflite_signatures(file: ModelFile) -> list[ModelSignature]:

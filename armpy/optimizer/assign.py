@@ -256,6 +256,9 @@ def _unplaceable(layer: Layer, refusals: Sequence[Refusal]) -> BackendCapability
         names = " and ".join(layer.operation.required_extensions)
         package = type(layer.operation).__module__.partition(".")[0]
         fix = f"Install or allow a backend that has {names}; the operation is from '{package}'"
+    operator = getattr(layer.operation, "operator", None)
+    if operator and layer.operation.name == "StandIn":
+        fix = f"Install or allow a backend that takes the custom operation '{operator}'"
     return BackendCapabilityError(
         "no allowed backend supports this layer: "
         + "; ".join(f"{refusal.backend}: {refusal.text}" for refusal in refusals),

@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 
 from armpy import ops
-from armpy.ops import Composite, If, MemCopy, Operation, PreCompiled, While
+from armpy.ops import Composite, If, MemCopy, Operation, PreCompiled, StandIn, While
 from armpy.ops.operation import TypeRule
 from armpy.testing import Case, all_cases
 from armpy.testing.case import describe
 from armpy.testing.cases import operation_cases
 from armpy.testing.subject import Subject
 
-# What the core executes, makes or expands itself: no case of a single layer is asked of backends.
-NOT_FOR_BACKENDS = (Operation, Composite, MemCopy, PreCompiled, If, While)
+# What the core executes, makes or expands itself, or a vendor alone knows: no case of a single
+# layer is asked of backends.
+NOT_FOR_BACKENDS = (Operation, Composite, MemCopy, PreCompiled, StandIn, If, While)
 
 OPERATIONS = sorted(
     (

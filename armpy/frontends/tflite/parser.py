@@ -70,12 +70,14 @@ def parse_tflite(
     return parse_file(open_model_file(source), signature, memory_limit_bytes)
 
 
-def parse_file(file: ModelFile, signature: str | None, memory_limit_bytes: int) -> Network:
-    """`parse_tflite` of a file that is open."""
+def parse_file(
+    file: ModelFile, signature: str | None, memory_limit_bytes: int, stands_in: bool = False
+) -> Network:
+    """`parse_tflite` of a file that is open, with StandIn layers for unknown operators if asked."""
     try:
         model = read_model(file.data)
         chosen = None if signature is None else choose_signature(model, signature)
-        return _ModelParser(model, memory_limit_bytes).parse(file.stem, chosen)
+        return _ModelParser(model, memory_limit_bytes, stands_in).parse(file.stem, chosen)
     except ParserError as error:
         located(lambda: file.label, error)
         raise
@@ -114,17 +116,20 @@ class _ModelParser:
     ----------
     model : Table
     memory_limit_bytes : int
+    stands_in : bool
+        Whether operators that armpy does not have become StandIn layers.
     """
 
-    def __init__(self, model: Table, memory_limit_bytes: int) -> None:
+    def __init__(self, model: Table, memory_limit_bytes: int, stands_in: bool) -> None:
         self.memory_limit_bytes = memory_limit_bytes
+        self.stands_in = stands_in
         self.subgraphs = Subgraphs(model, memory_limit_bytes)
         self._graphs: dict[tuple[int, tuple[Shape | None, ...]], Graph] = {}
 
     def parse(self, name: str, signature: Signature | None) -> Network:
         """Build the network."""
         index = signature.subgraph if signature else 0
-        self.subgraphs.check(index, CONVERTERS, RESOURCE_OPERATORS)
+        self.subgraphs.check(index, CONVERTERS, RESOURCE_OPERATORS, self.stands_in)
         return _SubgraphParser(self, index, name, signature=signature).parse()
 
     def graph(self, index: int, shapes: Sequence[Shape | None]) -> Graph:
@@ -239,13 +244,18 @@ class _SubgraphParser:
             operator.name,
             name or table.where,
             [None if index == _LEFT_OUT else self._value(index) for index in inputs],
-            [tensor.inferred_info for tensor in tensors],
+            [self._output_info(operator, tensor) for tensor in tensors],
             [self._tensors[index].inferred_info for index in table.numbers("Intermediates")],
             [tensor.name or f"tensor_{i}" for i, tensor in zip(outputs, tensors, strict=True)],
             table,
             self._model.graph,
         )
         self._values.update(zip(outputs, self._convert(node, inputs), strict=True))
+
+    def _output_info(self, operator: Operator, tensor: Tensor) -> TensorInfo:
+        """What is declared of an output: its shape follows, where armpy knows the operator."""
+        is_known = operator.name in CONVERTERS or not self._model.stands_in
+        return tensor.inferred_info if is_known else tensor.input_info()
 
     def _use_resource(
         self, operator: Operator, inputs: Sequence[int], outputs: Sequence[int]
@@ -273,7 +283,8 @@ class _SubgraphParser:
         The operator's inputs are given as tensor indexes, too, for the variables among them.
         """
         with _parser_errors(node.table):
-            made = CONVERTERS[node.operator](node)
+            known = node.operator in CONVERTERS or not self._model.stands_in
+            made = CONVERTERS[node.operator](node) if known else _stand_in(node)
             for position, value in node.updates.items():
                 self._update_variable(node, inputs[position], value)
         for value in made:
@@ -339,6 +350,15 @@ class _SubgraphParser:
             raise node.error(f"{where} holds a state, but it is not a variable")
         self._network.assign(self._variables[index], value)
         self._values[index] = value
+
+
+def _stand_in(node: Node) -> Sequence[Value]:
+    """Add the layer that stands for an operator that armpy does not have."""
+    from armpy.ops.stand_in import StandIn  # noqa: PLC0415 - few models have one
+
+    name = node.operator.removeprefix("custom '").removesuffix("'")
+    options = node.table.vector("CustomOptions").tobytes()
+    return node.layer(StandIn(name, options, len(node.outputs)), *node.inputs)
 
 
 @contextmanager

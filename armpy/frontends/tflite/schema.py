@@ -53,6 +53,7 @@ TABLES: dict[str, dict[str, tuple[int, str, float]]] = {
         "Inputs": (1, "[i]", 0),
         "Outputs": (2, "[i]", 0),
         "BuiltinOptions": (4, "union", 0),
+        "CustomOptions": (5, "[B]", 0),
         "Intermediates": (8, "[i]", 0),
     },
     "SignatureDef": {

@@ -99,7 +99,13 @@ class Subgraphs:
             table.where = f"operator {number} {self._names[code]}"
             yield Operator(number, self._names[code], table)
 
-    def check(self, main: int, supported: Collection[str], outside: Collection[str]) -> None:
+    def check(
+        self,
+        main: int,
+        supported: Collection[str],
+        outside: Collection[str],
+        stands_in: bool = False,
+    ) -> None:
         """Check the operators of a subgraph and of all that it runs.
 
         Parameters
@@ -108,6 +114,8 @@ class Subgraphs:
         supported : collection of str
         outside : collection of str
             Operators that are supported where control flow does not run them.
+        stands_in : bool
+            Whether others become StandIn layers, if they run no subgraphs.
 
         Raises
         ------
@@ -123,6 +131,8 @@ class Subgraphs:
             allows_all = index == main or index in initial
             for operator in self.operators(index):
                 if operator.name in supported or (allows_all and operator.name in outside):
+                    continue
+                if stands_in and operator.name not in outside and not operator.subgraphs:
                     continue
                 place = "" if allows_all or operator.name not in outside else " in control flow"
                 unsupported[operator.name + place] += 1

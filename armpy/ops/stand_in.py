@@ -1,0 +1,71 @@
+"""Operation that is carried for a backend that knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from armpy.errors import LayerValidationError
+from armpy.ops.operation import Operand, Operation
+from armpy.records import dataclass
+from armpy.tensor import Shape, TensorInfo
+from armpy.types import DataType
+
+__all__ = ["StandIn"]
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn(Operation):
+    """Stand for a custom operation, of which armpy knows inputs and outputs only.
+
+    Attributes
+    ----------
+    operator : str
+        What the model's file calls it.
+    options : bytes
+        What the file says besides, in the vendor's own form.
+    num_results : int
+        Number of outputs.
+
+    Notes
+    -----
+    Outputs' types, and shapes as far as they are known, are declared by whoever adds the layer. No
+    backend of armpy's own takes one; a vendor's that does is asked by `ILayerSupport` as for any
+    other layer. A network with one that nobody takes cannot be loaded.
+
+    References
+    ----------
+    Arm NN StandIn; TFLite CUSTOM.
+    """
+
+    operator: str
+    options: bytes = b""
+    num_results: int = 1
+
+    inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", optional=True, variadic=True),)
+    outputs: ClassVar[tuple[Operand, ...]] = (Operand("output", variadic=True),)
+    has_data_dependent_outputs: ClassVar[bool] = True
+    """Nothing but the declaration, or the workload, tells the outputs' shapes."""
+
+    @property
+    def num_outputs(self) -> int:
+        """As many as the file has."""
+        return self.num_results
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """Nothing; the declared shapes stay."""
+        return (None,) * self.num_results
+
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        """None follows from the inputs.
+
+        Raises
+        ------
+        LayerValidationError
+            In any case.
+        """
+        raise LayerValidationError(
+            f"the outputs of the custom operation '{self.operator}' are not declared",
+            expected="a TensorInfo for each output",
+            fix="Pass outputs=[TensorInfo(...)]",
+        )
