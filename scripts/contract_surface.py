@@ -4,7 +4,8 @@ Usage::
 
     python scripts/contract_surface.py [--write]
 
-The surface is every exported name; for classes their public members with signatures; for
+The surface is every exported name, and what reaches backends of `armpy.graph` and `armpy.tensor`;
+for classes their public members with signatures; for
 enumerations their members. It is recorded in ``tests/backend/contract_<version>.json``.
 """
 
@@ -22,6 +23,8 @@ from typing import Any
 
 import armpy.backend
 from armpy.backend import BACKEND_API_VERSION
+from armpy.graph import Graph, Layer, SubgraphView, Value, Variable
+from armpy.tensor import Quantization, TensorInfo
 
 RECORDS = Path(__file__).parents[1] / "tests" / "backend"
 
@@ -38,9 +41,15 @@ ADAPTED = frozenset(f"{name}TensorHandle.map" for name in ("I", "Host", "Dynamic
 """Methods with parameters that old overrides lack: the base class adapts these."""
 
 
+REACHING = (SubgraphView, Layer, Value, Graph, Variable, TensorInfo, Quantization)
+"""What backends are given beside what `armpy.backend` exports."""
+
+
 def surface() -> dict[str, dict[str, str]]:
     """What `armpy.backend` offers: by exported name, a description of each of its parts."""
-    return {name: _describe(getattr(armpy.backend, name)) for name in sorted(armpy.backend.__all__)}
+    things = {name: getattr(armpy.backend, name) for name in armpy.backend.__all__}
+    things |= {thing.__name__: thing for thing in REACHING}
+    return {name: _describe(things[name]) for name in sorted(things)}
 
 
 def _describe(thing: object) -> dict[str, str]:

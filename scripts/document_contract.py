@@ -11,6 +11,7 @@ import dataclasses
 import enum
 import inspect
 import sys
+from functools import cached_property
 from typing import Any
 
 from documenting import paragraphs, write_or_check
@@ -78,14 +79,18 @@ from armpy.backend import (
     requested_tuning,
     watch_progress,
 )
+from armpy.graph import Graph, Layer, SubgraphView, Value, Variable
+from armpy.tensor import Quantization, TensorInfo
 
 HEAD = f"""# The backend contract, version {BACKEND_API_VERSION}
 
 Made from the docstrings in `armpy/backend/` by `scripts/document_contract.py`; do not edit.
 
-Everything that a backend's author needs is imported from `armpy.backend`. What may change in it,
+Everything that a backend's author needs is imported from `armpy.backend`; what reaches a backend is
+of `armpy.graph`, `armpy.tensor` and `armpy.ops` ([operations.md](operations.md)). What may change,
 and when, is said in [compatibility.md](compatibility.md). What the methods are called for is shown
-in [architecture.md](architecture.md).
+in [calls_in_order.md](calls_in_order.md); what arrives as a layer, and what as an attribute of one,
+in [layers_and_attributes.md](layers_and_attributes.md).
 """
 
 CHAPTERS: dict[str, tuple[Any, ...]] = {  # Any: classes and functions
@@ -108,6 +113,15 @@ CHAPTERS: dict[str, tuple[Any, ...]] = {  # Any: classes and functions
         ExtensionOperand,
     ),
     "Compiling": (OptimizationViews, Substitution),
+    "Graphs and their parts": (
+        SubgraphView,
+        Layer,
+        Value,
+        Graph,
+        Variable,
+        TensorInfo,
+        Quantization,
+    ),
     "Options": (BackendOption, OptionScope),
     "Capabilities": (
         Capability,
@@ -154,22 +168,30 @@ def describe(thing: Any) -> str:  # Any: a class or a function
         return "\n\n".join(parts)
     fields = [f.name for f in dataclasses.fields(thing)] if dataclasses.is_dataclass(thing) else []
     for name, member in vars(thing).items():
-        if not name.startswith("_") and name not in fields and _says_something(member):
+        if _is_public(name) and name not in fields and _says_something(member):
             parts.append(_member(name, member))
     return "\n\n".join(parts)
 
 
+def _is_public(name: str) -> bool:
+    """Whether authors use a member: one with a name, or square brackets."""
+    return not name.startswith("_") or name == "__getitem__"
+
+
 def _says_something(member: Any) -> bool:  # Any: whatever a class holds
     """Whether a member has a docstring of its own."""
-    return isinstance(member, (property, classmethod)) or inspect.isfunction(member)
+    kinds = (property, cached_property, classmethod)
+    return isinstance(member, kinds) or inspect.isfunction(member)
 
 
 def _member(name: str, member: Any) -> str:  # Any: a property, method or class method
     """The paragraph of one member."""
     is_abstract = getattr(member, "__isabstractmethod__", False)
     note = " (must be written)" if is_abstract else ""
-    if isinstance(member, property):
+    if isinstance(member, (property, cached_property)):
         title = f"`{name}`, property"
+    elif name == "__getitem__":
+        title = "`[" + plain_signature(member).strip("()") + "]`"
     else:
         function = member.__func__ if isinstance(member, classmethod) else member
         title = f"`{name}{plain_signature(function)}`"
