@@ -199,13 +199,14 @@ class HostTensorHandleFactory(ITensorHandleFactory):
         return HostTensorHandle(info, array)
 
     def can_import(self, info: TensorInfo, memory: ExternalMemory) -> Support:
-        """Whether the bytes are in this process, enough, and where the elements may lie."""
-        if memory.array is None:
+        """Whether the host sees the bytes, they are enough, and elements may lie where they do."""
+        if memory.array is None and memory.source is not MemorySource.SHARED_MEMORY:
             return Support.no(ReasonCode.OTHER, "the memory is not the process's")
-        if memory.array.nbytes < info.size_bytes:
-            text = f"the memory has {memory.array.nbytes} bytes, the tensor {info.size_bytes}"
+        if memory.size_bytes < info.size_bytes:
+            text = f"the memory has {memory.size_bytes} bytes, the tensor {info.size_bytes}"
             return Support.no(ReasonCode.OTHER, text)
-        if memory.array.ctypes.data % info.data_type.dtype.itemsize:
+        start = memory.offset_bytes if memory.array is None else memory.array.ctypes.data
+        if start % info.data_type.dtype.itemsize:
             return Support.no(ReasonCode.OTHER, "the memory is not aligned to whole elements")
         return Support.yes()
 
@@ -214,14 +215,15 @@ class HostTensorHandleFactory(ITensorHandleFactory):
     ) -> ITensorHandle:
         """A view of the memory."""
         answer = self.can_import(info, memory)
-        if not answer or memory.array is None:
+        if not answer:
             raise MemoryImportError(answer.text, where=self.factory_id, expected=str(info))
-        return self.create_tensor_handle(info, memory.array[: info.size_bytes])
+        elements = memory.map(read=read, write=write)
+        return self.create_tensor_handle(info, elements[: info.size_bytes])
 
     @property
     def import_sources(self) -> MemorySource:
-        """Host memory."""
-        return MemorySource.MALLOC
+        """Host memory, and what can be mapped."""
+        return MemorySource.MALLOC | MemorySource.SHARED_MEMORY
 
     @property
     def export_sources(self) -> MemorySource:

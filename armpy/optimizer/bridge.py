@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
@@ -130,7 +130,9 @@ def bridge(
     """
     ids = {layer.id: backends[layer.id].backend_id for layer in graph.layers}
     used = {name: HOST_FACTORIES if name == HOST else factories[name] for name in ids.values()}
-    if all(map(_is_like_host, used.values())):
+    exported = {source for found in used.values() for f in found for source in f.export_sources}
+    others = {source for source in exported if source is not MemorySource.MALLOC}
+    if all(_is_like_host(found[0], others) for found in used.values()):
         made = {
             value: used[ids[layer.id]][0].factory_id
             for layer in graph.layers
@@ -140,11 +142,10 @@ def bridge(
     return _Bridger(graph, {**used, HOST: HOST_FACTORIES}, ids, refused or {}).run()
 
 
-def _is_like_host(factories: Factories) -> bool:
+def _is_like_host(first: GuardedHandleFactory, others: Collection[MemorySource]) -> bool:
     """Whether all can use a backend's tensors, and it those of all, as they are."""
-    first = factories[0]
-    others = first.import_sources & ~MemorySource.MALLOC
-    return _is_in_host_memory(first) and not (first.imports_memory and others)
+    imports = first.imports_memory and any(source in first.import_sources for source in others)
+    return _is_in_host_memory(first) and not imports
 
 
 def _is_in_host_memory(factory: GuardedHandleFactory) -> bool:

@@ -274,7 +274,7 @@ def _report(
         len(assignment.backends) - shares[backends[0].backend_id] - shares[HOST],
         len(partitions),
         bridged.num_copies,
-        _working_memory(graph, backend_ids, memory),
+        working_memory(graph, backend_ids, memory),
     )
 
 
@@ -294,7 +294,7 @@ def _refused_imports(bridged: Bridged) -> list[Refusal]:
     ]
 
 
-def _working_memory(
+def working_memory(
     graph: Graph, backend_ids: Mapping[int, BackendId], memory: MemoryPlan
 ) -> dict[BackendId, int]:
     """Bytes that one execution needs, by backend: arenas, and programs' own memory."""

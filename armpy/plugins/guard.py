@@ -330,9 +330,6 @@ def _why_unusable(option: BackendOption) -> str:
     return ""
 
 
-_GENERAL_IMPORTS = (ITensorHandleFactory.import_memory, HostTensorHandleFactory.import_memory)
-
-
 class GuardedHandleFactory(ITensorHandleFactory):
     """A backend's tensor handle factory, behind the plugin boundary.
 
@@ -353,8 +350,11 @@ class GuardedHandleFactory(ITensorHandleFactory):
         self._factory_id = read_backend(backend_id, factory, "factory_id", str)
         self._imports = read_backend(backend_id, factory, "import_sources", MemorySource)
         self._exports = read_backend(backend_id, factory, "export_sources", MemorySource)
-        own = getattr(type(factory), "import_memory", None)
-        self.imports_memory = own not in _GENERAL_IMPORTS
+        kind, host = type(factory), HostTensorHandleFactory
+        own = getattr(kind, "import_memory", None)
+        # Before 1.2, factories that inherit from the host's stated kinds that it does not import.
+        is_hosts = own is host.import_memory and kind.import_sources is not host.import_sources
+        self.imports_memory = own is not ITensorHandleFactory.import_memory and not is_hosts
         """Whether it has a way of its own to import memory."""
 
     @property

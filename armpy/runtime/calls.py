@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from armpy.errors import InvalidArgumentError
 from armpy.ops.operation import Array
+from armpy.runtime.imported_tensor import ImportedTensor, overlap
 from armpy.runtime.tensors import may_overlap
 
 if TYPE_CHECKING:
@@ -95,8 +96,16 @@ def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 %
     if are_apart and len(outputs) == num_outputs:
         prepared.run(arrays, targets)
         return named  # type: ignore[return-value]  # every array was given
-    settle(network, prepared, arrays, targets, outputs)
-    return dict(zip(named, prepared.run(arrays, targets), strict=True))
+    prepared = settle(network, prepared, arrays, targets, outputs)
+    return shown(outputs, dict(zip(named, prepared.run(arrays, targets), strict=True)))
+
+
+def shown(given: Mapping[str, object], results: dict[str, Array]) -> dict[str, Array]:
+    """Results by name, with the imported tensors that were given for some of them."""
+    for name, target in given.items():
+        if isinstance(target, ImportedTensor):
+            results[name] = target  # type: ignore[assignment]  # stands for an array
+    return results
 
 
 def run_in_order(
@@ -165,14 +174,24 @@ def settle(
     inputs: list[Array],
     targets: list[Array | None],
     outputs: Mapping[str, object],
-) -> None:
-    """Check output arrays, also against each other, and copy the inputs that they overlap."""
+) -> Prepared:
+    """Check output arrays, also against each other, and copy the inputs that they overlap.
+
+    Returns
+    -------
+    Prepared
+        The one to run: `prepared`, or another one if outputs are imported.
+    """
     written: list[Array] = []
+    read = inputs
+    if any(isinstance(target, ImportedTensor) for target in targets):
+        by_array = {id(one.host_array): one for one in network.imported}
+        read = [by_array.get(id(array), array) for array in inputs]  # type: ignore[misc]
     for index, slot in enumerate(prepared.outputs):
         if targets[index] is None:
             continue
         array = targets[index] = slot.converted(targets[index])
-        if any(may_overlap(array, other) for other in written):
+        if any(_may_overlap(array, other) for other in written):
             raise InvalidArgumentError(
                 "two of the output arrays overlap", actual=", ".join(map(repr, outputs))
             )
@@ -180,9 +199,25 @@ def settle(
     if len(written) != len(outputs):
         _check_output_names(network, outputs)
     # A step may write an output before another step has read the last of an input.
-    for index, array in enumerate(inputs):
-        if any(may_overlap(array, other) for other in written):
+    for index, array in enumerate(read):
+        if any(_may_overlap(array, other) for other in written):
+            if isinstance(array, ImportedTensor):
+                raise InvalidArgumentError(
+                    "an output overlaps an imported input",
+                    where=f"input '{array.name}'",
+                    fix="Give the output other memory",
+                )
             inputs[index] = array.copy()
+    if any(isinstance(target, ImportedTensor) for target in targets):
+        return network.prepared_for(inputs, targets)
+    return prepared
+
+
+def _may_overlap(first: Array, second: Array) -> bool:
+    """Whether two arrays or imported tensors may share memory."""
+    if isinstance(first, ImportedTensor) or isinstance(second, ImportedTensor):
+        return overlap(first, second)
+    return may_overlap(first, second)
 
 
 def _check_output_names(

@@ -11,6 +11,7 @@ import numpy as np
 from armpy.errors import InvalidArgumentError
 from armpy.ops.operation import Array
 from armpy.runtime.calls import as_dict, settle, wrong_names
+from armpy.runtime.imported_tensor import ImportedTensor
 from armpy.runtime.slots import InputSlot
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def bind_by_name(
     given = as_dict("outputs", {} if outputs is None else outputs)
     targets: list[Array | None] = [given.get(slot.name) for slot in prepared.outputs]
     sources = [*arrays]
-    settle(network, prepared, sources, targets, given)
+    prepared = settle(network, prepared, sources, targets, given)
     copies = [(s, a) for s, a in zip(sources, arrays, strict=True) if s is not a]
     for index, slot in enumerate(prepared.outputs):
         array = targets[index]
@@ -167,6 +168,8 @@ def _in_place(slot: InputSlot, given: object) -> Array:
 
 def _own_view(array: Array) -> Array:
     """The same elements in an array that nobody else can reshape or give another type."""
+    if isinstance(array, ImportedTensor):
+        return array
     return array.view(np.ndarray)
 
 
@@ -177,7 +180,8 @@ def _owners(arrays: Sequence[Array]) -> list[Array]:
     -----
     NumPy resizes no array in place that there is a weak reference to, whatever it is told.
     """
-    bases = (array if array.base is None else array.base for array in arrays)
+    plain = (array for array in arrays if isinstance(array, np.ndarray))
+    bases = (array if array.base is None else array.base for array in plain)
     return [base for base in bases if isinstance(base, np.ndarray)]
 
 

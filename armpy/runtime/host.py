@@ -17,7 +17,7 @@ from armpy.errors import BackendError, UnimplementedError
 from armpy.ops.control_flow import If, While
 from armpy.ops.operation import Operation
 from armpy.optimizer.bridge import HOST_FACTORIES
-from armpy.plugins.boundary import ask_method, call_method
+from armpy.plugins.boundary import ask_backend, call_method
 from armpy.runtime.control_flow import IfWorkload, Subnetworks, WhileWorkload
 from armpy.runtime.session import BackendSession
 from armpy.tensor import TensorInfo
@@ -51,7 +51,7 @@ class CopyWorkload(IWorkload):
             If a tensor's method raises, or the mapped elements are not of the tensor's form.
         """
         source, target = inputs[0], outputs[0]
-        elements = ask_method(self._source_id, np.ndarray, source, "map")
+        elements = ask_backend(self._source_id, np.ndarray, _map_to_read, source)
         wanted = (self._info.data_type.dtype, self._info.known_shape)
         try:
             if (elements.dtype, elements.shape) != wanted:
@@ -64,6 +64,14 @@ class CopyWorkload(IWorkload):
             call_method(self._target_id, target, "copy_in_from", elements)
         finally:
             call_method(self._source_id, source, "unmap")
+
+
+def _map_to_read(source: ITensorHandle | None) -> object:
+    """Map a tensor that is not written."""
+    return None if source is None else source.map(write=False)
+
+
+_map_to_read.__name__ = "map"  # as errors name it
 
 
 class CopyWorkloadFactory(IWorkloadFactory):

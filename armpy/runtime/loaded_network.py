@@ -27,6 +27,8 @@ from armpy.runtime.control_flow import Shapes
 from armpy.runtime.dynamic_plan import DynamicPlan
 from armpy.runtime.execution import Execution, bind_by_name
 from armpy.runtime.family import NetworkFamily
+from armpy.runtime.imported_tensor import ImportedTensor
+from armpy.runtime.imports import Importer, import_by_name, imports_in
 from armpy.runtime.limits import UNSET, Unset, loop_timeout
 from armpy.runtime.network_memory import HeldMemory, NetworkMemory
 from armpy.runtime.planning import Planner
@@ -117,6 +119,7 @@ class LoadedNetwork:
         self._is_closed = False
         self._executions: weakref.WeakSet[Execution] = weakref.WeakSet()
         self._memories: weakref.WeakSet[NetworkMemory] = weakref.WeakSet()
+        self.imported: weakref.WeakSet[ImportedTensor] = weakref.WeakSet()
         if not is_inner:  # an inner one is told for which shapes
             try:
                 self._prepare_default()
@@ -322,6 +325,9 @@ class LoadedNetwork:
         latest = self.latest
         for plan in (*self._plans.values(), *([] if latest is None else [latest.plan])):
             plan.free_idle()
+        for prepared in self._ready.values():
+            for importing in prepared.importing.values():
+                importing.plan.free_idle()
 
     def close(self) -> None:
         """Give prepared memory back; executions under way come to their end, others fail."""
@@ -336,14 +342,62 @@ class LoadedNetwork:
                 execution.close()
             for memory in [*self._memories]:
                 memory.close()
+            for tensor in [*self.imported]:
+                tensor.close()
 
     def output_infos(self, shapes: Sequence[tuple[int, ...]]) -> tuple[TensorInfo, ...]:
         """Info of each output for some input shapes; what depends on values is not known."""
         return self.plan(tuple(shapes)).result_infos[: len(self.graph.outputs)]
 
-    def prepared_for(self, inputs: Sequence[Array]) -> Prepared:
-        """The network prepared for the shapes of some inputs."""
-        return self._use(tuple([array.shape for array in inputs]))
+    def prepared_for(
+        self, inputs: Sequence[Array], targets: Sequence[Array | None] = ()
+    ) -> Prepared:
+        """The network prepared for the shapes of some inputs.
+
+        Parameters
+        ----------
+        inputs, targets : sequence of ndarray
+            Imported tensors in their place are checked; in a list, those that are plain host memory
+            are replaced by their arrays.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If an imported tensor is closed, or of another input, output or network.
+        """
+        prepared = self._use(tuple([array.shape for array in inputs]))
+        key = imports_in(self, prepared, inputs, targets)
+        if not key:
+            return prepared
+        with self._lock:
+            if key not in prepared.importing:
+                plan = self._planner.importing_plan(prepared.plan, inputs, targets)
+                prepared.importing[key] = self._surrounded(prepared.shapes, plan)
+            return prepared.importing[key]
+
+    def import_inputs(self, given: Mapping[str, object]) -> dict[str, ImportedTensor]:
+        """Let backends use memory where it lies; see `armpy.Model.import_inputs`."""
+        return import_by_name(self, given, is_output=False)
+
+    def import_outputs(self, given: Mapping[str, object]) -> dict[str, ImportedTensor]:
+        """Let backends use memory where it lies; see `armpy.Model.import_outputs`."""
+        return import_by_name(self, given, is_output=True)
+
+    def importer(self) -> Importer:
+        """What imports memory for the shapes that the network is prepared for.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the network is closed, or not prepared for any shapes.
+        """
+        shapes = self.default_shapes() if self.latest is None else self.latest.shapes
+        if shapes is None:
+            raise InvalidArgumentError(
+                "the inputs have no shapes yet", fix="Prepare for some with Model.resize"
+            )
+        plan = self._use(tuple(shapes)).plan
+        return Importer(self, plan, self._family.sessions)
 
     def plan(self, key: Shapes) -> Plan:
         """The plan for some input shapes."""

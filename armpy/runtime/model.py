@@ -12,6 +12,7 @@ from armpy.optimizer import Placement
 from armpy.records import dataclass
 from armpy.runtime.calls import run_by_name, run_in_order
 from armpy.runtime.execution import Execution
+from armpy.runtime.imported_tensor import ImportedTensor
 from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.runtime.network_memory import NetworkMemory
 from armpy.runtime.properties import NetworkProperties
@@ -238,6 +239,61 @@ class Model:
         >>> scores = execution()["scores"]                          # doctest: +SKIP
         """
         return self._loaded.bind(inputs, outputs).keeping(self)
+
+    def import_inputs(self, memories: Mapping[str, object]) -> dict[str, ImportedTensor]:
+        """Let backends read inputs in memory that they have not allocated, where it lies.
+
+        Parameters
+        ----------
+        memories : mapping of str to (ExternalMemory or ndarray)
+            By name of an input. An array fits exactly, as nothing is copied.
+
+        Returns
+        -------
+        dict of str to ImportedTensor
+            To be given in place of arrays, for the shapes that the model is prepared for now.
+
+        Raises
+        ------
+        MemoryImportError
+            If the backend of an input's first reader refuses; nothing is imported then.
+        InvalidArgumentError
+            If there is no such input, what is given cannot be its memory, or the model was closed.
+
+        Notes
+        -----
+        The first reader's backend is asked, then those of the others: who cannot import the memory,
+        nor share it with who has, gets a copy in each run.
+
+        Examples
+        --------
+        >>> memory = armpy.ExternalMemory.shared(4 * 3 * 224 * 224)         # doctest: +SKIP
+        >>> with model.import_inputs({"image": memory})["image"] as image:  # doctest: +SKIP
+        ...     scores = model.run({"image": image})["scores"]
+        """
+        return self._loaded.import_inputs(memories)
+
+    def import_outputs(self, memories: Mapping[str, object]) -> dict[str, ImportedTensor]:
+        """Let backends write outputs to memory that they have not allocated, where it lies.
+
+        Parameters
+        ----------
+        memories : mapping of str to (ExternalMemory or ndarray)
+            By name of an output.
+
+        Returns
+        -------
+        dict of str to ImportedTensor
+            To be given in place of arrays.
+
+        Raises
+        ------
+        MemoryExportError
+            If the backend that writes an output refuses; nothing is imported then.
+        InvalidArgumentError
+            If there is no such output, what is given cannot be its memory, or the model was closed.
+        """
+        return self._loaded.import_outputs(memories)
 
     def resize(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """Prepare for other input shapes now instead of at the next call.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
@@ -11,6 +11,8 @@ from armpy.graph import Graph
 from armpy.ops.operation import Array
 from armpy.runtime.calls import run_by_name
 from armpy.runtime.control_flow import Shapes, Targets
+from armpy.runtime.imported_tensor import ImportedTensor
+from armpy.runtime.imports import imports_in
 from armpy.runtime.prepared import Plan, Prepared
 from armpy.runtime.slots import InputSlot
 from armpy.runtime.stepwise_plan import StepwiseMemory
@@ -175,13 +177,26 @@ class NetworkMemory:
         """What each input takes."""
         return self.latest.inputs
 
-    def prepared_for(self, inputs: Sequence[Array]) -> Prepared:
+    @property
+    def imported(self) -> Collection[ImportedTensor]:
+        """The network's imported tensors."""
+        network = self._network()
+        return () if network is None else network.imported
+
+    def prepared_for(
+        self, inputs: Sequence[Array], targets: Sequence[Array | None] = ()
+    ) -> Prepared:
         """`latest`, if it is for the shapes of some inputs.
+
+        Parameters
+        ----------
+        inputs, targets : sequence of ndarray
+            Imported tensors in their place as for `LoadedNetwork.prepared_for`.
 
         Raises
         ------
         InvalidArgumentError
-            If it is for others.
+            If it is for others, or for tensors that are not in memory of the host.
         """
         shapes = tuple([array.shape for array in inputs])
         if shapes != self.shapes:
@@ -190,6 +205,12 @@ class NetworkMemory:
                 expected=", ".join(map(format_shape, self.shapes)),
                 actual=", ".join(map(format_shape, shapes)),
                 fix="Make one for these",
+            )
+        if imports_in(self._network(), self.latest, inputs, targets):
+            raise InvalidArgumentError(
+                "the working memory is for tensors in memory of the host",
+                actual="a tensor that a device has imported",
+                fix="Run without the working memory",
             )
         return self.latest
 

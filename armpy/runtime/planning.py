@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from armpy.backend import ReasonCode, Support
 from armpy.backend.control_flow import network_timeout
 from armpy.errors import BackendError, MemoryLimitError
 from armpy.graph import Graph, graphs_of
 from armpy.logs import wants_traceback
-from armpy.ops.operation import located
+from armpy.ops.operation import Array, located
 from armpy.optimizer import OptimizedNetwork, optimize_graph, place_layers
 from armpy.optimizer.assign import Exclusions
 from armpy.optimizer.bridge import ImportRefusals
 from armpy.optimizer.simplify import simplified
 from armpy.runtime.dynamic_plan import DynamicPlan
 from armpy.runtime.family import NetworkFamily
+from armpy.runtime.imported_tensor import ImportedTensor
+from armpy.runtime.importing_plan import ImportingPlan, importing_plan
 from armpy.runtime.measuring import measure_for
 from armpy.runtime.needs import check_layers
 from armpy.runtime.session import HandleFactories, SessionError
@@ -25,6 +27,9 @@ from armpy.runtime.static_plan import StaticPlan
 from armpy.runtime.steps import PreparationError, PreparationFailure
 from armpy.runtime.working_memory import ImportRefusedError
 from armpy.types import HOST
+
+if TYPE_CHECKING:
+    from armpy.runtime.prepared import Plan
 
 _log = logging.getLogger("armpy.runtime")
 
@@ -68,6 +73,17 @@ class Planner:
                 raise
 
         return self._prepared(graph, optimize, make)
+
+    def importing_plan(
+        self,
+        plan: Plan,
+        inputs: Sequence[Array | ImportedTensor],
+        targets: Sequence[Array | ImportedTensor | None],
+    ) -> ImportingPlan:
+        """The plan for calls with tensors imported as these are; errors as of that module's."""
+        strategies = self._settings.optimizer.memory_strategies
+        sessions = self._family.sessions
+        return importing_plan(plan, inputs, targets, sessions, strategies, self._measure)
 
     def dynamic_plan(self, graph: Graph) -> DynamicPlan:
         """Place and prepare layers whose output shapes only their workloads can tell."""

@@ -59,9 +59,14 @@ class Prepared:
         Prepares many such executions.
     inputs : tuple of InputSlot
     outputs : tuple of OutputSlot
+
+    Attributes
+    ----------
+    importing : dict of tuple to Prepared
+        The same network with some inputs and outputs imported, by what these are.
     """
 
-    __slots__ = ("bind", "inputs", "outputs", "plan", "run", "shapes")
+    __slots__ = ("bind", "importing", "inputs", "outputs", "plan", "run", "shapes")
 
     def __init__(
         self,
@@ -78,6 +83,7 @@ class Prepared:
         self.bind = bind
         self.inputs = inputs
         self.outputs = outputs
+        self.importing: dict[tuple[object, ...], Prepared] = {}
 
 
 def with_state(

@@ -7,6 +7,7 @@ from typing import TypeGuard
 from numpy import empty, ndarray
 
 from armpy.ops.operation import Array
+from armpy.runtime.imported_tensor import ImportedTensor
 from armpy.runtime.tensors import as_input, check_output_array
 from armpy.tensor import TensorInfo
 
@@ -53,7 +54,14 @@ class InputSlot:
         return flags.carray or (flags.c_contiguous and flags.aligned)
 
     def converted(self, given: object, *, quantize: bool) -> Array:
-        """An array that can be read, made of `given`; errors as for `as_input`."""
+        """An array that can be read, made of `given`; errors as for `as_input`.
+
+        Notes
+        -----
+        An imported tensor stands for itself; `LoadedNetwork.prepared_for` checks it.
+        """
+        if isinstance(given, ImportedTensor):
+            return given  # type: ignore[return-value]  # stands for an array
         return as_input(
             self.name, self._info, given, quantize=quantize, limit_bytes=self._limit_bytes
         )
@@ -98,5 +106,12 @@ class OutputSlot:
         return empty(info.known_shape, self._dtype) if info.is_fully_shaped else None
 
     def converted(self, given: object) -> Array:
-        """An array over `given` that can be written; errors as for `check_output_array`."""
+        """An array over `given` that can be written; errors as for `check_output_array`.
+
+        Notes
+        -----
+        An imported tensor stands for itself.
+        """
+        if isinstance(given, ImportedTensor):
+            return given  # type: ignore[return-value]  # stands for an array
         return check_output_array(self.name, self._info, given)

@@ -17,6 +17,7 @@ from armpy.runtime.session import BackendSession
 from armpy.runtime.steps import (
     PreparationError,
     PreparationFailure,
+    Step,
     memory_of,
     prepare_steps,
 )
@@ -38,6 +39,8 @@ class StaticPlan:
         By backend id.
     measure : callable, optional
         Gives each step with its time taken.
+    known : mapping of int to Step, optional
+        By layer id, what is prepared already.
 
     Raises
     ------
@@ -53,11 +56,12 @@ class StaticPlan:
         network: OptimizedNetwork,
         sessions: Mapping[BackendId, BackendSession],
         measure: Measure | None = None,
+        known: Mapping[int, Step] | None = None,
     ) -> None:
         self.network = network
         self._sessions = sessions
         graph = network.graph
-        self._steps = prepare_steps(network, sessions, measure)
+        self._steps = prepare_steps(network, sessions, measure, known)
         self._held = memory_of(network, sessions)
         self.result_infos = tuple(value.info for value in graph.results)
         # Now and not in the first execution: where a device is full, its layers move elsewhere.
@@ -72,6 +76,12 @@ class StaticPlan:
     def layers(self) -> tuple[Layer, ...]:
         """Everything that runs."""
         return self.network.graph.layers
+
+    @property
+    def steps(self) -> dict[int, Step]:
+        """What each layer's backend made of it, by layer id."""
+        ids = (layer.id for layer in self.layers)
+        return dict(zip(ids, self._steps, strict=True))
 
     def run(self, sources: Sequence[Array], results: Targets | None = None) -> list[Array]:
         """Execute once; any number of threads may do so at the same time.

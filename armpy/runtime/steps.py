@@ -8,10 +8,11 @@ from typing import NoReturn, TypeAlias
 
 from armpy.backend import ITensorHandle, IWorkload, WorkloadInfo
 from armpy.errors import ArmpyError, BackendError
-from armpy.graph import Graph, Layer, Value
+from armpy.graph import Graph, Layer
 from armpy.ops.backend_internal import MemCopy
 from armpy.ops.control_flow import ControlFlow
 from armpy.optimizer import OptimizedNetwork
+from armpy.optimizer.imported import ImportedNetwork
 from armpy.plugins.boundary import (
     ask_method,
     describe,
@@ -76,6 +77,7 @@ def prepare_steps(
     network: OptimizedNetwork,
     sessions: Mapping[BackendId, BackendSession],
     measure: Callable[[Step, Layer, BackendId], Step] | None = None,
+    known: Mapping[int, Step] | None = None,
 ) -> list[Step]:
     """Let the backends prepare every layer.
 
@@ -85,6 +87,8 @@ def prepare_steps(
         By backend id.
     measure : callable, optional
         Gives each step with its time taken; see `armpy.runtime.measuring`.
+    known : mapping of int to Step, optional
+        By layer id, what is prepared already.
 
     Returns
     -------
@@ -100,6 +104,9 @@ def prepare_steps(
     failures: list[PreparationFailure] = []
     for layer in network.graph.layers:
         backend_id = network.backend_ids[layer.id]
+        if known and layer.id in known:
+            steps.append(known[layer.id])
+            continue
         try:
             with phase("prepare workload", backend_id, layer.where):
                 step = _prepare(network, layer, sessions[backend_id])
@@ -119,7 +126,7 @@ def _prepare(network: OptimizedNetwork, layer: Layer, session: BackendSession) -
     backend_id = session.backend_id
     factory = session.workloads
     if isinstance(layer.operation, MemCopy):
-        factory = CopyWorkloadFactory(_home_of(network, layer.inputs[0]), backend_id)
+        factory = CopyWorkloadFactory(_home_of(network, layer), backend_id)
     info = WorkloadInfo(
         layer.name,
         layer.input_infos,
@@ -141,10 +148,12 @@ def _bound(
     return ask_method(backend_id, kind, workload, "bind", inputs, outputs)
 
 
-def _home_of(network: OptimizedNetwork, value: Value | None) -> BackendId:
-    """Whose memory a value is written in."""
+def _home_of(network: OptimizedNetwork, copy: Layer) -> BackendId:
+    """Whose memory a copy is made from."""
+    if isinstance(network, ImportedNetwork) and copy.id in network.copied_from:
+        return network.copied_from[copy.id]
     for layer in network.graph.layers:
-        if value in layer.outputs:
+        if copy.inputs[0] in layer.outputs:
             return network.backend_ids[layer.id]
     return HOST
 

@@ -14,6 +14,7 @@ from armpy.backend import (
     Capabilities,
     Capability,
     DefaultAllocator,
+    ExternalMemory,
     IBackendCache,
     IBackendContext,
     IBackendInternal,
@@ -29,6 +30,7 @@ from armpy.backend import (
     IWorkloadFactory,
     MemBin,
     MemBlock,
+    MemorySource,
     OptionScope,
     OptionValues,
     PackingType,
@@ -106,7 +108,7 @@ class Sabotage:
             return right
         found = inspect.getattr_static(right, self.member)
 
-        def broken(this: T, *args: object) -> object:
+        def broken(this: T, *args: object, **named: object) -> object:
             if self.active:
                 self.hits += 1
                 if isinstance(self.fault, type) and issubclass(self.fault, BaseException):
@@ -115,7 +117,7 @@ class Sabotage:
             if isinstance(found, property):
                 assert found.fget is not None
                 return found.fget(this)
-            return found(this, *args) if callable(found) else found
+            return found(this, *args, **named) if callable(found) else found
 
         is_method = inspect.isfunction(found)
         return type(
@@ -159,7 +161,7 @@ class _Handle(ITensorHandle):
 
 
 class _Handles(ITensorHandleFactory):
-    """Makes tensors that nobody else can use."""
+    """Makes tensors that nobody else can use, and uses memory that is shared."""
 
     def __init__(self, handle: type[_Handle]) -> None:
         self._handle = handle
@@ -170,6 +172,23 @@ class _Handles(ITensorHandleFactory):
 
     def create_tensor_handle(self, info: TensorInfo, memory: Array) -> ITensorHandle:
         return self._handle(info)
+
+    def can_import(self, info: TensorInfo, memory: ExternalMemory) -> Support:
+        return Support.yes()
+
+    def import_memory(
+        self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
+    ) -> ITensorHandle:
+        handle = self._handle(info)
+        handle._elements = memory.map().view(info.data_type.dtype).reshape(info.known_shape)
+        return handle
+
+    def unimport(self, handle: ITensorHandle) -> None:
+        return
+
+    @property
+    def import_sources(self) -> MemorySource:
+        return MemorySource.SHARED_MEMORY
 
 
 class _Workload(IWorkload):

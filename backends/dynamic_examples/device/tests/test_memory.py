@@ -187,12 +187,12 @@ def test_memory_is_refused_that_is_too_small_not_aligned_or_not_writable(
 ) -> None:
     bytes_ = np.zeros(64, np.uint8)
     for array, text in ((bytes_[:8], "8 bytes, the tensor 16"), (bytes_[1:33], "not aligned")):
-        memory = ExternalMemory(MemorySource.MALLOC, 16, array)
+        memory = ExternalMemory.of_array(array)
         assert text in factory.can_import(INFO, memory).text
         with pytest.raises(MemoryImportError, match=text):
             factory.import_memory(INFO, memory)
     bytes_.flags.writeable = False
-    memory = ExternalMemory(MemorySource.MALLOC, 16, bytes_)
+    memory = ExternalMemory.of_array(bytes_)
     with pytest.raises(MemoryImportError, match="cannot be written to"):
         factory.import_memory(INFO, memory, write=True)
 

@@ -1,0 +1,179 @@
+"""Devices with memory of their own that can import others', and count what is copied."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from armpy.backend import (
+    ExternalMemory,
+    HostTensorHandle,
+    ILayerSupport,
+    ITensorHandle,
+    IWorkload,
+    IWorkloadFactory,
+    MemorySource,
+    NetworkResources,
+    ReasonCode,
+    Support,
+    TensorHandleFactoryRegistry,
+    WorkloadInfo,
+)
+from armpy.errors import MemoryImportError
+from armpy.ops import BinaryOperation, ElementwiseBinary
+from armpy.ops.operation import Array, OperandInfos, Operation
+from armpy.tensor import TensorInfo
+from tests.support.device_memory import DeviceFactory, DeviceHandle, Memory
+from tests.support.fake_backends import FakeBackend, FakeFactory
+
+SHARED = MemorySource.SHARED_MEMORY
+
+
+class ImportedHandle(DeviceHandle):
+    """A tensor in memory that the device has imported."""
+
+
+class ImportingFactory(DeviceFactory):
+    """Imports memory, and keeps what it was asked."""
+
+    import_sources = MemorySource.UNDEFINED
+
+    def __init__(self, backend: ImportingDevice) -> None:
+        super().__init__(backend.memory, DeviceHandle)
+        self._backend = backend
+        self.factory_id = f"test/{backend.backend_id}"
+        self.import_sources = backend.sources
+
+    def can_import(self, info: TensorInfo, memory: ExternalMemory) -> Support:
+        self._backend.asked.append(memory)
+        if self._backend.refusal:
+            return Support.no(ReasonCode.OTHER, self._backend.refusal)
+        return Support.yes()
+
+    def import_memory(
+        self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
+    ) -> ITensorHandle:
+        if self._backend.fault is not None:
+            raise self._backend.fault
+        region = memory.map(write=write)[: info.size_bytes]
+        handle = ImportedHandle(self.memory, info, region)
+        self._backend.imported.append((handle, read, write))
+        return handle
+
+    def unimport(self, handle: ITensorHandle) -> None:
+        self._backend.unimported.append(handle)
+
+
+class OnDevice(IWorkload):
+    """CpuRef's workload on the device's own memory, which nobody maps for it."""
+
+    def __init__(self, right: IWorkload) -> None:
+        self._right = right
+
+    def execute(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> None:
+        def seen(handle: ITensorHandle) -> ITensorHandle:
+            if isinstance(handle, DeviceHandle):
+                return HostTensorHandle(handle.info, handle.elements)
+            return handle
+
+        ins = [None if handle is None else seen(handle) for handle in inputs]
+        self._right.execute(ins, [seen(handle) for handle in outputs])
+
+
+class OnDeviceFactory(FakeFactory):
+    """Makes such workloads."""
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        return OnDevice(super().create_workload(operation, info))
+
+
+class ByFunction(ILayerSupport):
+    """Takes binary operations of some functions."""
+
+    def __init__(self, functions: Collection[BinaryOperation]) -> None:
+        self._functions = functions
+
+    def is_layer_supported(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        if isinstance(operation, ElementwiseBinary) and operation.operation in self._functions:
+            return Support.yes()
+        return Support.no(ReasonCode.OPERATION, "another function")
+
+
+class ImportingDevice(FakeBackend):
+    """A backend with memory of its own.
+
+    Parameters
+    ----------
+    backend_id : str
+    functions : collection of BinaryOperation
+        What it takes.
+    sources : MemorySource
+        What it imports.
+
+    Attributes
+    ----------
+    refusal : str
+        Why it cannot import anything; empty if it can.
+    fault : Exception, optional
+        What it raises when it is to import something.
+    imported : list of tuple
+        Handle, read, and write of all that it has imported.
+    unimported : list of ITensorHandle
+    resources : list of NetworkResources
+    """
+
+    def __init__(
+        self,
+        backend_id: str = "Npu",
+        functions: Collection[BinaryOperation] = (BinaryOperation.ADD,),
+        sources: MemorySource = SHARED,
+    ) -> None:
+        super().__init__(backend_id)
+        self._functions = functions
+        self.sources = sources
+        self.memory = Memory()
+        self.refusal = ""
+        self.fault: Exception | None = None
+        self.asked: list[ExternalMemory] = []
+        self.imported: list[tuple[ITensorHandle, bool, bool]] = []
+        self.unimported: list[ITensorHandle] = []
+        self.resources: list[NetworkResources] = []
+
+    def get_layer_support(self) -> ILayerSupport:
+        return ByFunction(self._functions)
+
+    def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
+        self.resources.append(network)
+        return OnDeviceFactory(self.faults)
+
+    def register_tensor_handle_factories_for_network(
+        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
+    ) -> None:
+        registry.register_factory(ImportingFactory(self))
+
+    def get_handle_factory_preferences(self) -> Sequence[str]:
+        return [f"test/{self.backend_id}"]
+
+    @property
+    def transfers(self) -> tuple[int, int]:
+        """Uploads and downloads since the last time."""
+        found = self.memory.uploads, self.memory.downloads
+        self.memory.uploads = self.memory.downloads = 0
+        return found
+
+
+def shared(elements: Array) -> ExternalMemory:
+    """Shared memory with some elements."""
+    memory = ExternalMemory.shared(elements.nbytes)
+    memory.map()[:] = elements.reshape(-1).view(np.uint8)
+    return memory
+
+
+def raising() -> MemoryImportError:
+    """What a device may raise that imports nothing after all."""
+    return MemoryImportError("the bus is too narrow", where="bus")
