@@ -7,8 +7,9 @@ from dataclasses import asdict
 
 from armpy.cli.inspect import FormatReport, ModelReport, TensorReport
 from armpy.cli.printer import Printer
+from armpy.cli.profile import PartReport, ProfileReport, StepReport
 from armpy.cli.results import OutputReport
-from armpy.cli.run import RunReport, StepReport
+from armpy.cli.run import RunReport
 from armpy.tensor import format_shape
 
 _KIB = 1024
@@ -32,6 +33,8 @@ def print_run(report: RunReport) -> None:
         )
     if report.steps:
         _print_steps(printer, report.steps)
+    if report.profile is not None:
+        _print_profile(printer, report.profile)
     for path in report.files:
         printer.line(f"written: {path}")
 
@@ -58,6 +61,42 @@ def _print_steps(printer: Printer, steps: Sequence[StepReport]) -> None:
             for s in shown
         ],
     )
+
+
+def _print_profile(printer: Printer, profile: ProfileReport) -> None:
+    """Print where all of the time went."""
+    printer.heading(f"Time of {profile.runs} executions ({profile.wall_ms:.3f} ms)")
+    parts = (
+        ("operation", profile.operations),
+        ("overhead", profile.overhead),
+        ("waiting", profile.waiting),
+    )
+    rows: list[tuple[str, ...]] = [
+        (f"{part.share:.1%}", f"{part.total_us / max(profile.runs, 1):.1f}", kind, *_named(part))
+        for kind, found in parts
+        for part in found
+    ]
+    printer.table(["share>", "mean us>", "kind", "backend", "what"], rows)
+    if profile.load:
+        printer.heading(f"Time of loading ({profile.load_ms:.1f} ms)")
+        rows = [
+            (f"{part.share:.1%}", f"{part.total_us / 1000:.1f}", *_named(part))
+            for part in profile.load
+        ]
+        printer.table(["share>", "ms>", "backend", "phase"], rows)
+    if profile.counters:
+        printer.heading("Counters")
+        printer.table(
+            ["value>", "unit", "backend", "counter"],
+            [(f"{c.value:g}", c.unit, c.backend, c.name) for c in profile.counters],
+        )
+    if profile.dropped:
+        printer.line(f"{profile.dropped} events were not kept; their time is their surroundings'")
+
+
+def _named(part: PartReport) -> tuple[str, str]:
+    """Whose part it is, and its name."""
+    return part.backend or "armpy", part.name
 
 
 def _detail_cells(step: StepReport) -> tuple[str, str, str]:

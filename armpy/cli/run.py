@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +14,13 @@ import numpy as np
 from armpy.cli.files import file_stems, read_inputs, write_outputs
 from armpy.cli.images import Normalization, image_input, open_image, sized_shapes
 from armpy.cli.labels import Labels, read_labels
+from armpy.cli.profile import ProfileReport, StepReport, profile_report, steps_of
 from armpy.cli.results import Array, Mask, OutputReport, as_mask, report_output
 from armpy.errors import InvalidArgumentError, LayerValidationError
-from armpy.profiling import Profiler, ProfilingEvent
 from armpy.records import dataclass
 from armpy.runtime import Model
 from armpy.tensor import TensorInfo, format_shape
 from armpy.types import DataType
-
-EXECUTE = "Execute"
-"""Name of the event that is a whole execution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,31 +132,6 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class StepReport:
-    """Where time went, all executions together.
-
-    Parameters
-    ----------
-    name, backend : str
-    count : int
-        How often it was done.
-    mean_us, max_us : float
-    share : float
-        Of the time of all executions.
-    details : mapping of str to float
-        What its backend says about it; see `armpy.backend.Measurement`.
-    """
-
-    name: str
-    backend: str
-    count: int
-    mean_us: float
-    max_us: float
-    share: float
-    details: dict[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class RunReport:
     """What a run has shown.
 
@@ -178,6 +150,8 @@ class RunReport:
         What was assumed without knowing.
     steps : tuple of StepReport
         The slowest first; empty without profiling.
+    profile : ProfileReport, optional
+        Where all of the time went; None without profiling.
     """
 
     inputs: str
@@ -188,6 +162,7 @@ class RunReport:
     files: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
     steps: tuple[StepReport, ...] = ()
+    profile: ProfileReport | None = None
 
 
 def run_model(model: Model, request: RunRequest) -> RunReport:
@@ -221,52 +196,9 @@ def run_model(model: Model, request: RunRequest) -> RunReport:
         timing,
         tuple(files),
         tuple(hints),
-        () if profiler is None else tuple(_steps(profiler)),
+        () if profiler is None else tuple(steps_of(profiler)),
+        None if profiler is None else profile_report(profiler),
     )
-
-
-def _steps(profiler: Profiler) -> Iterator[StepReport]:
-    """The steps of a profile; the share is 0 if no execution was measured as a whole.
-
-    Steps that others are measured within are left out, so that no time counts twice.
-    """
-    statistics = profiler.statistics()
-    outer = _outer_steps(profiler.events)
-    total_us = sum(s.total_us for s in statistics if s.name == EXECUTE)
-    details = {(event.name, event.backend): dict(event.details) for event in profiler.events}
-    for step in statistics:
-        if step.name != EXECUTE and (step.name, step.backend) not in outer:
-            share = step.total_us / total_us if total_us else 0.0
-            yield StepReport(
-                step.name,
-                step.backend,
-                step.count,
-                step.mean_us,
-                step.max_us,
-                share,
-                details[step.name, step.backend],
-            )
-
-
-def _outer_steps(events: Sequence[ProfilingEvent]) -> set[tuple[str, str]]:
-    """Names and backends of the events that others of the same thread lie within."""
-    outer: set[tuple[str, str]] = set()
-    open_events: dict[int, list[ProfilingEvent]] = {}
-    for event in sorted(events, key=lambda e: (e.start_us, -e.duration_us)):
-        around = open_events.setdefault(event.thread, [])
-        while around and not _lies_within(event, around[-1]):
-            around.pop()
-        if around:
-            outer.add((around[-1].name, around[-1].backend))
-        around.append(event)
-    return outer
-
-
-def _lies_within(event: ProfilingEvent, other: ProfilingEvent) -> bool:
-    """Whether an event that did not begin earlier is a part of another one."""
-    # One that took no time may as well lie between two others.
-    is_part = 0 < event.duration_us < other.duration_us
-    return is_part and event.start_us + event.duration_us <= other.start_us + other.duration_us
 
 
 def _run(model: Model, arrays: dict[str, Array], request: RunRequest) -> dict[str, Array]:

@@ -25,7 +25,7 @@ class Share:
     name : str
         For people: a layer as ``Convolution2d 'conv_3'``, an operation, what was waited for.
     backend : str
-        Empty for armpy itself, and where several have a part in it.
+        Empty for armpy itself.
     operation, layer : str
         Of a layer; empty for what is none.
     count : int
@@ -67,7 +67,7 @@ class Summary:
         The model's layers, those within control flow and those that armpy has added included, by
         operation, name and backend.
     operations : tuple of Share
-        The same time by kind of operation.
+        The same time by kind of operation and backend.
     overhead : tuple of Share
         What is no layer's: armpy around layers, a backend around compiled layers, preparations
         during executions.
@@ -137,13 +137,14 @@ class _Shares:
         operation: str = "",
         layer: str = "",
         event: ProfilingEvent | None = None,
+        count: int = 1,
     ) -> None:
         """Add time, and what a backend says about it."""
         key = (name, backend)
         share = self._shares.get(key)
         if share is None:
             share = self._shares[key] = Share(name, backend, operation, layer)
-        share.count += 1
+        share.count += count
         share.total_ns += total_ns
         if event is not None:
             for detail, number in event.details.items():
@@ -273,16 +274,13 @@ def _path(node: Node) -> str:
 
 
 def _by_operation(layers: Iterable[Share]) -> tuple[Share, ...]:
-    """The same time by kind of operation."""
+    """The same time by kind of operation and backend."""
     found = _Shares()
-    counts: dict[str, int] = {}
     for share in layers:
-        found.add(share.operation, "", share.total_ns, share.operation)
-        counts[share.operation] = counts.get(share.operation, 0) + share.count
-    shares = found.longest_first()
-    for share in shares:
-        share.count = counts[share.operation]
-    return shares
+        found.add(
+            share.operation, share.backend, share.total_ns, share.operation, count=share.count
+        )
+    return found.longest_first()
 
 
 def _interval(event: ProfilingEvent) -> tuple[int, int]:

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from armpy.cli.__main__ import main
+from armpy.cli.profile import CounterReport, PartReport, ProfileReport, StepReport, steps_of
 from armpy.cli.report import print_run
-from armpy.cli.run import RunReport, StepReport, _steps
+from armpy.cli.run import RunReport
 from armpy.profiling import Profiler
 
 for library in ("click", "rich", "PIL"):
@@ -49,7 +50,7 @@ def test_a_step_that_others_lie_within_is_left_out() -> None:
     profiler.add("whole", "Npu", 1.0, 5.0)
     profiler.add("beside", "CpuRef", 5.0, 9.0)
     profiler.add("Execute", "", 1.0, 9.0)
-    steps = [(step.name, step.share) for step in _steps(profiler)]
+    steps = [(step.name, step.share) for step in steps_of(profiler)]
     assert steps == [("beside", 0.5), ("inner", 0.25), ("last", 0.125), ("instant", 0.0)]
 
 
@@ -60,7 +61,7 @@ def test_a_profile_is_a_table_for_people(capsys: pytest.CaptureFixture[str]) -> 
     assert lines[first + 1].split() == [
         *("share", "mean", "us", "max", "us", "runs", "backend", "step")
     ]
-    assert len(lines) == first + 12
+    assert lines[first + 12] == ""
 
 
 def test_a_trace_is_written_where_a_file_is_named(
@@ -100,3 +101,45 @@ def test_the_table_shows_what_a_backend_says_about_its_steps(
     rows = [line.split() for line in lines[first + 2 : first + 4]]
     assert rows[0] == ["50.0%", "20.0", "25.0", "4", "3.00", "2", "25%", "Npu", "conv"]
     assert rows[1] == ["25.0%", "10.0", "11.0", "4", "copy"]
+
+
+@pytest.mark.parametrize("backend", ["CpuRef", "NumbaAcc"])
+def test_a_profile_says_where_all_of_the_time_went(
+    backend: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--backends", backend, "--repeat", "4", "--json"]
+    assert main(["run", MODEL, "--profile", *options]) == 0
+    profile = json.loads(capsys.readouterr().out)["profile"]
+    assert profile["runs"] == 4
+    for kind in ("layers", "operations"):
+        parts = [*profile[kind], *profile["overhead"], *profile["waiting"]]
+        assert sum(part["share"] for part in parts) == pytest.approx(1)
+        assert sum(part["total_us"] for part in parts) == pytest.approx(1000 * profile["wall_ms"])
+    assert {part["name"] for part in profile["operations"]} >= {"Convolution2d", "Pooling2d"}
+    assert sum(part["share"] for part in profile["load"]) == pytest.approx(1)
+    assert ("compile", backend) in {(part["name"], part["backend"]) for part in profile["load"]}
+
+
+def test_tables_say_where_the_time_of_executions_and_of_loading_went(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["run", MODEL, "--profile", "--backends", "CpuRef", "--repeat", "4"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    first = next(n for n, line in enumerate(lines) if line.startswith("Time of 4 executions ("))
+    assert lines[first + 1].split() == ["share", "mean", "us", "kind", "backend", "what"]
+    end = lines.index("", first)
+    shares = [float(line.split("%")[0]) for line in lines[first + 2 : end]]
+    assert sum(shares) == pytest.approx(100, abs=0.05 * len(shares))
+    load = next(n for n, line in enumerate(lines) if line.startswith("Time of loading ("))
+    assert lines[load + 1].split() == ["share", "ms", "backend", "phase"]
+
+
+def test_counters_are_a_table_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    counter = CounterReport("bytes uploaded", "Npu", "B", 4096.0)
+    part = PartReport("Convolution2d", "", 5.0, 1.0)
+    profile = ProfileReport(1, 0.005, (part,), (part,), (), (), 0.0, (), (counter,))
+    print_run(RunReport("random", "all on Npu", {}, (), profile=profile))
+    lines = capsys.readouterr().out.splitlines()
+    first = lines.index("Counters")
+    assert lines[first + 1].split() == ["value", "unit", "backend", "counter"]
+    assert lines[first + 2].split() == ["4096", "B", "Npu", "bytes", "uploaded"]

@@ -344,7 +344,7 @@ def test_the_text_is_a_table_of_all_of_it() -> None:
     assert str(summary).splitlines() == [
         "1 executions, 0.010 ms together (0.010 ms elapsed)",
         "operations:",
-        "   30.00%          3.0 us  Reshape",
+        "   30.00%          3.0 us  Reshape (Npu)",
         "overhead:",
         "   70.00%          7.0 us  around layers",
     ]
