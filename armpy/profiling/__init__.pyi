@@ -6,6 +6,11 @@ from armpy.profiling.current import (
     profiled_by as profiled_by,
     record_waiting as record_waiting,
 )
+from armpy.profiling.details import (
+    LayerDetails as LayerDetails,
+    ProfilingDetails as ProfilingDetails,
+    TensorDetails as TensorDetails,
+)
 from armpy.profiling.events import (
     EventKind as EventKind,
     EventLabel as EventLabel,

@@ -28,6 +28,7 @@ def profile_json(profiler: Profiler) -> str:
             "counters": [asdict(c) | {"kind": c.kind.value} for c in profiler.counters],
             "statistics": [asdict(s) | {"mean_us": s.mean_us} for s in statistics_of(events)],
             "summary": asdict(summary),
+            "layers": [asdict(layer) for layer in profiler.layers],
             "dropped": profiler.num_dropped,
         }
     )

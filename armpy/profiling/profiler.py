@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from armpy.errors import ArmpyError
 from armpy.profiling.counters import Counters, CounterSample, CounterValue
+from armpy.profiling.details import LayerDetails, ProfilingDetails
 from armpy.profiling.events import (
     EXECUTE,
     EventKind,
@@ -29,8 +30,14 @@ _Raw: TypeAlias = tuple[EventLabel, float, float, int]
 class Profiler:
     """Collects events of one loaded network; several threads may add to it.
 
+    Parameters
+    ----------
+    details : ProfilingDetails
+        What it tells about layers beside their times.
+
     Attributes
     ----------
+    details : ProfilingDetails
     num_dropped : int
         Events for which there was no room.
 
@@ -39,13 +46,15 @@ class Profiler:
     Arm NN IProfiler.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, details: ProfilingDetails = ProfilingDetails.UNDEFINED) -> None:
+        self.details = details
         # What executions tell is only put down; events are made of it when the profile is read.
         self._recorded: deque[_Raw] = deque()
         self._events: list[ProfilingEvent] = []
         self._phases: list[ProfilingEvent] = []
         self._sources: dict[str, Callable[[], Iterable[ProfilingEvent]]] = {}
         self._counters = Counters()
+        self._layers: dict[tuple[str, str, str], LayerDetails] = {}
         self._lock = threading.Lock()
         self.num_dropped = 0
 
@@ -141,6 +150,17 @@ class Profiler:
         with self._lock:
             return tuple(self._phases)
 
+    def describe(self, layer: LayerDetails) -> None:
+        """Tell what a layer is; of one that is prepared for other shapes, the latest is kept."""
+        with self._lock:
+            self._layers[layer.graph, layer.name, layer.backend] = layer
+
+    @property
+    def layers(self) -> tuple[LayerDetails, ...]:
+        """What the layers of the optimised network are; empty if no details are wanted."""
+        with self._lock:
+            return tuple(self._layers.values())
+
     @property
     def counters(self) -> tuple[CounterValue, ...]:
         """What backends have counted, in order of declaration."""
@@ -192,6 +212,22 @@ class Profiler:
         from armpy.profiling.exports import profile_json  # noqa: PLC0415 - few write it
 
         return profile_json(self)
+
+    def to_armnn_json(self, details: ProfilingDetails | None = None) -> str:
+        """Executions and loads as Arm NN's profiler prints them, for tools that read that.
+
+        Parameters
+        ----------
+        details : ProfilingDetails, optional
+            Whether layers are described, and whether alone; as the network was loaded, if left out.
+
+        Notes
+        -----
+        Layers are described only if the network was loaded with details.
+        """
+        from armpy.profiling.armnn_json import armnn_json  # noqa: PLC0415 - few write it
+
+        return armnn_json(self, self.details if details is None else details)
 
     def to_chrome_trace(self) -> str:
         """Events in the JSON format that Chrome's and Perfetto's trace viewers read."""

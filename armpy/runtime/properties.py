@@ -10,6 +10,7 @@ from armpy.backend import MemorySource
 from armpy.errors import InvalidArgumentError, UnimplementedError
 from armpy.optimizer import OptimizerOptions
 from armpy.plugins.boundary import describe
+from armpy.profiling import ProfilingDetails
 from armpy.records import dataclass
 from armpy.types import BackendId
 
@@ -27,6 +28,8 @@ class NetworkProperties:
         Kinds of memory that inputs and outputs are imported from.
     profiling : bool, optional
         Whether executions and steps are measured; None for what `RuntimeOptions.profiling` says.
+    profiling_details : ProfilingDetails
+        What the profile tells about layers beside their times.
     external_memory : bool
         The application makes all working memory; nothing is made at load.
     asynchronous : bool
@@ -51,6 +54,7 @@ class NetworkProperties:
     external_memory: bool = False
     asynchronous: bool = False
     optimizer: OptimizerOptions | None = None
+    profiling_details: ProfilingDetails = ProfilingDetails.UNDEFINED
 
     def __post_init__(self) -> None:
         for name, kinds in _KINDS.items():
@@ -85,6 +89,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = MappingProxyType(
         "input_source": (MemorySource,),
         "output_source": (MemorySource,),
         "profiling": (bool, type(None)),
+        "profiling_details": (ProfilingDetails,),
         "external_memory": (bool,),
         "asynchronous": (bool,),
         "optimizer": (OptimizerOptions, type(None)),

@@ -216,7 +216,7 @@ class Runtime:
             options.plan_cache_size,
             options.memory_limit_bytes,
             options.custom_allocators,
-            Profiler() if profiling else None,
+            Profiler(properties.profiling_details) if profiling else None,
             loop_timeout_s=options.loop_timeout_s,
             properties=properties,
         )

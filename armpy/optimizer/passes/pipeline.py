@@ -13,6 +13,7 @@ from armpy.graph import Graph, verify_graph
 from armpy.optimizer.options import OptimizerOptions
 from armpy.optimizer.passes.context import OptimizerPass, PassContext
 from armpy.optimizer.simplify import worthwhile
+from armpy.profiling import phase
 
 _log = logging.getLogger("armpy.optimizer")
 
@@ -93,7 +94,8 @@ def run_passes(
         if is_idle:
             continue
         run = own or _built_in(name)
-        made = run(graph, context)
+        with phase("pass", about=name):
+            made = run(graph, context)
         if made is not graph:
             if own is not None:  # the optimiser verifies what there is in the end
                 _check_made(name, graph, made)

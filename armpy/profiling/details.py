@@ -1,0 +1,63 @@
+"""Details of layers in a profile: what each layer of the optimised network is."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+
+from armpy.records import dataclass
+
+
+class ProfilingDetails(enum.IntEnum):
+    """What a profile tells about layers beside their times.
+
+    References
+    ----------
+    Arm NN ProfilingDetailsMethod.
+    """
+
+    UNDEFINED = 0
+    """Nothing."""
+    WITH_EVENTS = 1
+    """Tensors and attributes."""
+    ONLY = 2
+    """Tensors and attributes; Arm NN's JSON has no measurements then."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorDetails:
+    """A tensor of a layer.
+
+    Parameters
+    ----------
+    name : str
+        Name of the operand, such as ``weights``.
+    data_type : str
+    shape : tuple of int
+    """
+
+    name: str
+    data_type: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LayerDetails:
+    """A layer of the optimised network.
+
+    Parameters
+    ----------
+    name, operation, backend : str
+    graph : str
+        As for `armpy.profiling.ProfilingEvent`.
+    inputs, outputs : tuple of TensorDetails
+    attributes : mapping of str to str
+    """
+
+    name: str
+    operation: str
+    backend: str
+    graph: str
+    inputs: tuple[TensorDetails, ...]
+    outputs: tuple[TensorDetails, ...]
+    attributes: Mapping[str, str]

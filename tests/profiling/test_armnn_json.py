@@ -1,0 +1,228 @@
+"""Profiles as tools for Arm NN's profiler read them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from armpy.network import Network
+from armpy.ops import FullyConnected
+from armpy.profiling import Profiler, ProfilingDetails
+from armpy.runtime import Model, NetworkProperties, Runtime
+from tests.support.control_flow import loop
+from tests.support.fake_backends import FakeBackend, runtime_of
+from tests.support.networks import RELU, chain, diamond, f32, floats, ints
+from tests.support.shared import shared_file
+
+Document = dict[str, Any]  # Any: whatever JSON can hold
+
+DETAILS = [*ProfilingDetails]
+
+
+def profiler_of(runtime: Runtime, network: int) -> Profiler:
+    profiler = runtime.get_profiler(network)
+    assert profiler is not None
+    return profiler
+
+
+def armnn(profiler: Profiler, details: ProfilingDetails | None = None) -> Document:
+    document: Document = json.loads(profiler.to_armnn_json(details))
+    assert list(document) == ["ArmNN"]
+    armnn: Document = document["ArmNN"]
+    return armnn
+
+
+def starting(document: Document, prefix: str) -> Document:
+    """The one entry whose key is a label and a running number."""
+    (found,) = [value for key, value in document.items() if key.rpartition("_#")[0] == prefix]
+    return found  # type: ignore[no-any-return]  # of JSON
+
+
+def profiling_data(armnn: Document) -> tuple[Document, dict[str, Document]]:
+    """Times of inferences and of workloads, as PyArmNN's get_profiling_data finds them."""
+    (inference,) = [v for k, v in armnn.items() if k.startswith("inference_measurements_")]
+    (execution,) = [v for k, v in inference.items() if k.startswith("Execute_")]
+    times: Document = {}
+    workloads: dict[str, Document] = {}
+    for key, value in execution.items():
+        if "type" in value and value["type"] == "Event":
+            for name, measured in value.items():
+                if name.startswith("Wall clock time_#") and measured["type"] == "Measurement":
+                    workloads[key] = {
+                        "time_unit": measured["unit"],
+                        "execution_time": [float(time) for time in measured["raw"]],
+                        "backend": "CpuRef" if "ref" in key.lower() else "Unknown",
+                    }
+        if key.startswith("Wall clock time_#") and value["type"] == "Measurement":
+            times = {"time_unit": value["unit"], "execution_time": list(map(float, value["raw"]))}
+    return times, workloads
+
+
+def runs(runtime: Runtime, count: int = 3) -> Profiler:
+    network = runtime.load_network(diamond())
+    for _ in range(count):
+        runtime.enqueue_workload(network, {"x": floats(-1, 0, 2, 5)})
+    return profiler_of(runtime, network)
+
+
+def test_pyarmnn_finds_every_inference_and_every_workload() -> None:
+    profiler = runs(runtime_of(profiling=True))
+    times, workloads = profiling_data(armnn(profiler))
+    wholes = [event.duration_us for event in profiler.events if event.name == "Execute"]
+    assert times["time_unit"] == "us"
+    assert times["execution_time"] == pytest.approx(wholes, abs=1e-3)
+    assert [key.rpartition("_#")[0] for key in workloads] == [
+        "RefActivationWorkload_Execute",
+        *["RefElementwiseBinaryWorkload_Execute"] * 3,
+    ]
+    assert {workload["backend"] for workload in workloads.values()} == {"CpuRef"}
+    (relu, *_) = workloads.values()
+    tops = [event.duration_us for event in profiler.events if event.layer == "top"]
+    assert relu["execution_time"] == pytest.approx(tops, abs=1e-3)
+    assert all(len(workload["execution_time"]) == 3 for workload in workloads.values())
+
+
+def events_of(document: Document) -> list[tuple[str, int, Document]]:
+    """Label, number and contents of every event, in the order of the text."""
+    found = []
+    for key, value in document.items():
+        if isinstance(value, dict) and value.get("type") == "Event":
+            label, _, number = key.rpartition("_#")
+            found += [(label, int(number), value), *events_of(value)]
+    return found
+
+
+def test_events_are_numbered_in_order_and_have_three_measurements() -> None:
+    document = armnn(runs(runtime_of(FakeBackend("Npu"), profiling=True)))
+    events = events_of(document)
+    assert [number for _, number, _ in events] == list(range(1, len(events) + 1))
+    for _, number, event in events:
+        wall, start, stop = (
+            event[f"Wall clock time{suffix}_#{number}"] for suffix in ("", " (Start)", " (Stop)")
+        )
+        for measurement in (wall, start, stop):
+            assert (measurement["type"], measurement["unit"]) == ("Measurement", "us")
+        for duration, began, ended in zip(wall["raw"], start["raw"], stop["raw"], strict=True):
+            assert ended - began == pytest.approx(duration, abs=0.01)
+
+
+def test_optimising_and_loading_have_roots_of_their_own() -> None:
+    document = armnn(runs(runtime_of(FakeBackend("Npu"), profiling=True)))
+    assert [key.rpartition("_#")[0] for key in document] == [
+        "optimize_measurements",
+        "loaded_network_measurements",
+        "inference_measurements",
+    ]
+    labels = {label for label, _, _ in events_of(starting(document, "optimize_measurements"))}
+    assert labels >= {"Optimizer_AssignBackends", "Optimizer_OptimizeSubgraph"}
+    loaded = starting(document, "loaded_network_measurements")
+    labels = {label for label, _, _ in events_of(loaded)}
+    assert labels >= {"LoadNetwork_CreateWorkloads", "LoadNetwork_AllocateDynamicBuffers"}
+    assert not {label for label in labels if label == "Optimizer_AssignBackends"}
+
+
+def test_layers_of_other_backends_are_named_after_these() -> None:
+    _, workloads = profiling_data(armnn(runs(runtime_of(FakeBackend("Npu"), profiling=True))))
+    assert {key.rpartition("_#")[0] for key in workloads} == {
+        "NpuActivationWorkload_Execute",
+        "NpuElementwiseBinaryWorkload_Execute",
+    }
+    assert {workload["backend"] for workload in workloads.values()} == {"Unknown"}
+
+
+def test_what_did_not_happen_in_every_execution_took_no_time_in_the_others() -> None:
+    profiler = Profiler()
+    for start_s in (0.0, 10.0):
+        profiler.add("always", "Npu", start_s + 1, start_s + 2)
+        if start_s:
+            profiler.add("late", "Npu", start_s + 2, start_s + 4)
+        profiler.add("Execute", "", start_s, start_s + 5)
+    _, workloads = profiling_data(armnn(profiler))
+    times = {key.rpartition("_#")[0]: w["execution_time"] for key, w in workloads.items()}
+    assert times == {"always": [1e6, 1e6], "late": [0.0, 2e6]}
+
+
+def test_turns_of_a_loop_are_added_up() -> None:
+    model = Model(loop(3), runtime_of(profiling=True))
+    for _ in range(2):
+        model(ints(0))
+    profiler = profiler_of(model.runtime, model.network_id)
+    times, workloads = profiling_data(armnn(profiler))
+    assert len(times["execution_time"]) == 2
+    (key,) = workloads
+    assert key.startswith("hostWhileWorkload_Execute_#")
+    whole = starting(starting(armnn(profiler), "inference_measurements"), "Execute")
+    inner = starting(
+        starting(whole, "hostWhileWorkload_Execute"), "RefElementwiseBinaryWorkload_Execute"
+    )
+    (wall,) = [v["raw"] for k, v in inner.items() if k.startswith("Wall clock time_#")]
+    counts = [event.duration_us for event in profiler.events if event.layer == "count"]
+    assert len(counts) == 6
+    assert wall == pytest.approx([sum(counts[:3]), sum(counts[3:])], abs=0.01)
+
+
+def dense() -> Network:
+    net = Network()
+    weights, bias = (
+        net.constant(floats(*range(n)).reshape(s)) for n, s in ((8, (2, 4)), (2, (2,)))
+    )
+    value = net.add(FullyConnected(), net.input("x", f32(1, 4)), weights, bias, name="dense")
+    net.output("y", net.add(RELU, value, name="relu"))
+    return net
+
+
+@pytest.mark.parametrize("details", DETAILS)
+def test_details_tell_what_layers_are(details: ProfilingDetails) -> None:
+    runtime = runtime_of()
+    properties = NetworkProperties(profiling=True, profiling_details=details)
+    network = runtime.load_network(dense(), properties)
+    runtime.enqueue_workload(network, {"x": floats(1, 2, 3, 4).reshape(1, 4)})
+    profiler = profiler_of(runtime, network)
+    document = armnn(profiler)
+    is_told = details is not ProfilingDetails.UNDEFINED
+    assert ("Graph" in document) == is_told
+    has_measurements = any(key.startswith("inference_measurements_") for key in document)
+    assert has_measurements == (details is not ProfilingDetails.ONLY)
+    assert len(json.loads(profiler.to_json())["layers"]) == (2 if is_told else 0)
+    if not is_told:
+        return
+    first, second = document["Graph"]
+    assert first["Name"] == "dense"
+    assert first["Input 0"] == {"Shape": "[1,4]", "DataType": "Float32", "Num Dims": "2"}
+    assert first["Weights 0"] == {"Shape": "[2,4]", "DataType": "Float32", "Num Dims": "2"}
+    assert first["Bias 0"] == {"Shape": "[2]", "DataType": "Float32", "Num Dims": "1"}
+    assert first["Output 0"]["Shape"] == "[1,2]"
+    assert second["function"] == "RELU"
+    if has_measurements:
+        _, workloads = profiling_data(document)
+        execute = starting(starting(document, "inference_measurements"), "Execute")
+        assert [execute[key]["GUID"] for key in workloads] == [first["GUID"], second["GUID"]]
+
+
+def test_networks_on_one_runtime_are_profiled_each_as_its_properties_say() -> None:
+    runtime = runtime_of(profiling=True)
+    plain = runtime.load_network(chain(), NetworkProperties(profiling=False))
+    told = runtime.load_network(
+        chain(), NetworkProperties(profiling_details=ProfilingDetails.WITH_EVENTS)
+    )
+    default = runtime.load_network(chain())
+    assert runtime.get_profiler(plain) is None
+    assert len(profiler_of(runtime, told).layers) == 3
+    assert profiler_of(runtime, default).layers == ()
+
+
+def test_commands_of_a_compiled_region_lie_in_it() -> None:
+    numba = pytest.importorskip("armpy_numba_acc")
+    import armpy
+    from armpy.cli.run import random_inputs
+
+    runtime = runtime_of(numba.NumbaBackend(), profiling=True)
+    model = armpy.load(shared_file("models", "mlperf_tiny", "ad01_int8.tflite"), runtime=runtime)
+    model.run(random_inputs(model, 0))
+    document = armnn(profiler_of(runtime, model.network_id))
+    execute = starting(starting(document, "inference_measurements"), "Execute")
+    region = starting(execute, "NumbaAccPreCompiledWorkload_Execute")
+    inner = {label for label, _, _ in events_of(region)}
+    assert inner == {"NumbaAccFullyConnectedWorkload_Execute"}
