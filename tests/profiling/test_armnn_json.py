@@ -98,14 +98,17 @@ def test_events_are_numbered_in_order_and_have_three_measurements() -> None:
     document = armnn(runs(runtime_of(FakeBackend("Npu"), profiling=True)))
     events = events_of(document)
     assert [number for _, number, _ in events] == list(range(1, len(events) + 1))
-    for _, number, event in events:
+    for label, number, event in events:
         wall, start, stop = (
             event[f"Wall clock time{suffix}_#{number}"] for suffix in ("", " (Start)", " (Stop)")
         )
         for measurement in (wall, start, stop):
             assert (measurement["type"], measurement["unit"]) == ("Measurement", "us")
         for duration, began, ended in zip(wall["raw"], start["raw"], stop["raw"], strict=True):
-            assert ended - began == pytest.approx(duration, abs=0.01)
+            if label.endswith("Execute"):
+                assert ended - began == pytest.approx(duration, abs=0.01)
+            else:  # several of one name in one load are added up
+                assert ended - began >= duration - 0.01
 
 
 def test_optimising_and_loading_have_roots_of_their_own() -> None:
