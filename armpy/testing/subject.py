@@ -51,6 +51,7 @@ class Subject:
         self.raw_backend = self.registry.get(backend_id)
         self.backend = GuardedBackend(self.raw_backend)
         self.notes: dict[str, tuple[Case, ...]] = {}
+        self.repeats: tuple[tuple[Case, int], ...] = ()
         self.company: tuple[Neighbour | None, Neighbour | None] = (None, None)
         self._oracle = SupportOracle([self.backend])
         self._others: list[BackendRegistry] = []

@@ -21,6 +21,7 @@ from armpy.testing.judge import examine
 from armpy.testing.result import Outcome
 from armpy.testing.subject import Subject
 from armpy.testing.tolerance import compare
+from armpy.testing.trial import is_value
 
 _MOST_SAMPLES = 3
 
@@ -85,7 +86,7 @@ def _find_samples(subject: Subject) -> Iterator[Case]:
             if len(seen) == _MOST_SAMPLES:
                 return
             name = case.operation.name
-            if name in seen or (chained and _link(case) is None) or not _is_plain(case):
+            if name in seen or (chained and _link(case) is None) or not is_plain(case):
                 continue
             verdict = examine(subject, case)
             if verdict.result.outcome is Outcome.PASSED:
@@ -93,7 +94,50 @@ def _find_samples(subject: Subject) -> Iterator[Case]:
                 yield verdict.case
 
 
-def _is_plain(case: Case) -> bool:
+_MOST_WITH_CONSTANTS = 2
+
+
+def with_constants(subject: Subject) -> tuple[tuple[Case, Case], ...]:
+    """Pairs of cases that the backend passes, and that differ in their constants alone."""
+    found = subject.notes.get("with constants")
+    if found is None:
+        found = tuple(_find_with_constants(subject))
+        subject.notes["with constants"] = found
+    return tuple((case, _with_other_constants(case)) for case in found)
+
+
+def _find_with_constants(subject: Subject) -> Iterator[Case]:
+    """Passing cases with constants that are computed with, of different operations."""
+    seen: set[str] = set()
+    for case in operation_cases():
+        if len(seen) == _MOST_WITH_CONSTANTS:
+            return
+        name = case.operation.name
+        if name in seen or not is_plain(case) or _with_other_constants(case) is case:
+            continue
+        verdict = examine(subject, case)
+        if verdict.result.outcome is Outcome.PASSED:
+            seen.add(name)
+            yield verdict.case
+
+
+def _with_other_constants(case: Case) -> Case:
+    """A case with its constants' elements in reverse; the case itself if it has none to turn."""
+    turned = tuple(
+        replace(
+            item, data=np.ascontiguousarray(item.data.reshape(-1)[::-1].reshape(item.data.shape))
+        )
+        if item is not None and item.is_constant and is_value(item.info.data_type)
+        else item
+        for item in case.inputs
+    )
+    pairs = zip(case.inputs, turned, strict=True)
+    if all(a is b or (a and b and np.array_equal(a.data, b.data)) for a, b in pairs):
+        return case
+    return replace(case, inputs=turned, expected=None)
+
+
+def is_plain(case: Case) -> bool:
     """Whether a case has several elements and some input at run time."""
     infos = [item.info for item in case.inputs if item is not None and not item.is_constant]
     return bool(infos) and all(info.num_elements > 1 for info in infos)

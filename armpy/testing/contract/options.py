@@ -53,14 +53,14 @@ def choices_are_accepted(subject: Subject) -> None:
     """Every choice and every bound of an option works."""
     bench = sample_bench(subject, samples(subject)[0])
     for option in _declared(subject):
-        for value in _allowed(option):
+        for value in allowed_values(option):
             runtime = _runtime(subject, {option.name: value})
             network_id = runtime.load_network(bench.graph)
             bench.run(runtime, network_id, f"with {option.name} = {value!r}")
             runtime.unload_network(network_id)
 
 
-def _allowed(option: BackendOption) -> list[object]:
+def allowed_values(option: BackendOption) -> list[object]:
     """Values worth trying, each of which the declaration allows."""
     if option.choices:
         return list(option.choices)

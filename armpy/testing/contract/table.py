@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from armpy.testing.contract import graphs, lifecycle, memory, options, support
+from armpy.testing.contract import (
+    arenas,
+    executing,
+    graphs,
+    imports,
+    lifecycle,
+    memory,
+    options,
+    profiles,
+    runtimes,
+    support,
+    tensors,
+)
 from armpy.testing.contract.case import Check, ContractCase
 
 _RULES: dict[str, tuple[Check, ...]] = {
@@ -38,6 +50,46 @@ _RULES: dict[str, tuple[Check, ...]] = {
         graphs.another_shape_at_the_call,
     ),
     "caller": (graphs.wrong_input, graphs.arrays_of_the_caller),
+    "tensors": (
+        tensors.maps_for_writing_bring_every_element,
+        tensors.maps_for_reading_change_nothing,
+        tensors.maps_keep_what_is_not_written,
+        tensors.copies_are_like_maps,
+        tensors.constants_hold_their_elements,
+        tensors.networks_have_constants_of_their_own,
+    ),
+    "arenas": (
+        arenas.tensors_share_what_others_have_left,
+        arenas.executions_have_memory_of_their_own,
+        arenas.arenas_can_be_made_again_and_again,
+    ),
+    "imports": (
+        imports.answers_are_kept,
+        imports.inputs_are_read_where_they_lie,
+        imports.outputs_are_written_where_they_lie,
+        imports.memory_is_let_go,
+    ),
+    "executions": (
+        executing.bound_executions_are_like_others,
+        executing.queued_executions_keep_their_order,
+        executing.failures_are_told,
+        executing.executions_stop_when_they_are_cancelled,
+        executing.deadlines_are_told_from_cancellations,
+        executing.executions_after_a_stopped_one_are_right,
+    ),
+    "profiles": (
+        profiles.counters_are_declared,
+        profiles.events_lie_in_their_execution,
+        profiles.networks_are_measured_apart,
+    ),
+    "runtimes": (
+        runtimes.for_runtime_keeps_who_it_is,
+        runtimes.for_runtime_leaves_others_alone,
+        runtimes.allocators_give_and_get_back,
+        runtimes.allocators_do_not_stick,
+        runtimes.contexts_can_be_closed,
+        runtimes.model_contexts_can_be_closed,
+    ),
 }
 
 CONTRACT_CASES: tuple[ContractCase, ...] = tuple(

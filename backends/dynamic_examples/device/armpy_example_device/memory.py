@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import weakref
 
@@ -277,21 +276,10 @@ class DeviceHandleFactory(ITensorHandleFactory):
         answer = self.can_import(info, memory)
         if not answer:
             raise MemoryImportError(answer.text, where=FACTORY_ID, expected=str(info))
-        array = _mapped(memory) if memory.array is None else memory.array
-        if write and not array.flags.writeable:
-            raise MemoryImportError("the memory cannot be written to", where=FACTORY_ID)
-        region = self._device.register(array[: info.size_bytes])
-        return RegisteredTensorHandle(info, region)
+        elements = memory.map(read=read, write=write)[: info.size_bytes]
+        return RegisteredTensorHandle(info, self._device.register(elements))
 
     def unimport(self, handle: ITensorHandle) -> None:
         """Let go of the memory; what was mapped is unmapped with its last array."""
         if isinstance(handle, RegisteredTensorHandle):
             handle.region = Region(np.empty(0, np.uint8))
-
-
-def _mapped(memory: ExternalMemory) -> Array:
-    """The bytes of a file, from the tensor's first one on."""
-    start = memory.offset_bytes // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
-    skipped = memory.offset_bytes - start
-    pages = mmap.mmap(memory.file_descriptor, skipped + memory.size_bytes, offset=start)
-    return np.frombuffer(pages, np.uint8)[skipped:]

@@ -184,15 +184,14 @@ class Queue:
                     completion.check()
             if self._faults.take("wrong") and command.output.size:
                 command.output.reshape(-1).view(np.uint8)[0] ^= 0x40
+            if command.report is not None:
+                duration = time.perf_counter() - started
+                thread = threading.get_ident()
+                command.report(Measurement(command.name, started * 1e6, duration * 1e6, thread))
         except ArmpyError as error:
             return error
         except Exception as error:  # noqa: BLE001 - as a driver: whoever waits is told
             return _failure(command, error)
-        if command.report is not None:
-            duration = time.perf_counter() - started
-            thread = threading.get_ident()
-            event = Measurement(command.name, started * 1e6, duration * 1e6, thread)
-            command.report(event)
         return None
 
     def _go_wrong_before(self, completion: Completion) -> None:

@@ -1,0 +1,73 @@
+"""Rules about working memory: tensors that share it, executions that do not."""
+
+from __future__ import annotations
+
+import gc
+
+from armpy.testing.contract.case import NothingToKeepError
+from armpy.testing.contract.driven import Driven, backend_of_runtime
+from armpy.testing.contract.networks import bench, chain, sample_bench, samples
+from armpy.testing.subject import Subject
+from armpy.testing.trial import other_feeds
+
+_LAYERS = 6
+_TIMES = 256
+_ARENA_BYTES = 1 << 20
+
+
+def _chained(subject: Subject) -> Driven:
+    """A chain that is long enough for tensors to take the place of others."""
+    made = chain(subject)
+    value = made.layer(made.source)
+    first = value
+    for _ in range(_LAYERS - 1):
+        value = made.layer(value)
+    made.net.output("first", first)
+    made.net.output("last", value)
+    return Driven(backend_of_runtime(subject), made.bench(subject))
+
+
+def tensors_share_what_others_have_left(subject: Subject) -> None:
+    """Tensors lie where others lay before that are not needed any more; none that is changes."""
+    driven = _chained(subject)
+    memory = driven.memory()
+    for number in range(3):
+        driven.run(memory, f"in execution {number + 1} in memory that tensors share")
+    memory.release()
+
+
+def executions_have_memory_of_their_own(subject: Subject) -> None:
+    """Two executions whose steps take turns do not see each other's tensors."""
+    driven = _chained(subject)
+    feeds = (dict(driven.bench.feeds), other_feeds(driven.bench.graph, driven.bench.feeds))
+    benches = [bench(subject, driven.bench.graph, given) for given in feeds]
+    memories = [driven.memory() for _ in benches]
+    with driven.held():
+        for memory, made in zip(memories, benches, strict=True):
+            memory.feed(made.feeds)
+        for step in driven.steps:
+            for memory in memories:
+                step.workload.execute(*memory.of(step))
+        for memory, made in zip(memories, benches, strict=True):
+            made.check(memory.read(), "beside another execution of the same network")
+    for memory in memories:
+        memory.release()
+
+
+def arenas_can_be_made_again_and_again(subject: Subject) -> None:
+    """What an arena has given back is there for the next one."""
+    backend = backend_of_runtime(subject)
+    for case in samples(subject):
+        driven = Driven(backend, sample_bench(subject, case))
+        arena = driven.factory.create_arena(_ARENA_BYTES)
+        if arena is None:
+            raise NothingToKeepError("its tensors lie in arenas of the core's")
+        for _ in range(_TIMES):
+            arena.release()
+            arena = driven.factory.create_arena(_ARENA_BYTES)
+            if arena is None:
+                raise NothingToKeepError("it has an arena only now and then")
+        arena.release()
+        del arena
+        gc.collect()
+        driven.run(driven.memory(), f"after {_TIMES} arenas were made and released")

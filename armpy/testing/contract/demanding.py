@@ -1,0 +1,112 @@
+"""Cases that can be made to take long: what to stop an execution in the midst of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from armpy.errors import ArmpyError
+from armpy.ops import Convolution2d
+from armpy.ops.shapes import Padding
+from armpy.tensor import Quantization, TensorInfo
+from armpy.testing.case import Case, CaseInput
+from armpy.testing.cases import operation_cases
+from armpy.testing.contract.networks import is_plain, samples
+from armpy.testing.judge import examine
+from armpy.testing.result import Outcome
+from armpy.testing.subject import Subject
+from armpy.types import DataType
+
+_OPERATIONS = (
+    "FullyConnected",
+    "Pooling2d",
+    "Softmax",
+    "Activation",
+    "ElementwiseUnary",
+)
+"""Operations that compute much for each element, in the order in which they are tried."""
+
+_TYPES = {
+    DataType.FLOAT32: None,
+    DataType.QASYMM_S8: Quantization.per_tensor(0.05, 0),
+}
+
+
+def demanding(subject: Subject) -> tuple[Case, ...]:
+    """Cases that the backend takes and whose inputs can be repeated, those that take long first."""
+    found = subject.notes.get("demanding")
+    if found is None:
+        large = [case for case in map(_convolution, _TYPES) if _is_taken(subject, case)]
+        chosen = [next(_enlargeable(subject, name), None) for name in _OPERATIONS]
+        found = (*large, *(c for c in (*chosen, *samples(subject)) if c is not None))
+        subject.notes["demanding"] = found
+    return found
+
+
+def _convolution(data_type: DataType) -> Case:
+    """3.4 billion operations on 2 million bytes of float32: a fast backend is long about it."""
+    quantization = _TYPES[data_type]
+    image = TensorInfo((1, 32, 32, 256), data_type, quantization)
+    weights = TensorInfo((256, 5, 5, 256), data_type, quantization)
+    random = np.random.default_rng(0)
+    given, filters = (
+        random.integers(-9, 10, info.known_shape).astype(data_type.dtype)
+        for info in (image, weights)
+    )
+    inputs = (CaseInput(image, given), CaseInput(weights, filters, is_constant=True))
+    name = f"Convolution2d/large/{data_type.name.lower()}"
+    return Case(name, Convolution2d(padding=Padding.SAME), inputs, (image,))
+
+
+def _is_taken(subject: Subject, case: Case) -> bool:
+    """Whether the backend says yes to a case's layer."""
+    return all(subject.support(layer) for layer in subject.layers(case.graph()))
+
+
+def _enlargeable(subject: Subject, name: str) -> Iterator[Case]:
+    """Passing cases of an operation whose inputs can be repeated."""
+    for case in operation_cases():
+        if case.operation.name == name and is_plain(case) and enlarged_bytes(case, 2):
+            verdict = examine(subject, case)
+            if verdict.result.outcome is Outcome.PASSED:
+                yield verdict.case
+
+
+def enlarged(case: Case, times: int) -> Case:
+    """A case with what it is given at run time repeated along the first dimension.
+
+    Raises
+    ------
+    ArmpyError
+        If the operation does not take such inputs.
+    """
+    inputs = tuple(
+        item
+        if item is None or item.is_constant
+        else CaseInput(
+            item.info.with_shape((times * item.data.shape[0], *item.data.shape[1:])),
+            np.concatenate([item.data] * times),
+        )
+        for item in case.inputs
+    )
+    infos = [None if item is None else item.info for item in inputs]
+    unshaped = tuple(info.with_shape(None) for info in case.outputs)
+    outputs = tuple(case.operation.infer(infos, unshaped))
+    return replace(case, inputs=inputs, outputs=outputs, expected=None)
+
+
+def enlarged_bytes(case: Case, times: int) -> int:
+    """Bytes of a case's inputs and outputs, repeated; 0 if they cannot be."""
+    given = [item for item in case.inputs if item is not None and not item.is_constant]
+    if len({item.info.known_shape[:1] for item in given} | {()}) != 2:
+        return 0
+    if times * sum(item.data.nbytes for item in given) > 1 << 31:
+        return 1 << 31
+    try:
+        outputs = enlarged(case, 2).outputs
+    except ArmpyError:
+        return 0
+    grown = sum(info.size_bytes for info in outputs) // 2
+    return times * (grown + sum(item.data.nbytes for item in given))

@@ -1,0 +1,280 @@
+"""A backend's part of a network, of which each call is made by the kit and not by the core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+
+import numpy as np
+
+from armpy.backend import (
+    ALIGNMENT_BYTES,
+    ICompletion,
+    IMemoryManager,
+    ITensorHandle,
+    ITensorHandleFactory,
+    IWorkload,
+    Lifetime,
+    MemBlock,
+    NetworkResources,
+    OptionScope,
+    OptionValues,
+    TensorHandleFactoryRegistry,
+    WorkloadInfo,
+)
+from armpy.backend.options import check_options
+from armpy.graph import Graph, Value
+from armpy.ops.backend_internal import MemCopy
+from armpy.ops.operation import Array
+from armpy.optimizer import optimize_graph, specialize
+from armpy.optimizer.memory_strategies import pack
+from armpy.plugins.guard import GuardedBackend
+from armpy.records import dataclass
+from armpy.tensor import TensorInfo
+from armpy.testing.contract.networks import Bench
+from armpy.testing.subject import Subject
+
+POISON = 0x55
+"""What memory holds that nobody has written to."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Step:
+    """One layer: what the backend made of it, and what it reads and writes.
+
+    Parameters
+    ----------
+    workload : IWorkload
+    inputs : tuple of (Value or None)
+    outputs : tuple of Value
+    """
+
+    workload: IWorkload
+    inputs: tuple[Value | None, ...]
+    outputs: tuple[Value, ...]
+
+
+def options_of(
+    subject: Subject,
+    scope: OptionScope = OptionScope.RUNTIME,
+    others: Mapping[str, object] | None = None,
+) -> OptionValues:
+    """The backend's options of a scope as a runtime would give them, some otherwise."""
+    given = dict(subject.options.backend_options.get(subject.backend_id, {})) | dict(others or {})
+    return check_options(subject.backend.options, given, subject.backend_id)[scope]
+
+
+def backend_of_runtime(subject: Subject) -> GuardedBackend:
+    """The backend as one runtime has it."""
+    made = subject.backend.for_runtime(options_of(subject))
+    return made if isinstance(made, GuardedBackend) else GuardedBackend(made)
+
+
+class Driven:
+    """A network on one backend, called as the core calls it.
+
+    Parameters
+    ----------
+    backend : GuardedBackend
+    bench : Bench
+        All of its layers run on the backend.
+    resources : NetworkResources, optional
+
+    Attributes
+    ----------
+    steps : list of Step
+    factory : ITensorHandleFactory
+        The one that the backend prefers.
+    sources, results : dict of str to Value
+        By name.
+    """
+
+    def __init__(
+        self, backend: GuardedBackend, bench: Bench, resources: NetworkResources | None = None
+    ) -> None:
+        resources = resources or NetworkResources()
+        self.bench = bench
+        self._resources = resources
+        graph = optimize_graph(specialize(bench.graph), [backend]).graph
+        workloads = backend.create_workload_factory_for_network(resources)
+        registry = TensorHandleFactoryRegistry()
+        backend.register_tensor_handle_factories_for_network(registry, resources)
+        self.factory: ITensorHandleFactory = registry.first_of(
+            backend.get_handle_factory_preferences()
+        )
+        manager = resources.memory_manager
+        self._managers: list[IMemoryManager] = [*registry.memory_managers]
+        self._managers += [] if manager is None else [manager]
+        self._copied: dict[Value, Value] = {}
+        self.steps: list[Step] = []
+        self._constants: dict[Value, ITensorHandle] = {}
+        for layer in graph.layers:
+            if isinstance(layer.operation, MemCopy) and layer.inputs[0] is not None:
+                self._copied[layer.outputs[0]] = self._home(layer.inputs[0])
+                continue
+            constants = tuple(None if value is None else value.data for value in layer.inputs)
+            info = WorkloadInfo(layer.name, layer.input_infos, layer.output_infos, constants)
+            workload = workloads.create_workload(layer.operation, info)
+            inputs = tuple(None if value is None else self._home(value) for value in layer.inputs)
+            self.steps.append(Step(workload, inputs, layer.outputs))
+        self.sources = {value.name: value for value in graph.inputs}
+        self.results = self._results_of(graph)
+
+    def _results_of(self, graph: Graph) -> dict[str, Value]:
+        """The values that outputs are read from."""
+        pairs = zip(graph.output_names, graph.outputs, strict=True)
+        return {name: self._home(value) for name, value in pairs}
+
+    def _home(self, value: Value) -> Value:
+        """The value that a copy was to be made of."""
+        return self._copied.get(value, value)
+
+    def constant(self, value: Value) -> ITensorHandle | None:
+        """The handle of a constant, made once; None if it is none."""
+        if value.data is not None and value not in self._constants:
+            made = self.factory.create_constant_handle(value.info, value.data)
+            self._constants[value] = made
+        return self._constants.get(value)
+
+    def blocks(self) -> dict[Value, Lifetime]:
+        """When each tensor is needed: inputs from the first step on, outputs until the last."""
+        last = max(len(self.steps) - 1, 0)
+        found = {value: (0, 0) for value in self.sources.values()}
+        for number, step in enumerate(self.steps):
+            for value in step.inputs:
+                if value is not None and value.data is None:
+                    found[value] = (found[value][0], number)
+            found.update(dict.fromkeys(step.outputs, (number, number)))
+        for value in self.results.values():
+            if value.data is None:
+                found[value] = (found[value][0], last)
+        return found
+
+    def memory(self) -> Memory:
+        """Make working memory of one execution at a time."""
+        return Memory(self, self._resources)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold what the backend's memory managers manage."""
+        with ExitStack() as stack:
+            for manager in self._managers:
+                manager.acquire()
+                stack.callback(manager.release)
+            yield
+
+    def check(self, outputs: Mapping[str, Array], when: str) -> None:
+        """Raise a `ViolationError` unless these are the right answers."""
+        self.bench.check(outputs, when)
+
+    def run(self, memory: Memory, when: str) -> None:
+        """Execute once, step by step, and check the answers."""
+        with self.held():
+            memory.feed(self.bench.feeds)
+            memory.execute()
+            self.check(memory.read(), when)
+
+
+class Memory:
+    """The tensors of one execution at a time, as a backend's factory makes them.
+
+    Parameters
+    ----------
+    driven : Driven
+    resources : NetworkResources
+
+    Attributes
+    ----------
+    arena : ITensorArena or None
+        The backend's own, if it has one.
+    handles : dict of Value to ITensorHandle
+        May be exchanged for others.
+    """
+
+    def __init__(self, driven: Driven, resources: NetworkResources) -> None:
+        self._driven = driven
+        self._allocator = resources.allocator
+        lifetimes = driven.blocks()
+        blocks = [
+            MemBlock(*lifetime, value.info.size_bytes) for value, lifetime in lifetimes.items()
+        ]
+        offsets, size = pack(blocks)
+        self.arena = driven.factory.create_arena(size)
+        self._host = _poisoned(size) if self.arena is None else None
+        if self.arena is None and self._allocator is not None:
+            self._host = self._allocator.allocate(size, ALIGNMENT_BYTES)
+        self.handles = {
+            value: self._make(value.info, lifetime, offset)
+            for (value, lifetime), offset in zip(lifetimes.items(), offsets, strict=True)
+        }
+
+    def _make(self, info: TensorInfo, lifetime: Lifetime, offset: int) -> ITensorHandle:
+        """One tensor, in the backend's arena or in the host's."""
+        if self.arena is not None:
+            return self.arena.create_tensor_handle(info, lifetime, offset)
+        if self._host is None:
+            raise AssertionError("there is memory of one of both kinds")
+        memory = self._host[offset : offset + info.size_bytes]
+        return self._driven.factory.create_tensor_handle(info, memory)
+
+    def of(self, step: Step) -> tuple[list[ITensorHandle | None], list[ITensorHandle]]:
+        """The handles of one step's inputs and outputs."""
+        inputs = [
+            None if v is None else self._driven.constant(v) or self.handles[v] for v in step.inputs
+        ]
+        return inputs, [self.handles[value] for value in step.outputs]
+
+    def feed(self, feeds: Mapping[str, Array]) -> None:
+        """Copy the inputs in."""
+        for name, value in self._driven.sources.items():
+            self.handles[value].copy_in_from(feeds[name].copy())
+
+    def execute(self) -> None:
+        """Run each step; what it is to write is spoilt before."""
+        for step in self._driven.steps:
+            inputs, outputs = self.of(step)
+            for handle in outputs:
+                poison(handle)
+            step.workload.execute(inputs, outputs)
+
+    def bound(self) -> list[Callable[[], object]]:
+        """Each step, prepared for these tensors."""
+        return [step.workload.bind(*self.of(step)) for step in self._driven.steps]
+
+    def enqueue(self) -> list[ICompletion]:
+        """Begin every step, one after the other, and wait for none; those that have not ended."""
+        begun = [step.workload.enqueue(*self.of(step)) for step in self._driven.steps]
+        return [completion for completion in begun if completion is not None]
+
+    def read(self) -> dict[str, Array]:
+        """Copies of the outputs."""
+        found = {}
+        for name, value in self._driven.results.items():
+            handle = self._driven.constant(value) or self.handles[value]
+            found[name] = np.empty(value.info.known_shape, value.info.data_type.dtype)
+            handle.copy_out_to(found[name])
+        return found
+
+    def release(self) -> None:
+        """Give the memory back."""
+        self.handles = {}
+        if self.arena is not None:
+            self.arena.release()
+        elif self._allocator is not None and self._host is not None:
+            self._allocator.free(self._host)
+
+
+def _poisoned(size_bytes: int) -> Array:
+    """Memory that nobody has written to."""
+    raw = np.full(size_bytes + ALIGNMENT_BYTES, POISON, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT_BYTES
+    return raw[start : start + size_bytes]
+
+
+def poison(handle: ITensorHandle) -> None:
+    """Overwrite a tensor with something that is no answer."""
+    array = handle.map(read=False)
+    try:
+        array.reshape(-1).view(np.uint8)[...] = POISON
+    finally:
+        handle.unmap()

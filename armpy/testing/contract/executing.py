@@ -1,0 +1,280 @@
+"""Rules about executions: bound ones, queued ones, and those that are stopped."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+from armpy.backend import (
+    Cancellation,
+    Capability,
+    ICompletion,
+    ITensorHandle,
+    cancellable,
+    has_matching_capability,
+)
+from armpy.errors import ArmpyError, ExecutionCancelledError, ExecutionTimeoutError
+from armpy.ops.operation import Array
+from armpy.plugins.guard import GuardedBackend
+from armpy.records import dataclass
+from armpy.tensor import TensorInfo
+from armpy.testing.case import Case
+from armpy.testing.contract.case import (
+    NotApplicableError,
+    NothingToKeepError,
+    ViolationError,
+    check,
+)
+from armpy.testing.contract.demanding import demanding, enlarged, enlarged_bytes
+from armpy.testing.contract.driven import Driven, Memory, backend_of_runtime
+from armpy.testing.contract.networks import (
+    Bench,
+    bench,
+    chain,
+    sample_bench,
+    samples,
+)
+from armpy.testing.subject import Subject
+from armpy.testing.trial import other_feeds
+
+_LAYERS = 5
+_WAIT_S = 60.0
+
+LONG_S = 0.2
+"""How long an execution takes that is worth stopping."""
+
+STOP_S = 0.06
+"""Within what an execution stops: 10 ms, and 50 for a machine that has other things to do."""
+
+_ATTEMPTS = 6
+_MOST_BYTES = 48 << 20
+
+
+def _chained(subject: Subject) -> Driven:
+    """A chain of layers, all of which are outputs."""
+    made = chain(subject)
+    value = made.source
+    for number in range(_LAYERS):
+        value = made.layer(value)
+        made.net.output(f"y{number}", value)
+    return Driven(backend_of_runtime(subject), made.bench(subject))
+
+
+def _feeds(driven: Driven) -> tuple[Mapping[str, Array], ...]:
+    """Inputs of executions that follow each other."""
+    first = driven.bench.feeds
+    return (first, other_feeds(driven.bench.graph, first), first)
+
+
+def bound_executions_are_like_others(subject: Subject) -> None:
+    """What was bound once reads what its tensors hold now, beside executions that are not."""
+    backend = backend_of_runtime(subject)
+    drivens = [Driven(backend, sample_bench(subject, case)) for case in samples(subject)]
+    for driven in (*drivens, _chained(subject)):
+        memories = [driven.memory() for _ in range(2)]
+        with driven.held():
+            bound = [memory.bound() for memory in memories]
+            for feeds in _feeds(driven):
+                made = bench(subject, driven.bench.graph, feeds)
+                for memory, calls in zip(memories, bound, strict=True):
+                    memory.feed(feeds)
+                    for call in calls:
+                        call()
+                    made.check(memory.read(), "in a bound execution")
+            driven.run(memories[0], "beside bound executions")
+        for memory in memories:
+            memory.release()
+
+
+def queued_executions_keep_their_order(subject: Subject) -> None:
+    """Layers that are enqueued one after the other run in this order, and end when they say so."""
+    driven = _chained(subject)
+    memory = driven.memory()
+    with driven.held():
+        for feeds in _feeds(driven) * 3:
+            memory.feed(feeds)
+            completions = memory.enqueue()
+            if not completions:
+                raise NothingToKeepError("its executions have ended when enqueue returns")
+            for completion in reversed(completions):  # the last one first: all others have ended
+                _check_end(completion)
+            made = bench(subject, driven.bench.graph, feeds)
+            made.check(memory.read(), "of layers that were enqueued one after the other")
+    memory.release()
+
+
+def _check_end(completion: ICompletion) -> None:
+    """Check that a completion tells the end, and tells it again."""
+    soon = completion.wait(0.0)
+    check(isinstance(soon, bool), f"wait(0.0) returns {soon!r}")
+    check(completion.wait() is True, "wait() without a limit returns before the end")
+    check(completion.wait(0.0) is True, "wait(0.0) says that what has ended has not")
+
+
+class _Unusable(ITensorHandle):
+    """A tensor that nobody can use."""
+
+    def __init__(self, info: TensorInfo) -> None:
+        self._info = info
+
+    @property
+    def info(self) -> TensorInfo:
+        return self._info
+
+    def map(self, *, read: bool = True, write: bool = True) -> Array:
+        raise _UnusableError("the kit's tensor cannot be mapped")
+
+
+class _UnusableError(Exception):
+    """What using it comes to."""
+
+
+def failures_are_told(subject: Subject) -> None:
+    """An execution that cannot be done raises, at once or when its end is waited for."""
+    driven = _chained(subject)
+    memory = driven.memory()
+    step = driven.steps[0]
+    inputs, outputs = memory.of(step)
+    spoilt = [_Unusable(h.info) if h is not None else None for h in inputs]
+    with driven.held():
+        for what in ("execute", "enqueue", "bind"):
+            try:
+                found = getattr(step.workload, what)(spoilt, outputs)
+                if what == "bind":
+                    found()
+                if isinstance(found, ICompletion):
+                    found.wait(_WAIT_S)
+            except Exception:  # noqa: BLE001 - whatever it is, it was told
+                continue
+            raise ViolationError(f"{what} says nothing of an input that cannot be used")
+    driven.run(memory, "after an execution that could not be done")
+    memory.release()
+
+
+def _long(subject: Subject) -> tuple[Driven, Memory]:
+    """An execution that takes long enough to be stopped."""
+    capabilities = subject.backend.get_capabilities()
+    if not has_matching_capability(Capability.CANCELLABLE_EXECUTION, True, capabilities):
+        raise NothingToKeepError("it does not say that its executions can be stopped")
+    backend = backend_of_runtime(subject)
+    for case, size in subject.repeats or _long_cases(subject, backend):
+        subject.repeats = ((case, size),)
+        return _fed(backend, case, size)
+    raise NotApplicableError(f"no operation case can be made to take {LONG_S} s")
+
+
+def _long_cases(subject: Subject, backend: GuardedBackend) -> Iterator[tuple[Case, int]]:
+    """Cases, and how often their inputs have to be repeated for a long execution."""
+    for case in demanding(subject):
+        size = 1
+        while 0 < enlarged_bytes(case, size) <= _MOST_BYTES:
+            try:
+                driven, memory = _fed(backend, case, size)
+            except ArmpyError:  # the device has less memory than the kit
+                break
+            duration_s = min(_timed(driven, memory) for _ in range(2))
+            memory.release()
+            if duration_s >= LONG_S:
+                yield case, size
+                break
+            growth = 1.5 * LONG_S / max(duration_s, 1e-6)
+            size *= int(min(max(growth, 2), 64))
+
+
+def _fed(backend: GuardedBackend, case: Case, size: int) -> tuple[Driven, Memory]:
+    """A case with its inputs repeated, and memory that holds them."""
+    larger = enlarged(case, size)
+    driven = Driven(backend, Bench(larger.graph(), larger.feeds(), {}))
+    memory = driven.memory()
+    memory.feed(driven.bench.feeds)
+    return driven, memory
+
+
+def _timed(driven: Driven, memory: Memory) -> float:
+    """Execute every step; seconds that it took."""
+    with driven.held():
+        started = time.perf_counter()
+        for step in driven.steps:
+            step.workload.execute(*memory.of(step))
+        return time.perf_counter() - started
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    """What came of an execution that was to stop: when, counted from then, and the error."""
+
+    after_s: float
+    error: Exception | None
+
+
+def _stopped(driven: Driven, memory: Memory, *, has_deadline: bool = False) -> _Stop:
+    """Begin an execution in another thread, and stop it in the midst of it."""
+    delay_s = LONG_S / 4
+    cancellation = Cancellation(time.perf_counter() + delay_s if has_deadline else None)
+    ended: list[tuple[float, Exception | None]] = []
+
+    def run() -> None:
+        error = None
+        try:
+            with cancellable(cancellation):
+                _timed(driven, memory)
+        except Exception as raised:  # noqa: BLE001 - looked at by whoever has stopped it
+            error = raised
+        ended.append((time.perf_counter(), error))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    time.sleep(delay_s)
+    stopped = time.perf_counter()
+    cancellation.cancel()
+    thread.join()
+    ((end, error),) = ended
+    return _Stop(end - stopped, error)
+
+
+def executions_stop_when_they_are_cancelled(subject: Subject) -> None:
+    """A long execution raises within 10 ms of its cancellation; the kit allows for load."""
+    driven, memory = _long(subject)
+    stops = [_stopped(driven, memory) for _ in range(_ATTEMPTS)]
+    _check_errors(stops, ExecutionCancelledError)
+    # Other things that the machine does can only make it later: the second best tells.
+    after_s = sorted(stop.after_s for stop in stops)[1]
+    check(
+        after_s <= STOP_S,
+        f"a cancelled execution stops after {after_s * 1e3:.0f} ms. Expected 10 ms, or at most "
+        f"{STOP_S * 1e3:.0f} on a machine that has other things to do",
+    )
+    memory.release()
+
+
+def _check_errors(stops: Sequence[_Stop], kind: type[ArmpyError]) -> None:
+    """Check what was raised; executions that have ended all the same raise nothing."""
+    errors = [stop.error for stop in stops if stop.error is not None]
+    check(errors, "a cancelled execution comes to its end as if nothing had happened")
+    for error in errors:
+        shown = f"{type(error).__name__}: {error}"
+        check(isinstance(error, kind), f"expected a {kind.__name__}, it raises {shown}")
+
+
+def deadlines_are_told_from_cancellations(subject: Subject) -> None:
+    """What stops at its deadline raises an ExecutionTimeoutError."""
+    driven, memory = _long(subject)
+    stops = [_stopped(driven, memory, has_deadline=True) for _ in range(2)]
+    _check_errors(stops, ExecutionTimeoutError)
+    memory.release()
+
+
+def executions_after_a_stopped_one_are_right(subject: Subject) -> None:
+    """The same working memory, fed again, gives what it gave before."""
+    driven, memory = _long(subject)
+    _timed(driven, memory)
+    wanted = memory.read()
+    for _ in range(3):
+        _stopped(driven, memory)
+        memory.feed(driven.bench.feeds)
+        _timed(driven, memory)
+        for name, array in memory.read().items():
+            same = array.tobytes() == wanted[name].tobytes()
+            check(same, f"after an execution was stopped, the output '{name}' is another one")
+    memory.release()

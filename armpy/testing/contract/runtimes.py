@@ -1,0 +1,196 @@
+"""Rules about a backend that serves several runtimes: options, allocators, contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+
+import numpy as np
+
+from armpy.backend import (
+    ALIGNMENT_BYTES,
+    BackendOption,
+    DefaultAllocator,
+    NetworkResources,
+    OptionScope,
+)
+from armpy.ops.operation import Array
+from armpy.plugins.guard import GuardedBackend
+from armpy.testing.contract.case import NotApplicableError, NothingToKeepError, check
+from armpy.testing.contract.driven import Driven, backend_of_runtime, options_of
+from armpy.testing.contract.networks import sample_bench, samples
+from armpy.testing.contract.options import allowed_values
+from armpy.testing.subject import Subject
+
+
+def _run(subject: Subject, backend: GuardedBackend, when: str) -> None:
+    """Run a network on a backend."""
+    driven = Driven(backend, sample_bench(subject, samples(subject)[0]))
+    memory = driven.memory()
+    driven.run(memory, when)
+    memory.release()
+
+
+def for_runtime_keeps_who_it_is(subject: Subject) -> None:
+    """The backend of a runtime has the id, the kind, and the options that it was chosen for."""
+    backend = subject.backend
+    made = backend_of_runtime(subject)
+    for name in ("backend_id", "version", "device_type", "options"):
+        before, after = getattr(backend, name), getattr(made, name)
+        check(before == after, f"for a runtime, {name} is {after!r}, not {before!r}")
+    _run(subject, made, "on the backend of one runtime")
+
+
+def for_runtime_leaves_others_alone(subject: Subject) -> None:
+    """Options of one runtime do not change the backend of the others."""
+    raw = subject.raw_backend
+    first = backend_of_runtime(subject)
+    before = _state(raw)
+    for option, value in _other_values(subject):
+        made = subject.backend.for_runtime(options_of(subject, others={option.name: value}))
+        changed = [name for name, kept in _state(raw).items() if before.get(name, kept) != kept]
+        check(
+            not changed,
+            f"for_runtime with {option.name} = {value!r} changes {', '.join(changed)} of the "
+            "backend that other runtimes use. Return another object",
+        )
+        guarded = made if isinstance(made, GuardedBackend) else GuardedBackend(made)
+        check(
+            guarded.backend_id == subject.backend_id,
+            f"for_runtime with {option.name} = {value!r} makes {guarded.backend_id!r}",
+        )
+    _run(subject, first, "after other runtimes were given other options")
+
+
+def _state(backend: object) -> dict[str, object]:
+    """What an object keeps, as far as it can be compared by what it is or by its text."""
+    plain = (bool, int, float, str, bytes, tuple, type(None))
+    found = getattr(backend, "__dict__", {})
+    return {n: v if isinstance(v, plain) else id(v) for n, v in found.items()}
+
+
+def _other_values(subject: Subject) -> Iterator[tuple[BackendOption, object]]:
+    """Values other than the defaults that options of scope RUNTIME can have."""
+    options = [o for o in subject.backend.options if o.scope is OptionScope.RUNTIME]
+    if not options:
+        raise NothingToKeepError("it declares no options of runtimes")
+    for option in options:
+        for value in allowed_values(option):
+            if value != option.default:
+                yield option, value
+
+
+class _Counting(DefaultAllocator):
+    """An allocator that knows what it has given."""
+
+    def __init__(self) -> None:
+        self.given: list[Array] = []
+        self.num_given = 0
+        self.strange: list[str] = []
+
+    def allocate(self, size_bytes: int, alignment_bytes: int = ALIGNMENT_BYTES) -> Array:
+        memory = super().allocate(size_bytes, alignment_bytes)
+        memory[...] = 0x55
+        self.given.append(memory)
+        self.num_given += 1
+        return memory
+
+    def free(self, memory: Array) -> None:
+        for number, given in enumerate(self.given):
+            if given is memory:
+                del self.given[number]
+                return
+        self.strange.append(f"memory of {np.shape(memory)} is freed that was not allocated")
+
+
+def allocators_give_and_get_back(subject: Subject) -> None:
+    """An arena of the backend's own comes from the allocator that it takes, and goes back there."""
+    allocator = _Counting()
+    backend = _for_allocator(subject, allocator)
+    for case in samples(subject):
+        resources = NetworkResources(allocator=allocator)
+        driven = Driven(backend, sample_bench(subject, case), resources)
+        memories = [driven.memory() for _ in range(2)]
+        check(
+            allocator.num_given >= len(memories),
+            f"the allocator is accepted, and was asked {allocator.num_given} times for "
+            f"{len(memories)} working memories",
+        )
+        for memory in memories:
+            driven.run(memory, "in memory of an application's allocator")
+        for memory in memories:
+            memory.release()
+        allocator.num_given = 0
+        del driven, memories, memory
+    check(not allocator.strange, "; ".join(allocator.strange))
+    left = len(allocator.given)
+    check(not left, f"{left} pieces of the allocator's memory were not given back")
+
+
+def allocators_do_not_stick(subject: Subject) -> None:
+    """A network without an allocator does not use that of another network."""
+    allocator = _Counting()
+    backend = _for_allocator(subject, allocator)
+    if not GuardedBackend(subject.raw_backend).overrides("can_use_allocator"):
+        raise NothingToKeepError("of contract 1.1, it is copied for whoever gives an allocator")
+    _run(subject, backend, "after an allocator was accepted")
+    check(
+        not allocator.num_given,
+        "the allocator that was asked about is used for a network that was given none",
+    )
+
+
+def _for_allocator(subject: Subject, allocator: _Counting) -> GuardedBackend:
+    """A copy of the backend that takes an allocator; one of 1.1 may keep it."""
+    try:
+        backend = GuardedBackend(copy(subject.raw_backend))
+    except TypeError as error:
+        raise NotApplicableError(f"it cannot be copied: {error}") from error
+    answer = backend.can_use_allocator(allocator)
+    if not answer:
+        check(answer.text.strip(), "an allocator is refused without a reason")
+        raise NothingToKeepError(f"it takes no allocator: {answer.text}")
+    made = backend.for_runtime(options_of(subject))
+    return made if isinstance(made, GuardedBackend) else GuardedBackend(made)
+
+
+def contexts_can_be_closed(subject: Subject) -> None:
+    """When one runtime has gone, others on the same backend work as before."""
+    options = options_of(subject)
+    backends = [backend_of_runtime(subject) for _ in range(2)]
+    gone, stays = (backend.create_backend_context(options) for backend in backends)
+    if gone is None or stays is None:
+        raise NothingToKeepError("it has no contexts")
+    kept = Driven(backends[1], sample_bench(subject, samples(subject)[0]))
+    memory = kept.memory()
+    _run(subject, backends[0], "with two runtimes")
+    gone.close()
+    kept.run(memory, "after the context of another runtime was closed")
+    memory.release()
+    del kept, memory
+    stays.close()
+
+
+def model_contexts_can_be_closed(subject: Subject) -> None:
+    """When one network has gone, others work as before."""
+    options = options_of(subject, OptionScope.MODEL)
+    if not options:
+        raise NothingToKeepError("it declares no options of networks")
+    backend = backend_of_runtime(subject)
+    gone, stays = (backend.create_backend_model_context(options) for _ in range(2))
+    if gone is None or stays is None:
+        raise NothingToKeepError("it has no contexts of networks")
+    case = samples(subject)[0]
+    drivens = [
+        Driven(backend, sample_bench(subject, case), NetworkResources(None, options, context))
+        for context in (gone, stays)
+    ]
+    memories = [driven.memory() for driven in drivens]
+    for driven, memory in zip(drivens, memories, strict=True):
+        driven.run(memory, "with model options")
+    memories[0].release()
+    del drivens[0]
+    gone.close()
+    drivens[0].run(memories[1], "after the context of another network was closed")
+    memories[1].release()
+    stays.close()

@@ -1,0 +1,315 @@
+"""Devices whose tensors, arenas or imports break one rule of the contract each."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any  # Any: members of classes made at run time
+
+import numpy as np
+
+from armpy.backend import (
+    ExternalMemory,
+    ITensorArena,
+    ITensorHandle,
+    IWorkload,
+    IWorkloadFactory,
+    Lifetime,
+    NetworkResources,
+    ReasonCode,
+    Support,
+    TensorHandleFactoryRegistry,
+    WorkloadInfo,
+)
+from armpy.errors import BackendError
+from armpy.ops.operation import Array, Operation
+from armpy.tensor import TensorInfo
+from tests.support.example_backends import EXAMPLES
+
+sys.path.append(str(EXAMPLES / "device"))
+from armpy_example_device import Device, ExampleDeviceBackend
+from armpy_example_device.device import Region
+from armpy_example_device.memory import (
+    DeviceArena,
+    DeviceHandleFactory,
+    DeviceTensorHandle,
+    RegisteredTensorHandle,
+)
+from armpy_example_device.profiling import Transfers, declare_counters
+
+__all__ = ["ExampleDeviceBackend", "declare_counters"]  # beside what is made here
+
+Handles = Sequence[ITensorHandle | None]
+Outputs = Sequence[ITensorHandle]
+
+
+class Wrapped(IWorkload):
+    """Another workload."""
+
+    def __init__(self, right: IWorkload) -> None:
+        self._right = right
+
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
+        self._right.execute(inputs, outputs)
+
+
+class Breaker(ExampleDeviceBackend):
+    """A device whose factories are of other classes."""
+
+    handle_factory: type[DeviceHandleFactory] = DeviceHandleFactory
+    workload: Callable[[IWorkload], IWorkload] | None = None
+
+    def register_tensor_handle_factories_for_network(
+        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
+    ) -> None:
+        transfers = Transfers(self.device, network.profiling)
+        sources = network.input_sources | network.output_sources
+        factory = type(self).handle_factory(self.device, transfers, network.allocator, sources)
+        registry.register_factory(factory)
+
+    def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
+        right = super().create_workload_factory_for_network(network)
+        wrap = type(self).workload
+        return right if wrap is None else WrappingFactory(right, wrap)
+
+
+class WrappingFactory(IWorkloadFactory):
+    """Makes another factory's workloads, each wrapped."""
+
+    def __init__(self, right: IWorkloadFactory, wrap: Callable[[IWorkload], IWorkload]) -> None:
+        self._right = right
+        self._wrap = wrap
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        return self._wrap(self._right.create_workload(operation, info))
+
+
+def with_handles(kind: type[DeviceTensorHandle]) -> Breaker:
+    """A device whose tensors in arenas are of another class."""
+
+    class Arena(DeviceArena):
+        def create_tensor_handle(
+            self, info: TensorInfo, lifetime: Lifetime, offset_bytes: int
+        ) -> ITensorHandle:
+            made = super().create_tensor_handle(info, lifetime, offset_bytes)
+            made.__class__ = kind  # of the same slots
+            return made
+
+    return with_arenas(Arena)
+
+
+def with_arenas(kind: type[DeviceArena]) -> Breaker:
+    """A device whose arenas are of another class."""
+
+    class Factory(DeviceHandleFactory):
+        def create_arena(self, size_bytes: int) -> ITensorArena | None:
+            return kind(size_bytes, self._device, self._transfers)
+
+    return with_factories(Factory)
+
+
+def with_factories(kind: type[DeviceHandleFactory]) -> Breaker:
+    """A device whose handle factories are of another class."""
+    return _made(handle_factory=kind)
+
+
+def with_workloads(kind: type[Wrapped]) -> Breaker:
+    """A device whose workloads are wrapped."""
+    return _made(workload=kind)
+
+
+def _made(**members: Any) -> Breaker:
+    """A breaker of a class with some members."""
+    made: Breaker = type("Breaker", (Breaker,), members)()
+    return made
+
+
+class ForgetsWhatIsOnlyWritten(DeviceTensorHandle):
+    """Takes a map that is not read for one that is not written."""
+
+    __slots__ = ()
+
+    def map(self, *, read: bool = True, write: bool = True) -> Array:
+        return super().map(read=read, write=write and read)
+
+
+class Forgetful(DeviceTensorHandle):
+    """Maps something else than what was copied in; what was computed is shown."""
+
+    __slots__ = ()
+
+    def copy_in_from(self, source: Array) -> None:
+        super().copy_in_from(source)
+        self._device.__dict__["copied in"] = id(self)
+
+    def forgetful_map(self, read: bool, write: bool) -> Array:
+        is_forgotten = self._device.__dict__.get("copied in") == id(self)
+        array = super().map(read=read and not is_forgotten, write=write)
+        if is_forgotten:
+            array.reshape(-1).view(np.uint8)[...] = 1
+        return array
+
+
+class NeverDownloadsForReading(Forgetful):
+    """Downloads in maps for both alone."""
+
+    __slots__ = ()
+
+    def map(self, *, read: bool = True, write: bool = True) -> Array:
+        return super().map() if write else self.forgetful_map(read, write)
+
+
+class NeverDownloadsForWriting(Forgetful):
+    """Takes every map that is written for one that is not read."""
+
+    __slots__ = ()
+
+    def map(self, *, read: bool = True, write: bool = True) -> Array:
+        return self.forgetful_map(read, write) if write else super().map(write=False)
+
+
+class UploadsWhatWasOnlyRead(DeviceTensorHandle):
+    """Brings back a map that was not written, and not as it was."""
+
+    __slots__ = ()
+
+    def unmap(self) -> None:
+        if not self._is_written and self._staging is not None:
+            self._staging.reshape(-1).view(np.uint8)[:1] ^= 1
+            self._is_written = True
+        super().unmap()
+
+
+class CopiesGaps(DeviceTensorHandle):
+    """Copies what lies side by side in the source's memory, whatever belongs to the array."""
+
+    __slots__ = ()
+
+    def copy_in_from(self, source: Array) -> None:
+        if isinstance(source.base, np.ndarray) and not source.flags.c_contiguous:
+            source = source.base.reshape(-1)[: source.size].reshape(source.shape)
+        super().copy_in_from(source)
+
+
+class TakesAnyShape(DeviceTensorHandle):
+    """Copies the first elements of what is too large."""
+
+    __slots__ = ()
+
+    def copy_in_from(self, source: Array) -> None:
+        size = int(np.prod(self.info.known_shape))
+        super().copy_in_from(source.reshape(-1)[:size].reshape(self.info.known_shape))
+
+
+class OneConstant(DeviceHandleFactory):
+    """Keeps one constant of each shape and type, for all networks."""
+
+    def create_constant_handle(self, info: TensorInfo, elements: Array) -> ITensorHandle:
+        kept: dict[str, ITensorHandle] = self._device.__dict__.setdefault("constants", {})
+        if str(info) not in kept:
+            kept[str(info)] = super().create_constant_handle(info, elements)
+        return kept[str(info)]
+
+
+class EverythingAtOffsetZero(DeviceArena):
+    """Puts every tensor at the beginning."""
+
+    def create_tensor_handle(
+        self, info: TensorInfo, lifetime: Lifetime, offset_bytes: int
+    ) -> ITensorHandle:
+        return super().create_tensor_handle(info, lifetime, 0)
+
+
+class OneArena(DeviceArena):
+    """Is where the arena before of its size was."""
+
+    def __init__(self, size_bytes: int, device: Device, transfers: Transfers) -> None:
+        super().__init__(size_bytes, device, transfers)
+        kept: dict[int, Region] = device.__dict__.setdefault("arenas", {})
+        if self._region is not None:
+            self._region = kept.setdefault(size_bytes, self._region)
+
+
+class NeverReleased(DeviceArena):
+    """Keeps its memory."""
+
+    def release(self) -> None:
+        kept: list[Region | None] = self._device.__dict__.setdefault("kept", [])
+        kept.append(self._region)
+
+
+class ImportsAnything(DeviceHandleFactory):
+    """Says yes to all memory, and finds out when it imports it."""
+
+    def can_import(self, info: TensorInfo, memory: ExternalMemory) -> Support:
+        return Support.yes()
+
+    def import_memory(
+        self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
+    ) -> ITensorHandle:
+        if not super().can_import(info, memory):
+            raise BackendError("the memory cannot be imported after all")
+        return super().import_memory(info, memory, read=read, write=write)
+
+
+class RefusesWithoutReason(DeviceHandleFactory):
+    """Says no without a text."""
+
+    def can_import(self, info: TensorInfo, memory: ExternalMemory) -> Support:
+        answer = super().can_import(info, memory)
+        return answer if answer else Support.no(ReasonCode.OTHER, "")
+
+
+class RefusesAndImports(DeviceHandleFactory):
+    """Imports what it has said no to."""
+
+    def can_import(self, info: TensorInfo, memory: ExternalMemory) -> Support:
+        answer = super().can_import(info, memory)
+        is_asked_again = "asked" in self.__dict__
+        self.__dict__["asked"] = True
+        return Support.no(ReasonCode.OTHER, "not today") if is_asked_again else answer
+
+    def import_memory(
+        self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
+    ) -> ITensorHandle:
+        elements = np.zeros(info.size_bytes, np.uint8)
+        return RegisteredTensorHandle(info, self._device.register(elements))
+
+
+class CopiesWhatItImports(DeviceHandleFactory):
+    """Imports a copy, as it is at the time."""
+
+    def import_memory(
+        self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
+    ) -> ITensorHandle:
+        made = super().import_memory(info, memory, read=read, write=write)
+        if isinstance(made, RegisteredTensorHandle):
+            made.region = Region(made.region.elements.copy())
+        return made
+
+
+class WritesBeside(DeviceHandleFactory):
+    """Uses more of the memory than the tensor has."""
+
+    def import_memory(
+        self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
+    ) -> ITensorHandle:
+        made = super().import_memory(info, memory, read=read, write=write)
+        if write and isinstance(made, RegisteredTensorHandle):
+            address = made.region.elements.ctypes.data + info.size_bytes
+            ctypes.c_uint8.from_address(address).value = 1
+        return made
+
+
+class KeepsWhatItImported(DeviceHandleFactory):
+    """Remembers all memory that it was given."""
+
+    def import_memory(
+        self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
+    ) -> ITensorHandle:
+        made = super().import_memory(info, memory, read=read, write=write)
+        kept: list[object] = self._device.__dict__.setdefault("imported", [])
+        if isinstance(made, RegisteredTensorHandle):
+            kept.append(made.region)
+        return made

@@ -1,0 +1,52 @@
+"""Each rule of contract 1.2 has devices that break it; the kit names the rule and how."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from armpy.backend import IBackendInternal
+from armpy.testing import Outcome
+from armpy.testing.contract import CONTRACT_CASES, judge_contract
+from armpy.testing.subject import Subject
+from tests.support.breaking_backends import BREAKERS
+from tests.support.breaking_memory import Breaker
+from tests.support.lying_backends import options_for
+
+RULES = {case.id.removeprefix("contract/"): case for case in CONTRACT_CASES}
+NEW_AREAS = ("tensors", "arenas", "imports", "executions", "profiles", "runtimes")
+NEW_RULES = [rule for rule in RULES if rule.partition("/")[0] in NEW_AREAS]
+PAIRS = [(rule, *one) for rule, found in BREAKERS.items() for one in found]
+
+
+def judged(backend: IBackendInternal, rule: str) -> tuple[Outcome, str]:
+    subject = Subject(backend.backend_id, options_for(backend))
+    result = judge_contract(subject, RULES[rule])
+    return result.outcome, result.text
+
+
+def test_every_rule_has_a_backend_that_breaks_it() -> None:
+    assert list(BREAKERS) == NEW_RULES
+
+
+@pytest.mark.parametrize("rule", NEW_RULES)
+def test_a_device_that_breaks_nothing_keeps_every_rule(rule: str) -> None:
+    outcome, text = judged(Breaker(), rule)
+    assert (outcome, text) == (
+        Outcome.PASSED,
+        "it declares no options of networks" if "model-contexts" in rule else "",
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "make", "said"), PAIRS, ids=[f"{rule}-{n}" for n, (rule, *_) in enumerate(PAIRS)]
+)
+def test_a_device_that_breaks_a_rule_fails_at_it(
+    rule: str, make: Callable[[], IBackendInternal], said: str
+) -> None:
+    outcome, text = judged(make(), rule)
+    assert outcome in (Outcome.FAILED, Outcome.CRASHED), text
+    assert text.startswith(f"ExampleDevice / contract/{rule}: ")
+    assert re.search(said, text), text
