@@ -73,3 +73,20 @@ def test_the_core_asks_about_every_other_capability() -> None:
     unasked = {one for one in Capability if f"Capability.{one.name}" not in text}
     unasked.discard(Capability.CANCELLABLE_EXECUTION)  # not yet
     assert unasked == set(DEPRECATED_CAPABILITIES)
+
+
+def test_nothing_that_authors_copy_lists_a_deprecated_capability() -> None:
+    root = Path(__file__).parents[2]
+    folders = [root / "backends", root / "armpy" / "cli" / "templates", root / "examples"]
+    files = [f for d in folders for f in d.rglob("*") if f.suffix in (".py", ".template", ".c")]
+    assert len(files) > 100
+    names = [n for key in DEPRECATED_CAPABILITIES for n in (str(key), f"Capability.{key.name}")]
+    listing = {f.name for f in files if any(name in f.read_text() for name in names)}
+    assert listing == set()
+
+
+def test_the_deprecated_ones_are_told_with_what_takes_their_place() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "compatibility.md").read_text()
+    for key, instead in DEPRECATED_CAPABILITIES.items():
+        assert f"| `{key}` |" in page
+        assert instead

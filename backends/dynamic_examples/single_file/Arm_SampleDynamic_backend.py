@@ -39,7 +39,10 @@ def get_backend_id() -> str:
 
 
 def get_version() -> tuple[int, int]:
-    """Second entry point: the version of armpy's contract that this was written for."""
+    """Second entry point: the version of armpy's contract that this was written for.
+
+    Later minor versions of the core run it as it is.
+    """
     return 1, 0
 
 

@@ -26,7 +26,7 @@ class ExampleWorkload(IWorkload):
         """Compute the output in its own memory."""
         sources = [handle for handle in inputs if handle is not None]
         with np.errstate(all="ignore"):  # infinities and NaNs are answers like any other
-            self._run(sources[0].map(), outputs[0].map())
+            self._run(sources[0].map(write=False), outputs[0].map(read=False))
         for handle in (*sources, *outputs):
             handle.unmap()
 

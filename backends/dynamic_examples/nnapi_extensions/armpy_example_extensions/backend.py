@@ -34,7 +34,7 @@ OPERATIONS = (fibonacci.Fibonacci, samples.Dequantize64, samples.Amplify)
 class ExampleExtensionsBackend(IBackendInternal):
     """The operations of two vendor extensions, and no others."""
 
-    api_version = "1.1"
+    api_version = "1.2"
 
     @property
     def backend_id(self) -> BackendId:
@@ -94,9 +94,9 @@ class ExampleWorkload(IWorkload):
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
     ) -> None:
         """Compute the output in its own memory."""
-        arrays = [handle.map() for handle in inputs if handle is not None]
+        arrays = [handle.map(write=False) for handle in inputs if handle is not None]
         with np.errstate(all="ignore"):
-            compute(self._operation, arrays, outputs[0].map())
+            compute(self._operation, arrays, outputs[0].map(read=False))
         for handle in (*inputs, *outputs):
             if handle is not None:
                 handle.unmap()

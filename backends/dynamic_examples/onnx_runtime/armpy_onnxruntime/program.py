@@ -54,13 +54,14 @@ class ProgramWorkload(IWorkload):
         """Run the session on mapped handles."""
         program = self._program
         binding = program.session.io_binding()
-        for bind, names, handles in (
-            (binding.bind_ortvalue_input, program.inputs, inputs),
-            (binding.bind_ortvalue_output, program.outputs, outputs),
+        for bind, names, handles, is_read in (
+            (binding.bind_ortvalue_input, program.inputs, inputs, True),
+            (binding.bind_ortvalue_output, program.outputs, outputs, False),
         ):
             for name, handle in zip(names, handles, strict=True):
                 if handle is not None:
-                    bind(name, program.tensor_in(handle.map()))
+                    array = handle.map(read=is_read, write=not is_read)
+                    bind(name, program.tensor_in(array))
         program.session.run_with_iobinding(binding)
         for handle in (*inputs, *outputs):
             if handle is not None:

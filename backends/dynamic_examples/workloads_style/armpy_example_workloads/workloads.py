@@ -28,9 +28,9 @@ class ExampleWorkload(IWorkload):
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
     ) -> None:
         """Compute the output in its own memory."""
-        arrays = [handle.map() for handle in inputs if handle is not None]
+        arrays = [handle.map(write=False) for handle in inputs if handle is not None]
         with np.errstate(all="ignore"):  # infinities and NaNs are answers like any other
-            compute(self._operation, arrays, outputs[0].map())
+            compute(self._operation, arrays, outputs[0].map(read=False))
         for handle in (*inputs, *outputs):
             if handle is not None:
                 handle.unmap()
