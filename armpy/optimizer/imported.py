@@ -40,6 +40,11 @@ class ImportedNetwork(OptimizedNetwork):
     targets: tuple[BackendId | None, ...] = ()
     copied_from: dict[int, BackendId] = field(default_factory=dict)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether every input and output is imported."""
+        return None not in self.importers and None not in self.targets
+
 
 def readers_of(network: OptimizedNetwork, source: Value) -> tuple[BackendId, ...]:
     """The backends that read an input, the first one first; the core if nobody does."""

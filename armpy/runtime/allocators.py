@@ -7,7 +7,7 @@ import logging
 import numpy as np
 
 from armpy.backend import ExternalMemory, ICustomAllocator, MemorySource
-from armpy.errors import ArmpyError, BackendError
+from armpy.errors import ArmpyError, BackendCapabilityError, BackendError
 from armpy.logs import wants_traceback
 from armpy.ops.operation import Array
 from armpy.plugins.boundary import ask_method, call_method, read_backend
@@ -87,3 +87,20 @@ class CheckedAllocator(ICustomAllocator):
             call_method(self._where, self._allocator, method, memory)
         except ArmpyError as error:
             _log.warning("%s", error, exc_info=wants_traceback(_log))
+
+
+class UnseenAllocator(ICustomAllocator):
+    """Gives nothing, as whatever the core has could be seen by the host."""
+
+    def allocate(self, size_bytes: int, alignment_bytes: int) -> Array:
+        """Refuse.
+
+        Raises
+        ------
+        BackendCapabilityError
+            Always.
+        """
+        raise BackendCapabilityError(
+            "in protected mode, no tensor lies in memory that the core has",
+            expected="a tensor handle factory that makes arenas (create_arena)",
+        )

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from numpy import ndarray
+
+from armpy.backend import ExternalMemory
 from armpy.errors import InvalidArgumentError
 from armpy.ops.operation import Array
-from armpy.runtime.imported_tensor import ImportedTensor, overlap
+from armpy.runtime.imported_tensor import ImportedTensor, ToImport, overlap
 from armpy.runtime.tensors import may_overlap
 
 if TYPE_CHECKING:
@@ -101,9 +104,11 @@ def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 %
 
 
 def shown(given: Mapping[str, object], results: dict[str, Array]) -> dict[str, Array]:
-    """Results by name, with the imported tensors that were given for some of them."""
+    """Results by name, with what was given to be imported for some of them."""
     for name, target in given.items():
-        if isinstance(target, ImportedTensor):
+        if isinstance(target, (ImportedTensor, ExternalMemory)) or isinstance(
+            results[name], ImportedTensor
+        ):
             results[name] = target  # type: ignore[assignment]  # stands for an array
     return results
 
@@ -208,14 +213,14 @@ def settle(
                     fix="Give the output other memory",
                 )
             inputs[index] = array.copy()
-    if any(isinstance(target, ImportedTensor) for target in targets):
+    if any(isinstance(target, (ImportedTensor, ToImport)) for target in targets):
         return network.prepared_for(inputs, targets)
     return prepared
 
 
 def _may_overlap(first: Array, second: Array) -> bool:
     """Whether two arrays or imported tensors may share memory."""
-    if isinstance(first, ImportedTensor) or isinstance(second, ImportedTensor):
+    if not isinstance(first, ndarray) or not isinstance(second, ndarray):
         return overlap(first, second)
     return may_overlap(first, second)
 

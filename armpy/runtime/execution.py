@@ -11,7 +11,7 @@ import numpy as np
 from armpy.errors import InvalidArgumentError
 from armpy.ops.operation import Array
 from armpy.runtime.calls import as_dict, settle, wrong_names
-from armpy.runtime.imported_tensor import ImportedTensor
+from armpy.runtime.imported_tensor import ImportedTensor, ToImport
 from armpy.runtime.slots import InputSlot
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _in_place(slot: InputSlot, given: object) -> Array:
 
 def _own_view(array: Array) -> Array:
     """The same elements in an array that nobody else can reshape or give another type."""
-    if isinstance(array, ImportedTensor):
+    if isinstance(array, (ImportedTensor, ToImport)):
         return array
     return array.view(np.ndarray)
 

@@ -7,6 +7,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from armpy.optimizer import Evaluator
 from armpy.optimizer.assign import Exclusions
 from armpy.plugins.guard import GuardedBackend
 from armpy.profiling import WatchedLock, phase
+from armpy.runtime.allocators import UnseenAllocator
 from armpy.runtime.control_flow import Plan, Shapes
 from armpy.runtime.host import host_session
 from armpy.runtime.session import BackendSession, SessionError, Sessions, open_session
@@ -163,12 +165,17 @@ def _open_session(
     """Let a backend make what it needs for a network."""
     try:
         with phase("open session", backend_id):
-            return open_session(
+            session = open_session(
                 backends[backend_id],
                 settings.optimizer.model_options.get(backend_id),
                 settings.allocators.get(backend_id),
                 settings.profiler,
+                settings.properties.input_source,
+                settings.properties.output_source,
             )
+            if settings.protected_mode:
+                return replace(session, allocator=UnseenAllocator())
+            return session
     except ArmpyError as error:
         _log.warning("%s; its layers fall back", error, exc_info=wants_traceback(_log))
         raise SessionError(backend_id, error) from error

@@ -40,6 +40,30 @@ class Import:
     handle: ITensorHandle
 
 
+_BORROWED = SimpleNamespace(owndata=False)
+"""What calls ask of an array's flags: the memory is somebody else's."""
+
+
+class ToImport:
+    """Memory that stands for an array of a call until it is imported, for that call alone.
+
+    Parameters
+    ----------
+    memory : ExternalMemory
+    shape : tuple of int
+        Of the tensor in it.
+    """
+
+    __slots__ = ("memory", "shape")
+
+    flags = _BORROWED
+    """As of an array."""
+
+    def __init__(self, memory: ExternalMemory, shape: tuple[int, ...]) -> None:
+        self.memory = memory
+        self.shape = shape
+
+
 class ImportedTensor:
     """An input or output of a model, in memory that its backends use where it lies.
 
@@ -58,6 +82,11 @@ class ImportedTensor:
     network : object
         The loaded network that it belongs to.
 
+    Attributes
+    ----------
+    is_kept : bool
+        Whether an application holds it; otherwise it is for one call.
+
     Notes
     -----
     Backends end their use of the memory once, when it is closed, dropped, or the model is closed;
@@ -73,13 +102,14 @@ class ImportedTensor:
         "_network",
         "_num_users",
         "info",
+        "is_kept",
         "is_output",
         "memory",
         "name",
     )
 
-    flags = SimpleNamespace(owndata=False)
-    """As arrays have them: the memory is somebody else's."""
+    flags = _BORROWED
+    """As of an array."""
 
     def __init__(
         self,
@@ -92,6 +122,7 @@ class ImportedTensor:
     ) -> None:
         self.name = name
         self.is_output = is_output
+        self.is_kept = True
         self.info = info
         self.memory = memory
         self._imports = dict(imports)
@@ -219,21 +250,22 @@ def overlap(one: object, other: object) -> bool:
 
 def _extent(tensor: object) -> tuple[object, int, int]:
     """Which memory a tensor is in, and between which bytes of it."""
-    if isinstance(tensor, ImportedTensor):
-        memory, size = tensor.memory, tensor.info.size_bytes
-        if memory.array is None:
-            try:
-                status = os.fstat(memory.file_descriptor)
-            except OSError:  # it is of a kind of its own
-                return memory, 0, 0
-            begin = memory.offset_bytes
-            return (status.st_dev, status.st_ino), begin, begin + size
-        begin = memory.array.ctypes.data
-        return MemorySource.MALLOC, begin, begin + size
     if isinstance(tensor, np.ndarray):
         begin = tensor.ctypes.data  # of one piece, as all that are used in place
         return MemorySource.MALLOC, begin, begin + tensor.nbytes
-    return tensor, 0, 0
+    if not isinstance(tensor, (ImportedTensor, ToImport)):
+        return tensor, 0, 0
+    memory = tensor.memory
+    size = tensor.info.size_bytes if isinstance(tensor, ImportedTensor) else memory.size_bytes
+    if memory.array is not None:
+        begin = memory.array.ctypes.data
+        return MemorySource.MALLOC, begin, begin + size
+    try:
+        status = os.fstat(memory.file_descriptor)
+    except OSError:  # it is of a kind of its own
+        return memory, 0, size
+    begin = memory.offset_bytes
+    return (status.st_dev, status.st_ino), begin, begin + size
 
 
 def unimport(imports: tuple[Import, ...]) -> None:

@@ -62,6 +62,9 @@ class ImportingPlan(StaticPlan):
 
     network: ImportedNetwork
 
+    is_made_at_load = False
+    """Nobody knows yet whether some outputs are imported as well."""
+
     def __init__(
         self,
         network: ImportedNetwork,

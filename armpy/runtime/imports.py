@@ -20,11 +20,11 @@ from armpy.optimizer import OptimizedNetwork
 from armpy.optimizer.bridge import hands_on
 from armpy.optimizer.imported import readers_of, writer_of
 from armpy.runtime.foreign import as_view
-from armpy.runtime.imported_tensor import Import, ImportedTensor, unimport
+from armpy.runtime.imported_tensor import Import, ImportedTensor, ToImport, unimport
 from armpy.runtime.session import BackendSession
 from armpy.runtime.static_plan import StaticPlan
 from armpy.tensor import TensorInfo
-from armpy.types import BackendId
+from armpy.types import HOST, BackendId
 
 if TYPE_CHECKING:
     from armpy.runtime.loaded_network import LoadedNetwork
@@ -108,6 +108,37 @@ class Importer:
             where = f"output '{name}' / {backend_id}"
             raise _named(error, MemoryExportError, where) from error
         return ImportedTensor(name, True, result.info, memory, {backend_id: found}, self._owner)
+
+    def for_one_call(
+        self, index: int, memory: ExternalMemory, *, is_output: bool
+    ) -> ImportedTensor | Array:
+        """Import an input or output if its backend knows such memory, else map it.
+
+        Raises
+        ------
+        MemoryImportError, MemoryExportError
+            If a backend refuses, or the memory cannot be mapped.
+        """
+        graph = self._network.graph
+        if is_output:
+            value = graph.outputs[index]
+            _, backend_id = writer_of(self._network, value)
+        else:
+            value = graph.inputs[index]
+            backend_id = readers_of(self._network, value)[0]
+        factories = self._sessions[backend_id].factories
+        if any(memory.source & factory.import_sources for factory in factories):
+            made = self.output(index, memory) if is_output else self.input(index, memory)
+            made.is_kept = False
+            return made
+        try:
+            mapped = self._import(value.info, memory, HOST, write=is_output)
+        except MemoryImportError as error:
+            kind = MemoryExportError if is_output else MemoryImportError
+            name = graph.output_names[index] if is_output else value.name
+            where = f"{'output' if is_output else 'input'} '{name}'"
+            raise _named(error, kind, where) from error
+        return mapped.handle.map()
 
     def _is_lent(self, found: Mapping[BackendId, Import], backend_id: BackendId) -> bool:
         """Whether a backend can be handed what another one has imported."""
@@ -239,6 +270,35 @@ def import_by_name(
     return made
 
 
+def import_given(
+    network: LoadedNetwork,
+    prepared: Prepared,
+    inputs: Sequence[Array],
+    targets: Sequence[Array | None],
+) -> None:
+    """Import what a call gives to be imported, in its place in these lists.
+
+    Notes
+    -----
+    What the first reader's (the writer's) backend does not import by kind is used as the host sees
+    it.
+
+    Raises
+    ------
+    MemoryImportError, MemoryExportError
+        If a backend refuses, or the host cannot see it.
+
+    References
+    ----------
+    Arm NN LoadedNetwork::EnqueueInput, EnqueueOutput.
+    """
+    for tensors, is_output in ((inputs, False), (targets, True)):
+        for index, given in enumerate(tensors):
+            if isinstance(given, ToImport) and isinstance(tensors, list):
+                importer = network.importer(prepared)
+                tensors[index] = importer.for_one_call(index, given.memory, is_output=is_output)
+
+
 def imports_in(
     network: object,
     prepared: Prepared,
@@ -263,7 +323,7 @@ def imports_in(
             if not isinstance(tensor, ImportedTensor):
                 continue
             tensor.check_use(network, slots[index].name, is_output=is_output)
-            array = tensor.host_array
+            array = tensor.host_array if tensor.is_kept else None
             if array is not None and isinstance(tensors, list):
                 tensors[index] = array
             else:

@@ -6,6 +6,7 @@ import logging
 import weakref
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TypeAlias, TypeVar
 
 from armpy.errors import (
@@ -28,7 +29,8 @@ from armpy.runtime.dynamic_plan import DynamicPlan
 from armpy.runtime.execution import Execution, bind_by_name
 from armpy.runtime.family import NetworkFamily
 from armpy.runtime.imported_tensor import ImportedTensor
-from armpy.runtime.imports import Importer, import_by_name, imports_in
+from armpy.runtime.importing_slots import ImportingInputSlot, ImportingOutputSlot
+from armpy.runtime.imports import Importer, import_by_name, import_given, imports_in
 from armpy.runtime.limits import UNSET, Unset, loop_timeout
 from armpy.runtime.network_memory import HeldMemory, NetworkMemory
 from armpy.runtime.planning import Planner
@@ -41,6 +43,7 @@ from armpy.runtime.prepared import (
     observed,
     with_state,
 )
+from armpy.runtime.protected import binds_protected, check_plan, protected
 from armpy.runtime.settings import NetworkSettings
 from armpy.runtime.slots import InputSlot, OutputSlot
 from armpy.runtime.state import SharedState
@@ -366,6 +369,7 @@ class LoadedNetwork:
             If an imported tensor is closed, or of another input, output or network.
         """
         prepared = self._use(tuple([array.shape for array in inputs]))
+        import_given(self, prepared, inputs, targets)
         key = imports_in(self, prepared, inputs, targets)
         if not key:
             return prepared
@@ -383,21 +387,27 @@ class LoadedNetwork:
         """Let backends use memory where it lies; see `armpy.Model.import_outputs`."""
         return import_by_name(self, given, is_output=True)
 
-    def importer(self) -> Importer:
+    def importer(self, prepared: Prepared | None = None) -> Importer:
         """What imports memory for the shapes that the network is prepared for.
+
+        Parameters
+        ----------
+        prepared : Prepared, optional
+            The network prepared for some shapes; for the latest ones if left out.
 
         Raises
         ------
         InvalidArgumentError
             If the network is closed, or not prepared for any shapes.
         """
-        shapes = self.default_shapes() if self.latest is None else self.latest.shapes
-        if shapes is None:
-            raise InvalidArgumentError(
-                "the inputs have no shapes yet", fix="Prepare for some with Model.resize"
-            )
-        plan = self._use(tuple(shapes)).plan
-        return Importer(self, plan, self._family.sessions)
+        if prepared is None:
+            shapes = self.default_shapes() if self.latest is None else self.latest.shapes
+            if shapes is None:
+                raise InvalidArgumentError(
+                    "the inputs have no shapes yet", fix="Prepare for some with Model.resize"
+                )
+            prepared = self._use(tuple(shapes))
+        return Importer(self, prepared.plan, self._family.sessions)
 
     def plan(self, key: Shapes) -> Plan:
         """The plan for some input shapes."""
@@ -434,14 +444,28 @@ class LoadedNetwork:
             bind = binds_plan(plan, self.profiler, after_run)
         else:
             bind = binds_run(run)
+        if self._settings.protected_mode:
+            check_plan(plan)
+            plan.free_idle()  # as what is not imported whole does not run
+            run, bind = protected(run), binds_protected(bind)
         pairs = zip(self.graph.output_names, plan.result_infos, strict=False)
-        outputs = tuple([OutputSlot(name, info) for name, info in pairs])
+        source = self._settings.properties.output_source
+        outputs = tuple(
+            [
+                ImportingOutputSlot(name, info, source) if source else OutputSlot(name, info)
+                for name, info in pairs
+            ]
+        )
         return Prepared(key, plan, run, bind, self._input_slots(key), outputs)
 
     def _input_slots(self, shapes: Sequence[tuple[int, ...] | None]) -> tuple[InputSlot, ...]:
         """What each input takes, in place in some shapes or, for None, converted."""
         limit_bytes = self._settings.memory_limit_bytes
         pairs = zip(self.graph.inputs, shapes, strict=True)
+        source = self._settings.properties.input_source
+        if source:
+            slot = partial(ImportingInputSlot, limit_bytes=limit_bytes, sources=source)
+            return tuple([slot(v.name, v.info, shape) for v, shape in pairs])
         return tuple([InputSlot(v.name, v.info, shape, limit_bytes) for v, shape in pairs])
 
     def reset_state(self) -> None:

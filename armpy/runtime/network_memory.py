@@ -12,7 +12,7 @@ from armpy.ops.operation import Array
 from armpy.runtime.calls import run_by_name
 from armpy.runtime.control_flow import Shapes, Targets
 from armpy.runtime.imported_tensor import ImportedTensor
-from armpy.runtime.imports import imports_in
+from armpy.runtime.imports import import_given, imports_in
 from armpy.runtime.prepared import Plan, Prepared
 from armpy.runtime.slots import InputSlot
 from armpy.runtime.stepwise_plan import StepwiseMemory
@@ -206,6 +206,9 @@ class NetworkMemory:
                 actual=", ".join(map(format_shape, shapes)),
                 fix="Make one for these",
             )
+        network = self._network()
+        if network is not None:
+            import_given(network, self.latest, inputs, targets)
         if imports_in(self._network(), self.latest, inputs, targets):
             raise InvalidArgumentError(
                 "the working memory is for tensors in memory of the host",

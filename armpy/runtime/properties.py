@@ -25,7 +25,10 @@ class NetworkProperties:
         Options of scope MODEL by backend id, for this network alone. They come before those of
         `RuntimeOptions.backend_options`.
     input_source, output_source : MemorySource
-        Kinds of memory that inputs and outputs are imported from.
+        Kinds of memory that inputs and outputs are imported from in every call, instead of being
+        copied: arrays for `MemorySource.MALLOC`, else an `ExternalMemory`. One that cannot be used
+        where it lies is a `MemoryImportError` (`MemoryExportError`), unless its backend knows no
+        memory of the kind. UNDEFINED, the default, for arrays of any kind, copied where need be.
     profiling : bool, optional
         Whether executions and steps are measured; None for what `RuntimeOptions.profiling` says.
     profiling_details : ProfilingDetails
@@ -78,7 +81,7 @@ class NetworkProperties:
 
     def check_implemented(self) -> None:
         """Check that nothing is asked for that would have no effect."""
-        for name in ("input_source", "output_source", "external_memory", "asynchronous"):
+        for name in ("external_memory", "asynchronous"):
             if getattr(self, name):
                 raise UnimplementedError(f"the network property '{name}' has no effect yet")
 

@@ -219,6 +219,7 @@ class Runtime:
             Profiler(properties.profiling_details) if profiling else None,
             loop_timeout_s=options.loop_timeout_s,
             properties=properties,
+            protected_mode=options.protected_mode,
         )
 
     def get_profiler(self, network_id: int) -> Profiler | None:

@@ -12,6 +12,7 @@ from armpy.backend import (
     IBackendModelContext,
     ICustomAllocator,
     IWorkloadFactory,
+    MemorySource,
     NetworkResources,
     OptionValues,
     ReasonCode,
@@ -151,6 +152,8 @@ def open_session(
     model_options: OptionValues | None = None,
     allocator: ICustomAllocator | None = None,
     profiler: Profiler | None = None,
+    input_sources: MemorySource = MemorySource.UNDEFINED,
+    output_sources: MemorySource = MemorySource.UNDEFINED,
 ) -> BackendSession:
     """Let a backend make what a loaded network needs.
 
@@ -162,6 +165,8 @@ def open_session(
         The application's, if it gave one.
     profiler : Profiler, optional
         The network's, if it is profiled.
+    input_sources, output_sources : MemorySource
+        Kinds of memory that the network's inputs and outputs are imported from.
 
     Raises
     ------
@@ -177,7 +182,14 @@ def open_session(
     if allocator is not None:
         checked = CheckedAllocator(f"{backend.backend_id}'s allocator", allocator)
     resources = NetworkResources(
-        manager, model_options or NO_OPTIONS, context, checked, profiling, measured
+        manager,
+        model_options or NO_OPTIONS,
+        context,
+        checked,
+        profiling,
+        measured,
+        input_sources,
+        output_sources,
     )
     if context is None:
         return _session(backend, resources, allocator)

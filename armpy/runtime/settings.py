@@ -41,6 +41,8 @@ class NetworkSettings:
         not say; None for no limit.
     properties : NetworkProperties
         As the application gave them.
+    protected_mode : bool
+        Whether nobody is to see the network's tensors.
     """
 
     optimizer: OptimizerOptions
@@ -51,6 +53,7 @@ class NetworkSettings:
     after_run: Callable[[], None] | None = None
     loop_timeout_s: float | None = DEFAULT_LOOP_TIMEOUT_S
     properties: NetworkProperties = field(default_factory=NetworkProperties)
+    protected_mode: bool = False
 
     def watched_by(self, contexts: BackendContexts, network_id: int) -> NetworkSettings:
         """The same, with contexts that are told when an execution has come to its end."""

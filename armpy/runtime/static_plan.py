@@ -51,6 +51,9 @@ class StaticPlan:
         If a backend does not import a tensor of another one.
     """
 
+    is_made_at_load = True
+    """Whether there is working memory at once."""
+
     def __init__(
         self,
         network: OptimizedNetwork,
@@ -65,7 +68,8 @@ class StaticPlan:
         self._held = memory_of(network, sessions)
         self.result_infos = tuple(value.info for value in graph.results)
         # Now and not in the first execution: where a device is full, its layers move elsewhere.
-        self._idle: deque[WorkingMemory] = deque([self._first_memory()], maxlen=MAX_IDLE_MEMORIES)
+        first = [self._first_memory()] if self.is_made_at_load else []
+        self._idle: deque[WorkingMemory] = deque(first, maxlen=MAX_IDLE_MEMORIES)
 
     @property
     def placement(self) -> Placement:

@@ -1,0 +1,175 @@
+"""A network that is loaded with import and export sources imports in every call."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from armpy import NetworkProperties
+from armpy.backend import ExternalMemory, MemorySource
+from armpy.errors import InvalidArgumentError, MemoryExportError, MemoryImportError
+from armpy.ops.operation import Array
+from armpy.runtime import Model
+from tests.support.fake_backends import FakeBackend, runtime_of
+from tests.support.importing_device import ImportingDevice, shared
+from tests.support.networks import chain, floats
+
+MALLOC, SHARED = MemorySource.MALLOC, MemorySource.SHARED_MEMORY
+X = floats(-1, 0, 2, 5)
+
+
+def loaded(
+    *backends: FakeBackend,
+    input_source: MemorySource = MemorySource.UNDEFINED,
+    output_source: MemorySource = MemorySource.UNDEFINED,
+) -> Model:
+    properties = NetworkProperties(input_source=input_source, output_source=output_source)
+    return Model(chain(3), runtime_of(*backends), properties=properties)
+
+
+def elements(memory: ExternalMemory) -> list[float]:
+    found: list[float] = memory.map().view(np.float32).tolist()
+    return found
+
+
+def test_backends_are_told_what_will_be_imported() -> None:
+    npu = ImportingDevice()
+    loaded(npu, input_source=MALLOC, output_source=SHARED).close()
+    (resources,) = npu.resources
+    assert (resources.input_sources, resources.output_sources) == (MALLOC, SHARED)
+
+
+def test_a_device_imports_in_every_call_and_copies_nothing() -> None:
+    npu = ImportingDevice()
+    with loaded(npu, input_source=SHARED, output_source=SHARED) as model:
+        for number in range(3):
+            source, target = shared(X + number), shared(np.zeros(4, np.float32))
+            results = model.run({"x": source}, {"y": target})
+            assert results == {"y": target}
+            assert elements(target) == (X + number + 3).tolist()
+            assert len(npu.imported) == 2 * (number + 1)
+            assert {handle for handle, *_ in npu.imported} == set(npu.unimported)
+        assert npu.transfers == (0, 0)
+        assert len(npu.unimported) == 6
+
+
+def test_one_side_may_be_imported_alone() -> None:
+    npu = ImportingDevice()
+    with loaded(npu, input_source=SHARED) as model:
+        np.testing.assert_array_equal(model(shared(X)), X + 3)
+        assert npu.transfers == (0, 1)
+    with loaded(npu, output_source=SHARED) as model:
+        target = shared(X)
+        model.run({"x": X}, {"y": target})
+        assert elements(target) == (X + 3).tolist()
+        assert npu.transfers == (1, 0)
+        np.testing.assert_array_equal(model(X), X + 3)  # made by the core where none is given
+
+
+def test_arrays_are_memory_of_the_process() -> None:
+    npu = ImportingDevice(sources=MALLOC)
+    with loaded(npu, input_source=MALLOC, output_source=MALLOC) as model:
+        target = np.zeros(4, np.float32)
+        assert model.run({"x": X}, {"y": target})["y"] is target
+        assert target.tolist() == (X + 3).tolist()
+        assert npu.transfers == (0, 0)
+        buffer = bytearray(16)
+        model.run({"x": X.tobytes()}, {"y": buffer})
+        assert np.frombuffer(buffer, np.float32).tolist() == (X + 3).tolist()
+
+
+@pytest.mark.parametrize("given", [X.astype(np.float64), X.astype(">f4"), floats(*range(8))[::2]])
+def test_an_array_that_would_be_converted_is_an_error(given: Array) -> None:
+    with loaded(input_source=MALLOC, output_source=MALLOC) as model:
+        text = r"^input 'x': .*would have to be converted. Expected FLOAT32\(4,\) in C order"
+        with pytest.raises(MemoryImportError, match=text):
+            model(given)
+        with pytest.raises(MemoryExportError, match=r"^output 'y': .*would have to be converted"):
+            model.run({"x": X}, {"y": given})
+        np.testing.assert_array_equal(model(X), X + 3)
+
+
+def test_memory_that_is_not_aligned_is_an_error() -> None:
+    raw = np.zeros(17, np.uint8)
+    odd = raw[1:].view(np.float32) if raw.ctypes.data % 4 == 0 else raw[:16].view(np.float32)
+    with loaded(input_source=MALLOC) as model:
+        text = "^input 'x' / CpuRef: the memory is not aligned to whole elements"
+        with pytest.raises(MemoryImportError, match=text):
+            model(odd)
+
+
+def test_memory_of_another_kind_is_an_error() -> None:
+    with loaded(input_source=SHARED, output_source=SHARED) as model:
+        with pytest.raises(MemoryImportError, match=r"^input 'x': .*SHARED_MEMORY"):
+            model(X)
+        with pytest.raises(MemoryExportError, match=r"^output 'y': .*memory of the process"):
+            model.run({"x": shared(X)}, {"y": X})
+        dma = ExternalMemory.of_file_descriptor(0, 16, source=MemorySource.DMA_BUF)
+        with pytest.raises(MemoryImportError, match=r"kind MemorySource.DMA_BUF"):
+            model(dma)
+        with pytest.raises(MemoryImportError, match="memory of a list cannot be imported"):
+            model([1, 2, 3, 4])
+
+
+def test_a_refusal_is_an_error_of_the_call() -> None:
+    npu = ImportingDevice()
+    with loaded(npu, input_source=SHARED, output_source=SHARED) as model:
+        npu.refusal = "not today"
+        with pytest.raises(MemoryImportError, match=r"^input 'x' / Npu: not today"):
+            model.run({"x": shared(X)})
+        npu.refusal = ""
+        with pytest.raises(MemoryExportError, match=r"^output 'y' / Npu: the memory is too small"):
+            model.run({"x": shared(X)}, {"y": shared(X[:3])})
+        np.testing.assert_array_equal(model(shared(X)), X + 3)
+        assert {handle for handle, *_ in npu.imported} == set(npu.unimported)
+
+
+def test_memory_that_the_first_reader_does_not_know_is_copied() -> None:
+    npu = ImportingDevice(sources=MemorySource.DMA_BUF)
+    with loaded(npu, input_source=SHARED | MALLOC, output_source=SHARED) as model:
+        target = shared(X)
+        for source in (X, shared(X)):
+            model.run({"x": source}, {"y": target})
+            assert elements(target) == (X + 3).tolist()
+        assert npu.transfers == (2, 2)
+        assert npu.imported == []
+
+
+def test_bound_executions_import_once() -> None:
+    npu = ImportingDevice()
+    with loaded(npu, input_source=SHARED, output_source=SHARED) as model:
+        source, target = shared(X), shared(X)
+        execution = model.bind({"x": source}, {"y": target})
+        for number in range(3):
+            source.map().view(np.float32)[:] = number
+            assert execution() == {"y": target}
+            assert elements(target) == [number + 3] * 4
+        assert (len(npu.imported), npu.unimported) == (2, [])
+        del execution
+    assert len(npu.unimported) == 2
+
+
+def test_imported_tensors_are_used_as_they_are() -> None:
+    npu = ImportingDevice()
+    with loaded(npu, input_source=SHARED) as model:
+        x = model.import_inputs({"x": shared(X)})["x"]
+        for _ in range(2):
+            np.testing.assert_array_equal(model(x), X + 3)
+        assert len(npu.imported) == 1
+
+
+def test_an_output_over_its_input_is_refused() -> None:
+    with loaded(input_source=SHARED, output_source=SHARED) as model:
+        memory = shared(X)
+        with pytest.raises(InvalidArgumentError, match="overlaps an imported input"):
+            model.run({"x": memory}, {"y": memory})
+
+
+def test_open_shapes_follow_arrays_and_have_to_be_prepared_for_memory() -> None:
+    properties = NetworkProperties(input_source=MALLOC | SHARED)
+    with Model(chain(3, (None,)), runtime_of(), properties=properties) as model:
+        with pytest.raises(InvalidArgumentError, match=r"no shape yet.*Model\.resize"):
+            model(shared(X))
+        np.testing.assert_array_equal(model(X[:2]), X[:2] + 3)
+        np.testing.assert_array_equal(model(shared(X[:2])), X[:2] + 3)
+        np.testing.assert_array_equal(model(X), X + 3)
