@@ -90,6 +90,7 @@ class ExampleDeviceBackend(IBackendInternal):
                 "Size of the device's memory.",
                 minimum=LEAST_MEMORY_BYTES,
             ),
+            BackendOption("mappable_memory", False, "Whether others can map the device's memory."),
             BackendOption(
                 "faults", "", "What the device does wrong, such as fail:3 or out_of_memory."
             ),
@@ -109,7 +110,11 @@ class ExampleDeviceBackend(IBackendInternal):
         if self._given is not None:
             return self
         made = type(self)()
-        made._device = Device(int(options["memory_bytes"]), str(options["faults"]))
+        made._device = Device(
+            int(options["memory_bytes"]),
+            str(options["faults"]),
+            is_mappable=bool(options["mappable_memory"]),
+        )
         return made
 
     @property

@@ -66,6 +66,8 @@ class Device:
     memory_bytes : int
     faults : str
         See `Faults`.
+    is_mappable : bool
+        Whether others may map the memory, as far as the system has memory that can be.
 
     Attributes
     ----------
@@ -73,16 +75,22 @@ class Device:
     faults : Faults
     queue : Queue
     file_descriptor : int
-        Of the memory, for others that are given parts of it; -1 where the system has no such thing.
+        Of the memory, for others that map parts of it; -1 if they cannot.
     """
 
-    def __init__(self, memory_bytes: int = DEFAULT_MEMORY_BYTES, faults: str = "") -> None:
+    def __init__(
+        self,
+        memory_bytes: int = DEFAULT_MEMORY_BYTES,
+        faults: str = "",
+        *,
+        is_mappable: bool = False,
+    ) -> None:
         self.memory_bytes = memory_bytes
         self.counters = Counters()
         self.faults = Faults(faults)
         self.queue = Queue(self.faults)
         self.file_descriptor = -1
-        if hasattr(os, "memfd_create"):
+        if is_mappable and hasattr(os, "memfd_create"):
             self.file_descriptor = os.memfd_create("armpy-example-device")
             os.truncate(self.file_descriptor, memory_bytes)
             weakref.finalize(self, os.close, self.file_descriptor)

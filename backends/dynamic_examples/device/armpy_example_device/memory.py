@@ -229,7 +229,7 @@ class DeviceHandleFactory(ITensorHandleFactory):
 
     @property
     def export_sources(self) -> MemorySource:
-        """The device's memory can be mapped, where the system has such memory."""
+        """The device's memory, if it can be mapped: others read it without a download."""
         has_file = self._device.file_descriptor >= 0
         return MemorySource.SHARED_MEMORY if has_file else MemorySource.UNDEFINED
 

@@ -22,7 +22,12 @@ from armpy.backend import (
     TensorHandleFactoryRegistry,
     WorkloadInfo,
 )
-from armpy.errors import BackendError, LayerValidationError, MemoryImportError
+from armpy.errors import (
+    BackendError,
+    LayerValidationError,
+    MemoryExportError,
+    MemoryImportError,
+)
 from armpy.ops import Activation, ActivationFunction, ElementwiseBinary
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
@@ -207,10 +212,17 @@ def test_host_memory_is_not_imported_unless_the_application_says_that_it_gives_s
     assert not factory.can_import(INFO, memory)
 
 
+def test_memory_that_cannot_be_mapped_is_not_exported(factory: DeviceHandleFactory) -> None:
+    assert factory.export_sources == MemorySource.UNDEFINED
+    handle = factory.create_tensor_handle(INFO, NO_MEMORY)
+    with pytest.raises(MemoryExportError, match="the device's memory is not of this kind"):
+        handle.export_memory(MemorySource.SHARED_MEMORY)
+
+
 @needs_memfd
-def test_what_one_device_exports_another_one_uses_where_it_lies(
-    device: Device, factory: DeviceHandleFactory
-) -> None:
+def test_what_one_device_exports_another_one_uses_where_it_lies() -> None:
+    device = Device(1 << 16, is_mappable=True)
+    factory = factory_of(ExampleDeviceBackend(device))
     factory.create_constant_handle(INFO, np.zeros(4, np.float32))
     handle = factory.create_tensor_handle(INFO, NO_MEMORY)
     handle.copy_in_from(np.full(4, 3, np.float32))
@@ -261,3 +273,18 @@ def test_workloads_refuse_tensors_that_are_not_where_the_device_could_use_them(
     )
     with pytest.raises(BackendError, match="ExampleDevice / relu: the tensor is not where"):
         layer.execute([Elsewhere()], [Elsewhere()])
+
+
+def test_what_is_enqueued_runs_while_the_host_goes_on(
+    device: Device, factory: DeviceHandleFactory
+) -> None:
+    one = factory.create_constant_handle(INFO, np.ones(4, np.float32))
+    handles = [factory.create_tensor_handle(INFO, NO_MEMORY) for _ in range(3)]
+    layer = workload(device)
+    device.faults.add("slow:1")
+    before = [one, *handles]
+    completions = [layer.enqueue([a, a], [b]) for a, b in zip(before, handles, strict=False)]
+    assert all(completion is not None and not completion.wait(0) for completion in completions)
+    assert completions[-1] is not None
+    assert completions[-1].wait(10)
+    assert elements(handles[-1]) == [8, 8, 8, 8]

@@ -1,0 +1,236 @@
+"""Networks through armpy: copies, working memory, a full device, imports, stopping, counters."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from armpy_example_device import Device, ExampleDeviceBackend
+
+from armpy import DataType, ExternalMemory, Model, Network, TensorInfo
+from armpy.backend import Cancellation, cancellable
+from armpy.errors import BackendError, ExecutionCancelledError, MemoryLimitError
+from armpy.ops import Activation, ActivationFunction, ElementwiseUnary, UnaryOperation
+from armpy.plugins import BackendRegistry
+from armpy.runtime import Runtime, RuntimeOptions
+
+DEVICE = "ExampleDevice"
+OTHER = "NumbaAcc"
+MIB = 1 << 20
+X = np.array([-1, 2, -3, 4], np.float32)
+RELU = Activation(ActivationFunction.RELU)
+NEG = ElementwiseUnary(UnaryOperation.NEG)
+
+
+def runtime_on(device: Device, **options: object) -> Runtime:
+    """A runtime that prefers a device which the test holds."""
+    found = BackendRegistry.discover()
+    registry = BackendRegistry()
+    registry.register(DEVICE, lambda: ExampleDeviceBackend(device))
+    for name in (OTHER, "CpuRef"):
+        registry.register(name, lambda name=name: found.get(name))  # type: ignore[misc]
+    chosen = RuntimeOptions(backends=[DEVICE, OTHER, "CpuRef"], registry=registry)
+    return Runtime(replace(chosen, **options))  # type: ignore[arg-type]  # checked at run time
+
+
+def chain(*operations: Activation | ElementwiseUnary, size: int = 4) -> Network:
+    """Layers one after the other on float32 vectors."""
+    net = Network("chain")
+    value = net.input("x", TensorInfo((size,), DataType.FLOAT32))
+    for operation in operations:
+        value = net.add(operation, value)
+    net.output("y", value)
+    return net
+
+
+@contextmanager
+def counted(device: Device) -> Iterator[list[int]]:
+    """Uploads and downloads of a block, when it has ended."""
+    made: list[int] = []
+    before = replace(device.counters)
+    yield made
+    after = device.counters
+    made += [after.uploads - before.uploads, after.downloads - before.downloads]
+
+
+@pytest.fixture
+def device() -> Device:
+    return Device(16 * MIB)
+
+
+def test_layers_that_alternate_make_the_copies_of_the_report_and_no_more(device: Device) -> None:
+    model = Model(chain(*[RELU, NEG] * 4), runtime_on(device))
+    assert model.placement is not None
+    assert model.placement.layers_by_backend == {DEVICE: 4, OTHER: 4}
+    assert model.placement.num_copies == 8  # to the device and back, for each of its layers
+    for _ in range(3):
+        with counted(device) as transfers:
+            assert model(X).tolist() == [0, 0, 0, 0]
+        assert transfers == [4, 4]
+
+
+def test_who_can_map_the_device_s_memory_reads_it_where_it_lies() -> None:
+    device = Device(MIB, is_mappable=True)
+    model = Model(chain(*[RELU, NEG] * 4), runtime_on(device))
+    assert model.placement is not None
+    assert model.placement.num_copies == 4  # to the device alone
+    for _ in range(3):
+        with counted(device) as transfers:
+            assert model(X).tolist() == [0, 0, 0, 0]
+        assert transfers == [4, 0]
+
+
+def test_a_device_alone_gets_the_inputs_and_gives_the_outputs(device: Device) -> None:
+    model = Model(chain(RELU, RELU, RELU), runtime_on(device))
+    assert model.placement is not None
+    assert model.placement.num_copies == 2
+    with counted(device) as transfers:
+        assert model(X).tolist() == [0, 2, 0, 4]
+    assert transfers == [1, 1]
+
+
+def test_twenty_layers_of_a_megabyte_need_two_on_the_device_and_none_on_the_host() -> None:
+    device = Device(2 * MIB)
+    model = Model(chain(*[RELU] * 20, size=MIB // 4), runtime_on(device))
+    assert model.placement is not None
+    assert model.placement.layers_by_backend == {DEVICE: 20}
+    assert model.placement.arena_bytes == {DEVICE: 2 * MIB}
+    assert device.allocated_bytes == 2 * MIB  # when it is loaded, not in the first execution
+    x = np.linspace(-1, 1, MIB // 4, dtype=np.float32)
+    for _ in range(3):
+        np.testing.assert_array_equal(model(x), np.maximum(x, 0))
+    assert device.counters.most_bytes_allocated == 2 * MIB
+
+
+def test_layers_that_a_full_device_has_no_memory_for_move_and_the_report_says_why(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    device = Device(MIB)
+    with caplog.at_level(logging.WARNING, "armpy"):
+        model = Model(chain(*[RELU] * 20, size=MIB // 4), runtime_on(device))
+    assert model.placement is not None
+    assert model.placement.layers_by_backend == {OTHER: 20}
+    (text,) = {r.text for r in model.placement.refusals if r.backend == DEVICE}
+    assert "the device is out of memory. Expected 2097152 bytes in one piece" in text
+    assert "the device is out of memory" in caplog.text
+    assert device.allocated_bytes == 0
+    np.testing.assert_array_equal(model(np.full(MIB // 4, -1, np.float32)), 0)
+
+
+def test_a_device_that_is_full_later_is_a_typed_error_and_the_network_goes_on(
+    device: Device,
+) -> None:
+    model = Model(chain(RELU, NEG, RELU), runtime_on(device))
+    device.faults.add("out_of_memory")
+    with pytest.raises(MemoryLimitError, match=r"ExampleDevice.* the device is out of memory"):
+        model.create_working_memory()
+    assert model(X).tolist() == [0, 0, 0, 0]
+    model.free_working_memory()
+    with pytest.raises(MemoryLimitError, match="the device is out of memory"):
+        model(X)
+    device.faults.clear()
+    assert model(X).tolist() == [0, 0, 0, 0]
+
+
+def test_a_command_that_fails_is_an_error_with_the_layer_s_name_and_the_network_goes_on(
+    device: Device,
+) -> None:
+    model = Model(chain(RELU), runtime_on(device))
+    device.faults.add("fail:1")
+    with pytest.raises(BackendError, match=r"ExampleDevice / .*: the device reports a failure"):
+        model(X)
+    assert model(X).tolist() == [0, 2, 0, 4]
+
+
+def test_a_device_that_lies_is_noticed_by_its_answer(device: Device) -> None:
+    model = Model(chain(RELU), runtime_on(device))
+    device.faults.add("wrong:1")
+    assert model(X).tolist() != [0, 2, 0, 4]
+    assert model(X).tolist() == [0, 2, 0, 4]
+
+
+def test_an_execution_on_a_device_that_hangs_can_be_cancelled(device: Device) -> None:
+    model = Model(chain(RELU), runtime_on(device))
+    device.faults.add("hang:1")
+    cancellation = Cancellation()
+    threading.Timer(0.05, cancellation.cancel).start()
+    with pytest.raises(ExecutionCancelledError), cancellable(cancellation):
+        model(X)
+    assert model(X).tolist() == [0, 2, 0, 4]
+
+
+def test_executions_of_a_slow_device_overlap_with_others(device: Device) -> None:
+    model = Model(chain(RELU), runtime_on(device))
+    other = Model(chain(NEG), runtime_on(Device(MIB)))
+    device.faults.add("slow:1")
+    ended: list[float] = []
+
+    def run() -> None:
+        assert model(X).tolist() == [0, 2, 0, 4]
+        ended.append(time.perf_counter())
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert other(X).tolist() == [1, -2, 3, -4]
+    first = time.perf_counter()
+    thread.join()
+    assert first < ended[0]
+
+
+def test_inputs_and_outputs_in_shared_memory_make_no_transfers(device: Device) -> None:
+    model = Model(chain(RELU, RELU), runtime_on(device))
+    source, target = ExternalMemory.shared(X.nbytes), ExternalMemory.shared(X.nbytes)
+    given, made = (memory.map().view(np.float32) for memory in (source, target))
+    inputs = model.import_inputs({"x": source})
+    outputs = model.import_outputs({"y": target})
+    for factor in (1, 2):
+        given[:] = factor * X
+        with counted(device) as transfers:
+            model.run(inputs, outputs)
+        assert transfers == [0, 0]
+        assert made.tolist() == [0, 2 * factor, 0, 4 * factor]
+
+
+def test_a_runtime_s_options_make_its_device() -> None:
+    registry = BackendRegistry()
+    registry.register(DEVICE, ExampleDeviceBackend)
+    small, large = (
+        Runtime(
+            RuntimeOptions(
+                backends=[DEVICE],
+                registry=registry,
+                backend_options={DEVICE: {"memory_bytes": size}},
+            )
+        )
+        for size in (1 << 16, 4 * MIB)
+    )
+    network = chain(*[RELU] * 4, size=MIB // 4)
+    with pytest.raises(MemoryLimitError, match="got 65536 bytes"):
+        Model(network, small)
+    assert Model(network, large)(np.zeros(MIB // 4, np.float32)).shape == (MIB // 4,)
+
+
+def test_the_profile_of_a_network_has_the_device_s_counters(device: Device) -> None:
+    runtime = runtime_on(device, profiling=True)
+    model = Model(chain(RELU, NEG, RELU), runtime)
+    idle = Model(chain(RELU), runtime)
+    for _ in range(3):
+        model(X)
+    values = [counters_of(runtime, m.network_id) for m in (model, idle)]
+    assert values[0]["uploads"] == values[0]["downloads"] == 6
+    assert values[0]["bytes uploaded"] == 6 * X.nbytes
+    assert values[0]["commands"] == 6
+    assert values[1]["commands"] == 0
+
+
+def counters_of(runtime: Runtime, network_id: int) -> dict[str, float]:
+    """What the device has counted for a network."""
+    profiler = runtime.get_profiler(network_id)
+    assert profiler is not None
+    return {c.name: c.value for c in profiler.counters if c.backend == DEVICE}
