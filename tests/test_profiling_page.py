@@ -1,0 +1,49 @@
+"""docs/profiling.md is followed from top to bottom: what the page shows is what runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import armpy.profiling
+from armpy.backend import IBackendProfiling
+from armpy.profiling import Profiler, Summary
+
+PAGE = Path(__file__).parents[1] / "docs" / "profiling.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+
+
+def test_the_pages_blocks_run(capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    assert len(blocks) == 6
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, str(PAGE), "exec"), names)
+    told = capsys.readouterr().out.splitlines()
+    (shown,) = re.findall(r"```text\n(.*?)```", TEXT, re.DOTALL)
+    assert told[0].startswith("10 executions, ")
+    headings = [line for line in shown.splitlines() if line in ("operations:", "overhead:")]
+    assert [line for line in told if line in headings] == headings
+
+
+def test_the_page_names_what_there_is() -> None:
+    for name in re.findall(r"`profiler\.(\w+)", TEXT):
+        assert hasattr(Profiler(), name), name
+    for name in re.findall(r"`armpy\.profiling\.(\w+)", TEXT):
+        assert hasattr(armpy.profiling, name), name
+    for name in re.findall(r"profiling\.(\w+)\(", TEXT):
+        assert hasattr(IBackendProfiling, name) or hasattr(armpy.profiling, name), name
+    parts = re.findall(r"^\| `(\w+)`", TEXT, re.MULTILINE)
+    assert parts
+    assert set(parts) <= set(Summary.__dataclass_fields__)
+
+
+def test_the_page_names_every_phase_of_a_load() -> None:
+    sources = Path(armpy.__file__).parent.rglob("*.py")
+    code = "\n".join(path.read_text(encoding="utf-8") for path in sources)
+    phases = set(re.findall(r"phase\(\"([a-z ]+)\"", code)) - {"load", "prepare", "optimise"}
+    assert len(phases) >= 10
+    for name in phases:
+        assert f"`{name}`" in TEXT, name
