@@ -30,9 +30,10 @@ from armpy.plugins.directories import init_file, is_common, is_library, module_n
 from armpy.plugins.snapshot import (
     NOT_PINNED,
     PinnedCode,
+    PrivateFolder,
+    Snapshot,
     SnapshotFinder,
     SnapshotSourceLoader,
-    private_folder,
 )
 from armpy.plugins.versions import version_text, why_incompatible
 from armpy.records import dataclass
@@ -153,6 +154,7 @@ def open_module(
     Afterwards ``sys.path`` is what it was, and if anything was raised, ``sys.modules`` has
     nothing of the module.
     """
+    install_finder()
     with _forgotten_on_error(name), _kept_sys_path():
         _open_group(name, common, pinned)
         module = _import(path, name, pinned, is_library(os.path.basename(entry or path)))
@@ -167,6 +169,18 @@ def open_module(
         return DynamicBackend(name, backend_id, version_text(version), factory)
 
 
+def install_finder() -> None:
+    """Let parts of private packages be found, for good: they may be imported at any time.
+
+    Notes
+    -----
+    To be called where what a candidate does to ``sys.meta_path`` is not written down yet: this is
+    not to be undone with it.
+    """
+    if _FINDER not in sys.meta_path:
+        sys.meta_path.insert(0, _FINDER)
+
+
 def forget_module(name: str) -> None:
     """Remove a private module and its submodules from ``sys.modules``.
 
@@ -179,14 +193,15 @@ def forget_module(name: str) -> None:
     parts = {key.split(".")[1] for key in [*sys.modules] if key.startswith(f"{group}.")}
     if all(is_common(part) for part in parts):
         _forget(group)
-        _PARTS_FINDER.commons.pop(group, None)
+        if folder := _folders.pop(group, None):
+            folder.remove()
 
 
 def _forget(name: str) -> None:
     """Remove a module or group, and all that is in it."""
-    for finder in [f for f in sys.meta_path if isinstance(f, SnapshotFinder)]:
-        if f"{finder.package}.".startswith(f"{name}."):
-            sys.meta_path.remove(finder)
+    for places in (_FINDER.pinned, _FINDER.commons):
+        for key in [key for key in places if f"{key}.".startswith(f"{name}.")]:
+            del places[key]
     for key in [key for key in [*sys.modules] if key == name or key.startswith(f"{name}.")]:
         module = sys.modules.pop(key)
         for location in getattr(module, "__path__", ()):
@@ -196,61 +211,73 @@ def _forget(name: str) -> None:
 _ENTRY_POINTS = ("get_backend_id", "get_version", "backend_factory")
 
 
-class _PartsFinder:
-    """Finds the parts of private packages, so that they too are read from their source.
+class _PrivateFinder:
+    """Finds private modules and their parts: what is pinned in snapshots, all else by its source.
 
     Attributes
     ----------
-    commons : dict of str to (str, str)
-        The private name and the place of the common code of each group that has some without pin.
+    pinned : dict of str to SnapshotFinder
+        By the private name of a module or of common code.
+    commons : dict of str to str
+        The place of common code that has no pin, by its private name.
     """
 
     def __init__(self) -> None:
-        self.commons: dict[str, tuple[str, str]] = {}
+        self.pinned: dict[str, SnapshotFinder] = {}
+        self.commons: dict[str, str] = {}
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Look for a part in its package's directories; None for all other modules."""
+        """Look for a module or a part of one; None for all others."""
         if path is None or not fullname.startswith(PRIVATE_PREFIX):
             return None
-        name, place = self.commons.get(group_of(fullname), ("", ""))
-        if fullname == name:
-            return _spec(place, name, is_extension=init_file(place).endswith(_EXTENSIONS))
+        module = ".".join(fullname.split(".")[:2])
+        if finder := self.pinned.get(module):
+            return finder.find_spec(fullname)
+        if place := self.commons.get(fullname):
+            return _spec(place, fullname, is_extension=init_file(place).endswith(_EXTENSIONS))
         kinds = (ExtensionFileLoader, EXTENSION_SUFFIXES), (SnapshotSourceLoader, SOURCE_SUFFIXES)
         found = (FileFinder(location, *kinds).find_spec(fullname, target) for location in path)
         return next(filter(None, found), None)
 
 
 _EXTENSIONS = tuple(EXTENSION_SUFFIXES)
-_PARTS_FINDER = _PartsFinder()
+_FINDER = _PrivateFinder()
+_folders: dict[str, PrivateFolder] = {}
+"""Where the libraries of a group's pinned modules are copied to."""
 
 
 def _open_group(name: str, common: str, pinned: PinnedCode) -> None:
     """Make the package that a module is in, where it finds nothing but its vendor's common code."""
-    if _PARTS_FINDER not in sys.meta_path:
-        sys.meta_path.insert(0, _PARTS_FINDER)  # for good: parts may be imported at any time
     group = group_of(name)
     if group in sys.modules:
         return
     package = ModuleType(group)
+    package.__spec__ = ModuleSpec(group, None, is_package=True)
     package.__path__ = []
     sys.modules[group] = package
-    if not common:
-        return
     shared = f"{group}.{os.path.basename(common).partition('.')[0]}"
-    if pinned.common is None:
-        _PARTS_FINDER.commons[group] = shared, common
-    else:
-        pinned.common.copy_libraries(private_folder(group))
-        sys.meta_path.insert(0, SnapshotFinder(pinned.common, shared))
+    if pinned.common is not None:
+        _serve(pinned.common, shared)
+    elif common:
+        _FINDER.commons[shared] = common
+
+
+def _serve(snapshot: Snapshot, name: str) -> None:
+    """Have a module imported from a snapshot, now and later."""
+    if snapshot.has_libraries:
+        group = group_of(name)
+        if group not in _folders:
+            _folders[group] = PrivateFolder()
+        snapshot.copy_libraries(_folders[group].path)
+    _FINDER.pinned[name] = SnapshotFinder(snapshot, name)
 
 
 def _import(path: str, name: str, pinned: PinnedCode, is_library: bool) -> ModuleType:
     """Import a file or a package's directory under a name."""
     if pinned.module is not None:
-        pinned.module.copy_libraries(private_folder(group_of(name)))
-        sys.meta_path.insert(0, SnapshotFinder(pinned.module, name))  # until it is forgotten
+        _serve(pinned.module, name)
         return importlib.import_module(name)
     is_extension = init_file(path).endswith(_EXTENSIONS) if os.path.isdir(path) else is_library
     spec = _spec(path, name, is_extension=is_extension)

@@ -26,7 +26,7 @@ from armpy.plugins.loading import (
     leave_out,
     open_candidate,
 )
-from armpy.plugins.modules import forget_module, group_name, private_name
+from armpy.plugins.modules import forget_module, group_name, install_finder, private_name
 from armpy.plugins.options import PluginOptions
 from armpy.plugins.probe_result import ProbeResult
 from armpy.plugins.trust import read_trust
@@ -345,6 +345,8 @@ class BackendRegistry:
         if record.opened is not None:
             return True
         record.private_name = self._private_name(record.candidate)
+        if record.private_name:
+            install_finder()
 
         def step() -> None:
             candidate = record.candidate

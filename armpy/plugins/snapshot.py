@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, cached_property
+from functools import cached_property
 from importlib.machinery import (
     EXTENSION_SUFFIXES,
     SOURCE_SUFFIXES,
@@ -178,11 +178,34 @@ class Snapshot:
                 with open(copy, "wb") as file:
                     file.write(self._contents[path])
 
+    @property
+    def has_libraries(self) -> bool:
+        """Whether there are shared libraries among the files."""
+        return any(not _is_source(name) for name in self._paths)
+
     @cached_property
     def _libraries(self) -> str:
-        """The folder with a copy of each shared library; a new one if none was given."""
-        self.copy_libraries(new_folder())
+        """The folder with a copy of each shared library; one until the process ends by default."""
+        self.copy_libraries(PrivateFolder().path)
         return self._libraries
+
+
+class PrivateFolder:
+    """A folder that only this process's user can look into, until the process ends or before.
+
+    Attributes
+    ----------
+    path : str
+    """
+
+    def __init__(self) -> None:
+        self.path = tempfile.mkdtemp(prefix="armpy-pinned-")
+        atexit.register(self.remove)
+
+    def remove(self) -> None:
+        """Remove it with all that is in it; libraries that are loaded stay loaded."""
+        atexit.unregister(self.remove)
+        shutil.rmtree(self.path, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,19 +225,6 @@ class PinnedCode:
 
 
 NOT_PINNED = PinnedCode()
-
-
-def new_folder() -> str:
-    """A folder that only this process's user can look into, until the process ends."""
-    folder = tempfile.mkdtemp(prefix="armpy-pinned-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
-
-
-@cache
-def private_folder(group: str) -> str:
-    """The folder with the libraries of a group of modules."""
-    return new_folder()
 
 
 class SnapshotFinder:

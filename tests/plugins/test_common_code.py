@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -193,6 +194,52 @@ def test_a_compiled_backend_shares_it_too(tmp_path: Path) -> None:
     }
     (common,) = commons()
     assert sorted(common.USERS) == ["Dsp", "Npu"]
+
+
+@pytest.mark.parametrize("is_pinned", [False, True])
+def test_a_backend_that_fails_later_takes_nothing_from_those_that_share_it(
+    tmp_path: Path, is_pinned: bool
+) -> None:
+    finders = [f for f in sys.meta_path if not type(f).__module__.startswith("armpy.")]
+    sys.meta_path[:] = finders  # as in a process that has loaded no module from a directory
+    folder = vendor(tmp_path / "plugins")
+    failing = "def backend_factory(): raise OSError('no device')\n"
+    write_module(folder, "Acme_A_backend", module_source("A", extra=IN_A_FILE + failing))
+    lazy = "def late():\n    from .Acme_common.part import NAME\n    return NAME\n"
+    write_module(folder, "Acme_B_backend", module_source("B", extra=IN_A_FILE + lazy))
+    registry = discover(folder)
+    if is_pinned:
+        registry = pinned(folder, "Acme_A_backend.py", "Acme_B_backend.py", "Acme_common")
+    found = candidates(registry)
+    assert found["Acme_A_backend"].reason == "OSError: no device"
+    module = module_of(registry, "B")
+    if is_pinned:
+        (folder / "Acme_common" / "part.py").write_text("NAME = 'swapped'")
+    assert module.late() == "part"
+
+
+def test_copies_of_pinned_libraries_go_with_the_last_backend(tmp_path: Path) -> None:
+    folder = vendor(tmp_path / "plugins", "Npu")
+    compile_backend(folder, "Acme_Dsp_backend", "Dsp")
+    registry = pinned(folder, "Acme_Npu_backend.py", "Acme_Dsp_backend.so", "Acme_common")
+    registry.available()
+    (name,) = (name for name in sys.modules if name.endswith(".Acme_Dsp_backend"))
+    place = Path(str(sys.modules[name].__file__))
+    registry.deregister("Dsp")
+    assert place.exists()
+    registry.deregister("Npu")
+    assert not place.parent.exists()
+
+
+def test_nothing_is_copied_where_no_library_is_pinned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    folder = vendor(tmp_path / "plugins", "Npu")
+    pinned(folder, "Acme_Npu_backend.py", "Acme_common").get("Npu")
+    assert list(temporary.iterdir()) == []
 
 
 def test_pinned_code_is_what_was_hashed_now_and_later(tmp_path: Path) -> None:
