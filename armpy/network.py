@@ -31,6 +31,9 @@ class Network:
     ----------
     name : str
         For messages and reports.
+    allow_expanded_dims : bool
+        Whether the shape that `add` is told of an output may differ from the one that follows from
+        the inputs in dimensions of 1. A Reshape then makes it so.
 
     Examples
     --------
@@ -48,8 +51,9 @@ class Network:
     Arm NN INetwork.
     """
 
-    def __init__(self, name: str = "network") -> None:
+    def __init__(self, name: str = "network", *, allow_expanded_dims: bool = False) -> None:
         self.name = name
+        self._allows_expanded_dims = allow_expanded_dims
         self._values: dict[Value, None] = {}
         self._num_values = 0
         self._num_layers = 0
@@ -223,7 +227,32 @@ class Network:
         GraphValidationError
             If an input belongs to another network.
         """
+        if self._allows_expanded_dims and output is not None:
+            shape = self._differing_shape(operation, inputs, output)
+            if shape is not None:
+                from armpy.ops.reshaping import Reshape  # noqa: PLC0415 - few networks need it
+
+                unshaped = output.with_shape(None)
+                layer = self.add_layer(operation, inputs, name=name, outputs=(unshaped,))
+                name = f"Reshape_for:{layer.name}-0"
+                return self.add_layer(Reshape(shape), layer.outputs, name=name).outputs[0]
         return self.add_layer(operation, inputs, name=name, outputs=(output,)).outputs[0]
+
+    def _differing_shape(
+        self, operation: Operation, inputs: Sequence[Value | None], output: TensorInfo
+    ) -> tuple[int, ...] | None:
+        """The declared shape of an output, if it differs from the inferred one in 1s alone."""
+        if not output.is_fully_shaped:
+            return None
+        infos = [value.info if isinstance(value, Value) else None for value in inputs]
+        try:
+            (inferred,) = operation.infer(infos, (output.with_shape(None),))
+        except ArmpyError:  # told when the layer is added, with its name
+            return None
+        if not inferred.is_fully_shaped or inferred.shape == output.shape:
+            return None
+        long = [[dim for dim in info.known_shape if dim != 1] for info in (inferred, output)]
+        return output.known_shape if long[0] == long[1] else None
 
     def add_layer(
         self,

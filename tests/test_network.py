@@ -340,3 +340,27 @@ def test_check_shape_fits_names_the_input_and_what_can_be_chosen() -> None:
     check_shape_fits("x", None, (5, 2))
     with pytest.raises(InvalidArgumentError, match=r"input 'x'.*\(\?, 2\); got \(5,\).*\?"):
         check_shape_fits("x", (None, 2), (5,))
+
+
+def test_declared_shapes_may_differ_in_dimensions_of_one_where_that_is_allowed() -> None:
+    net = Network(allow_expanded_dims=True)
+    x = net.input("x", f32(2, 3))
+    y = net.add(RELU, x, name="clamp", output=f32(1, 2, 1, 3))
+    assert y.info.shape == (1, 2, 1, 3)
+    net.output("y", y)
+    first, second = net.build().layers
+    assert (first.output.info.shape, second.operation) == ((2, 3), ops.Reshape((1, 2, 1, 3)))
+    assert second.name == "Reshape_for:clamp-0"
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (2, 4), (6,)])
+def test_other_differences_stay_errors(shape: tuple[int, ...]) -> None:
+    net = Network(allow_expanded_dims=True)
+    with pytest.raises(LayerValidationError, match="the declared output shape does not fit"):
+        net.add(RELU, net.input("x", f32(2, 3)), output=f32(*shape))
+
+
+def test_dimensions_of_one_count_unless_told_otherwise() -> None:
+    net = Network()
+    with pytest.raises(LayerValidationError, match="the declared output shape does not fit"):
+        net.add(RELU, net.input("x", f32(2, 3)), output=f32(1, 2, 3))
