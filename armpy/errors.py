@@ -129,7 +129,15 @@ class BackendCapabilityError(ArmpyError):
 
 
 class BackendError(ArmpyError):
-    """A backend failed at its work, or answered against its contract."""
+    """A backend failed at its work, or answered against its contract.
+
+    Attributes
+    ----------
+    backend_id : str
+        The backend, if it failed to execute a layer; else empty.
+    """
+
+    backend_id: str = ""
 
 
 class PluginError(ArmpyError):

@@ -25,6 +25,7 @@ class ReasonCode(enum.Enum):
     DEVICE = "device"
     COMPILATION = "compilation"
     PREPARATION = "preparation"
+    EXECUTION = "execution"
     OTHER = "other"
 
 

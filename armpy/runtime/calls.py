@@ -14,13 +14,14 @@ from armpy.runtime.imported_tensor import ImportedTensor, ToImport, overlap
 from armpy.runtime.tensors import may_overlap
 
 if TYPE_CHECKING:
+    from armpy.runtime.debugging import DebuggedNetwork
     from armpy.runtime.loaded_network import LoadedNetwork
     from armpy.runtime.network_memory import NetworkMemory
     from armpy.runtime.prepared import Prepared
 
 
 def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 % of a call
-    network: LoadedNetwork | NetworkMemory,
+    network: LoadedNetwork | NetworkMemory | DebuggedNetwork,
     inputs: Mapping[str, object],
     outputs: Mapping[str, object] | None = None,
     quantize_inputs: bool = False,
@@ -29,8 +30,8 @@ def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 %
 
     Parameters
     ----------
-    network : LoadedNetwork or NetworkMemory
-        The latter for an execution in it.
+    network : LoadedNetwork, NetworkMemory or DebuggedNetwork
+        The second for an execution in it.
     inputs : mapping of str to array_like
         Every input.
     outputs : mapping of str to ndarray, optional
@@ -158,7 +159,7 @@ def as_dict(what: str, named: object) -> dict[str, Any]:  # Any: whatever the ca
 
 
 def wrong_names(
-    network: LoadedNetwork | NetworkMemory, inputs: Mapping[str, object]
+    network: LoadedNetwork | NetworkMemory | DebuggedNetwork, inputs: Mapping[str, object]
 ) -> InvalidArgumentError:
     """The error for inputs that are missing or not known."""
     names = [value.name for value in network.graph.inputs]
@@ -174,7 +175,7 @@ def wrong_names(
 
 
 def settle(
-    network: LoadedNetwork | NetworkMemory,
+    network: LoadedNetwork | NetworkMemory | DebuggedNetwork,
     prepared: Prepared,
     inputs: list[Array],
     targets: list[Array | None],
@@ -226,7 +227,7 @@ def _may_overlap(first: Array, second: Array) -> bool:
 
 
 def _check_output_names(
-    network: LoadedNetwork | NetworkMemory, outputs: Mapping[str, object]
+    network: LoadedNetwork | NetworkMemory | DebuggedNetwork, outputs: Mapping[str, object]
 ) -> None:
     """Check that the network has the outputs that arrays are given for."""
     names = network.graph.output_names

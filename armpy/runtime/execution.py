@@ -15,6 +15,7 @@ from armpy.runtime.imported_tensor import ImportedTensor, ToImport
 from armpy.runtime.slots import InputSlot
 
 if TYPE_CHECKING:
+    from armpy.runtime.debugging import DebuggedNetwork
     from armpy.runtime.loaded_network import LoadedNetwork
 
 
@@ -105,7 +106,7 @@ class Execution:
 
 
 def bind_by_name(
-    network: LoadedNetwork,
+    network: LoadedNetwork | DebuggedNetwork,
     inputs: Mapping[str, object],
     outputs: Mapping[str, object] | None = None,
 ) -> Execution:
@@ -113,7 +114,7 @@ def bind_by_name(
 
     Parameters
     ----------
-    network : LoadedNetwork
+    network : LoadedNetwork or DebuggedNetwork
     inputs : mapping of str to ndarray
         Every input.
     outputs : mapping of str to ndarray, optional

@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from armpy.backend import Support
-from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.backend import ReasonCode, Support
+from armpy.errors import ArmpyError, BackendError, InvalidArgumentError
 from armpy.graph import Graph, graphs_of
 from armpy.logs import wants_traceback
 from armpy.optimizer import Evaluator
@@ -85,6 +85,17 @@ class NetworkFamily:
     def refuse(self, error: SessionError) -> None:
         """Give no layers to a backend that could not make what it needs."""
         self._refusals[error.backend_id] = error.answer
+
+    def fail(self, backend_id: BackendId, error: BackendError) -> bool:
+        """Give no layers to a backend that has failed to execute one; whether that is news."""
+        if backend_id in self._refusals:
+            return False
+        self._refusals[backend_id] = Support.no(ReasonCode.EXECUTION, f"execution failed: {error}")
+        return True
+
+    def forgive(self, backend_id: BackendId) -> None:
+        """Give layers to a backend again, as nobody else takes them."""
+        self._refusals.pop(backend_id, None)
 
     def excluded(self, graph: Graph) -> Exclusions:
         """The layers of a graph that backends without a session do not get."""

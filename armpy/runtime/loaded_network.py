@@ -6,10 +6,10 @@ import logging
 import weakref
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from armpy.errors import (
+    BackendError,
     InvalidArgumentError,
     LayerValidationError,
 )
@@ -29,31 +29,34 @@ from armpy.runtime.dynamic_plan import DynamicPlan
 from armpy.runtime.execution import Execution, bind_by_name
 from armpy.runtime.family import NetworkFamily
 from armpy.runtime.imported_tensor import ImportedTensor
-from armpy.runtime.importing_slots import ImportingInputSlot, ImportingOutputSlot
 from armpy.runtime.imports import Importer, import_by_name, import_given, imports_in
 from armpy.runtime.limits import UNSET, Unset, loop_timeout
 from armpy.runtime.network_memory import HeldMemory, NetworkMemory
 from armpy.runtime.planning import Planner
 from armpy.runtime.prepared import (
     Plan,
+    PlanKey,
     Prepared,
-    Run,
-    binds_plan,
-    binds_run,
-    observed,
-    with_state,
 )
-from armpy.runtime.protected import binds_protected, check_plan, protected
 from armpy.runtime.settings import NetworkSettings
-from armpy.runtime.slots import InputSlot, OutputSlot
 from armpy.runtime.state import SharedState
 from armpy.runtime.static_plan import StaticPlan
 from armpy.runtime.stepwise_plan import StepwisePlan, is_shaped, split_at_unknown
+from armpy.runtime.surrounding import Surroundings
 from armpy.tensor import TensorInfo, format_shape
+from armpy.types import BackendId
+
+# What few networks need is imported by those.
+# ruff: noqa: PLC0415
+
+if TYPE_CHECKING:
+    from armpy.runtime.debugging import DebugCallback, DebuggedNetwork
+
+_DEBUG = "debug"
+"""Begins the keys of plans in which every value is a result."""
 
 _log = logging.getLogger("armpy.runtime")
 
-PlanKey: TypeAlias = tuple[object, ...]
 AnyPlan = TypeVar("AnyPlan", StaticPlan, DynamicPlan)
 
 
@@ -106,6 +109,10 @@ class LoadedNetwork:
             for part in (graph, *nested_graphs(graph)):
                 verify_graph(part)
         self.graph = specialize(graph, evaluator=evaluator)
+        if not is_inner and settings.optimizer.shape_inference == "validate_only":
+            from armpy.optimizer.shape_inference import check_shapes_known
+
+            check_shapes_known(self.graph)
         self.profiler = settings.profiler
         self._backends = tuple(backends)
         self._evaluator = evaluator
@@ -116,8 +123,9 @@ class LoadedNetwork:
         self._planner = Planner(self._family, self._family.graph_names.get(graph, ""))
         self._lock = self._family.lock
         self.shared_state = shared_state or SharedState()
-        self._state = self.shared_state.open(self.graph.variables)
-        self.inputs = self._input_slots([None] * len(self.graph.inputs))
+        about = settings, self.shared_state, self.shared_state.open(self.graph.variables)
+        self._surroundings = Surroundings(self.graph, *about)
+        self.inputs = self._surroundings.input_slots([None] * len(self.graph.inputs))
         self.latest: Prepared | None = None
         self._is_closed = False
         self._executions: weakref.WeakSet[Execution] = weakref.WeakSet()
@@ -254,7 +262,10 @@ class LoadedNetwork:
             return run(inputs, results)
 
     def bind(
-        self, inputs: Mapping[str, object], outputs: Mapping[str, object] | None = None
+        self,
+        inputs: Mapping[str, object],
+        outputs: Mapping[str, object] | None = None,
+        debug: DebugCallback | None = None,
     ) -> Execution:
         """Prepare many executions with the same arrays.
 
@@ -264,13 +275,16 @@ class LoadedNetwork:
             Every input.
         outputs : mapping of str to ndarray, optional
             Arrays to write outputs to; the ones missing are made.
+        debug : callable, optional
+            Told every value of every execution.
 
         Raises
         ------
         InvalidArgumentError
             If inputs or outputs do not fit the network, or an input could not be read in place.
         """
-        execution = bind_by_name(self, inputs, outputs)
+        network = self if debug is None else self.debugging(debug)
+        execution = bind_by_name(network, inputs, outputs)
         with self._lock:
             self._executions.add(execution)
             if self._is_closed:
@@ -308,7 +322,7 @@ class LoadedNetwork:
             key = tuple(shapes)
             plan = self._find(key).plan
             held = HeldMemory(plan)
-            made = NetworkMemory(self, self._surrounded(key, plan, held), held)
+            made = NetworkMemory(self, self._prepared(key, plan, held), held)
             self._memories.add(made)
         return made
 
@@ -336,10 +350,7 @@ class LoadedNetwork:
         """Give prepared memory back; executions under way come to their end, others fail."""
         with self._lock:
             self._is_closed = True
-            self.free_own_memory()  # whoever holds a plan yet holds no memory
-            self._plans.clear()
-            self._ready.clear()
-            self.latest = None
+            self._forget_plans()  # whoever holds a plan yet holds no memory
             self._family.close()
             for execution in [*self._executions]:
                 execution.close()
@@ -376,7 +387,7 @@ class LoadedNetwork:
         with self._lock:
             if key not in prepared.importing:
                 plan = self._planner.importing_plan(prepared.plan, inputs, targets)
-                prepared.importing[key] = self._surrounded(prepared.shapes, plan)
+                prepared.importing[key] = self._surroundings.prepared(prepared.shapes, plan)
             return prepared.importing[key]
 
     def import_inputs(self, given: Mapping[str, object]) -> dict[str, ImportedTensor]:
@@ -424,49 +435,87 @@ class LoadedNetwork:
             self.latest = None
         return prepared
 
+    def debugging(self, callback: DebugCallback) -> DebuggedNetwork:
+        """The network with a callback that is told every value; see `armpy.Model.run`."""
+        from armpy.runtime.debugging import DebuggedNetwork
+
+        return DebuggedNetwork(self, callback)
+
+    def prepared_to_debug(self, shapes: Shapes, callback: DebugCallback) -> Prepared:
+        """The network prepared for some input shapes, with a callback."""
+        with self._lock:
+            self._check_open()
+            graph = self._bound(shapes)
+            plan, key = self._debug_plan(shapes, graph), (_DEBUG, shapes)
+            return self._surroundings.prepared(
+                shapes, plan, falls_back=(self, key), debug=(graph, callback)
+            )
+
+    def _debug_plan(self, shapes: Shapes, graph: Graph) -> Plan:
+        """The plan in which every value is a result."""
+        from armpy.runtime.debugging import with_every_value
+
+        key = _DEBUG, shapes
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._make_plan(with_every_value(graph))
+        return self._keep(key, plan)
+
+    def plan_without(self, backend_id: BackendId, error: BackendError, key: PlanKey) -> Plan:
+        """A plan that gives no layers to a backend that has failed while it was executing one.
+
+        Parameters
+        ----------
+        backend_id : str
+        error : BackendError
+            What it has raised.
+        key : tuple
+            What the plan is for.
+
+        Raises
+        ------
+        ArmpyError
+            If there is none; the backend keeps its layers then.
+        """
+        with self._lock:
+            self._check_open()
+            is_news = self._family.fail(backend_id, error)
+            if is_news:
+                for network in (self, *self._family.networks):
+                    network._forget_plans()
+            try:
+                plan = self._plan_for(key)
+            except BaseException:
+                if is_news:
+                    self._family.forgive(backend_id)
+                raise
+        if is_news:
+            text = "%s has failed and loses its layers, which are executed again: %s"
+            _log.warning(text, backend_id, error)
+        return plan
+
+    def _plan_for(self, key: PlanKey) -> Plan:
+        """The plan for some input shapes, be it that for debugging."""
+        if key[:1] == (_DEBUG,):
+            shapes: Shapes = key[1]  # type: ignore[assignment]  # as `prepared_to_debug` has it
+            return self._debug_plan(shapes, self._bound(shapes))
+        return self._use(key).plan  # type: ignore[arg-type]  # what is left are shapes
+
+    def _forget_plans(self) -> None:
+        """Make plans anew when they are needed next."""
+        self.free_own_memory()
+        self._plans.clear()
+        self._ready.clear()
+        self.latest = None
+
     def _check_open(self) -> None:
         """Check that it has not been unloaded."""
         if self._is_closed:
             raise InvalidArgumentError("the network has been unloaded", fix="Load it again")
 
-    def _surrounded(self, key: Shapes, plan: Plan, memory: HeldMemory | None = None) -> Prepared:
+    def _prepared(self, shapes: Shapes, plan: Plan, memory: HeldMemory | None = None) -> Prepared:
         """Surround a plan with what every execution of this network is to do."""
-        # None of it may hold this object: networks go with the last reference to them.
-        run: Run = plan.run if memory is None else memory.run
-        after_run = self._settings.after_run
-        if self.graph.variables:
-            about = self.graph.variables, self.shared_state, self._state
-            is_profiled = self.profiler is not None
-            run = with_state(plan, run, *about, is_profiled=is_profiled)
-        if self.profiler is not None or after_run is not None:
-            run = observed(run, self.profiler, after_run)
-        if isinstance(plan, StaticPlan) and memory is None and not self.graph.variables:
-            bind = binds_plan(plan, self.profiler, after_run)
-        else:
-            bind = binds_run(run)
-        if self._settings.protected_mode:
-            check_plan(plan)
-            plan.free_idle()  # as what is not imported whole does not run
-            run, bind = protected(run), binds_protected(bind)
-        pairs = zip(self.graph.output_names, plan.result_infos, strict=False)
-        source = self._settings.properties.output_source
-        outputs = tuple(
-            [
-                ImportingOutputSlot(name, info, source) if source else OutputSlot(name, info)
-                for name, info in pairs
-            ]
-        )
-        return Prepared(key, plan, run, bind, self._input_slots(key), outputs)
-
-    def _input_slots(self, shapes: Sequence[tuple[int, ...] | None]) -> tuple[InputSlot, ...]:
-        """What each input takes, in place in some shapes or, for None, converted."""
-        limit_bytes = self._settings.memory_limit_bytes
-        pairs = zip(self.graph.inputs, shapes, strict=True)
-        source = self._settings.properties.input_source
-        if source:
-            slot = partial(ImportingInputSlot, limit_bytes=limit_bytes, sources=source)
-            return tuple([slot(v.name, v.info, shape) for v, shape in pairs])
-        return tuple([InputSlot(v.name, v.info, shape, limit_bytes) for v, shape in pairs])
+        return self._surroundings.prepared(shapes, plan, memory, falls_back=(self, shapes))
 
     def reset_state(self) -> None:
         """Give every variable its initial elements again, for all networks that share them."""
@@ -480,7 +529,7 @@ class LoadedNetwork:
             if prepared is None:
                 with profiled_by(self.profiler), phase("prepare"):
                     plan = self._make_plan(self._bound(shapes))
-                prepared = self._ready[shapes] = self._surrounded(shapes, plan)
+                prepared = self._ready[shapes] = self._prepared(shapes, plan)
             self._keep(shapes, prepared.plan)
             return prepared
 

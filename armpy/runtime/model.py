@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
 from armpy.graph import Graph
@@ -20,6 +21,9 @@ from armpy.runtime.runtime import Runtime
 from armpy.runtime.signatures import Signatures
 from armpy.tensor import Quantization, Shape, TensorInfo
 from armpy.types import DataType
+
+if TYPE_CHECKING:
+    from armpy.runtime.debugging import DebugCallback, DebuggedNetwork
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +181,7 @@ class Model:
         outputs: Mapping[str, object] | None = None,
         *,
         memory: NetworkMemory | None = None,
+        debug: DebugCallback | None = None,
     ) -> dict[str, Array]:
         """Run with the inputs by name.
 
@@ -190,6 +195,11 @@ class Model:
         memory : NetworkMemory, optional
             What `create_working_memory` gave for the inputs' shapes; some of the model's own if
             left out.
+        debug : callable, optional
+            Called with a `DebugValue` for every output of every layer, when all are computed and
+            before the outputs are handed over. What it raises ends the run, and is raised as it
+            is. Such a run takes memory for every value at once, and the first one is prepared for
+            that.
 
         Returns
         -------
@@ -199,15 +209,22 @@ class Model:
         Raises
         ------
         InvalidArgumentError
-            If names, types or shapes do not fit, or the model was closed.
+            If names, types or shapes do not fit, or the model was closed; if both `memory` and
+            `debug` are given.
         """
         network = self._open or self._loaded  # the latter raises
-        if memory is not None:
-            return run_by_name(memory.of(network), inputs, outputs, self.quantize_inputs)
+        if memory is not None or debug is not None:
+            return run_by_name(
+                _chosen(network, memory, debug), inputs, outputs, self.quantize_inputs
+            )
         return run_by_name(network, inputs, outputs, self.quantize_inputs)
 
     def bind(
-        self, inputs: Mapping[str, object], outputs: Mapping[str, object] | None = None
+        self,
+        inputs: Mapping[str, object],
+        outputs: Mapping[str, object] | None = None,
+        *,
+        debug: DebugCallback | None = None,
     ) -> Execution:
         """Prepare many runs with the same arrays, which are checked once.
 
@@ -219,6 +236,8 @@ class Model:
         outputs : mapping of str to ndarray, optional
             Arrays, or other memory as for inputs, that each run writes outputs to; the ones
             missing are made.
+        debug : callable, optional
+            As for `run`.
 
         Returns
         -------
@@ -238,7 +257,7 @@ class Model:
         >>> camera.read_into(image)                                 # doctest: +SKIP
         >>> scores = execution()["scores"]                          # doctest: +SKIP
         """
-        return self._loaded.bind(inputs, outputs).keeping(self)
+        return self._loaded.bind(inputs, outputs, debug).keeping(self)
 
     def import_inputs(self, memories: Mapping[str, object]) -> dict[str, ImportedTensor]:
         """Let backends read inputs in memory that they have not allocated, where it lies.
@@ -435,3 +454,19 @@ class Model:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+
+def _chosen(
+    network: LoadedNetwork, memory: NetworkMemory | None, debug: DebugCallback | None
+) -> NetworkMemory | DebuggedNetwork:
+    """What a run that is no plain one asks for."""
+    if memory is not None and debug is not None:
+        raise InvalidArgumentError(
+            "working memory has no room for every value",
+            where="debug",
+            fix="Leave out memory or debug",
+        )
+    if debug is not None:
+        return network.debugging(debug)
+    assert memory is not None
+    return memory.of(network)

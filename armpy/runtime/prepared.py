@@ -17,6 +17,8 @@ from armpy.runtime.stepwise_plan import StepwisePlan
 from armpy.tensor import format_shape
 
 Plan: TypeAlias = StaticPlan | StepwisePlan
+PlanKey: TypeAlias = tuple[object, ...]
+"""What tells a plan of a loaded network from its others: the input shapes, most of all."""
 
 
 class Run(Protocol):
@@ -87,8 +89,9 @@ class Prepared:
 
 
 def with_state(
-    plan: Plan,
     run_plan: Run,
+    num_outputs: int,
+    is_static: bool,
     variables: Sequence[Variable],
     shared_state: SharedState,
     state: State,
@@ -98,8 +101,6 @@ def with_state(
     """Execute a plan with variables as further sources and results, one execution at a time."""
     lock = WatchedLock(shared_state.lock, "the variables") if is_profiled else shared_state.lock
     # Only a static plan writes arrays that it gives to nobody else.
-    is_static = isinstance(plan, StaticPlan)
-    num_outputs = len(plan.result_infos) - len(variables)
 
     def run(sources: Sequence[Array], results: Targets | None = None) -> list[Array]:
         # From reading the variables to writing them: in between, an execution of any network
@@ -145,8 +146,15 @@ def observed(run: Run, profiler: Profiler | None, after_run: Callable[[], None] 
     return run_observed
 
 
+class _Bindable(Protocol):
+    """What backends prepare executions of, too."""
+
+    def bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
+        """As `StaticPlan.bind`."""
+
+
 def binds_plan(
-    plan: StaticPlan, profiler: Profiler | None, after_run: Callable[[], None] | None
+    plan: _Bindable, profiler: Profiler | None, after_run: Callable[[], None] | None
 ) -> Bind:
     """Prepare executions of a plan that the backends prepare, too."""
 

@@ -14,6 +14,9 @@ from armpy.profiling import ProfilingDetails
 from armpy.records import dataclass
 from armpy.types import BackendId
 
+ON_FAILURE = ("error", "next")
+"""What `NetworkProperties.on_failure` can be."""
+
 
 @dataclass(frozen=True, slots=True)
 class NetworkProperties:
@@ -39,11 +42,15 @@ class NetworkProperties:
         The network is executed with working memory that the application holds.
     optimizer : OptimizerOptions, optional
         How the network is optimised. Left out, as `RuntimeOptions` says.
+    on_failure : {"error", "next"}
+        What to do when a backend fails while it executes: raise its `BackendError`, or take its
+        layers away from it, for good, and execute again on the next backends. Executions with
+        tensors that a device has imported are not executed again.
 
     Raises
     ------
     InvalidArgumentError
-        If something is of the wrong type.
+        If something is of the wrong type, or has no such value.
 
     References
     ----------
@@ -58,12 +65,20 @@ class NetworkProperties:
     asynchronous: bool = False
     optimizer: OptimizerOptions | None = None
     profiling_details: ProfilingDetails = ProfilingDetails.UNDEFINED
+    on_failure: str = "error"
 
     def __post_init__(self) -> None:
         for name, kinds in _KINDS.items():
             _check_type(name, getattr(self, name), *kinds)
         for backend_id, given in self.model_options.items():
             _check_type(f"model_options['{backend_id}']", given, Mapping)
+        if self.on_failure not in ON_FAILURE:
+            raise InvalidArgumentError(
+                "the property has no such value",
+                where="on_failure",
+                expected=" or ".join(ON_FAILURE),
+                actual=repr(self.on_failure),
+            )
 
     @classmethod
     def checked(cls, given: NetworkProperties | None) -> NetworkProperties:
@@ -96,6 +111,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = MappingProxyType(
         "external_memory": (bool,),
         "asynchronous": (bool,),
         "optimizer": (OptimizerOptions, type(None)),
+        "on_failure": (str,),
     }
 )
 

@@ -182,6 +182,16 @@ def raise_for_step(network: OptimizedNetwork, step: int, error: BaseException) -
     backend_id, where = network.backend_ids[layer.id], layer.where
     if backend_id != HOST or not isinstance(layer.operation, ControlFlow):
         where = f"{backend_id} / {where}"
+    if backend_id == HOST and isinstance(layer.operation, MemCopy):
+        backend_id = _home_of(network, layer)
     if isinstance(error, ArmpyError):
-        raise named_error(where, error) from error.__cause__
-    raise BackendError(f"the workload raised {describe(error)}", where=where) from error
+        raise _blamed(backend_id, named_error(where, error)) from error.__cause__
+    failure = BackendError(f"the workload raised {describe(error)}", where=where)
+    raise _blamed(backend_id, failure) from error
+
+
+def _blamed(backend_id: BackendId, error: ArmpyError) -> ArmpyError:
+    """A backend's error with its id, unless it has passed through a step of an inner graph."""
+    if isinstance(error, BackendError) and backend_id != HOST:
+        vars(error).setdefault("backend_id", backend_id)
+    return error

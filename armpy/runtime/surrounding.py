@@ -1,0 +1,131 @@
+"""Surrounding of plans: what every execution of a loaded network does besides its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from armpy.graph import Graph
+from armpy.runtime.control_flow import Shapes
+from armpy.runtime.importing_slots import ImportingInputSlot, ImportingOutputSlot
+from armpy.runtime.network_memory import HeldMemory
+from armpy.runtime.prepared import (
+    Plan,
+    PlanKey,
+    Prepared,
+    Run,
+    binds_plan,
+    binds_run,
+    observed,
+    with_state,
+)
+from armpy.runtime.protected import binds_protected, check_plan, protected
+from armpy.runtime.settings import NetworkSettings
+from armpy.runtime.slots import InputSlot, OutputSlot
+from armpy.runtime.state import SharedState, State
+from armpy.runtime.static_plan import StaticPlan
+
+# What few networks need is imported by those.
+# ruff: noqa: PLC0415
+
+if TYPE_CHECKING:
+    from armpy.runtime.debugging import DebugCallback
+    from armpy.runtime.fallback import FallbackPlan
+    from armpy.runtime.loaded_network import LoadedNetwork
+
+
+class Surroundings:
+    """What every execution of a loaded network does besides its steps.
+
+    Parameters
+    ----------
+    graph : Graph
+    settings : NetworkSettings
+    shared_state : SharedState
+    state : State
+        The network's part of it.
+
+    Notes
+    -----
+    None of what it makes holds the loaded network: networks go with the last reference to them.
+    """
+
+    def __init__(
+        self, graph: Graph, settings: NetworkSettings, shared_state: SharedState, state: State
+    ) -> None:
+        self._graph = graph
+        self._settings = settings
+        self._shared_state = shared_state
+        self._state = state
+
+    def prepared(
+        self,
+        shapes: Shapes,
+        plan: Plan,
+        memory: HeldMemory | None = None,
+        *,
+        falls_back: tuple[LoadedNetwork, PlanKey] | None = None,
+        debug: tuple[Graph, DebugCallback] | None = None,
+    ) -> Prepared:
+        """Surround a plan.
+
+        Parameters
+        ----------
+        shapes : tuple of tuple of int
+        plan : Plan
+        memory : HeldMemory, optional
+            What it is executed in; some of the plan's own if left out.
+        falls_back : tuple of LoadedNetwork and PlanKey, optional
+            Whose plan it is, if another one may take its place when a backend fails.
+        debug : tuple of Graph and callable, optional
+            What is told to whom.
+        """
+        run: Run = plan.run if memory is None else memory.run
+        bound: StaticPlan | FallbackPlan | None = plan if isinstance(plan, StaticPlan) else None
+        if falls_back is not None and self._settings.properties.on_failure == "next":
+            from armpy.runtime.fallback import FallbackPlan
+
+            again = FallbackPlan(*falls_back, plan, run)
+            run, bound = again.run, bound and again
+        result_infos, is_static = plan.result_infos, isinstance(plan, StaticPlan)
+        if debug is not None:
+            from armpy.runtime.debugging import DebugPlan
+
+            told = DebugPlan(debug[0], run, result_infos, debug[1])
+            run, bound, result_infos, is_static = told.run, None, told.result_infos, False
+        profiler, after_run = self._settings.profiler, self._settings.after_run
+        if self._graph.variables:
+            about = self._graph.variables, self._shared_state, self._state
+            num_outputs = len(result_infos) - len(self._graph.variables)
+            is_profiled = profiler is not None
+            run = with_state(run, num_outputs, is_static, *about, is_profiled=is_profiled)
+        if profiler is not None or after_run is not None:
+            run = observed(run, profiler, after_run)
+        if bound is not None and memory is None and not self._graph.variables:
+            bind = binds_plan(bound, profiler, after_run)
+        else:
+            bind = binds_run(run)
+        if self._settings.protected_mode:
+            check_plan(plan)
+            plan.free_idle()  # as what is not imported whole does not run
+            run, bind = protected(run), binds_protected(bind)
+        pairs = zip(self._graph.output_names, result_infos, strict=False)
+        source = self._settings.properties.output_source
+        outputs = tuple(
+            [
+                ImportingOutputSlot(name, info, source) if source else OutputSlot(name, info)
+                for name, info in pairs
+            ]
+        )
+        return Prepared(shapes, plan, run, bind, self.input_slots(shapes), outputs)
+
+    def input_slots(self, shapes: Sequence[tuple[int, ...] | None]) -> tuple[InputSlot, ...]:
+        """What each input takes, in place in some shapes or, for None, converted."""
+        limit_bytes = self._settings.memory_limit_bytes
+        pairs = zip(self._graph.inputs, shapes, strict=True)
+        source = self._settings.properties.input_source
+        if source:
+            slot = partial(ImportingInputSlot, limit_bytes=limit_bytes, sources=source)
+            return tuple([slot(v.name, v.info, shape) for v, shape in pairs])
+        return tuple([InputSlot(v.name, v.info, shape, limit_bytes) for v, shape in pairs])

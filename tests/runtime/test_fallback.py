@@ -1,0 +1,277 @@
+"""What a backend fails to execute is executed again on the next ones, if the caller allows it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from armpy import DebugValue, Model, Network, NetworkProperties, ops
+from armpy.backend import ITensorHandle, IWorkload, IWorkloadFactory, WorkloadInfo
+from armpy.errors import (
+    BackendError,
+    ExecutionCancelledError,
+    ExecutionTimeoutError,
+    InvalidArgumentError,
+)
+from armpy.ops.operation import Operation
+from tests.support.control_flow import below, counting
+from tests.support.fake_backends import CompilingBackend, FakeBackend, FakeFactory, runtime_of
+from tests.support.networks import ADD, MUL, RELU, chain, f32, floats, ints
+
+NEXT = NetworkProperties(on_failure="next")
+X = floats(-1, 0, 1, 2)
+
+
+class Failing(FakeBackend):
+    """Writes rubbish to its outputs and raises, from some execution of a layer on."""
+
+    def __init__(
+        self,
+        backend_id: str = "Failing",
+        operations: Sequence[type] | None = None,
+        *,
+        after: int = 0,
+        error: Callable[[], BaseException] = lambda: RuntimeError("the device is gone"),
+    ) -> None:
+        super().__init__(backend_id, operations)
+        self.after = after
+        self.error = error
+        self.executed = 0
+
+    def create_workload_factory(self, memory_manager: object) -> IWorkloadFactory:
+        return FailingFactory(self)
+
+
+class FailingFactory(IWorkloadFactory):
+    def __init__(self, backend: Failing) -> None:
+        self._backend = backend
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        return FailingWorkload(self._backend, FakeFactory({}).create_workload(operation, info))
+
+
+class FailingWorkload(IWorkload):
+    def __init__(self, backend: Failing, right: IWorkload) -> None:
+        self._backend = backend
+        self._right = right
+
+    def execute(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> None:
+        backend = self._backend
+        backend.executed += 1
+        if backend.executed > backend.after:
+            for handle in outputs:
+                handle.map().reshape(-1).view(np.uint8)[...] = 77
+            raise backend.error()
+        self._right.execute(inputs, outputs)
+
+
+def test_a_failure_is_an_error_unless_the_caller_allows_more() -> None:
+    with runtime_of(Failing()) as runtime:
+        model = Model(chain(2), runtime)
+        with pytest.raises(BackendError, match=r"Failing / ElementwiseBinary 'add_0'.*gone") as got:
+            model.run({"x": X})
+        assert got.value.backend_id == "Failing"
+
+
+def test_the_next_backend_executes_again_and_it_is_written_down(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    backend = Failing(operations=[ops.ElementwiseBinary], after=1)
+    with runtime_of(backend) as runtime, caplog.at_level(logging.WARNING, "armpy.runtime"):
+        model = Model(chain(3), runtime, properties=NEXT)
+        np.testing.assert_array_equal(model.run({"x": X})["y"], X + 3)
+        assert backend.executed == 2
+        placement = model.placement
+        assert placement is not None
+        assert {layer.backend for layer in placement.layers} == {"CpuRef"}
+        assert {(r.backend, r.code) for r in placement.refusals} == {("Failing", "execution")}
+        assert "execution failed: Failing / ElementwiseBinary 'add_1'" in placement.refusals[0].text
+        # It is not asked again.
+        np.testing.assert_array_equal(model.run({"x": X})["y"], X + 3)
+        assert backend.executed == 2
+    (record,) = caplog.records
+    assert "the device is gone" in record.message
+    assert "Failing has failed and loses its layers, which are executed again" in record.message
+
+
+def test_every_backend_that_fails_leaves_its_layers_to_the_next() -> None:
+    backends = [Failing("First"), Failing("Second", [ops.ElementwiseBinary])]
+    with runtime_of(*backends) as runtime:
+        model = Model(chain(2), runtime, properties=NEXT)
+        np.testing.assert_array_equal(model.run({"x": X})["y"], X + 2)
+        assert {r.backend for r in model.placement.refusals} == {"First", "Second"}  # type: ignore[union-attr]
+
+
+def test_compiled_parts_move_as_a_whole() -> None:
+    compiler = CompilingBackend(faults={"execute": RuntimeError("no power")})
+    with runtime_of(compiler) as runtime:
+        model = Model(chain(3), runtime, properties=NEXT)
+        np.testing.assert_array_equal(model.run({"x": X})["y"], X + 3)
+
+
+def test_outputs_that_overlap_inputs_begin_with_the_inputs_as_they_were() -> None:
+    with runtime_of(Failing(after=1)) as runtime:
+        model = Model(chain(3), runtime, properties=NEXT)
+        array = X.copy()
+        model.run({"x": array}, {"y": array})
+        np.testing.assert_array_equal(array, X + 3)
+
+
+def test_bound_executions_move_with_their_arrays() -> None:
+    backend = Failing(after=5)
+    with runtime_of(backend) as runtime:
+        x, y = X.copy(), np.zeros(4, np.float32)
+        execution = Model(chain(3), runtime, properties=NEXT).bind({"x": x}, {"y": y})
+        for turn in range(4):
+            x[...] = X * turn
+            assert execution()["y"] is y
+            np.testing.assert_array_equal(y, X * turn + 3)
+        assert backend.executed == 6
+
+
+def test_bound_executions_in_place_begin_with_the_inputs_as_they_were() -> None:
+    with runtime_of(Failing(after=4)) as runtime:
+        array = X.copy()
+        execution = Model(chain(3), runtime, properties=NEXT).bind({"x": array}, {"y": array})
+        for turn in (1, 2, 3):
+            execution()
+            np.testing.assert_array_equal(array, X + 3 * turn)
+
+
+def test_variables_are_as_before_the_failure() -> None:
+    net = Network()
+    state = net.variable("state", f32(4))
+    total = net.add(ADD, net.input("x", f32(4)), state)
+    net.assign(state, total)
+    net.output("y", net.add(MUL, total, net.constant(np.float32(1))))
+    with runtime_of(Failing(after=3)) as runtime:
+        model = Model(net, runtime, properties=NEXT)
+        for turn in (1, 2, 3):
+            np.testing.assert_array_equal(model.run({"x": X})["y"], X * turn)
+
+
+def test_a_failure_within_a_loop_begins_the_whole_again() -> None:
+    backend = Failing(after=4)
+    loop = ops.While(below(6, f32(4)), counting(f32(4), body=lambda net, i, x: (doubled(net, x),)))
+    net = Network()
+    made = net.add_layer(loop, [net.constant(ints(0)), net.input("x", f32(4))])
+    net.output("y", made.outputs[1])
+    with runtime_of(backend) as runtime:
+        model = Model(net, runtime, properties=NEXT)
+        np.testing.assert_array_equal(model.run({"x": X})["y"], X * 64)
+        assert backend.executed == 5
+
+
+def doubled(net: Network, value):  # type: ignore[no-untyped-def]
+    return net.add(ADD, value, value)
+
+
+def test_shapes_that_depend_on_values_fall_back_as_well() -> None:
+    net = Network()
+    x = net.input("x", f32(None))
+    flat = net.add(ops.Reshape(), net.add(RELU, x), net.add(ops.Shape(), x))
+    net.output("y", net.add(ADD, flat, flat))
+    with runtime_of(Failing(after=1)) as runtime:
+        model = Model(net, runtime, properties=NEXT)
+        for length in (3, 5):
+            values = np.arange(length, dtype=np.float32)
+            np.testing.assert_array_equal(model.run({"x": values})["y"], 2 * values)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (lambda: InvalidArgumentError("an index is too large"), InvalidArgumentError),
+        (lambda: ExecutionCancelledError("cancelled"), ExecutionCancelledError),
+        (lambda: ExecutionTimeoutError("too late"), ExecutionTimeoutError),
+    ],
+    ids=["mistake", "cancelled", "late"],
+)
+def test_callers_mistakes_and_wishes_are_no_failures(
+    error: Callable[[], BaseException], kind: type[BaseException]
+) -> None:
+    backend = Failing(error=error)
+    with runtime_of(backend) as runtime:
+        model = Model(chain(2), runtime, properties=NEXT)
+        with pytest.raises(kind):
+            model.run({"x": X})
+        assert backend.executed == 1
+        assert {layer.backend for layer in model.placement.layers} == {"Failing"}  # type: ignore[union-attr]
+
+
+def test_an_error_that_nobody_can_help_with_is_raised_and_the_layers_stay() -> None:
+    class Vendor(Failing):
+        def get_layer_support(self):  # type: ignore[no-untyped-def]
+            from armpy.backend import ILayerSupport, Support
+
+            class Everything(ILayerSupport):
+                def is_layer_supported(self, operation, inputs, outputs):  # type: ignore[no-untyped-def]
+                    return Support.yes()
+
+            return Everything()
+
+        def create_workload_factory(self, memory_manager: object) -> IWorkloadFactory:
+            return VendorFactory(self)
+
+    class VendorFactory(IWorkloadFactory):
+        def __init__(self, backend: Failing) -> None:
+            self._backend = backend
+
+        def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+            return FailingWorkload(self._backend, Copy())
+
+    class Copy(IWorkload):
+        def execute(
+            self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+        ) -> None:
+            assert inputs[0] is not None
+            outputs[0].map()[...] = inputs[0].map()
+
+    net = Network()
+    net.output("y", net.add(ops.StandIn("Copy"), net.input("x", f32(4)), output=f32(4)))
+    backend = Vendor()
+    with runtime_of(backend) as runtime:
+        model = Model(net, runtime, properties=NEXT)
+        for _ in range(2):
+            with pytest.raises(BackendError, match="the device is gone"):
+                model.run({"x": X})
+        backend.after = 100  # it has recovered
+        np.testing.assert_array_equal(model.run({"x": X})["y"], X)
+
+
+def test_working_memory_that_is_held_falls_back_to_the_networks_own() -> None:
+    with runtime_of(Failing(after=1)) as runtime:
+        model = Model(chain(2), runtime, properties=NEXT)
+        memory = model.create_working_memory()
+        for _ in range(2):
+            np.testing.assert_array_equal(model.run({"x": X}, memory=memory)["y"], X + 2)
+
+
+def test_callbacks_are_told_of_the_attempt_that_came_to_its_end() -> None:
+    found: list[DebugValue] = []
+    with runtime_of(Failing(after=1)) as runtime:
+        model = Model(chain(2), runtime, properties=NEXT)
+        model.run({"x": X}, debug=found.append)
+    assert [one.layer for one in found] == ["add_0", "add_1"]
+
+
+def test_executions_side_by_side_all_come_to_their_end() -> None:
+    with runtime_of(Failing(after=20)) as runtime, ThreadPoolExecutor(4) as pool:
+        model = Model(chain(5), runtime, properties=NEXT)
+
+        def run(number: int) -> bool:
+            got = model.run({"x": X * number})["y"]
+            return bool(np.array_equal(got, X * number + 5))
+
+        assert all(pool.map(run, range(40)))
+
+
+def test_the_property_has_two_values() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"on_failure.*no such value"):
+        NetworkProperties(on_failure="retry")
