@@ -33,6 +33,7 @@ from armpy.runtime.execution import Execution as Execution
 from armpy.plugins.discovery import backend_registry as backend_registry
 from armpy.plugins.registry import BackendRegistry as BackendRegistry
 from armpy.runtime.debugging import DebugValue as DebugValue
+from armpy.runtime.imported_tensor import ImportedTensor as ImportedTensor
 from armpy.runtime.model import Model as Model
 from armpy.runtime.network_memory import NetworkMemory as NetworkMemory
 from armpy.runtime.options import RuntimeOptions as RuntimeOptions

@@ -1,4 +1,5 @@
 from armpy.runtime.execution import Execution as Execution
+from armpy.runtime.imported_tensor import ImportedTensor as ImportedTensor
 from armpy.runtime.loaded_network import LoadedNetwork as LoadedNetwork
 from armpy.runtime.model import Model as Model, TensorSpec as TensorSpec
 from armpy.runtime.network_memory import NetworkMemory as NetworkMemory

@@ -11,6 +11,7 @@ from armpy.errors import ArmpyError, BackendCapabilityError, BackendError
 from armpy.logs import wants_traceback
 from armpy.ops.operation import Array
 from armpy.plugins.boundary import ask_method, call_method, read_backend
+from armpy.types import BackendId
 
 _log = logging.getLogger("armpy.runtime")
 
@@ -35,6 +36,11 @@ class CheckedAllocator(ICustomAllocator):
         self._where = where
         self._allocator = allocator
         self._source = read_backend(where, allocator, "memory_source", MemorySource)
+
+    @classmethod
+    def of(cls, backend_id: BackendId, allocator: ICustomAllocator) -> CheckedAllocator:
+        """A backend's allocator, whosever it is."""
+        return cls(f"{backend_id}'s allocator", allocator)
 
     @property
     def memory_source(self) -> MemorySource:

@@ -5,21 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 
-import numpy as np
-
 from armpy.backend import (
     ALIGNMENT_BYTES,
-    ICustomAllocator,
     ITensorArena,
     ITensorHandle,
     ITensorHandleFactory,
 )
-from armpy.errors import ArmpyError, BackendError, MemoryLimitError
+from armpy.errors import ArmpyError, MemoryLimitError
 from armpy.graph import Value
 from armpy.logs import wants_traceback
 from armpy.ops.operation import Array
 from armpy.optimizer.memory_plan import ArenaId, MemoryPlan, PlannedTensor
-from armpy.plugins.boundary import ask_method, call_method
+from armpy.plugins.boundary import call_method
 from armpy.runtime.session import BackendSession
 from armpy.types import BackendId
 
@@ -121,18 +118,8 @@ def _in_host_memory(
 
 def _allocate(session: BackendSession, size_bytes: int, holdings: Holdings) -> Array:
     """Get an arena of the core's from a backend's allocator."""
-    allocator: ICustomAllocator = session.allocator
-    where = session.backend_id
-    arena = ask_method(where, np.ndarray, allocator, "allocate", size_bytes, ALIGNMENT_BYTES)
-    holdings.add(where, allocator, "free", arena)
-    fits = arena.dtype == np.uint8 and arena.shape == (size_bytes,) and arena.flags.writeable
-    if not fits or (size_bytes and arena.ctypes.data % ALIGNMENT_BYTES):
-        raise BackendError(
-            "the allocator's memory cannot be used",
-            where=f"{where} / allocate",
-            expected=f"writable uint8({size_bytes},) aligned to {ALIGNMENT_BYTES} bytes",
-            actual=f"{arena.dtype}{arena.shape} at {arena.ctypes.data:#x}",
-        )
+    arena = session.allocator.allocate(size_bytes, ALIGNMENT_BYTES)
+    holdings.add(session.backend_id, session.allocator, "free", arena)
     return arena
 
 

@@ -18,6 +18,7 @@ from armpy.ops.control_flow import If, While
 from armpy.ops.operation import Operation
 from armpy.optimizer.bridge import HOST_FACTORIES
 from armpy.plugins.boundary import ask_backend, call_method
+from armpy.runtime.allocators import CheckedAllocator
 from armpy.runtime.control_flow import IfWorkload, Subnetworks, WhileWorkload
 from armpy.runtime.session import BackendSession
 from armpy.tensor import TensorInfo
@@ -123,4 +124,6 @@ class HostWorkloadFactory(IWorkloadFactory):
 def host_session(subnetworks: Subnetworks, loop_timeout_s: float | None) -> BackendSession:
     """The core's own session; parameters as for `HostWorkloadFactory`."""
     workloads = HostWorkloadFactory(subnetworks, loop_timeout_s)
-    return BackendSession(HOST, workloads, HOST_FACTORIES, DefaultAllocator())
+    return BackendSession(
+        HOST, workloads, HOST_FACTORIES, CheckedAllocator.of(HOST, DefaultAllocator())
+    )

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -86,6 +86,10 @@ class ImportedTensor:
     ----------
     is_kept : bool
         Whether an application holds it; otherwise it is for one call.
+    host_array : ndarray or None
+        The elements, if all who have imported them use them as plain memory of the host.
+    extent : tuple
+        Which memory it lies in, and from which byte of it to which.
 
     Notes
     -----
@@ -101,6 +105,8 @@ class ImportedTensor:
         "_lock",
         "_network",
         "_num_users",
+        "extent",
+        "host_array",
         "info",
         "is_kept",
         "is_output",
@@ -126,6 +132,10 @@ class ImportedTensor:
         self.info = info
         self.memory = memory
         self._imports = dict(imports)
+        handles = [found.handle for found in imports.values()]
+        plain = [one.array for one in handles if type(one) is HostTensorHandle]
+        self.host_array = plain[0] if len(plain) == len(handles) else None
+        self.extent = _extent_of(memory, info.size_bytes)
         self._network = weakref.ref(network)
         self._num_users = 0
         self._is_closed = False
@@ -151,13 +161,6 @@ class ImportedTensor:
     def handle(self, backend_id: BackendId) -> ITensorHandle:
         """What a backend has made of the memory."""
         return self._imports[backend_id].handle
-
-    @property
-    def host_array(self) -> Array | None:
-        """The elements, if all who have imported them use them as plain memory of the host."""
-        handles = [found.handle for found in self._imports.values()]
-        plain = [one.array for one in handles if type(one) is HostTensorHandle]
-        return plain[0] if len(plain) == len(handles) else None
 
     @property
     def is_closed(self) -> bool:
@@ -242,30 +245,39 @@ class ImportedTensor:
         return f"ImportedTensor({kind} '{self.name}', {self.info}, {where})"
 
 
+Extent: TypeAlias = tuple[object, int, int]
+"""Which memory something lies in, and from which byte of it to which."""
+
+
 def overlap(one: object, other: object) -> bool:
     """Whether two tensors of a call, of which one at least is imported, may share memory."""
     first, second = _extent(one), _extent(other)
     return first[0] == second[0] and first[1] < second[2] and second[1] < first[2]
 
 
-def _extent(tensor: object) -> tuple[object, int, int]:
-    """Which memory a tensor is in, and between which bytes of it."""
+def _extent(tensor: object) -> Extent:
+    """Where a tensor of a call lies."""
+    if isinstance(tensor, ImportedTensor):
+        return tensor.extent
+    if isinstance(tensor, ToImport):
+        return _extent_of(tensor.memory, tensor.memory.size_bytes)
     if isinstance(tensor, np.ndarray):
         begin = tensor.ctypes.data  # of one piece, as all that are used in place
         return MemorySource.MALLOC, begin, begin + tensor.nbytes
-    if not isinstance(tensor, (ImportedTensor, ToImport)):
-        return tensor, 0, 0
-    memory = tensor.memory
-    size = tensor.info.size_bytes if isinstance(tensor, ImportedTensor) else memory.size_bytes
+    return tensor, 0, 0
+
+
+def _extent_of(memory: ExternalMemory, size_bytes: int) -> Extent:
+    """Where a tensor in some memory lies."""
     if memory.array is not None:
         begin = memory.array.ctypes.data
-        return MemorySource.MALLOC, begin, begin + size
+        return MemorySource.MALLOC, begin, begin + size_bytes
     try:
         status = os.fstat(memory.file_descriptor)
     except OSError:  # it is of a kind of its own
-        return memory, 0, size
+        return memory, 0, size_bytes
     begin = memory.offset_bytes
-    return (status.st_dev, status.st_ino), begin, begin + size
+    return (status.st_dev, status.st_ino), begin, begin + size_bytes
 
 
 def unimport(imports: tuple[Import, ...]) -> None:

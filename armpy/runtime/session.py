@@ -41,7 +41,7 @@ class BackendSession:
     factories : sequence of GuardedHandleFactory
         What makes its tensors, the preferred one first.
     allocator : ICustomAllocator
-        Gives the arenas.
+        Gives the arenas; checks what it gives.
     memory : SharedMemory or None
         Held during executions of the backend's layers.
     model_context : ModelContext or None
@@ -178,9 +178,7 @@ def open_session(
     context = None
     if model_options is not None:
         context = backend.create_backend_model_context(model_options)
-    checked = None
-    if allocator is not None:
-        checked = CheckedAllocator(f"{backend.backend_id}'s allocator", allocator)
+    checked = None if allocator is None else CheckedAllocator.of(backend.backend_id, allocator)
     resources = NetworkResources(
         manager,
         model_options or NO_OPTIONS,
@@ -192,24 +190,25 @@ def open_session(
         output_sources,
     )
     if context is None:
-        return _session(backend, resources, allocator)
+        return _session(backend, resources)
     kept = ModelContext(backend.backend_id, context)
     try:
-        return replace(_session(backend, resources, allocator), model_context=kept)
+        return replace(_session(backend, resources), model_context=kept)
     except BaseException:
         kept.close()
         raise
 
 
-def _session(
-    backend: GuardedBackend, resources: NetworkResources, allocator: ICustomAllocator | None
-) -> BackendSession:
+def _session(backend: GuardedBackend, resources: NetworkResources) -> BackendSession:
     """Let a backend make what it makes from the resources of a network."""
     manager = resources.memory_manager
     workloads = backend.create_workload_factory_for_network(resources)
     factories, managers = handle_factories(backend, resources)
     if manager is not None:
         managers = (manager, *managers)
-    allocator = allocator or backend.get_default_allocator() or DefaultAllocator()
+    allocator = resources.allocator
+    if allocator is None:
+        default = backend.get_default_allocator() or DefaultAllocator()
+        allocator = CheckedAllocator.of(backend.backend_id, default)
     memory = SharedMemory(backend.backend_id, managers) if managers else None
     return BackendSession(backend.backend_id, workloads, factories, allocator, memory)

@@ -301,7 +301,9 @@ def test_memory_that_cannot_be_used_costs_the_backend_its_layers_and_goes_back(
     np.testing.assert_array_equal(model(X), X + 3)
     placement = placement_of(model)
     assert placement.layers_by_backend == {"CpuRef": 3}
-    assert all(re.search(f"Capable / allocate: .*{text}", r.text) for r in placement.refusals)
+    assert all(
+        re.search(f"Capable's allocator / allocate: .*{text}", r.text) for r in placement.refusals
+    )
     assert len(placement.refusals) == 3
     assert allocator.freed == isinstance(memory, np.ndarray)
 
@@ -318,7 +320,7 @@ def test_an_allocator_that_fails_to_take_memory_back_is_logged(
         model(X)
     del model
     gc.collect()
-    assert "Capable / free: the backend raised ValueError('mine')" in caplog.text
+    assert "Capable's allocator / free: the backend raised ValueError('mine')" in caplog.text
 
 
 @pytest.mark.parametrize(

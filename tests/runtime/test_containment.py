@@ -57,7 +57,6 @@ NOT_CALLED = {
     (ITensorHandleFactory, "create_constant_handle"),
     (ITensorHandle, "info"),
     (ITensorHandle, "copy_out_to"),
-    (ICustomAllocator, "memory_source"),  # in protected mode only; has tests of its own
     (IMemoryOptimizerStrategy, "name"),  # the application's, and read before any backend is set up
     (IMemoryOptimizerStrategy, "packing_type"),
 }

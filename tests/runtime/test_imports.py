@@ -494,6 +494,26 @@ def test_held_working_memory_is_for_memory_of_the_host() -> None:
             memory.run({"x": x})
 
 
+def test_threads_share_an_imported_input() -> None:
+    npu = ImportingDevice()
+    with imported_by(npu) as model:
+        x = model.import_inputs({"x": shared(X)})["x"]
+        targets = [shared(np.zeros(4, np.float32)) for _ in range(4)]
+        tensors = [model.import_outputs({"y": target})["y"] for target in targets]
+
+        def execute(y: ImportedTensor) -> None:
+            for _ in range(50):
+                model.run({"x": x}, {"y": y})
+
+        threads = [threading.Thread(target=execute, args=[y]) for y in tensors]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [elements(target) for target in targets] == [(X + 3).tolist()] * 4
+        assert npu.transfers == (0, 0)
+
+
 def test_a_profile_has_no_copies_of_imported_tensors() -> None:
     npu = ImportingDevice()
     runtime = runtime_of(npu, profiling=True)
