@@ -26,12 +26,13 @@ from armpy.errors import (
 )
 from armpy.loading import load as load
 from armpy.network import Network as Network
-from armpy.optimizer.optimize import OptimizedNetwork as OptimizedNetwork
+from armpy.optimizer.optimized import OptimizedNetwork as OptimizedNetwork
 from armpy.optimizer.options import OptimizerOptions as OptimizerOptions
 from armpy.optimizer.placement import Placement as Placement
 from armpy.runtime.execution import Execution as Execution
 from armpy.plugins.discovery import backend_registry as backend_registry
 from armpy.plugins.registry import BackendRegistry as BackendRegistry
+from armpy.optimizing import optimize as optimize
 from armpy.runtime.debugging import DebugValue as DebugValue
 from armpy.runtime.imported_tensor import ImportedTensor as ImportedTensor
 from armpy.runtime.model import Model as Model

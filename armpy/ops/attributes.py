@@ -30,7 +30,7 @@ def check_attributes(operation: Operation) -> None:
         If an attribute is not of its declared type. Integers are taken for floats, and
         NumPy's numbers for Python's; truth values are not taken for numbers.
     """
-    for name, declared in _declared(type(operation)).items():
+    for name, declared in declared_types(type(operation)).items():
         value = getattr(operation, name)
         if not _fits(value, declared):
             raise LayerValidationError(
@@ -42,14 +42,14 @@ def check_attributes(operation: Operation) -> None:
 
 
 @cache
-def _declared(kind: type[Operation]) -> dict[str, Any]:  # Any: types have no common type
-    """Declared type of each attribute."""
+def declared_types(kind: type[Any]) -> dict[str, Any]:  # Any: types have no common type
+    """Declared type of each field of a dataclass, such as the attributes of an operation."""
     if not dataclasses.is_dataclass(kind):
         return {}
     return {field.name: _evaluated(kind, field) for field in dataclasses.fields(kind)}
 
 
-def _evaluated(kind: type[Operation], field: dataclasses.Field[Any]) -> Any:  # Any: as above
+def _evaluated(kind: type[Any], field: dataclasses.Field[Any]) -> Any:  # Any: as above
     """A field's type, which most modules write as text, without looking at all other hints."""
     if not isinstance(field.type, str):
         return field.type

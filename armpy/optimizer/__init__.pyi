@@ -1,9 +1,9 @@
 from armpy.optimizer.evaluate import Evaluator as Evaluator
 from armpy.optimizer.optimize import (
-    OptimizedNetwork as OptimizedNetwork,
     optimize_graph as optimize_graph,
     place_layers as place_layers,
 )
+from armpy.optimizer.optimized import OptimizedNetwork as OptimizedNetwork
 from armpy.optimizer.options import OptimizerOptions as OptimizerOptions
 from armpy.optimizer.passes.context import (
     OptimizerPass as OptimizerPass,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from types import MappingProxyType
 
 from armpy.backend import (
     Capability,
@@ -203,7 +204,10 @@ def _missing_weights_capability(backend: IBackendInternal, layer: Layer) -> Supp
 
 @phase("assign layers")
 def assign_backends(
-    graph: Graph, oracle: SupportOracle, excluded: Mapping[tuple[int, BackendId], Support]
+    graph: Graph,
+    oracle: SupportOracle,
+    excluded: Mapping[tuple[int, BackendId], Support],
+    wanted: Mapping[int, BackendId] = MappingProxyType({}),
 ) -> Assignment:
     """Assign every layer.
 
@@ -211,6 +215,8 @@ def assign_backends(
     ----------
     excluded : mapping
         Refusals that are known from earlier attempts.
+    wanted : mapping of int to str
+        By layer id, the backend that is asked first.
 
     Raises
     ------
@@ -219,8 +225,13 @@ def assign_backends(
     """
     result = Assignment()
     for layer in graph.layers:
+        candidates = oracle.candidates(layer)
         refusals = []
-        for backend in oracle.candidates(layer):
+        if (wanted_id := wanted.get(layer.id)) is not None:
+            candidates = _asked_first(wanted_id, candidates)
+            if candidates[0].backend_id != wanted_id:
+                refusals.append(_absence(layer, wanted_id))
+        for backend in candidates:
             answer = excluded.get((layer.id, backend.backend_id))
             if answer is None:
                 answer = oracle.ask(backend, layer)
@@ -233,6 +244,21 @@ def assign_backends(
         if not isinstance(layer.operation, ControlFlow):  # the core's own layers are no fallback
             result.refusals += refusals
     return result
+
+
+def _asked_first(
+    wanted_id: BackendId, candidates: Sequence[IBackendInternal]
+) -> tuple[IBackendInternal, ...]:
+    """Some backends in their order, but one of them first."""
+    return tuple(sorted(candidates, key=lambda backend: backend.backend_id != wanted_id))
+
+
+def _absence(layer: Layer, backend_id: BackendId) -> Refusal:
+    """The line of a backend that is not there."""
+    text = "the runtime does not use it"
+    return Refusal(
+        layer.id, layer.name, layer.operation.name, backend_id, ReasonCode.DEVICE.value, text
+    )
 
 
 def _refusal(layer: Layer, backend: IBackendInternal, answer: Support) -> Refusal:

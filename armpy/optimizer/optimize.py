@@ -16,7 +16,7 @@ from armpy.backend import (
     has_matching_capability,
 )
 from armpy.errors import ArmpyError, BackendCapabilityError
-from armpy.graph import Graph, Layer, SubgraphView, Value, select_subgraphs, verify_graph
+from armpy.graph import Graph, Layer, SubgraphView, select_subgraphs, verify_graph
 from armpy.logs import wants_traceback
 from armpy.ops.backend_internal import PreCompiled
 from armpy.optimizer.assign import Assignment, Exclusions, SupportOracle, assign_backends
@@ -24,11 +24,11 @@ from armpy.optimizer.bridge import (
     Bridged,
     Factories,
     ImportRefusals,
-    PlannedImport,
     bridge,
     handle_factories,
 )
 from armpy.optimizer.memory_plan import MemoryPlan, plan_memory
+from armpy.optimizer.optimized import OptimizedNetwork
 from armpy.optimizer.options import OptimizerOptions
 from armpy.optimizer.placement import LayerPlacement, Placement, Refusal
 from armpy.optimizer.substitute import apply_substitutions, backends_after, offer
@@ -39,33 +39,6 @@ from armpy.types import HOST, BackendId
 _log = logging.getLogger("armpy.optimizer")
 
 
-@dataclass(frozen=True, eq=False)
-class OptimizedNetwork:
-    """A graph whose every layer has its backend.
-
-    Parameters
-    ----------
-    graph : Graph
-    backend_ids : dict of int to str
-        By layer id of `graph`.
-    memory : MemoryPlan
-        Empty as long as a shape is not known.
-    placement : Placement
-    origins : dict of int to tuple of int
-        By layer id of `graph`, ids of the layers of the graph before substitutions.
-    imports : dict of (Value, str) to PlannedImport
-        By value and backend id, what layers of the backend read in another one's memory.
-    """
-
-    graph: Graph
-    backend_ids: dict[int, BackendId]
-    memory: MemoryPlan
-    placement: Placement
-    origins: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    imports: dict[tuple[Value, BackendId], PlannedImport] = field(default_factory=dict)
-
-
-@phase("optimise")
 def optimize_graph(
     graph: Graph,
     backends: Sequence[IBackendInternal],
@@ -73,6 +46,7 @@ def optimize_graph(
     excluded: Exclusions | None = None,
     factories: Mapping[BackendId, Factories] | None = None,
     refused_imports: ImportRefusals | None = None,
+    wanted: Mapping[int, BackendId] | None = None,
 ) -> OptimizedNetwork:
     """Assign layers to backends, let these optimise their parts, plan memory.
 
@@ -89,6 +63,8 @@ def optimize_graph(
         What makes each backend's tensors; asked of the backends that get layers if left out.
     refused_imports : dict of (str, str) to Support, optional
         By value's name and backend's id, what could not be imported and is copied instead.
+    wanted : mapping of int to str, optional
+        By layer id, the backend that is asked first.
 
     Raises
     ------
@@ -101,7 +77,7 @@ def optimize_graph(
     options = options or OptimizerOptions()
     excluded = {} if excluded is None else excluded
     oracle = SupportOracle(backends, options.model_options)
-    rounds = _Rounds(graph, oracle, excluded, options.model_options)
+    rounds = _Rounds(graph, oracle, excluded, options.model_options, wanted)
     assignment, partitions, substitutions = rounds.run()
     substituted = apply_substitutions(graph, substitutions)
     by_layer = backends_after(substituted, assignment.backends)
@@ -121,7 +97,15 @@ def optimize_graph(
     placement = _report(bridged, assignment, partitions, origins, memory, backends)
     _act_on_fallback(placement, backends, options)
     return OptimizedNetwork(
-        bridged.graph, bridged.backend_ids, memory, placement, origins, bridged.imports
+        bridged.graph,
+        bridged.backend_ids,
+        memory,
+        placement,
+        graph,
+        _ids(assignment),
+        origins,
+        bridged.imports,
+        options.model_options,
     )
 
 
@@ -149,14 +133,19 @@ def place_layers(
     options = options or OptimizerOptions()
     oracle = SupportOracle(backends, options.model_options)
     assignment = assign_backends(graph, oracle, excluded or {})
-    ids = {layer.id: assignment.backend_id(layer) for layer in graph.layers}
+    ids = _ids(assignment)
     parts = [SubgraphView.of(graph, [layer]) for layer in graph.layers]
     origins: dict[int, tuple[int, ...]] = {layer.id: (layer.id,) for layer in graph.layers}
     memory = MemoryPlan()
     bridged = Bridged(graph, ids, 0, {})
     placement = _report(bridged, assignment, parts, origins, memory, backends)
     _act_on_fallback(placement, backends, options)
-    return OptimizedNetwork(graph, ids, memory, placement, origins)
+    return OptimizedNetwork(graph, ids, memory, placement, graph, ids, origins)
+
+
+def _ids(assignment: Assignment) -> dict[int, BackendId]:
+    """Each layer's backend."""
+    return {layer_id: backend.backend_id for layer_id, backend in assignment.backends.items()}
 
 
 class _Rounds:
@@ -168,7 +157,9 @@ class _Rounds:
         oracle: SupportOracle,
         excluded: Exclusions,
         model_options: Mapping[BackendId, OptionValues],
+        wanted: Mapping[int, BackendId] | None = None,
     ) -> None:
+        self._wanted = wanted or {}
         self._graph = graph
         self._oracle = oracle
         self._excluded = excluded
@@ -179,7 +170,7 @@ class _Rounds:
     def run(self) -> tuple[Assignment, list[SubgraphView], list[Substitution]]:
         """Repeat until every offered part is taken; each round excludes at least one pair."""
         while True:
-            assignment = assign_backends(self._graph, self._oracle, self._excluded)
+            assignment = assign_backends(self._graph, self._oracle, self._excluded, self._wanted)
             if self._exclude_all_or_nothing(assignment):
                 continue
             backends = assignment.backends

@@ -76,6 +76,8 @@ class LoadedNetwork:
         That of the network whose control flow runs this one.
     shared_state : SharedState, optional
         That of other networks of the model, whose variables it shares.
+    wanted : mapping of int to str, optional
+        By layer id, the backends that an optimised network says.
 
     Raises
     ------
@@ -103,6 +105,7 @@ class LoadedNetwork:
         settings: NetworkSettings,
         family: NetworkFamily | None = None,
         shared_state: SharedState | None = None,
+        wanted: Mapping[int, BackendId] | None = None,
     ) -> None:
         is_inner = family is not None
         if not is_inner:
@@ -120,7 +123,7 @@ class LoadedNetwork:
         self._plans: OrderedDict[PlanKey, Plan] = OrderedDict()
         self._ready: dict[PlanKey, Prepared] = {}  # of the plans that are for the whole network
         self._family = family or NetworkFamily(backends, evaluator, settings, _load_inner)
-        self._planner = Planner(self._family, self._family.graph_names.get(graph, ""))
+        self._planner = Planner(self._family, self._family.graph_names.get(graph, ""), wanted)
         self._lock = self._family.lock
         self.shared_state = shared_state or SharedState()
         about = settings, self.shared_state, self.shared_state.open(self.graph.variables)

@@ -9,7 +9,7 @@ from armpy.errors import InvalidArgumentError
 from armpy.graph import Graph
 from armpy.network import Network, check_shape_fits
 from armpy.ops.operation import Array
-from armpy.optimizer import Placement
+from armpy.optimizer import OptimizedNetwork, Placement
 from armpy.records import dataclass
 from armpy.runtime.calls import run_by_name, run_in_order
 from armpy.runtime.execution import Execution
@@ -63,7 +63,7 @@ class Model:
 
     Parameters
     ----------
-    network : Network or Graph
+    network : Network, Graph or OptimizedNetwork
     runtime : Runtime, optional
         One with default options if left out.
     closes_runtime : bool
@@ -88,7 +88,7 @@ class Model:
 
     def __init__(
         self,
-        network: Network | Graph,
+        network: Network | Graph | OptimizedNetwork,
         runtime: Runtime | None = None,
         *,
         closes_runtime: bool = False,

@@ -59,6 +59,20 @@ def merged_model_options(
     return merged
 
 
+def with_defaults(
+    given: Mapping[BackendId, Mapping[str, object]],
+    defaults: Mapping[BackendId, OptionValues],
+    backends: Iterable[GuardedBackend],
+) -> dict[BackendId, Mapping[str, object]]:
+    """Model options over those of an optimised network, of backends that are there."""
+    there = {backend.backend_id for backend in backends}
+    merged: dict[BackendId, Mapping[str, object]] = dict(given)
+    for backend_id, values in defaults.items():
+        if backend_id in there:
+            merged[backend_id] = {**values, **given.get(backend_id, {})}
+    return merged
+
+
 def _check_scopes(backend: GuardedBackend, given: Mapping[str, object]) -> None:
     """Check that nothing is said for one network that holds for the whole runtime."""
     for option in backend.options:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from armpy.backend import ReasonCode, Support
@@ -26,7 +26,7 @@ from armpy.runtime.session import HandleFactories, SessionError
 from armpy.runtime.static_plan import StaticPlan
 from armpy.runtime.steps import PreparationError, PreparationFailure
 from armpy.runtime.working_memory import ImportRefusedError
-from armpy.types import HOST
+from armpy.types import HOST, BackendId
 
 if TYPE_CHECKING:
     from armpy.runtime.prepared import Plan
@@ -44,10 +44,19 @@ class Planner:
     family : NetworkFamily
     name : str
         What the control flow that runs a graph calls it; empty for the outermost one.
+    wanted : mapping of int to str, optional
+        By layer id, the backends that an optimised network says; it has been through the
+        optimiser's passes.
     """
 
-    def __init__(self, family: NetworkFamily, name: str = "") -> None:
+    def __init__(
+        self,
+        family: NetworkFamily,
+        name: str = "",
+        wanted: Mapping[int, BackendId] | None = None,
+    ) -> None:
         self._family = family
+        self._wanted = wanted
         self._settings = family.settings
         self._measure = measure_for(family.settings.profiler, name)
 
@@ -57,11 +66,14 @@ class Planner:
         factories = HandleFactories(sessions)
         options = self._settings.optimizer
         refused: ImportRefusals = {}
-        graph = simplified(graph, backends, options)
+        if self._wanted is None:
+            graph = simplified(graph, backends, options)
         check_layers(graph, self._settings.memory_limit_bytes)
 
         def optimize(excluded: Exclusions) -> OptimizedNetwork:
-            network = optimize_graph(graph, backends, options, excluded, factories, refused)
+            network = optimize_graph(
+                graph, backends, options, excluded, factories, refused, self._wanted
+            )
             self._check_memory(network)
             return network
 

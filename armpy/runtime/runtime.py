@@ -6,14 +6,15 @@ import logging
 import weakref
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
-from armpy.backend import ReasonCode, Support
+from armpy.backend import OptionValues, ReasonCode, Support
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.graph import Graph
 from armpy.network import Network
 from armpy.ops.composite import Composite
 from armpy.ops.operation import Array
-from armpy.optimizer import Evaluator, OptimizerOptions, specialize
+from armpy.optimizer import Evaluator, OptimizedNetwork, OptimizerOptions, specialize
 from armpy.optimizer.assign import SupportOracle
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus
 from armpy.plugins.guard import GuardedBackend
@@ -23,7 +24,8 @@ from armpy.runtime.calls import run_by_name
 from armpy.runtime.configuring import configured_setup
 from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.runtime.loaded_networks import LoadedNetworks
-from armpy.runtime.model_options import merged_model_options
+from armpy.runtime.model_options import merged_model_options, with_defaults
+from armpy.runtime.optimizing import graph_of, optimize_with
 from armpy.runtime.options import RuntimeOptions
 from armpy.runtime.properties import NetworkProperties
 from armpy.runtime.settings import NetworkSettings
@@ -144,7 +146,7 @@ class Runtime:
 
     def load_network(
         self,
-        network: Network | Graph,
+        network: Network | Graph | OptimizedNetwork,
         properties: NetworkProperties | None = None,
         *,
         shares_state_with: int | None = None,
@@ -153,7 +155,9 @@ class Runtime:
 
         Parameters
         ----------
-        network : Network or Graph
+        network : Network, Graph or OptimizedNetwork
+            The backends of an optimised network's layers are kept, as long as they are there and
+            can prepare them; other layers move, which the placement says.
         properties : NetworkProperties, optional
             What is for this network alone.
         shares_state_with : int, optional
@@ -174,15 +178,13 @@ class Runtime:
         MemoryLimitError
             If an execution would need more memory than the options allow.
         """
-        graph = network.build() if isinstance(network, Network) else network
-        if not isinstance(graph, Graph):
-            raise InvalidArgumentError(
-                "this cannot be loaded",
-                expected="a Network or Graph",
-                actual=type(graph).__name__,
-                fix="Load files with armpy.load",
-            )
-        settings = self._network_settings(NetworkProperties.checked(properties))
+        given = NetworkProperties.checked(properties)
+        wanted = None
+        if isinstance(network, OptimizedNetwork):
+            graph, wanted = network.source, network.assignment
+            settings = self._network_settings(given, network.model_options)
+        else:
+            graph, settings = graph_of(network), self._network_settings(given)
         shared = None
         if shares_state_with is not None:
             shared = self.get_network(shares_state_with).shared_state
@@ -195,16 +197,36 @@ class Runtime:
                     self._evaluator,
                     settings.watched_by(self._setup.contexts, network_id),
                     shared_state=shared,
+                    wanted=wanted,
                 )
 
         return self._networks.load(make)
 
-    def _network_settings(self, properties: NetworkProperties) -> NetworkSettings:
+    def optimize_network(
+        self,
+        network: Network | Graph,
+        options: OptimizerOptions | None = None,
+        *,
+        shapes: Mapping[str, tuple[int, ...]] | None = None,
+    ) -> OptimizedNetwork:
+        """Assign a network to the backends of this runtime; see `armpy.optimize`."""
+        if self.is_closed:
+            raise InvalidArgumentError("the runtime is closed", fix="Make another one")
+        options = options or OptimizerOptions(self.options.on_fallback)
+        return optimize_with(self._setup, self._evaluator, graph_of(network), options, shapes)
+
+    def _network_settings(
+        self,
+        properties: NetworkProperties,
+        of_optimized: Mapping[BackendId, OptionValues] = MappingProxyType({}),
+    ) -> NetworkSettings:
         """What options and properties mean for one more network."""
         options, setup = self.options, self._setup
         properties.check_implemented()
         optimizer = properties.optimizer or OptimizerOptions(options.on_fallback)
-        given = {**optimizer.model_options, **properties.model_options}
+        given = with_defaults(
+            {**optimizer.model_options, **properties.model_options}, of_optimized, setup.backends
+        )
         model_options = merged_model_options(setup.backends, setup.model_options, given)
         profiling = options.profiling if properties.profiling is None else properties.profiling
         return NetworkSettings(

@@ -1,0 +1,90 @@
+"""Optimises networks for the backends of a runtime, without loading them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from armpy.errors import InvalidArgumentError, UnimplementedError
+from armpy.graph import Graph, nested_graphs, verify_graph
+from armpy.network import Network, check_shape_fits
+from armpy.optimizer import (
+    Evaluator,
+    OptimizedNetwork,
+    OptimizerOptions,
+    optimize_graph,
+    specialize,
+)
+from armpy.optimizer.simplify import simplified
+from armpy.runtime.model_options import merged_model_options
+from armpy.runtime.setup import BackendSetup
+from armpy.runtime.stepwise_plan import is_shaped
+
+
+def graph_of(network: object) -> Graph:
+    """The graph of what a caller gave.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is neither a network nor a graph.
+    """
+    graph = network.build() if isinstance(network, Network) else network
+    if not isinstance(graph, Graph):
+        raise InvalidArgumentError(
+            "this cannot be loaded",
+            expected="a Network or Graph",
+            actual=type(graph).__name__,
+            fix="Load files with armpy.load",
+        )
+    return graph
+
+
+def optimize_with(
+    setup: BackendSetup,
+    evaluator: Evaluator | None,
+    graph: Graph,
+    options: OptimizerOptions,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+) -> OptimizedNetwork:
+    """Optimise a graph for a setup's backends; parameters and errors as for `armpy.optimize`."""
+    for part in (graph, *nested_graphs(graph)):
+        verify_graph(part)
+    chosen = _chosen_shapes(graph, shapes or {})
+    known = specialize(specialize(graph, evaluator=evaluator), chosen, (), evaluator)
+    if not is_shaped(known):
+        raise UnimplementedError(
+            "shapes of the network depend on the elements of its inputs",
+            where="optimize",
+            fix="Load the network itself, which is optimised when it runs",
+        )
+    merged = merged_model_options(setup.backends, setup.model_options, options.model_options)
+    strategies = {**setup.memory_strategies, **options.memory_strategies}
+    complete = replace(options, model_options=merged, memory_strategies=strategies)
+    simple = simplified(known, setup.backends, complete)
+    return optimize_graph(simple, setup.backends, complete)
+
+
+def _chosen_shapes(graph: Graph, given: Mapping[str, tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """The shape of each input: as given, as known, or the file's default."""
+    names = [value.name for value in graph.inputs]
+    if unknown := [name for name in given if name not in names]:
+        raise InvalidArgumentError(
+            "the network has no such input",
+            where="shapes",
+            expected=", ".join(names),
+            actual=", ".join(map(repr, unknown)),
+        )
+    chosen = []
+    for value, default in zip(graph.inputs, graph.default_shapes, strict=True):
+        known = value.info.known_shape if value.info.is_fully_shaped else default
+        shape = given.get(value.name, known)
+        if shape is None:
+            raise InvalidArgumentError(
+                "an input has no shape yet",
+                where=f"input '{value.name}'",
+                fix="Give it one: optimize(..., shapes={...})",
+            )
+        check_shape_fits(value.name, value.info.shape, tuple(shape))
+        chosen.append(tuple(shape))
+    return chosen
