@@ -107,6 +107,7 @@ class _Reader:
     def __init__(self, data: Array) -> None:
         self._data = data
         self._graphs: list[Graph] = []
+        self._arrays: dict[tuple[object, ...], Array] = {}
         self._plain = PlainReader({Subgraph: self._inner})
 
     def network(self, record: NetworkRecord) -> OptimizedNetwork:
@@ -170,7 +171,14 @@ class _Reader:
         return Value(record.id, record.info, record.name, data)
 
     def _elements(self, place: tuple[int, int], info: TensorInfo, where: str) -> Array:
-        """Elements of a constant, in place."""
+        """Elements of a constant, in place; one array for all that are the same."""
+        key = (place, info.data_type, info.shape)
+        if key not in self._arrays:
+            self._arrays[key] = self._checked_elements(place, info, where)
+        return self._arrays[key]
+
+    def _checked_elements(self, place: tuple[int, int], info: TensorInfo, where: str) -> Array:
+        """Elements that lie in the file."""
         begin, size = place
         fits = info.is_fully_shaped and info.size_bytes == size
         if not fits or begin < 0 or begin % ALIGNMENT_BYTES or begin + size > self._data.size:

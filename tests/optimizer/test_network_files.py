@@ -1,0 +1,398 @@
+"""Optimised networks as files: nothing is lost, and nothing in a file is trusted."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import inspect
+import json
+import math
+import random
+import struct
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from armpy_reference import ReferenceBackend
+
+import armpy
+from armpy import DataType, Network, OptimizedNetwork, Quantization, TensorInfo
+from armpy.errors import ArmpyError, InvalidArgumentError, ParserError, UnimplementedError
+from armpy.graph import Graph
+from armpy.ops import FullyConnected
+from armpy.ops.attributes import declared_types
+from armpy.ops.operation import Operation
+from armpy.optimizer.files.plain import PlainReader, plain
+from armpy.runtime import Model
+from armpy.testing.cases import operation_cases
+from tests.support.control_flow import doubling, loop
+from tests.support.fake_backends import CompilingBackend, OwnMemoryBackend, runtime_of
+from tests.support.mutations import mutated
+from tests.support.networks import ADD, RELU, diamond, f32, floats, ints
+from tests.support.vendor_extension import RecordsBackend, Reverse
+
+FUZZED = 300
+"""Files that are damaged, of each kind."""
+
+HEADER = struct.Struct("<8sIIQQ32s")  # as the documentation says
+
+
+def mixed() -> Graph:
+    """Quantised layers, constants of several types, a variable and two outputs."""
+    scale = Quantization.per_tensor(0.5, -3)
+    info = TensorInfo((1, 4), DataType.QASYMM_S8, scale)
+    net = Network("mixed")
+    x = net.input("x", info)
+    weights = net.constant(
+        np.arange(8, dtype=np.int8).reshape(2, 4),
+        data_type=DataType.QSYMM_S8,
+        quantization=Quantization.per_axis([0.25, 0.125], 0),
+    )
+    bias = net.constant(ints(3, -2), quantization=Quantization.per_axis([0.125, 0.0625], 0))
+    dense = net.add_layer(
+        FullyConnected(),
+        [x, weights, bias],
+        name="dense",
+        outputs=[TensorInfo((1, 2), DataType.QASYMM_S8, scale)],
+    )
+    state = net.variable("state", f32(2), floats(1, 2), key=("resource", 1, None))
+    total = net.add(ADD, state, net.input("more", f32(2)))
+    net.assign(state, total)
+    net.output("y", dense.output)
+    net.output("total", total)
+    return net.build()
+
+
+GRAPHS: dict[str, Callable[[], Graph]] = {
+    "plain": diamond,
+    "mixed": mixed,
+    "loop": lambda: loop(3),
+    "choices": lambda: doubling(5),
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "network.armpy"
+
+
+def optimized(graph: Graph) -> OptimizedNetwork:
+    return armpy.optimize(graph, [ReferenceBackend()])
+
+
+def parts(path: Path) -> tuple[Any, bytes]:
+    """Text and constants of a file, read as the documentation describes it."""
+    contents = path.read_bytes()
+    magic, version, zero, text_bytes, size, digest = HEADER.unpack(contents[:64])
+    assert (magic, version, zero, size) == (b"armpyNet", 1, 0, len(contents))
+    assert digest == hashlib.sha256(contents[64:]).digest()
+    start = 64 + text_bytes + -(64 + text_bytes) % 64
+    return json.loads(contents[64 : 64 + text_bytes]), contents[start:]
+
+
+def write(path: Path, record: object, data: bytes = b"", *, raw: bytes | None = None) -> None:
+    """A file with a sound header around whatever is in it."""
+    text = json.dumps(record).encode() if raw is None else raw
+    rest = text + bytes(-(64 + len(text)) % 64) + data
+    digest = hashlib.sha256(rest).digest()
+    path.write_bytes(HEADER.pack(b"armpyNet", 1, 0, len(text), 64 + len(rest), digest) + rest)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_nothing_that_can_be_seen_is_lost(name: str, path: Path) -> None:
+    network = optimized(GRAPHS[name]())
+    network.save(path)
+    again = OptimizedNetwork.load(path)
+    assert str(again) == str(network)
+    assert again.to_dot() == network.to_dot()
+    assert again.placement == network.placement
+    for one, other in ((again.source, network.source), (again.graph, network.graph)):
+        assert [(v.id, v.name, v.info) for v in one.values()] == [
+            (v.id, v.name, v.info) for v in other.values()
+        ]
+        assert [v.key for v in one.variables] == [v.key for v in other.variables]
+        for value, given in zip(one.values(), other.values(), strict=True):
+            if given.data is not None:
+                assert value.data is not None
+                np.testing.assert_array_equal(value.data, given.data, strict=True)
+                assert not value.data.flags.writeable
+                assert not value.data.size or value.data.ctypes.data % 64 == 0
+    assert again.assignment == network.assignment
+    assert again.backend_ids == network.backend_ids
+    assert again.origins == network.origins
+    assert list(again.memory.tensors.values()) == list(network.memory.tensors.values())
+    assert again.memory.arenas == network.memory.arenas
+    again.save(path.with_suffix(".again"))
+    assert path.with_suffix(".again").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("backend", [OwnMemoryBackend("Own"), CompilingBackend()])
+def test_copies_and_compiled_layers_are_shown(backend: Any, path: Path) -> None:
+    network = armpy.optimize(diamond(), runtime_of(backend))
+    network.save(path)
+    again = OptimizedNetwork.load(path)
+    assert str(again) == str(network)
+    assert again.backend_ids == network.backend_ids
+
+
+def test_constants_are_written_once(path: Path) -> None:
+    net = Network()
+    x = net.input("x", f32(1, 1000))
+    weights = net.constant(np.ones((1000, 1000), np.float32))
+    net.output("a", net.add(FullyConnected(), x, weights))
+    net.output("b", net.add(FullyConnected(), net.add(RELU, x), weights))
+    optimized(net.build()).save(path)
+    assert 4_000_000 < path.stat().st_size < 4_100_000
+
+
+def operations() -> dict[str, Operation]:
+    """Every operation with each form of attributes that the conformance kit has."""
+    found = {repr(case.operation): case.operation for case in operation_cases()}
+    for name in armpy.ops.__all__:
+        kind = getattr(armpy.ops, name)
+        is_whole = isinstance(kind, type) and issubclass(kind, Operation)
+        if is_whole and not inspect.isabstract(kind):
+            with suppress(TypeError):  # for want of an attribute
+                found.setdefault(repr(kind()), kind())
+    assert len({type(operation) for operation in found.values()}) > 70
+    return found
+
+
+def test_every_operations_attributes_are_read_as_they_were_written() -> None:
+    reader = PlainReader()
+    for operation in operations().values():
+        text = json.loads(json.dumps(plain(operation.attributes()), allow_nan=False))
+        kinds = declared_types(type(operation))
+        read = {name: reader.value(kinds[name], text[name], name) for name in kinds}
+        again = type(operation)(**read)
+        assert again == operation
+        assert list(map(type, read.values())) == [
+            type(getattr(again, name)) for name in operation.attributes()
+        ]
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 1e-45, 0.1, -0.0, 3])
+def test_numbers_keep_their_value(value: float) -> None:
+    (read,) = PlainReader().read(tuple[float], json.loads(json.dumps(plain([value]))), "")
+    assert struct.pack("d", read) == struct.pack("d", value)
+    assert isinstance(read, float)
+
+
+def test_operations_of_vendors_are_not_saved(path: Path) -> None:
+    net = Network()
+    net.output("y", net.add(Reverse(b""), net.input("x", TensorInfo((3,), DataType.QASYMM_U8))))
+    network = armpy.optimize(net.build(), [RecordsBackend()])
+    with pytest.raises(UnimplementedError, match=r"^Reverse '.*only armpy's own operations"):
+        network.save(path)
+    assert not path.exists()
+
+
+def test_keys_that_are_only_equal_to_themselves_are_not_saved(path: Path) -> None:
+    net = Network()
+    state = net.variable("state", f32(2), key=object())
+    net.assign(state, net.add(RELU, state))
+    net.output("y", state)
+    with pytest.raises(UnimplementedError, match=r"^variable 'state': the key"):
+        optimized(net.build()).save(path)
+
+
+def test_a_file_that_cannot_be_written_or_read_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="cannot be written"):
+        optimized(diamond()).save(tmp_path)
+    with pytest.raises(ParserError, match="cannot be read"):
+        OptimizedNetwork.load(tmp_path / "none")
+
+
+def damaged(contents: bytes, offset: int, new: bytes) -> bytes:
+    return contents[:offset] + new + contents[offset + len(new) :]
+
+
+@pytest.mark.parametrize(
+    ("damage", "text"),
+    [
+        (lambda c: b"", "no optimised network"),
+        (lambda c: c[:63], "no optimised network"),
+        (lambda c: damaged(c, 0, b"ARMPYnet"), "no optimised network"),
+        (lambda c: damaged(c, 8, b"\x02"), "another version. Expected version 1; got 2"),
+        (lambda c: damaged(c, 12, b"\x01"), "not complete"),
+        (lambda c: damaged(c, 16, b"\xff" * 8), "not complete"),
+        (lambda c: c[:-1], "not complete"),
+        (lambda c: c + b"\0", "not complete"),
+        (lambda c: damaged(c, 70, b"?"), "check sum"),
+        (lambda c: damaged(c, len(c) - 1, b"\x01"), "check sum"),
+    ],
+)
+def test_damage_is_found(damage: Callable[[bytes], bytes], text: str, path: Path) -> None:
+    optimized(mixed()).save(path)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ParserError, match=f"{path.name}.*{text}"):
+        OptimizedNetwork.load(path)
+
+
+def at(record: Any, *keys: str | int) -> Any:
+    """What lies at a place of a record; the source's graph comes first."""
+    for key in keys:
+        record = record[key]
+    return record
+
+
+Place = tuple[str | int, ...]
+SOURCE, EXECUTED = ("graphs", -2), ("graphs", -1)
+LAYER = (*SOURCE, "layers", 0)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "text"),
+    [
+        (("more",), 1, "Expected an object with graphs, assignment"),
+        (("graphs",), [], "Expected two or more"),
+        (("graphs",), 5, "Expected list; got 5"),
+        ((*LAYER, "operation"), "Operation", "the operation cannot be|other attributes"),
+        ((*LAYER, "operation"), "os.system", "there is no operation 'os.system'"),
+        ((*LAYER, "operation"), "Network", "there is no operation 'Network'"),
+        ((*LAYER, "operation"), "__class__", "there is no operation '__class__'"),
+        ((*LAYER, "operation"), "PreCompiled", "other attributes"),
+        ((*LAYER, "attributes", "activation"), "__class__", "activation: .*Expected one of NONE"),
+        ((*LAYER, "attributes", "activation"), 5, r"activation: .*FusedActivation"),
+        ((*LAYER, "inputs", 0), 99, "Expected a number below"),
+        ((*LAYER, "inputs", 0), -1, "Expected a number below"),
+        ((*LAYER, "inputs", 0), True, "Expected"),
+        ((*LAYER, "inputs"), [], "the layer cannot be"),
+        ((*LAYER, "outputs", 0), 0, "the layer cannot be|not those of its operation|twice"),
+        ((*SOURCE, "values", 0, "info", "shape"), [2**70, 1], "values.*shape"),
+        ((*SOURCE, "values", 0, "info", "shape"), [-1, 4], "this cannot be"),
+        ((*SOURCE, "values", 0, "info", "data_type"), "FLOAT99", "Expected one of FLOAT32|one of"),
+        ((*SOURCE, "values", 0, "info", "quantization", "scales"), ["nan"], "scale"),
+        ((*SOURCE, "values", 0, "id"), 1, "value ids repeat"),
+        ((*SOURCE, "variables", 0, "initial"), [0, 4], "do not lie in the file"),
+        ((*SOURCE, "variables", 0, "initial"), [-64, 8], "do not lie in the file"),
+        ((*SOURCE, "variables", 0, "initial"), [2**40, 8], "do not lie in the file"),
+        ((*SOURCE, "variables", 0, "initial"), [1, 8], "do not lie in the file"),
+        ((*SOURCE, "variables", 0, "key"), {"a": 1}, "Expected text, integers"),
+        ((*SOURCE, "output_names"), ["y", "y"], "output names repeat"),
+        ((*SOURCE, "default_shapes"), [None], "default shapes differ"),
+        (("assignment",), [], "not every layer has one backend"),
+        (("backend_ids", 0, 1), 5, "Expected str; got 5"),
+        (("model_options",), {"A": {"b": None}}, "model_options.A.b"),
+        (("placement", "fallbacks"), 1.5, "Expected int; got 1.5"),
+        (("tensors",), [{"value": 0, "arena": 7, "offset_bytes": 0, "lifetime": [0, 0]}], "below"),
+    ],
+)
+def test_each_field_is_checked(place: Place, value: object, text: str, path: Path) -> None:
+    optimized(mixed()).save(path)
+    record, data = parts(path)
+    at(record, *place[:-1])[place[-1]] = value
+    write(path, record, data)
+    with pytest.raises(ParserError, match=text):
+        OptimizedNetwork.load(path)
+
+
+@pytest.mark.parametrize("raw", [b"", b"{", b"\xff", b"NaN", b"[" * 100_000, b"9" * 100_000])
+def test_a_text_that_is_no_record_is_an_error(raw: bytes, path: Path) -> None:
+    write(path, None, raw=raw)
+    with pytest.raises(ParserError):
+        OptimizedNetwork.load(path)
+
+
+def test_what_was_compiled_is_not_loaded_from_a_file(path: Path) -> None:
+    armpy.optimize(diamond(), runtime_of(CompilingBackend())).save(path)
+    record, data = parts(path)
+    record["graphs"][-2] = record["graphs"][-1]
+    record["assignment"] = record["backend_ids"]
+    write(path, record, data)
+    with pytest.raises(ParserError, match="what was compiled cannot be loaded"):
+        OptimizedNetwork.load(path)
+
+
+def test_a_truth_value_is_0_or_1(path: Path) -> None:
+    net = Network()
+    net.output("y", net.input("x", f32(1)))
+    net.output("z", net.constant(np.array([True, False])))
+    optimized(net.build()).save(path)
+    record, data = parts(path)
+    write(path, record, damaged(data, data.index(1), b"\x02"))
+    with pytest.raises(ParserError, match="neither 0 nor 1"):
+        OptimizedNetwork.load(path)
+
+
+_ODD: tuple[object, ...] = (
+    None,
+    True,
+    0,
+    -1,
+    1,
+    2,
+    7,
+    2**31,
+    2**63,
+    1e300,
+    "",
+    "x",
+    "NONE",
+    [],
+    [0],
+    [1, 1],
+    {},
+)
+
+
+def changed(record: Any, number: int) -> Any:
+    """A copy of a record with a few places changed; the same number gives the same."""
+    chance = random.Random(number)
+    record = copy.deepcopy(record)
+    for _ in range(chance.choice((1, 1, 2, 3))):
+        holder, key = record, chance.choice(list(record))
+        while isinstance(holder[key], (dict, list)) and holder[key] and chance.random() < 0.9:
+            holder = holder[key]
+            key = chance.choice(list(holder) if isinstance(holder, dict) else range(len(holder)))
+        change = chance.random()
+        if change < 0.6:
+            holder[key] = copy.deepcopy(chance.choice(_ODD))
+        elif change < 0.8:
+            del holder[key]
+        else:
+            others = list(holder) if isinstance(holder, dict) else range(len(holder))
+            holder[key] = copy.deepcopy(holder[chance.choice(others)])
+    return record
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_whatever_is_in_a_file_is_a_network_or_a_parser_error(name: str, path: Path) -> None:
+    optimized(GRAPHS[name]()).save(path)
+    record, data = parts(path)
+    runtime = runtime_of(memory_limit_bytes=1 << 20)
+    outcomes = {"read": 0, "refused": 0}
+    for number in range(FUZZED):
+        write(path, changed(record, number), data)
+        try:
+            network = OptimizedNetwork.load(path)
+            outcomes["read"] += 1
+        except ParserError:
+            outcomes["refused"] += 1
+            continue
+        assert str(network)
+        assert network.to_dot()
+        try:
+            model = Model(network, runtime)
+            inputs = [np.ones(i.info.known_shape, i.data_type.dtype) for i in model.inputs]
+            model(*inputs)
+        except ArmpyError:
+            continue
+        finally:
+            runtime.free_working_memory()
+    assert min(outcomes.values()) > FUZZED // 30
+
+
+def test_damaged_bytes_are_a_parser_error(path: Path) -> None:
+    optimized(mixed()).save(path)
+    sound = path.read_bytes()
+    for number in range(FUZZED):
+        contents = mutated([sound], number)
+        path.write_bytes(contents)
+        if contents == sound:
+            continue
+        with pytest.raises(ParserError):
+            OptimizedNetwork.load(path)
