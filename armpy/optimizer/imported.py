@@ -174,8 +174,11 @@ class _Rewriter:
             self._ids,
             memory,
             placement,
+            old.source,
+            old.assignment,
             old.origins,
             self._imports(),
+            old.model_options,
             tuple(
                 tuple(self._inputs[value]) if value in self._inputs else None
                 for value in graph.inputs

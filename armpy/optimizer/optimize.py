@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 
 from armpy.backend import (
     Capability,
@@ -33,7 +32,6 @@ from armpy.optimizer.options import OptimizerOptions
 from armpy.optimizer.placement import LayerPlacement, Placement, Refusal
 from armpy.optimizer.substitute import apply_substitutions, backends_after, offer
 from armpy.profiling import phase
-from armpy.records import dataclass
 from armpy.types import HOST, BackendId
 
 _log = logging.getLogger("armpy.optimizer")
