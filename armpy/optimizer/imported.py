@@ -11,7 +11,8 @@ from armpy.network import Network
 from armpy.ops.backend_internal import MemCopy
 from armpy.optimizer.bridge import Factories, PlannedImport, hands_on
 from armpy.optimizer.memory_plan import plan_memory
-from armpy.optimizer.optimize import OptimizedNetwork, working_memory
+from armpy.optimizer.optimize import working_memory
+from armpy.optimizer.optimized import OptimizedNetwork
 from armpy.optimizer.placement import LayerPlacement
 from armpy.plugins.guard import GuardedHandleFactory
 from armpy.records import dataclass
