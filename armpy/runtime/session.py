@@ -210,5 +210,8 @@ def _session(backend: GuardedBackend, resources: NetworkResources) -> BackendSes
     if allocator is None:
         default = backend.get_default_allocator() or DefaultAllocator()
         allocator = CheckedAllocator.of(backend.backend_id, default)
-    memory = SharedMemory(backend.backend_id, managers) if managers else None
+    memory = None
+    if managers:
+        is_profiled = resources.profiling is not None
+        memory = SharedMemory(backend.backend_id, managers, is_profiled=is_profiled)
     return BackendSession(backend.backend_id, workloads, factories, allocator, memory)

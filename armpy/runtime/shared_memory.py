@@ -21,24 +21,33 @@ class SharedMemory:
     backend_id : str
     managers : sequence of IMemoryManager
         The backend's, for one loaded network.
+    is_profiled : bool
+        Whether profiles of executions are told how long they wait for it.
     """
 
-    def __init__(self, backend_id: BackendId, managers: Sequence[IMemoryManager]) -> None:
+    def __init__(
+        self,
+        backend_id: BackendId,
+        managers: Sequence[IMemoryManager],
+        *,
+        is_profiled: bool = False,
+    ) -> None:
         self._backend_id = backend_id
         self._managers = tuple(managers)
-        self._what = f"the memory of {backend_id}"
+        self._is_profiled = is_profiled
         self._users = 0
         self._held = ExitStack()
         self._lock = threading.Lock()
 
     def __enter__(self) -> None:
-        started_s = time.perf_counter()
+        started_s = time.perf_counter() if self._is_profiled else 0.0
         # Acquiring happens under the lock: whoever comes second must not run before it is done.
         with self._lock:
             if self._users == 0:
                 self._acquire()
             self._users += 1
-        record_waiting(self._what, started_s)
+        if self._is_profiled:
+            record_waiting(f"the memory of {self._backend_id}", started_s)
 
     def _acquire(self) -> None:
         """Acquire all or, if one of them raises, none."""

@@ -19,8 +19,8 @@ from armpy.profiling import EventKind, Profiler, ProfilingEvent, Share, Summary,
 from armpy.profiling.summary import AROUND, BETWEEN, summarize
 from armpy.runtime import Model, Runtime, RuntimeOptions
 from tests.support.control_flow import loop
-from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
-from tests.support.networks import RELU, diamond, floats, ints
+from tests.support.fake_backends import CountingManager, FakeBackend, registry_of, runtime_of
+from tests.support.networks import ADD, RELU, diamond, f32, floats, ints
 from tests.support.shared import shared_file
 
 ME = threading.get_ident()
@@ -348,3 +348,46 @@ def test_the_text_is_a_table_of_all_of_it() -> None:
         "overhead:",
         "   70.00%          7.0 us  around layers",
     ]
+
+
+def test_waits_for_a_backends_memory_are_named() -> None:
+    class Slow(CountingManager):
+        def acquire(self) -> None:
+            time.sleep(0.01)
+            super().acquire()
+
+    runtime = runtime_of(FakeBackend("Npu", memory_manager=Slow()), profiling=True)
+    network = runtime.load_network(diamond())
+    profiler = runtime.get_profiler(network)
+    assert profiler is not None
+    profiler.clear()
+    runtime.enqueue_workload(network, {"x": floats(-1, 0, 2, 5)})
+    summary = profiler.summary()
+    check_sums(summary)
+    assert us(summary.waiting)["the memory of Npu"] >= 10_000
+
+
+def test_waits_for_variables_are_named() -> None:
+    runtime = runtime_of(profiling=True)
+    network = runtime.load_network(counting_up())
+    loaded = runtime.get_network(network)
+    profiler = runtime.get_profiler(network)
+    assert profiler is not None
+    with loaded.shared_state.lock:
+        other = threading.Thread(target=runtime.enqueue_workload, args=(network, {"x": floats(1)}))
+        other.start()
+        time.sleep(0.05)
+    other.join()
+    summary = profiler.summary()
+    check_sums(summary)
+    assert us(summary.waiting)["the variables"] >= 10_000
+
+
+def counting_up() -> armpy.Network:
+    """What all inputs so far add up to."""
+    net = armpy.Network()
+    total = net.variable("total", f32(1))
+    value = net.add(ADD, net.input("x", f32(1)), total)
+    net.assign(total, value)
+    net.output("y", value)
+    return net
