@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 from armpy.backend import (
     ALIGNMENT_BYTES,
@@ -15,8 +16,10 @@ from armpy.errors import ArmpyError, MemoryLimitError
 from armpy.graph import Value
 from armpy.logs import wants_traceback
 from armpy.ops.operation import Array
+from armpy.optimizer import OptimizedNetwork
 from armpy.optimizer.memory_plan import ArenaId, MemoryPlan, PlannedTensor
 from armpy.plugins.boundary import call_method
+from armpy.runtime.constants import Constant
 from armpy.runtime.session import BackendSession
 from armpy.types import BackendId
 
@@ -49,6 +52,39 @@ class Holdings:
                 self._held.pop()()
             except ArmpyError as error:
                 _log.warning("%s", error, exc_info=wants_traceback(_log))
+
+
+Constants: TypeAlias = Mapping[tuple[Value, BackendId], Constant]
+"""By value and reader's backend."""
+
+
+def make_constants(
+    network: OptimizedNetwork, sessions: Mapping[BackendId, BackendSession]
+) -> Constants:
+    """Let every backend make a handle of each constant that its layers read.
+
+    Parameters
+    ----------
+    network : OptimizedNetwork
+    sessions : mapping of str to BackendSession
+        By backend id.
+
+    Raises
+    ------
+    OutOfMemoryError
+        If a backend fails to make one.
+    """
+    made: dict[tuple[Value, BackendId], Constant] = {}
+    for layer in network.graph.layers:
+        session = sessions[network.backend_ids[layer.id]]
+        for value in filter(None, layer.inputs):
+            try:
+                constant = session.constants.get(value, session.factories[0])
+            except ArmpyError as error:
+                raise out_of_memory(session.backend_id, error) from error
+            if constant is not None:
+                made[value, session.backend_id] = constant
+    return made
 
 
 def make_handles(

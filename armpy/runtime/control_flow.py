@@ -164,7 +164,7 @@ class IfWorkload(IWorkload):
         """Run the graph that the condition chooses."""
         opened: list[ITensorHandle] = []
         try:
-            condition, *arrays = _mapped(inputs, opened)
+            condition, *arrays = _mapped(inputs, opened, is_read=True)
             graph = self._then if _is_true(condition) else self._else
             self._run(graph, arrays, outputs, opened)
         finally:
@@ -181,7 +181,7 @@ class IfWorkload(IWorkload):
         try:
             plan = graph.plan(arrays)
             if _fit(plan, outputs):
-                plan.run(arrays, _mapped(outputs, opened))
+                plan.run(arrays, _mapped(outputs, opened, is_read=False))
             else:
                 _hand_over(plan.run(arrays), outputs)
         except ArmpyError as error:
@@ -226,7 +226,8 @@ class WhileWorkload(IWorkload):
         opened: list[ITensorHandle] = []
         end_s, token = begin_control_flow(self._timeout_s)
         try:
-            carried = self._last_values(_mapped(inputs, opened), len(outputs), end_s)
+            arrays = _mapped(inputs, opened, is_read=True)
+            carried = self._last_values(arrays, len(outputs), end_s)
             _hand_over(carried, outputs)
         finally:
             end_control_flow(token)
@@ -302,14 +303,16 @@ def _fit(plan: Plan, outputs: Sequence[ITensorHandle]) -> bool:
     )
 
 
-def _mapped(handles: Sequence[ITensorHandle | None], opened: list[ITensorHandle]) -> list[Array]:
-    """The elements of the handles that there are; adds those that are to be unmapped."""
+def _mapped(
+    handles: Sequence[ITensorHandle | None], opened: list[ITensorHandle], *, is_read: bool
+) -> list[Array]:
+    """The elements to read or write of the handles there are; adds what is to be unmapped."""
     arrays: list[Array] = []
     for handle in handles:
         if type(handle) is HostTensorHandle:  # whose access has no end, and nearly all are
             arrays.append(handle.array)
         elif handle is not None:
-            arrays.append(handle.map())
+            arrays.append(handle.map(read=is_read, write=not is_read))
             opened.append(handle)
     return arrays
 

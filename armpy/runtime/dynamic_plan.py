@@ -90,7 +90,7 @@ class DynamicPlan:
                 raise BackendError(
                     "the workload has left an output without a shape", actual=str(handle.info)
                 )
-        return [handle.map() for handle in outputs]
+        return [handle.map(write=False) for handle in outputs]
 
     def _output(self, value: Value) -> ITensorHandle:
         """Where a layer writes an output."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
 from armpy.backend import (
     DefaultAllocator,
+    HostTensorHandle,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
@@ -15,7 +17,7 @@ from armpy.backend import (
 )
 from armpy.errors import BackendError, UnimplementedError
 from armpy.ops.control_flow import If, While
-from armpy.ops.operation import Operation
+from armpy.ops.operation import Array, Operation
 from armpy.optimizer.bridge import HOST_FACTORIES
 from armpy.plugins.boundary import ask_backend, call_method
 from armpy.runtime.allocators import CheckedAllocator
@@ -44,35 +46,56 @@ class CopyWorkload(IWorkload):
     def execute(
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
     ) -> None:
-        """Map the source and copy it into the target.
+        """Move the elements in the ways that the tensors' classes have of their own.
 
         Raises
         ------
         BackendError
-            If a tensor's method raises, or the mapped elements are not of the tensor's form.
+            If a tensor's method raises, or mapped elements are not of the tensor's form.
         """
         source, target = inputs[0], outputs[0]
-        elements = ask_backend(self._source_id, np.ndarray, _map_to_read, source)
-        wanted = (self._info.data_type.dtype, self._info.known_shape)
+        if type(source) is HostTensorHandle:
+            call_method(self._target_id, target, "copy_in_from", source.array)
+        elif not _has_own(source, "copy_out_to"):
+            with self._mapped(self._source_id, source, is_read=True) as elements:
+                call_method(self._target_id, target, "copy_in_from", elements)
+        elif type(target) is HostTensorHandle:
+            call_method(self._source_id, source, "copy_out_to", target.array)
+        elif not _has_own(target, "copy_in_from"):
+            with self._mapped(self._target_id, target, is_read=False) as elements:
+                call_method(self._source_id, source, "copy_out_to", elements)
+        else:
+            elements = np.empty(self._info.known_shape, self._info.data_type.dtype)
+            call_method(self._source_id, source, "copy_out_to", elements)
+            call_method(self._target_id, target, "copy_in_from", elements)
+
+    @contextmanager
+    def _mapped(
+        self, backend_id: BackendId, handle: ITensorHandle | None, *, is_read: bool
+    ) -> Iterator[Array]:
+        """A tensor's elements, to read or to write, until the access ends."""
+        def map_it() -> object:
+            return None if handle is None else handle.map(read=is_read, write=not is_read)
+
+        map_it.__name__ = "map"
+        elements = ask_backend(backend_id, np.ndarray, map_it)
         try:
+            wanted = (self._info.data_type.dtype, self._info.known_shape)
             if (elements.dtype, elements.shape) != wanted:
                 raise BackendError(
                     "the mapped elements are not of the tensor's form",
-                    where=f"{self._source_id} / map",
+                    where=f"{backend_id} / map",
                     expected=str(self._info),
                     actual=f"{elements.dtype}{elements.shape}",
                 )
-            call_method(self._target_id, target, "copy_in_from", elements)
+            yield elements
         finally:
-            call_method(self._source_id, source, "unmap")
+            call_method(backend_id, handle, "unmap")
 
 
-def _map_to_read(source: ITensorHandle | None) -> object:
-    """Map a tensor that is not written."""
-    return None if source is None else source.map(write=False)
-
-
-_map_to_read.__name__ = "map"  # as errors name it
+def _has_own(handle: ITensorHandle | None, method: str) -> bool:
+    """Whether a tensor's class has a way of its own in the place of the contract's."""
+    return getattr(type(handle), method, None) is not getattr(ITensorHandle, method)
 
 
 class CopyWorkloadFactory(IWorkloadFactory):

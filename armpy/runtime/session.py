@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 
 from armpy.backend import (
     NO_OPTIONS,
@@ -25,6 +25,7 @@ from armpy.profiling import Profiler
 from armpy.records import dataclass
 from armpy.runtime.allocators import CheckedAllocator
 from armpy.runtime.backend_profiling import open_profiling
+from armpy.runtime.constants import ConstantHandles
 from armpy.runtime.contexts import close_context
 from armpy.runtime.shared_memory import SharedMemory
 from armpy.types import BackendId
@@ -46,6 +47,7 @@ class BackendSession:
         Held during executions of the backend's layers.
     model_context : ModelContext or None
         Closed with the last plan of the network, executions under way included.
+    constants : ConstantHandles
     """
 
     backend_id: BackendId
@@ -54,6 +56,7 @@ class BackendSession:
     allocator: ICustomAllocator
     memory: SharedMemory | None = None
     model_context: ModelContext | None = None
+    constants: ConstantHandles = field(default_factory=ConstantHandles)
 
     def factory(self, factory_id: str) -> GuardedHandleFactory:
         """The factory of an id.

@@ -10,7 +10,7 @@ from armpy.ops.backend_internal import MemCopy
 from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork, Placement
 from armpy.profiling import phase
-from armpy.runtime.arenas import OutOfMemoryError
+from armpy.runtime.arenas import OutOfMemoryError, make_constants
 from armpy.runtime.control_flow import Targets
 from armpy.runtime.measuring import Measure
 from armpy.runtime.session import BackendSession
@@ -67,9 +67,14 @@ class StaticPlan:
         self._steps = prepare_steps(network, sessions, measure, known)
         self._held = memory_of(network, sessions)
         self.result_infos = tuple(value.info for value in graph.results)
+        self._idle: deque[WorkingMemory] = deque(maxlen=MAX_IDLE_MEMORIES)
         # Now and not in the first execution: where a device is full, its layers move elsewhere.
-        first = [self._first_memory()] if self.is_made_at_load else []
-        self._idle: deque[WorkingMemory] = deque(first, maxlen=MAX_IDLE_MEMORIES)
+        try:
+            self._constants = make_constants(network, sessions)
+            if self.is_made_at_load:
+                self._idle.append(self._make_memory())
+        except OutOfMemoryError as error:
+            raise _preparation_error(network, error) from error
 
     @property
     def placement(self) -> Placement:
@@ -173,25 +178,27 @@ class StaticPlan:
 
     def _make_memory(self) -> WorkingMemory:
         """`new_memory`, with errors as of `WorkingMemory`."""
+        made_of = (self.network, self._steps, self._sessions, self._constants)
         with phase("make working memory"):
             if self._held:
-                return HoldingMemory(self.network, self._steps, self._sessions, self._held)
-            return WorkingMemory(self.network, self._steps, self._sessions)
+                return HoldingMemory(*made_of, self._held)
+            return WorkingMemory(*made_of)
 
-    def _first_memory(self) -> WorkingMemory:
-        """The one that is made when a network is loaded; a backend without it loses its layers."""
-        try:
-            return self._make_memory()
-        except OutOfMemoryError as error:
-            network, backend_id = self.network, error.backend_id
-            layers = [
-                layer
-                for layer in network.graph.layers
-                if network.backend_ids[layer.id] == backend_id
-                and not isinstance(layer.operation, MemCopy)
-            ]
-            if not layers or backend_id == HOST:  # nobody else could do it
-                raise error.cause from error.cause.__cause__
-            raise PreparationError(
-                [PreparationFailure(tuple(layers), backend_id, error.cause)]
-            ) from error
+
+def _preparation_error(network: OptimizedNetwork, error: OutOfMemoryError) -> PreparationError:
+    """What moves the layers of a backend without memory elsewhere.
+
+    Raises
+    ------
+    ArmpyError
+        What the backend raised, if nobody else could do it.
+    """
+    backend_id = error.backend_id
+    layers = [
+        layer
+        for layer in network.graph.layers
+        if network.backend_ids[layer.id] == backend_id and not isinstance(layer.operation, MemCopy)
+    ]
+    if not layers or backend_id == HOST:
+        raise error.cause from error.cause.__cause__
+    return PreparationError([PreparationFailure(tuple(layers), backend_id, error.cause)])

@@ -15,7 +15,7 @@ from armpy.graph import Value
 from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork
 from armpy.plugins.boundary import ask_method
-from armpy.runtime.arenas import Holdings, make_handles
+from armpy.runtime.arenas import Constants, Holdings, make_handles
 from armpy.runtime.control_flow import Targets
 from armpy.runtime.session import BackendSession
 from armpy.runtime.shared_memory import SharedMemory
@@ -44,6 +44,8 @@ class WorkingMemory:
         What each layer's backend made of it.
     sessions : mapping of str to BackendSession
         By backend id.
+    constants : mapping of (Value, str) to Constant
+        As `make_constants` gives them.
 
     Attributes
     ----------
@@ -66,6 +68,7 @@ class WorkingMemory:
         network: OptimizedNetwork,
         prepared: Sequence[Step],
         sessions: Mapping[BackendId, BackendSession],
+        constants: Constants,
     ) -> None:
         graph = network.graph
         holdings = Holdings()
@@ -100,10 +103,12 @@ class WorkingMemory:
             for read in layer.inputs:
                 if read is None:
                     ins.append(None)
+                elif (read, backend_id) in constants:
+                    ins.append(constants[read, backend_id].handle)
                 elif (read, backend_id) in imported:
                     ins.append(imported[read, backend_id])
                 else:
-                    ins.append(_handle_of(read, handles))
+                    ins.append(handles[read])
             self.steps.append((step.execute, ins, [handles[v] for v in layer.outputs]))
 
     @property
@@ -218,7 +223,7 @@ class WorkingMemory:
     def _copy_results(self) -> None:
         """Fill results that no step writes: passed-through sources, constants, repeats."""
         for target, source in self._copies:
-            target.array[...] = source.map()
+            target.array[...] = source.map(write=False)
             source.unmap()
 
 
@@ -227,7 +232,7 @@ class HoldingMemory(WorkingMemory):
 
     Parameters
     ----------
-    network, prepared, sessions
+    network, prepared, sessions, constants
         As for `WorkingMemory`.
     held : sequence of SharedMemory
     """
@@ -237,9 +242,10 @@ class HoldingMemory(WorkingMemory):
         network: OptimizedNetwork,
         prepared: Sequence[Step],
         sessions: Mapping[BackendId, BackendSession],
+        constants: Constants,
         held: Sequence[SharedMemory],
     ) -> None:
-        super().__init__(network, prepared, sessions)
+        super().__init__(network, prepared, sessions, constants)
         self._held = held
 
     def run(self, sources: Sequence[Array], results: Targets | None) -> list[Array]:
@@ -294,7 +300,7 @@ def _make_imports(
 
 
 def _handle_of(value: Value, handles: dict[Value, ITensorHandle]) -> ITensorHandle:
-    """The handle of a value; constants get theirs when first read."""
+    """The handle of a value; results that are constants get theirs here."""
     if value not in handles and value.data is not None:
         handles[value] = HostTensorHandle(value.info, value.data)
     return handles[value]

@@ -24,10 +24,12 @@ from armpy.backend import (
     ILayerSupport,
     IMemoryManager,
     IMemoryOptimizerStrategy,
+    ITensorArena,
     ITensorHandle,
     ITensorHandleFactory,
     IWorkload,
     IWorkloadFactory,
+    Lifetime,
     MemBin,
     MemBlock,
     MemorySource,
@@ -56,6 +58,7 @@ CONTRACT = (
     IBackendContext,
     IBackendModelContext,
     ITensorHandleFactory,
+    ITensorArena,
     ITensorHandle,
     ICustomAllocator,
     IBackendProfilingContext,
@@ -160,11 +163,27 @@ class _Handle(ITensorHandle):
         target[...] = self._elements
 
 
-class _Handles(ITensorHandleFactory):
-    """Makes tensors that nobody else can use, and uses memory that is shared."""
+class _Arena(ITensorArena):
+    """Places nothing, as each tensor has memory of its own."""
 
     def __init__(self, handle: type[_Handle]) -> None:
         self._handle = handle
+
+    def create_tensor_handle(
+        self, info: TensorInfo, lifetime: Lifetime, offset_bytes: int
+    ) -> ITensorHandle:
+        return self._handle(info)
+
+
+class _Handles(ITensorHandleFactory):
+    """Makes tensors that nobody else can use, and uses memory that is shared."""
+
+    def __init__(self, handle: type[_Handle], arena: type[_Arena] | None) -> None:
+        self._handle = handle
+        self._arena = arena
+
+    def create_arena(self, size_bytes: int) -> ITensorArena | None:
+        return None if self._arena is None else self._arena(self._handle)
 
     @property
     def factory_id(self) -> str:
@@ -299,7 +318,14 @@ class FullBackend(IBackendInternal):
         return self._of(_ProfilingContext)()
 
     def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
-        registry.register_factory(self._of(_Handles)(self._of(_Handle)))
+        without: set[tuple[type, str]] = {
+            (ICustomAllocator, "allocate"),
+            (ICustomAllocator, "free"),
+            (ITensorHandleFactory, "create_tensor_handle"),
+        }
+        failing = (getattr(self.sabotage, "kind", None), getattr(self.sabotage, "member", None))
+        arena = None if failing in without else self._of(_Arena)  # as then the core has one
+        registry.register_factory(self._of(_Handles)(self._of(_Handle), arena))
 
     def get_handle_factory_preferences(self) -> Sequence[str]:
         return ["test/full"]

@@ -70,8 +70,8 @@ class Backend(IBackendInternal, ILayerSupport, IWorkloadFactory, IWorkload):
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
     ) -> None:
         """Add."""
-        lhs, rhs = (handle.map() for handle in inputs if handle is not None)
-        np.add(lhs, rhs, out=outputs[0].map())
+        lhs, rhs = (handle.map(write=False) for handle in inputs if handle is not None)
+        np.add(lhs, rhs, out=outputs[0].map(read=False))
         for handle in (*inputs, *outputs):
             if handle is not None:
                 handle.unmap()

@@ -71,10 +71,10 @@ class Backend(IBackendInternal, ILayerSupport, IWorkloadFactory, IWorkload):
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
     ) -> None:
         """Add in place, even where the memory is marked as not to be written to."""
-        lhs, rhs = (handle.map() for handle in inputs if handle is not None)
+        lhs, rhs = (handle.map(write=False) for handle in inputs if handle is not None)
         target = _writable(lhs) if lhs.shape == outputs[0].info.shape else lhs + 0
         target += rhs
-        outputs[0].map()[...] = target
+        outputs[0].map(read=False)[...] = target
         for handle in (*inputs, *outputs):
             if handle is not None:
                 handle.unmap()

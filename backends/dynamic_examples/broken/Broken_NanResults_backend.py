@@ -70,5 +70,5 @@ class Backend(IBackendInternal, ILayerSupport, IWorkloadFactory, IWorkload):
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
     ) -> None:
         """Fill the output with NaN."""
-        outputs[0].map()[...] = np.nan
+        outputs[0].map(read=False)[...] = np.nan
         outputs[0].unmap()

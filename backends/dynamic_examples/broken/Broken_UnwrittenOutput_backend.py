@@ -68,10 +68,10 @@ class Backend(IBackendInternal, ILayerSupport, IWorkloadFactory, IWorkload):
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
     ) -> None:
         """Add the first half."""
-        lhs, rhs = (handle.map() for handle in inputs if handle is not None)
+        lhs, rhs = (handle.map(write=False) for handle in inputs if handle is not None)
         total = (lhs + rhs).ravel()
         half = total.size // 2
-        outputs[0].map().reshape(-1)[:half] = total[:half]
+        outputs[0].map(read=False).reshape(-1)[:half] = total[:half]
         for handle in (*inputs, *outputs):
             if handle is not None:
                 handle.unmap()

@@ -74,9 +74,9 @@ class SampleAdditionWorkload(IWorkload):
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
     ) -> None:
         """Compute the sum in the output's memory."""
-        lhs, rhs = (handle.map() for handle in inputs if handle is not None)
+        lhs, rhs = (handle.map(write=False) for handle in inputs if handle is not None)
         with np.errstate(all="ignore"):  # infinities and NaNs are answers like any other
-            np.add(lhs, rhs, out=outputs[0].map())
+            np.add(lhs, rhs, out=outputs[0].map(read=False))
         for handle in (*inputs, *outputs):
             if handle is not None:
                 handle.unmap()

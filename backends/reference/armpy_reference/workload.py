@@ -86,10 +86,10 @@ class ReferenceWorkload(IWorkload, Generic[OperationT]):
         """Compute the outputs from mapped handles."""
         opened: list[ITensorHandle] = []
         try:
-            arrays = _mapped(inputs, opened)
+            arrays = _mapped(inputs, opened, is_read=True)
             with np.errstate(all="ignore"):
                 if not self._is_dynamic:
-                    targets = _mapped(outputs, opened)
+                    targets = _mapped(outputs, opened, is_read=False)
                     if not self.steps_over_nothing or any(array.size for array in targets):
                         self.compute(arrays, targets)
                     return
@@ -102,9 +102,9 @@ class ReferenceWorkload(IWorkload, Generic[OperationT]):
 
 
 def _mapped(
-    handles: Sequence[ITensorHandle | None], opened: list[ITensorHandle]
+    handles: Sequence[ITensorHandle | None], opened: list[ITensorHandle], *, is_read: bool
 ) -> Sequence[Array]:
-    """The handles' elements, with None where left out; adds what is to be unmapped."""
+    """The handles' elements to read or write, None where left out; adds what is to be unmapped."""
     arrays: list[Array] = []
     for handle in handles:
         if type(handle) is HostTensorHandle:  # whose access has no end, and nearly all are
@@ -112,6 +112,6 @@ def _mapped(
         elif handle is None:
             arrays.append(None)  # type: ignore[arg-type]  # as `compute` is told
         else:
-            arrays.append(handle.map())
+            arrays.append(handle.map(read=is_read, write=not is_read))
             opened.append(handle)
     return arrays

@@ -80,13 +80,13 @@ class ProgramWorkload(IWorkload):
                 if type(handle) is HostTensorHandle:
                     tensors.append(handle.array)
                 elif handle is not None:
-                    tensors.append(handle.map())
+                    tensors.append(handle.map(write=False))
                     opened = (*opened, handle)
             for handle in outputs:
                 if type(handle) is HostTensorHandle:
                     tensors.append(handle.array)
                 else:
-                    tensors.append(handle.map())
+                    tensors.append(handle.map(read=False))
                     opened = (*opened, handle)
             self._run(instance, tensors, current_cancellation())
         finally:
