@@ -1,0 +1,289 @@
+"""A backend imports what another one has written in memory that both know."""
+
+from __future__ import annotations
+
+import gc
+import mmap
+import os
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from armpy.backend import (
+    ExternalMemory,
+    IMemoryManager,
+    ITensorArena,
+    ITensorHandle,
+    IWorkloadFactory,
+    MemorySource,
+    ReasonCode,
+    Support,
+    TensorHandleFactoryRegistry,
+)
+from armpy.errors import MemoryExportError, MemoryImportError
+from armpy.network import Network
+from armpy.ops import Activation, ElementwiseBinary
+from armpy.ops.operation import Array
+from armpy.runtime import Model
+from armpy.tensor import TensorInfo
+from tests.support.device_memory import (
+    MIB,
+    Arena,
+    DeviceBackend,
+    DeviceFactory,
+    DeviceHandle,
+    Memory,
+)
+from tests.support.fake_backends import FakeBackend, runtime_of
+from tests.support.networks import ADD, RELU, diamond, f32, floats
+
+X = floats(-1, 0, 2, 5)
+SHARED = MemorySource.SHARED_MEMORY
+
+
+class SharedMemory(Memory):
+    """Memory in a file that others can map."""
+
+    def __init__(self, size_bytes: int = MIB) -> None:
+        super().__init__(size_bytes)
+        self.file_descriptor = os.memfd_create("armpy-test")
+        os.ftruncate(self.file_descriptor, size_bytes)
+        self.bytes = np.frombuffer(mmap.mmap(self.file_descriptor, size_bytes), np.uint8)
+        self.next = 0
+        self.exported: list[MemorySource] = []
+        self.imported: list[tuple[ExternalMemory, bool, bool]] = []
+        self.asked: list[ExternalMemory] = []
+        self.unimported: list[ITensorHandle] = []
+        self.answer: Support = Support.yes()
+        self.export_error: BaseException | None = None
+        self.import_error: BaseException | None = None
+
+    def take(self, size_bytes: int) -> Array:
+        super().take(size_bytes)
+        self.next += size_bytes
+        return self.bytes[self.next - size_bytes : self.next]
+
+    def close(self) -> None:
+        os.close(self.file_descriptor)
+
+
+class SharedHandle(DeviceHandle):
+    """A tensor in such memory."""
+
+    def export_memory(self, source: MemorySource) -> ExternalMemory:
+        memory = self.memory
+        assert isinstance(memory, SharedMemory)
+        memory.exported.append(source)
+        if memory.export_error is not None:
+            raise memory.export_error
+        offset = self.elements.ctypes.data - memory.bytes.ctypes.data
+        descriptor = memory.file_descriptor
+        size = self.info.size_bytes
+        return ExternalMemory(source, size, file_descriptor=descriptor, offset_bytes=offset)
+
+
+class SharedFactory(DeviceFactory):
+    """Imports by mapping the file."""
+
+    import_sources = export_sources = SHARED
+    memory: SharedMemory
+
+    def can_import(self, info: TensorInfo, memory: ExternalMemory) -> Support:
+        self.memory.asked.append(memory)
+        return self.memory.answer
+
+    def import_memory(
+        self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
+    ) -> ITensorHandle:
+        if self.memory.import_error is not None:
+            raise self.memory.import_error
+        self.memory.imported.append((memory, read, write))
+        end = memory.offset_bytes + memory.size_bytes
+        mapped = np.frombuffer(mmap.mmap(memory.file_descriptor, end), np.uint8)
+        return SharedHandle(self.memory, info, mapped[memory.offset_bytes :])
+
+    def unimport(self, handle: ITensorHandle) -> None:
+        self.memory.unimported.append(handle)
+
+
+class Sharing(DeviceBackend):
+    """A device whose memory others can map."""
+
+    memory: SharedMemory
+
+    def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
+        registry.register_factory(SharedFactory(self.memory, SharedHandle))
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[Sharing, Sharing]]:
+    """``top`` of the diamond is for the first, all else for the second."""
+    npu = Sharing("Npu", {Activation}, memory=SharedMemory())
+    dsp = Sharing("Dsp", {ElementwiseBinary}, memory=SharedMemory())
+    yield npu, dsp
+    npu.memory.close()
+    dsp.memory.close()
+
+
+def copies(model: Model) -> list[str]:
+    assert model.placement is not None
+    found = [layer.layer for layer in model.placement.layers if layer.operation == "MemCopy"]
+    assert model.placement.num_copies == len(found)
+    return found
+
+
+def test_a_tensor_is_imported_once_for_all_that_read_it_and_not_copied(
+    pair: tuple[Sharing, Sharing],
+) -> None:
+    npu, dsp = pair
+    model = Model(diamond(), runtime_of(npu, dsp))
+    assert copies(model) == ["[ x host -> Npu ]", "[ bottom Dsp -> host ]"]
+    assert npu.memory.exported == [SHARED]
+    ((imported, read, write),) = dsp.memory.imported
+    assert (imported.source, read, write) == (SHARED, True, False)
+    assert dsp.memory.asked == [imported]
+    for x in (X, -X, X + 1):
+        top = np.maximum(x, 0)
+        np.testing.assert_array_equal(model(x), top + 1 + 3 * top)
+    assert (npu.memory.uploads, npu.memory.downloads) == (3, 0)
+    assert (dsp.memory.uploads, dsp.memory.downloads) == (0, 3)
+    assert len(dsp.memory.imported) == 1
+
+
+def test_each_working_memory_imports_its_own_and_ends_that_when_it_goes(
+    pair: tuple[Sharing, Sharing],
+) -> None:
+    npu, dsp = pair
+    model = Model(diamond(), runtime_of(npu, dsp))
+    with model.create_working_memory() as memory:
+        assert len(dsp.memory.imported) == 2
+        np.testing.assert_array_equal(memory.run({"x": X})["y"], [1, 1, 9, 21])
+        np.testing.assert_array_equal(model(X), [1, 1, 9, 21])
+        assert dsp.memory.unimported == []
+    assert len(dsp.memory.unimported) == 1
+    model.free_working_memory()
+    assert len(dsp.memory.unimported) == 2
+    np.testing.assert_array_equal(model(X), [1, 1, 9, 21])
+    del model, memory
+    gc.collect()
+    assert len(dsp.memory.unimported) == 3
+    assert npu.memory.used_bytes == dsp.memory.used_bytes == 0
+
+
+NO = Support.no(ReasonCode.OTHER, "not at this offset")
+
+
+@pytest.mark.parametrize(
+    ("what", "fault", "text"),
+    [
+        ("answer", NO, "Dsp / can_import: not at this offset"),
+        ("answer", None, "Dsp / can_import: the answer has the wrong type"),
+        ("export_error", MemoryExportError("it is mapped"), "Npu / export_memory: it is mapped"),
+        ("export_error", OSError("no"), r"Npu / export_memory: the backend raised OSError('no')"),
+        ("import_error", MemoryImportError("a page"), "Dsp / import_memory: a page"),
+        ("import_error", SystemExit(3), "Dsp / import_memory: the backend raised SystemExit(3)"),
+    ],
+)
+def test_what_is_not_imported_when_a_network_is_loaded_is_copied_and_the_report_says_why(
+    pair: tuple[Sharing, Sharing],
+    what: str,
+    fault: object,
+    text: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    npu, dsp = pair
+    setattr(npu.memory if what == "export_error" else dsp.memory, what, fault)
+    model = Model(diamond(), runtime_of(npu, dsp))
+    assert copies(model)[1] == "[ top Npu -> Dsp ]"
+    assert model.placement is not None
+    (refusal,) = [r for r in model.placement.refusals if r.operation == "MemImport"]
+    assert (refusal.layer, refusal.backend) == ("[ top Npu -> Dsp ]", "Dsp")
+    assert refusal.text.startswith(text)
+    assert text in caplog.text
+    assert model.placement.layers_by_backend == {"Npu": 1, "Dsp": 3}
+    np.testing.assert_array_equal(model(X), [1, 1, 9, 21])
+    assert (npu.memory.uploads, npu.memory.downloads) == (1, 1)
+
+
+def test_an_import_that_fails_later_is_a_typed_error_and_the_network_goes_on(
+    pair: tuple[Sharing, Sharing],
+) -> None:
+    npu, dsp = pair
+    model = Model(diamond(), runtime_of(npu, dsp))
+    dsp.memory.answer = NO
+    with pytest.raises(MemoryImportError, match=r"^Dsp / can_import: not at this offset"):
+        model.create_working_memory()
+    np.testing.assert_array_equal(model(X), [1, 1, 9, 21])
+    assert dsp.memory.used_bytes == 64 * 3  # of the one that is there; all else went back
+
+
+def test_a_failure_to_end_an_import_is_only_logged(
+    pair: tuple[Sharing, Sharing], caplog: pytest.LogCaptureFixture
+) -> None:
+    npu, dsp = pair
+    model = Model(diamond(), runtime_of(npu, dsp))
+    dsp.memory.unimported = None  # type: ignore[assignment]  # to fail
+    model.free_working_memory()
+    assert "Dsp / unimport: the backend raised AttributeError" in caplog.text
+    assert npu.memory.used_bytes == 0
+    np.testing.assert_array_equal(model(X), [1, 1, 9, 21])
+
+
+class Both(SharedFactory):
+    """In host memory as well."""
+
+    import_sources = export_sources = SHARED | MemorySource.MALLOC
+
+
+class InHostMemory(Sharing):
+    """Maps the tensors that it computes with, also the host's."""
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        return FakeBackend().create_workload_factory(memory_manager)
+
+    def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
+        registry.register_factory(Both(self.memory, SharedHandle))
+
+
+def test_a_result_that_is_written_to_the_callers_memory_is_not_imported_from_a_device(
+    pair: tuple[Sharing, Sharing],
+) -> None:
+    """The host's array is another one in each run; the reader can use that as it is."""
+    npu = InHostMemory("Npu", {Activation}, memory=pair[0].memory)
+    dsp = InHostMemory("Dsp", {ElementwiseBinary}, memory=pair[1].memory)
+    net = Network()
+    top = net.add(RELU, net.input("x", f32(4)), name="top")
+    inner = net.add(RELU, top, name="inner")
+    net.output("top", top)
+    net.output("y", net.add(ADD, top, inner))
+    model = Model(net, runtime_of(npu, dsp))
+    assert copies(model) == []
+    assert len(dsp.memory.imported) == 1  # inner alone
+    for x in (X, -X):
+        top_now, y = model(x)
+        np.testing.assert_array_equal(top_now, np.maximum(x, 0))
+        np.testing.assert_array_equal(y, 2 * np.maximum(x, 0))
+
+
+def test_an_arena_that_exports_nothing_is_copied_from(pair: tuple[Sharing, Sharing]) -> None:
+    npu, dsp = pair
+
+    class Plain(Arena):
+        """Makes handles that say they cannot be exported."""
+
+        def __init__(self, memory: Memory, size_bytes: int) -> None:
+            super().__init__(memory, size_bytes, DeviceHandle)
+
+    class Factory(SharedFactory):
+        def create_arena(self, size_bytes: int) -> ITensorArena | None:
+            return Plain(self.memory, size_bytes)
+
+    class Owner(Sharing):
+        def register_tensor_handle_factories(self, registry: TensorHandleFactoryRegistry) -> None:
+            registry.register_factory(Factory(self.memory, DeviceHandle))
+
+    npu = Owner("Npu", {Activation}, memory=npu.memory)
+    model = Model(diamond(), runtime_of(npu, dsp))
+    assert copies(model)[1] == "[ top Npu -> Dsp ]"
+    np.testing.assert_array_equal(model(X), [1, 1, 9, 21])
