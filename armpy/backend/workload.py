@@ -112,6 +112,16 @@ class IWorkload(ABC):
         self.execute(inputs, outputs)
         return None
 
+    def free_idle_memory(self) -> None:
+        """Give back the memory that it keeps for executions to come; nothing by default.
+
+        Notes
+        -----
+        Since 1.2. Called when the application asks for idle memory; executions may be under way,
+        and the next one makes what it needs anew.
+        """
+        return
+
 
 class ICompletion(ABC):
     """The end of something that a device has been told to do.

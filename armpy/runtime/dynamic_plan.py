@@ -60,6 +60,11 @@ class DynamicPlan:
         """Everything that runs."""
         return self.network.graph.layers
 
+    def free_idle(self) -> None:
+        """Give idle memory of workloads back; there is no other."""
+        for step in self._steps:
+            step.free_idle()
+
     def run(self, sources: Sequence[Array]) -> list[Array]:
         """Execute every layer once; parameters and result as for `StaticPlan.run`."""
         graph = self.network.graph

@@ -74,6 +74,7 @@ class CopyWorkload(IWorkload):
         self, backend_id: BackendId, handle: ITensorHandle | None, *, is_read: bool
     ) -> Iterator[Array]:
         """A tensor's elements, to read or to write, until the access ends."""
+
         def map_it() -> object:
             return None if handle is None else handle.map(read=is_read, write=not is_read)
 

@@ -343,7 +343,8 @@ class LoadedNetwork:
     def free_own_memory(self) -> None:
         """`free_working_memory` without the networks that control flow runs."""
         latest = self.latest
-        for plan in (*self._plans.values(), *([] if latest is None else [latest.plan])):
+        plans = [*self._plans.values(), *([] if latest is None else [latest.plan])]
+        for plan in dict.fromkeys(plans):
             plan.free_idle()
         for prepared in self._ready.values():
             for importing in prepared.importing.values():

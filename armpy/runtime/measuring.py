@@ -59,7 +59,7 @@ def measure_for(profiler: Profiler | None, graph: str) -> Measure | None:
 
             return timed_call
 
-        return Step(timed, bind)
+        return Step(timed, bind, step.free_idle)
 
     return measured
 

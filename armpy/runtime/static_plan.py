@@ -144,7 +144,12 @@ class StaticPlan:
         BackendError
             If a backend fails to prepare them.
         """
-        return self.take_memory().bind(sources, results)
+        memory = self.take_memory()
+        try:
+            return memory.bind(sources, results)
+        except BaseException:  # as in `run`
+            memory.free()
+            raise
 
     def take_memory(self) -> WorkingMemory:
         """Idle working memory for good, or new one; errors as for `new_memory`."""
@@ -169,7 +174,9 @@ class StaticPlan:
             raise error.cause from error.cause.__cause__
 
     def free_idle(self) -> None:
-        """Give idle working memory back; the next execution makes it anew."""
+        """Give idle memory back, that of workloads included; the next execution makes it anew."""
+        for step in self._steps:
+            step.free_idle()
         while True:
             try:
                 self._idle.pop().free()

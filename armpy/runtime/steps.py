@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NoReturn, TypeAlias
@@ -9,12 +10,14 @@ from typing import NoReturn, TypeAlias
 from armpy.backend import ITensorHandle, IWorkload, WorkloadInfo
 from armpy.errors import ArmpyError, BackendError
 from armpy.graph import Graph, Layer
+from armpy.logs import wants_traceback
 from armpy.ops.backend_internal import MemCopy
 from armpy.ops.control_flow import ControlFlow
 from armpy.optimizer import OptimizedNetwork
 from armpy.optimizer.imported import ImportedNetwork
 from armpy.plugins.boundary import (
     ask_method,
+    call_method,
     describe,
     let_user_interrupt,
     named_error,
@@ -26,6 +29,8 @@ from armpy.runtime.host import CopyWorkloadFactory
 from armpy.runtime.session import BackendSession
 from armpy.runtime.shared_memory import SharedMemory
 from armpy.types import HOST, BackendId
+
+_log = logging.getLogger("armpy.runtime")
 
 Inputs: TypeAlias = Sequence[ITensorHandle | None]
 Outputs: TypeAlias = Sequence[ITensorHandle]
@@ -45,10 +50,13 @@ class Step:
     ----------
     execute, bind : callable
         The methods of its workload.
+    free_idle : callable
+        Lets the workload give idle memory back; what it raises is logged.
     """
 
     execute: Execute
     bind: Bind
+    free_idle: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +145,8 @@ def _prepare(network: OptimizedNetwork, layer: Layer, session: BackendSession) -
     workload = ask_method(*ask, layer.operation, info)
     kind: type[Callable[..., object]] = Callable  # type: ignore[assignment]  # a class to isinstance
     execute = read_backend(backend_id, workload, "execute", kind)
-    return Step(execute, partial(_bound, backend_id, workload))
+    bind = partial(_bound, backend_id, workload)
+    return Step(execute, bind, partial(_free_idle, backend_id, workload))
 
 
 def _bound(
@@ -146,6 +155,14 @@ def _bound(
     """Let a workload prepare many executions."""
     kind: type[Callable[..., object]] = Callable  # type: ignore[assignment]  # a class to isinstance
     return ask_method(backend_id, kind, workload, "bind", inputs, outputs)
+
+
+def _free_idle(backend_id: BackendId, workload: IWorkload) -> None:
+    """Let a workload give idle memory back; nobody waits for an error."""
+    try:
+        call_method(backend_id, workload, "free_idle_memory")
+    except ArmpyError as error:
+        _log.warning("%s", error, exc_info=wants_traceback(_log))
 
 
 def _home_of(network: OptimizedNetwork, copy: Layer) -> BackendId:

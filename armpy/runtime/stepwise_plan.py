@@ -235,10 +235,9 @@ class StepwisePlan:
 
     def free_idle(self) -> None:
         """Give idle working memory back, as far as it is known where."""
-        self._head.free_idle()
-        rest = self._rest
-        if rest is not None:
-            rest.free_idle()
+        for part in (self._head, self._dynamic, self._rest):
+            if part is not None:
+                part.free_idle()
 
     def run_behind(self, made: Sequence[Array], results: Targets | None) -> list[Array]:
         """Execute all but the head, which has made its results already."""

@@ -164,6 +164,7 @@ class Attempt:
                 imported = network.import_inputs({"x": shared(X)})
                 results = self.runtime.enqueue_workload(network_id, imported)
                 self.results.append(results["y"].tolist())
+            network.free_working_memory()
             with self._step():
                 assert network.profiler is not None
                 assert network.profiler.events

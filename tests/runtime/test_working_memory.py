@@ -9,6 +9,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from armpy_numba_acc.backend import NumbaBackend
 
 from armpy.backend import (
     DefaultAllocator,
@@ -22,7 +23,7 @@ from armpy.backend import (
 from armpy.errors import BackendError, InvalidArgumentError, MemoryLimitError
 from armpy.graph import Graph
 from armpy.network import Network
-from armpy.ops import Activation, Reshape
+from armpy.ops import Activation, FullyConnected, Reshape
 from armpy.ops.operation import Array
 from armpy.optimizer import Placement
 from armpy.runtime import Model
@@ -391,3 +392,38 @@ def shapes_by_value() -> Graph:
     shape = net.add(ADD, net.input("shape", i32(2)), net.constant(ints(1, 1)))
     net.output("y", net.add(RELU, net.add(Reshape(), x, shape)))
     return net.build()
+
+
+class Counting(DefaultAllocator):
+    """Counts what it has given and not got back."""
+
+    def __init__(self) -> None:
+        self.num_given = 0
+
+    def allocate(self, size_bytes: int, alignment_bytes: int = 64) -> Array:
+        self.num_given += 1
+        return super().allocate(size_bytes, alignment_bytes)
+
+    def free(self, memory: Array) -> None:
+        self.num_given -= 1
+
+
+def test_workloads_give_back_what_they_keep_between_executions_on_request() -> None:
+    """NumbaAcc's programs have arenas of their own."""
+    net = Network()
+    value = net.input("x", f32(1, 64))
+    for _ in range(3):
+        value = net.add(FullyConnected(), value, net.constant(np.eye(64, dtype=np.float32)), None)
+    net.output("y", value)
+    allocator = Counting()
+    backends = {"custom_allocators": {"NumbaAcc": allocator}}
+    model = Model(net, runtime_of(NumbaBackend(), **backends))
+    assert placement_of(model).layers_by_backend == {"NumbaAcc": 3}
+    x = np.arange(64, dtype=np.float32).reshape(1, 64)
+    num_given = allocator.num_given
+    assert num_given > 0
+    for _ in range(2):
+        model.free_working_memory()
+        assert allocator.num_given < num_given
+        np.testing.assert_array_equal(model(x), x)
+        assert allocator.num_given == num_given

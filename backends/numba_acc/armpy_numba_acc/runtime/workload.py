@@ -106,6 +106,10 @@ class ProgramWorkload(IWorkload):
         if self._recorder is not None and instance.times_ns is not None:
             self._recorder.add(self._code, instance.times_ns, threading.get_ident())
 
+    def free_idle_memory(self) -> None:
+        """Give the programs' arenas back that no execution is using."""
+        self._idle.clear()
+
     def bind(
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
     ) -> Callable[[], object]:
