@@ -6,6 +6,7 @@ import contextvars
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -35,9 +36,12 @@ from tests.support.breaking_memory import (
     CopiesWhatItImports,
     EverythingAtOffsetZero,
     ExampleDeviceBackend,
+    ExportsACopy,
+    ExportsItsNeighbour,
     ForgetsWhatIsOnlyWritten,
     Handles,
     ImportsAnything,
+    ImportsShortFiles,
     KeepsWhatItImported,
     NeverDownloadsForReading,
     NeverDownloadsForWriting,
@@ -143,10 +147,56 @@ class Silent(Wrapped):
     """Says nothing of what goes wrong."""
 
     def execute(self, inputs: Handles, outputs: Outputs) -> None:
-        try:
+        with suppress(BackendError):
             super().execute(inputs, outputs)
-        except BackendError:
-            return
+
+
+class _Lost(_Later):
+    """Nobody hears of it any more when it was cancelled."""
+
+    is_lost = False
+
+    def cancel(self) -> None:
+        self.is_lost = True
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        return super().wait(timeout_s) and not self.is_lost
+
+
+class NeverEndsIfCancelled(_Queued):
+    """Forgets what was cancelled, and who waits for it."""
+
+    completion = _Lost
+
+
+class WrongIfCancelled(_Queued):
+    """Cancels what comes next as well."""
+
+    num_cancelled = 0
+
+    class _Noting(_Later):
+        def cancel(self) -> None:
+            WrongIfCancelled.num_cancelled += 1
+
+    completion = _Noting
+
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
+        if WrongIfCancelled.num_cancelled:
+            WrongIfCancelled.num_cancelled -= 1
+        else:
+            super().execute(inputs, outputs)
+
+    def _run(self, inputs: Handles, outputs: Outputs) -> None:
+        time.sleep(0.02)
+        self._right.execute(inputs, outputs)
+
+
+class SilentInItsQueue(_Queued):
+    """Ends like others when something has gone wrong."""
+
+    def _run(self, inputs: Handles, outputs: Outputs) -> None:
+        with suppress(BackendError):
+            super()._run(inputs, outputs)
 
 
 class CannotBeStopped(Wrapped):
@@ -403,6 +453,7 @@ BREAKERS: dict[str, tuple[tuple[Callable[[], ExampleDeviceBackend], str], ...]] 
         (lambda: with_factories(ImportsAnything), "can_import says yes to .*, but import_memory"),
         (lambda: with_factories(RefusesWithoutReason), "a no has a text and a code"),
         (lambda: with_factories(RefusesAndImports), r"says no to .* \(not today\), but"),
+        (lambda: with_factories(ImportsShortFiles), "a file is imported that is too short"),
     ),
     "imports/inputs-are-read-where-they-lie": (
         (lambda: with_factories(CopiesWhatItImports), "with inputs in imported"),
@@ -414,6 +465,10 @@ BREAKERS: dict[str, tuple[tuple[Callable[[], ExampleDeviceBackend], str], ...]] 
     "imports/memory-is-let-go": (
         (lambda: with_factories(KeepsWhatItImported), "an array is kept|files are open"),
     ),
+    "imports/exports-are-the-tensors-themselves": (
+        (lambda: with_handles(ExportsACopy), "written to what they export, the output"),
+        (lambda: with_handles(ExportsItsNeighbour), "exports does not have its elements"),
+    ),
     "executions/bound-executions-are-like-others": (
         (lambda: with_workloads(BindsOnce), "in a bound execution, the output"),
         (lambda: with_workloads(ComputesWhenBound), "in a bound execution, the output"),
@@ -423,8 +478,13 @@ BREAKERS: dict[str, tuple[tuple[Callable[[], ExampleDeviceBackend], str], ...]] 
         (lambda: with_workloads(OutOfOrder), "that were enqueued one after the other"),
         (lambda: with_workloads(SaysNothing), r"wait\(0.0\) returns None"),
     ),
+    "executions/cancelled-completions-come-to-an-end": (
+        (lambda: with_workloads(NeverEndsIfCancelled), "what was cancelled has not ended after"),
+        (lambda: with_workloads(WrongIfCancelled), "after enqueued layers were cancelled"),
+    ),
     "executions/failures-are-told": (
-        (lambda: with_workloads(Silent), "says nothing of an input that cannot be used"),
+        (lambda: with_workloads(Silent), "execute says nothing of an input that cannot be used"),
+        (lambda: with_workloads(SilentInItsQueue), "enqueue says nothing of an input that"),
     ),
     "executions/executions-stop-when-they-are-cancelled": (
         (lambda: with_workloads(CannotBeStopped), "as if nothing had happened"),

@@ -10,12 +10,14 @@ from typing import Any  # Any: members of classes made at run time
 import numpy as np
 
 from armpy.backend import (
+    ALIGNMENT_BYTES,
     ExternalMemory,
     ITensorArena,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
     Lifetime,
+    MemorySource,
     NetworkResources,
     ReasonCode,
     Support,
@@ -120,9 +122,14 @@ def with_workloads(kind: type[Wrapped]) -> Breaker:
 
 
 def _made(**members: Any) -> Breaker:
-    """A breaker of a class with some members."""
-    made: Breaker = type("Breaker", (Breaker,), members)()
+    """A breaker of a class with some members, whose device's memory can be mapped."""
+    made: Breaker = type("Breaker", (Breaker,), members)(mappable_device())
     return made
+
+
+def mappable_device() -> Device:
+    """A device whose memory others can map."""
+    return Device(is_mappable=True)
 
 
 class ForgetsWhatIsOnlyWritten(DeviceTensorHandle):
@@ -277,6 +284,20 @@ class RefusesAndImports(DeviceHandleFactory):
         return RegisteredTensorHandle(info, self._device.register(elements))
 
 
+class ImportsShortFiles(DeviceHandleFactory):
+    """Uses other memory where the file ends too soon."""
+
+    def import_memory(
+        self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
+    ) -> ITensorHandle:
+        if super().can_import(info, memory):
+            return super().import_memory(info, memory, read=read, write=write)
+        if memory.offset_bytes % ALIGNMENT_BYTES or memory.array is not None:
+            raise BackendError("the memory is not aligned")
+        elements = np.zeros(info.size_bytes, np.uint8)
+        return RegisteredTensorHandle(info, self._device.register(elements))
+
+
 class CopiesWhatItImports(DeviceHandleFactory):
     """Imports a copy, as it is at the time."""
 
@@ -313,3 +334,26 @@ class KeepsWhatItImported(DeviceHandleFactory):
         if isinstance(made, RegisteredTensorHandle):
             kept.append(made.region)
         return made
+
+
+class ExportsACopy(DeviceTensorHandle):
+    """Exports its elements in memory of their own."""
+
+    __slots__ = ()
+
+    def export_memory(self, source: MemorySource) -> ExternalMemory:
+        copy = ExternalMemory.shared(self.info.size_bytes)
+        copy.map()[...] = self.region.elements
+        return copy
+
+
+class ExportsItsNeighbour(DeviceTensorHandle):
+    """Exports memory that begins elsewhere."""
+
+    __slots__ = ()
+
+    def export_memory(self, source: MemorySource) -> ExternalMemory:
+        right = super().export_memory(source)
+        offset = right.offset_bytes + (1 << 12)
+        self._device._memory[offset : offset + right.size_bytes] = 1
+        return ExternalMemory(source, right.size_bytes, None, right.file_descriptor, offset)

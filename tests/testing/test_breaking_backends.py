@@ -12,7 +12,7 @@ from armpy.testing import Outcome
 from armpy.testing.contract import CONTRACT_CASES, judge_contract
 from armpy.testing.subject import Subject
 from tests.support.breaking_backends import BREAKERS
-from tests.support.breaking_memory import Breaker
+from tests.support.breaking_memory import Breaker, mappable_device
 from tests.support.lying_backends import options_for
 
 RULES = {case.id.removeprefix("contract/"): case for case in CONTRACT_CASES}
@@ -33,7 +33,7 @@ def test_every_rule_has_a_backend_that_breaks_it() -> None:
 
 @pytest.mark.parametrize("rule", NEW_RULES)
 def test_a_device_that_breaks_nothing_keeps_every_rule(rule: str) -> None:
-    outcome, text = judged(Breaker(), rule)
+    outcome, text = judged(Breaker(mappable_device()), rule)
     assert (outcome, text) == (
         Outcome.PASSED,
         "it declares no options of networks" if "model-contexts" in rule else "",

@@ -39,7 +39,7 @@ from armpy.testing.subject import Subject
 from armpy.testing.trial import other_feeds
 
 _LAYERS = 5
-_WAIT_S = 60.0
+_WAIT_S = 20.0
 
 LONG_S = 0.2
 """How long an execution takes that is worth stopping."""
@@ -110,6 +110,33 @@ def _check_end(completion: ICompletion) -> None:
     check(isinstance(soon, bool), f"wait(0.0) returns {soon!r}")
     check(completion.wait() is True, "wait() without a limit returns before the end")
     check(completion.wait(0.0) is True, "wait(0.0) says that what has ended has not")
+
+
+def cancelled_completions_come_to_an_end(subject: Subject) -> None:
+    """Waiting for what was cancelled comes back soon, and what is enqueued next is right."""
+    driven = _chained(subject)
+    memory = driven.memory()
+    for _ in range(5):
+        with driven.held():
+            memory.feed(driven.bench.feeds)
+            completions = memory.enqueue()
+            if not completions:
+                raise NothingToKeepError("its executions have ended when enqueue returns")
+            for completion in completions:
+                completion.cancel()
+            for completion in completions:
+                _check_cancelled(completion)
+        driven.run(memory, "after enqueued layers were cancelled")
+    memory.release()
+
+
+def _check_cancelled(completion: ICompletion) -> None:
+    """Check that something ends that was cancelled: as if it was not, or with the right error."""
+    try:
+        has_ended = completion.wait(_WAIT_S)
+    except ExecutionCancelledError:
+        return
+    check(has_ended, f"what was cancelled has not ended after {_WAIT_S:.0f} s")
 
 
 class _Unusable(ITensorHandle):

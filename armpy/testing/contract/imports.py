@@ -135,14 +135,15 @@ def answers_are_kept(subject: Subject) -> None:
 
 
 def _check_too_short(driven: Driven, info: TensorInfo) -> None:
-    """Check that a file is refused in which there is no room for the tensor."""
+    """Check that a file in which there is no room for the tensor is refused, at last when used."""
     whole = ExternalMemory.shared(info.size_bytes)
-    beyond = ExternalMemory(
-        whole.source, info.size_bytes, None, whole.file_descriptor, ALIGNMENT_BYTES
-    )
-    if driven.factory.can_import(info, beyond):
-        raise ViolationError(f"can_import says yes to a file that is too short for {info}")
-    _check_answer(driven, info, beyond)
+    descriptor = whole.file_descriptor
+    beyond = ExternalMemory(whole.source, info.size_bytes, None, descriptor, ALIGNMENT_BYTES)
+    try:
+        driven.factory.import_memory(info, beyond)
+    except ArmpyError:
+        return
+    raise ViolationError(f"a file is imported that is too short for {info}")
 
 
 def _check_answer(driven: Driven, info: TensorInfo, memory: ExternalMemory) -> None:
@@ -258,3 +259,28 @@ def _num_open() -> int:
     with suppress(OSError):
         return len(list(_DESCRIPTORS.iterdir()))
     return 0
+
+
+def exports_are_the_tensors_themselves(subject: Subject) -> None:
+    """Whoever maps what a tensor exports sees its elements, and it those that are written there."""
+    backend = backend_of_runtime(subject)
+    for case in samples(subject):
+        driven = Driven(backend, sample_bench(subject, case))
+        if not driven.factory.export_sources & MemorySource.SHARED_MEMORY:
+            raise NothingToKeepError("it exports no memory that others can map")
+        memory = driven.memory()
+        feeds = driven.bench.feeds
+        for name, value in driven.sources.items():
+            memory.handles[value].copy_in_from(np.zeros_like(feeds[name]))
+            exported = memory.handles[value].export_memory(MemorySource.SHARED_MEMORY)
+            check(
+                exported.size_bytes == value.info.size_bytes,
+                f"{value.info} exports {exported.size_bytes} bytes",
+            )
+            seen = exported.map()
+            check(not seen.any(), f"what {value.info} exports does not have its elements")
+            seen[...] = feeds[name].reshape(-1).view(np.uint8)
+        with driven.held():
+            memory.execute()
+        driven.check(memory.read(), "with inputs that were written to what they export")
+        memory.release()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from armpy.backend import BackendOption
-from armpy.errors import InvalidArgumentError
+from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.runtime import Runtime
 from armpy.testing.contract.case import NothingToKeepError, ViolationError, check
 from armpy.testing.contract.networks import sample_bench, samples
@@ -50,12 +50,17 @@ def defaults_are_accepted(subject: Subject) -> None:
 
 
 def choices_are_accepted(subject: Subject) -> None:
-    """Every choice and every bound of an option works."""
+    """Every choice and every bound of an option works, or is refused as what the machine lacks."""
     bench = sample_bench(subject, samples(subject)[0])
     for option in _declared(subject):
         for value in allowed_values(option):
-            runtime = _runtime(subject, {option.name: value})
-            network_id = runtime.load_network(bench.graph)
+            try:
+                runtime = _runtime(subject, {option.name: value})
+                network_id = runtime.load_network(bench.graph)
+            except ArmpyError as error:
+                named = option.name in str(error) and repr(value) in str(error)
+                check(named, f"{option.name} = {value!r} is refused, and not by name: {error}")
+                continue
             bench.run(runtime, network_id, f"with {option.name} = {value!r}")
             runtime.unload_network(network_id)
 

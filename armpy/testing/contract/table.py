@@ -68,10 +68,12 @@ _RULES: dict[str, tuple[Check, ...]] = {
         imports.inputs_are_read_where_they_lie,
         imports.outputs_are_written_where_they_lie,
         imports.memory_is_let_go,
+        imports.exports_are_the_tensors_themselves,
     ),
     "executions": (
         executing.bound_executions_are_like_others,
         executing.queued_executions_keep_their_order,
+        executing.cancelled_completions_come_to_an_end,
         executing.failures_are_told,
         executing.executions_stop_when_they_are_cancelled,
         executing.deadlines_are_told_from_cancellations,
