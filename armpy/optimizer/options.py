@@ -38,8 +38,8 @@ class OptimizerOptions:
         Compute in float16 what is float32, wherever operations and backends do that. Inputs,
         outputs and variables stay float32.
     reduce_fp32_to_bf16 : bool
-        Hand images, rows and weights of convolutions and fully connected layers over as
-        bfloat16 wherever backends take that. Sums, biases and results stay float32.
+        Round images, rows and weights of convolutions and fully connected layers to bfloat16,
+        where the backend converts to that. Sums, biases and results stay float32.
     shape_inference : {"infer_and_validate", "validate_only"}
         Whether shapes that are not known when a network is loaded follow from each call's, or
         are an error.

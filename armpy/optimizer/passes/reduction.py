@@ -62,23 +62,62 @@ def reduce_fp32_to_fp16(graph: Graph, context: PassContext) -> Graph:
 
 
 def reduce_fp32_to_bf16(graph: Graph, context: PassContext) -> Graph:
-    """Let products read bfloat16, where backends do that; sums and results are float32.
+    """Round what products read to bfloat16; sums, biases and results are float32.
+
+    Notes
+    -----
+    Operations know no bfloat16, so each tensor is converted there and back in front of the
+    product, which a backend with such products takes as one with it. Weights are rounded here.
+    A layer whose backend does not convert to bfloat16 is left as it is.
 
     References
     ----------
     Arm NN Fp32NetworkToBf16Converter, which releases of 2023 have left out again.
     """
+    found = {layer for layer in graph.layers if _rounds_operands(layer, context)}
+    if not found:
+        return graph
+    rebuild = Rebuild(graph)
+    rounded: dict[Value, Value] = {}
+    for layer in graph.layers:
+        if layer not in found:
+            rebuild.keep(layer)
+            continue
+        inputs = [None if value is None else rebuild.mapped(value) for value in layer.inputs]
+        for index, value in enumerate(layer.inputs[:2]):
+            assert value is not None
+            if value not in rounded:
+                rounded[value] = _rounded(rebuild, value)
+            inputs[index] = rounded[value]
+        rebuild.replace(layer, layer.operation, inputs)
+    return rebuild.finish()
 
-    def choose(layer: Layer) -> _Types | None:
-        if not isinstance(layer.operation, _REDUCED_PRODUCTS):
-            return None
-        kept = _types_of(layer)
-        if any(kind is not DataType.FLOAT32 for kind in (*kept.inputs, *kept.outputs) if kind):
-            return None
-        types = replace(kept, inputs=((DataType.BFLOAT16,) * 2 + kept.inputs[2:]))
-        return types if context.prefers(_layer_of(layer, types), layer) else None
 
-    return _retyped(graph, choose)
+def _rounds_operands(layer: Layer, context: PassContext) -> bool:
+    """Whether a layer is a product of floats on a backend that converts to bfloat16."""
+    if not isinstance(layer.operation, _REDUCED_PRODUCTS):
+        return False
+    value, weights = layer["input"], layer["weights"]
+    if {value.info.data_type, weights.info.data_type} != {DataType.FLOAT32}:
+        return False
+    backend = next((one for one in context.backends if context.takes(one, layer)), None)
+    short = Value(-1, _info(value.info, DataType.BFLOAT16), value.name)
+    casts = (
+        layer_like(layer, Cast(), [value], [short.info]),
+        layer_like(layer, Cast(), [short], [value.info]),
+    )
+    return backend is not None and all(one and context.takes(backend, one) for one in casts)
+
+
+def _rounded(rebuild: Rebuild, value: Value) -> Value:
+    """A tensor whose elements are numbers of bfloat16."""
+    if value.data is not None:
+        return rebuild.constant(bfloat16_values(bfloat16_bits(value.data)), value.info, value.name)
+    source, name = rebuild.mapped(value), value.name
+    short = _info(source.info, DataType.BFLOAT16)
+    made = rebuild.insert(Cast(), [source], f"{name}/float32_to_bfloat16", [short])
+    back = rebuild.insert(Cast(), made.outputs, f"{name}/bfloat16_to_float32", [source.info])
+    return back.outputs[0]
 
 
 def fall_back_to_float32(graph: Graph, context: PassContext) -> Graph:
@@ -156,8 +195,6 @@ def _data(value: Value, kind: DataType | None) -> Array | None:
 
 def _converted(data: Array, old: DataType, new: DataType) -> Array:
     """Floats in another type, rounded to nearest, ties to even."""
-    if DataType.BFLOAT16 in (old, new):
-        return bfloat16_bits(data) if new is DataType.BFLOAT16 else bfloat16_values(data)
     with np.errstate(over="ignore"):
         return data.astype(new.dtype)
 

@@ -11,7 +11,12 @@ from armpy import DataType, Network, OptimizerOptions, Quantization, TensorInfo,
 from armpy.backend import IBackendInternal, ReasonCode, Support
 from armpy.errors import InvalidArgumentError
 from armpy.graph import Graph, verify_graph
-from armpy.optimizer.passes.reduction import fall_back_to_float32, reduce_fp32_to_fp16
+from armpy.ops.operation import Array
+from armpy.optimizer.passes.reduction import (
+    fall_back_to_float32,
+    reduce_fp32_to_bf16,
+    reduce_fp32_to_fp16,
+)
 from tests.support.fake_backends import FakeBackend
 from tests.support.networks import ADD, MUL, RELU, chain, f32, floats, ints
 from tests.support.passes import OFF, context, names, random_inputs, run
@@ -174,6 +179,38 @@ def test_what_draws_numbers_stays_float32() -> None:
     net.output("y", net.add(ops.RandomMultinomial(4), rows, net.constant(ints(1, 2))))
     made = reduced(net.build())
     assert made.layers[-1].inputs[0].info.data_type is FLOAT32  # type: ignore[union-attr]
+
+
+def truncated(values: Array) -> Array:
+    """float32 numbers whose last 16 bits are 0, rounded to nearest by adding half of the first."""
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32).astype(np.uint64)
+    return ((bits + 0x8000) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+
+
+def test_products_read_numbers_of_bfloat16_and_sum_in_float32() -> None:
+    random = np.random.default_rng(2)
+    weights = random.normal(size=(5, 3)).astype(np.float32)
+    bias = random.normal(size=5).astype(np.float32)
+    net = Network()
+    x = net.input("x", f32(4, 3))
+    value = net.add(ops.FullyConnected(), x, net.constant(weights), net.constant(bias))
+    net.output("y", net.add(RELU, value))
+    graph = net.build()
+    made = reduce_fp32_to_bf16(graph, context())
+    verify_graph(made)
+    assert names(made) == ["Cast", "Cast", "FullyConnected", "Activation"]
+    rows = random.normal(size=(4, 3)).astype(np.float32)
+    options = OptimizerOptions(passes=OFF, reduce_fp32_to_bf16=True)
+    got = run(graph, {"x": rows}, options=options)["y"]
+    sums = truncated(rows).astype(np.float64) @ truncated(weights).T.astype(np.float64) + bias
+    np.testing.assert_allclose(got, np.maximum(sums, 0), rtol=1e-6, atol=1e-6)
+
+
+def test_backends_that_do_not_convert_to_bfloat16_keep_float32() -> None:
+    graph = small_network().build()
+    only = FakeBackend("Only", [ops.Convolution2d, ops.FullyConnected])
+    assert reduce_fp32_to_bf16(graph, context(only, ReferenceBackend())) is graph
+    assert len(reduce_fp32_to_bf16(graph, context()).layers) == len(graph.layers) + 4
 
 
 def test_float32_is_reduced_to_one_type() -> None:
