@@ -1,0 +1,33 @@
+"""docs/optimizer.md is followed from top to bottom: what the page shows is what runs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+from armpy import NetworkProperties, OptimizerOptions
+from armpy.optimizer import BUILT_IN_PASSES
+
+PAGE = Path(__file__).parents[1] / "docs" / "optimizer.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+
+
+def test_the_pages_blocks_run() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    assert len(blocks) == 7
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, str(PAGE), "exec"), names)
+
+
+def test_the_page_lists_every_pass_as_it_is() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (on|off) \|", TEXT, re.MULTILINE)
+    assert {name: state == "on" for name, state in rows} == dict(BUILT_IN_PASSES)
+
+
+def test_the_page_names_options_that_there_are() -> None:
+    known = {field.name for kind in (OptimizerOptions, NetworkProperties) for field in fields(kind)}
+    given = set(re.findall(r"(?:OptimizerOptions|NetworkProperties)\((\w+)=", TEXT))
+    assert given <= known
+    assert given
