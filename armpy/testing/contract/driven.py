@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 import numpy as np
 
@@ -93,6 +94,8 @@ class Driven:
         self, backend: GuardedBackend, bench: Bench, resources: NetworkResources | None = None
     ) -> None:
         resources = resources or NetworkResources()
+        if resources.memory_manager is None:  # the first thing that a network has made for it
+            resources = replace(resources, memory_manager=backend.create_memory_manager())
         self.bench = bench
         self._resources = resources
         graph = optimize_graph(specialize(bench.graph), [backend]).graph

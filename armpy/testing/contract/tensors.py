@@ -21,8 +21,9 @@ def _tensors(subject: Subject) -> Iterator[tuple[ITensorHandle, Array]]:
     for case in samples(subject):
         driven = Driven(backend, sample_bench(subject, case))
         memory = driven.memory()
-        for name, value in driven.sources.items():
-            yield memory.handles[value], driven.bench.feeds[name]
+        with driven.held():  # nobody maps a tensor but around executions
+            for name, value in driven.sources.items():
+                yield memory.handles[value], driven.bench.feeds[name]
         memory.release()
 
 

@@ -192,9 +192,11 @@ class ManagedBackend(ElementwiseBackend):
     def register_tensor_handle_factories_for_network(
         self, registry: TensorHandleFactoryRegistry, network: NetworkResources
     ) -> None:
-        """The factory shares the network's manager."""
-        assert isinstance(network.memory_manager, Manager)  # made above
-        registry.register_factory(PoolFactory(network.memory_manager))
+        """The factory shares the network's manager; one that is only optimised has none."""
+        manager = network.memory_manager
+        registry.register_factory(
+            PoolFactory(manager if isinstance(manager, Manager) else Manager())
+        )
 
     def get_handle_factory_preferences(self) -> Sequence[str]:
         """Its own factory, and no other."""

@@ -10,11 +10,8 @@ Arm NN ITensorHandleFactory, ClImportTensorHandleFactory.
 
 from __future__ import annotations
 
-import mmap
 import os
 from collections.abc import Sequence
-
-import numpy as np
 
 from armpy.backend import (
     ExternalMemory,
@@ -55,42 +52,22 @@ def backend_factory() -> IBackendInternal:
     return OwnMemoryBackend(BACKEND_ID)
 
 
-class Space:
-    """A mapped file.
-
-    Parameters
-    ----------
-    descriptor : int
-        Kept until `close`.
-    size_bytes : int
-    """
-
-    def __init__(self, descriptor: int, size_bytes: int) -> None:
-        self.descriptor = descriptor
-        mapped = mmap.mmap(descriptor, size_bytes)  # shared, readable and writable
-        self.bytes: Array = np.frombuffer(mapped, np.uint8)  # keeps the mapping
-
-    def close(self) -> None:
-        """Let go of the file; what is mapped goes with the last handle."""
-        if self.descriptor >= 0:
-            os.close(self.descriptor)
-        self.descriptor = -1
-
-
 class SpaceHandle(ITensorHandle):
-    """A tensor in a space.
+    """A tensor in a memory space.
 
     Parameters
     ----------
     info : TensorInfo
-    space : Space
-    offset_bytes : int
+    memory : ExternalMemory
+        Where it lies, for others.
+    mapped : ndarray of uint8
+        Its bytes, for kernels.
     """
 
-    def __init__(self, info: TensorInfo, space: Space, offset_bytes: int) -> None:
+    def __init__(self, info: TensorInfo, memory: ExternalMemory, mapped: Array) -> None:
         self._info = info
-        self.space = space
-        self._offset_bytes = offset_bytes
+        self._memory = memory
+        self._mapped = mapped
 
     @property
     def info(self) -> TensorInfo:
@@ -99,24 +76,17 @@ class SpaceHandle(ITensorHandle):
 
     def map(self, *, read: bool = True, write: bool = True) -> Array:
         """The elements where they lie; a space that the host cannot see would copy here."""
-        part = self.space.bytes[self._offset_bytes : self._offset_bytes + self._info.size_bytes]
-        return part.view(self._info.data_type.dtype).reshape(self._info.known_shape)
+        return self._mapped.view(self._info.data_type.dtype).reshape(self._info.known_shape)
 
     def export_memory(self, source: MemorySource) -> ExternalMemory:
         """The file and where the tensor begins in it."""
         if source is not MemorySource.SHARED_MEMORY:
             raise MemoryExportError("the space is a file", where=FACTORY_ID, actual=str(source))
-        return ExternalMemory(
-            source,
-            self._info.size_bytes,
-            file_descriptor=self.space.descriptor,
-            offset_bytes=self._offset_bytes,
-            keep_alive=self.space,
-        )
+        return self._memory
 
 
 class SpaceArena(ITensorArena):
-    """A space of its own for the tensors of one execution at a time.
+    """A space for the tensors of one execution at a time, which goes with the last of them.
 
     Parameters
     ----------
@@ -124,19 +94,21 @@ class SpaceArena(ITensorArena):
     """
 
     def __init__(self, size_bytes: int) -> None:
-        descriptor = os.memfd_create("armpy-example")
-        os.ftruncate(descriptor, size_bytes or 1)
-        self._space = Space(descriptor, size_bytes or 1)
+        self._space = ExternalMemory.shared(size_bytes, "armpy-example")
+        self._mapped = self._space.map()
 
     def create_tensor_handle(
         self, info: TensorInfo, lifetime: Lifetime, offset_bytes: int
     ) -> ITensorHandle:
         """A tensor where the core has planned it."""
-        return SpaceHandle(info, self._space, offset_bytes)
-
-    def release(self) -> None:
-        """Let go of the file."""
-        self._space.close()
+        memory = ExternalMemory.of_file_descriptor(
+            self._space.file_descriptor,
+            info.size_bytes,
+            offset_bytes=offset_bytes,
+            keep_alive=self._space,
+        )
+        part = self._mapped[offset_bytes : offset_bytes + info.size_bytes]
+        return SpaceHandle(info, memory, part)
 
 
 class SpaceFactory(ITensorHandleFactory):
@@ -176,19 +148,12 @@ class SpaceFactory(ITensorHandleFactory):
     def import_memory(
         self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
     ) -> ITensorHandle:
-        """Map the file, whose descriptor is only borrowed."""
-        descriptor = os.dup(memory.file_descriptor)
-        try:
-            space = Space(descriptor, memory.offset_bytes + info.size_bytes)
-        except (OSError, ValueError) as error:
-            os.close(descriptor)
-            raise MemoryImportError("the file cannot be mapped", where=FACTORY_ID) from error
-        return SpaceHandle(info, space, memory.offset_bytes)
-
-    def unimport(self, handle: ITensorHandle) -> None:
-        """Let go of the file."""
-        assert isinstance(handle, SpaceHandle)  # made above
-        handle.space.close()
+        """Map the file, which raises if it is too short; the mapping outlives its descriptor."""
+        answer = self.can_import(info, memory)
+        if not answer:
+            raise MemoryImportError(answer.text, where=FACTORY_ID)
+        mapped = memory.map(read=read, write=write)[: info.size_bytes]
+        return SpaceHandle(info, memory, mapped)
 
 
 class OwnMemoryBackend(ElementwiseBackend):
