@@ -37,6 +37,7 @@ from armpy.types import HOST, BackendId
 _log = logging.getLogger("armpy.optimizer")
 
 
+@phase("optimise")
 def optimize_graph(
     graph: Graph,
     backends: Sequence[IBackendInternal],

@@ -10,6 +10,7 @@ from armpy.graph import Graph
 from armpy.network import Network, check_shape_fits
 from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork, Placement
+from armpy.profiling import Profiler
 from armpy.records import dataclass
 from armpy.runtime.calls import run_by_name, run_in_order
 from armpy.runtime.execution import Execution
@@ -147,6 +148,11 @@ class Model:
     def placement(self) -> Placement | None:
         """Which layer runs where and why; None until the first input shapes are known."""
         return self._loaded.placement
+
+    @property
+    def profiler(self) -> Profiler | None:
+        """The profile; None unless the runtime's options or the properties ask for one."""
+        return self._loaded.profiler
 
     @property
     def graph(self) -> Graph:

@@ -17,7 +17,7 @@ from armpy.graph import graphs_of
 from armpy.ops import Convolution2d, ElementwiseBinary, FullyConnected
 from armpy.profiling import EventKind, Profiler, ProfilingEvent, Share, Summary, WatchedLock
 from armpy.profiling.summary import AROUND, BETWEEN, summarize
-from armpy.runtime import Model, Runtime, RuntimeOptions
+from armpy.runtime import Model, NetworkProperties, Runtime, RuntimeOptions
 from tests.support.control_flow import loop
 from tests.support.fake_backends import CountingManager, FakeBackend, registry_of, runtime_of
 from tests.support.networks import ADD, RELU, diamond, f32, floats, ints
@@ -310,7 +310,11 @@ def test_a_load_is_told_by_its_phases() -> None:
     assert phases >= {
         ("load", ""),
         ("specialise", ""),
+        ("optimise", ""),
+        ("prepare", ""),
         ("assign layers", ""),
+        ("bridge memories", ""),
+        ("substitute", ""),
         ("compile", "Npu"),
         ("open session", "Npu"),
         ("plan memory", ""),
@@ -391,3 +395,12 @@ def counting_up() -> armpy.Network:
     net.assign(total, value)
     net.output("y", value)
     return net
+
+
+def test_a_model_has_its_profile() -> None:
+    properties = NetworkProperties(profiling=True)
+    model = Model(diamond(), runtime_of(), properties=properties)
+    model(floats(-1, 0, 2, 5))
+    assert model.profiler is not None
+    assert model.profiler.summary().num_executions == 1
+    assert Model(diamond(), runtime_of()).profiler is None
