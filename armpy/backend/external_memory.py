@@ -253,11 +253,10 @@ def _mapped_file(memory: ExternalMemory, *, write: bool) -> Array:
         return np.empty(0, np.uint8)
     skipped = memory.offset_bytes % mmap.ALLOCATIONGRANULARITY
     protection = mmap.PROT_READ | (mmap.PROT_WRITE if write else 0)
+    problem = problem_of_file(memory)
+    if problem:
+        raise _unmappable(memory, problem)
     try:
-        size = _file_size(memory.file_descriptor)
-        if size < memory.offset_bytes + memory.size_bytes:
-            reason = f"the file has {size} bytes"
-            raise _unmappable(memory, reason)
         mapping = mmap.mmap(
             memory.file_descriptor,
             memory.size_bytes + skipped,
@@ -268,6 +267,15 @@ def _mapped_file(memory: ExternalMemory, *, write: bool) -> Array:
     except (OSError, ValueError) as error:
         raise _unmappable(memory, str(error)) from error
     return np.frombuffer(mapping, np.uint8, memory.size_bytes, skipped)
+
+
+def problem_of_file(memory: ExternalMemory) -> str:
+    """Why the file of some memory does not have its bytes; empty if it does."""
+    try:
+        size = _file_size(memory.file_descriptor)
+    except OSError as error:
+        return str(error)
+    return f"the file has {size} bytes" if size < memory.offset_bytes + memory.size_bytes else ""
 
 
 def _file_size(descriptor: int) -> int:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from armpy.backend.external_memory import ExternalMemory, MemorySource
+from armpy.backend.external_memory import ExternalMemory, MemorySource, problem_of_file
 from armpy.backend.layer_support import ReasonCode, Support
 from armpy.backend.memory import IMemoryManager
 from armpy.backend.tensor_handle import HostTensorHandle, ITensorHandle
@@ -208,7 +208,8 @@ class HostTensorHandleFactory(ITensorHandleFactory):
         start = memory.offset_bytes if memory.array is None else memory.array.ctypes.data
         if start % info.data_type.dtype.itemsize:
             return Support.no(ReasonCode.OTHER, "the memory is not aligned to whole elements")
-        return Support.yes()
+        problem = problem_of_file(memory) if memory.array is None else ""
+        return Support.no(ReasonCode.OTHER, problem) if problem else Support.yes()
 
     def import_memory(
         self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False

@@ -12,7 +12,7 @@ from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy.runtime.control_flow import Targets
 from armpy.runtime.imported_tensor import ImportedTensor
-from armpy.runtime.imports import imports_in
+from armpy.runtime.imports import import_given, imports_in
 from armpy.runtime.prepared import Prepared, Run
 from armpy.runtime.slots import InputSlot
 from armpy.tensor import TensorInfo
@@ -167,11 +167,12 @@ class DebuggedNetwork:
         """
         shapes = tuple([array.shape for array in inputs])
         prepared = self._network.prepared_to_debug(shapes, self._callback)
+        import_given(self._network, prepared, inputs, targets)
         if imports_in(self._network, prepared, inputs, targets):
             raise InvalidArgumentError(
-                "values are told of executions in memory of the host",
-                actual="a tensor that a device has imported",
-                fix="Give arrays instead",
+                "values are told of executions with arrays",
+                actual="an imported tensor",
+                fix="Give arrays to a network that does not import in every call",
             )
         return prepared
 

@@ -196,7 +196,7 @@ class NetworkMemory:
         Raises
         ------
         InvalidArgumentError
-            If it is for others, or for tensors that are not in memory of the host.
+            If it is for others, or a tensor is imported other than as memory of the host.
         """
         shapes = tuple([array.shape for array in inputs])
         if shapes != self.shapes:
@@ -211,8 +211,8 @@ class NetworkMemory:
             import_given(network, self.latest, inputs, targets)
         if imports_in(self._network(), self.latest, inputs, targets):
             raise InvalidArgumentError(
-                "the working memory is for tensors in memory of the host",
-                actual="a tensor that a device has imported",
+                "the working memory is for executions with arrays",
+                actual="an imported tensor",
                 fix="Run without the working memory",
             )
         return self.latest

@@ -57,7 +57,8 @@ class RuntimeOptions:
         out.
     protected_mode : bool
         Use only backends with the capability ProtectedContentAllocation and a custom
-        allocator of protected memory.
+        allocator of protected memory, and map no tensor: inputs and outputs are imported protected
+        memory. Networks whose tensors the host would have to see or copy are not loaded.
     memory_strategies : mapping of str to (str or IMemoryOptimizerStrategy)
         How working memory of these backends is packed.
     loop_timeout_s : float, optional

@@ -173,3 +173,12 @@ def test_open_shapes_follow_arrays_and_have_to_be_prepared_for_memory() -> None:
         np.testing.assert_array_equal(model(X[:2]), X[:2] + 3)
         np.testing.assert_array_equal(model(shared(X[:2])), X[:2] + 3)
         np.testing.assert_array_equal(model(X), X + 3)
+
+
+def test_values_and_held_memory_are_for_arrays() -> None:
+    with loaded(input_source=MALLOC) as model, model.create_working_memory() as memory:
+        with pytest.raises(InvalidArgumentError, match=r"executions with arrays\. Got an imported"):
+            model.run({"x": X}, debug=print)
+        with pytest.raises(InvalidArgumentError, match=r"executions with arrays\. Got an imported"):
+            model.run({"x": X}, memory=memory)
+        np.testing.assert_array_equal(model(X), X + 3)

@@ -236,7 +236,7 @@ def test_memory_that_is_too_short_or_read_only_is_refused_by_the_host() -> None:
     with Model(chain(3), runtime_of()) as model:
         memory = shared(X)
         behind = ExternalMemory.of_file_descriptor(memory.file_descriptor, 16, offset_bytes=4)
-        with pytest.raises(MemoryImportError, match=r"CpuRef / .*the file has 16 bytes"):
+        with pytest.raises(MemoryImportError, match=r"CpuRef: the file has 16 bytes"):
             model.import_inputs({"x": behind})
         odd = ExternalMemory.of_file_descriptor(memory.file_descriptor, 16, offset_bytes=2)
         with pytest.raises(MemoryImportError, match=r"CpuRef: .*aligned to whole elements"):
@@ -490,7 +490,9 @@ def test_held_working_memory_is_for_memory_of_the_host() -> None:
         assert memory.run({"x": x})["y"].tolist() == (X + 3).tolist()
     with imported_by(ImportingDevice()) as model, model.create_working_memory() as memory:
         x = model.import_inputs({"x": shared(X)})["x"]
-        with pytest.raises(InvalidArgumentError, match="that a device has imported"):
+        with pytest.raises(
+            InvalidArgumentError, match=r"for executions with arrays\. Got an imported tensor"
+        ):
             memory.run({"x": x})
 
 

@@ -100,6 +100,17 @@ def test_arrays_and_outputs_that_the_core_would_make_are_refused() -> None:
     assert device.num_maps == 0
 
 
+def test_no_values_are_told_of() -> None:
+    device = ProtectedDevice()
+    with Model(chain(3), protected_runtime(device)) as model:
+        x = model.import_inputs({"x": device.secrets.holding(X)})["x"]
+        y = model.import_outputs({"y": device.secrets.new(16)})["y"]
+        for inputs, outputs in (({"x": x}, {"y": y}), ({"x": X}, None)):
+            with pytest.raises(InvalidArgumentError):
+                model.run(inputs, outputs, debug=print)
+    assert device.num_maps == 0
+
+
 def test_a_protected_tensor_is_no_array() -> None:
     device = ProtectedDevice()
     with Model(chain(3), protected_runtime(device)) as model:
