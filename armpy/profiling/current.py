@@ -85,7 +85,7 @@ def record_waiting(what: str, started_s: float) -> None:
 class Lock(Protocol):
     """What one thread at a time can have."""
 
-    def acquire(self, blocking: bool = True) -> bool:
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         """Take it; whether that was possible."""
 
     def release(self) -> None:
@@ -107,11 +107,20 @@ class WatchedLock:
         self._what = what
 
     def __enter__(self) -> None:
-        if self._lock.acquire(blocking=False):
-            return
-        started_s = time.perf_counter()
-        self._lock.acquire()
-        record_waiting(self._what, started_s)
+        self.acquire()
 
     def __exit__(self, *exc_info: object) -> None:
+        self.release()
+
+    def acquire(self, timeout: float = -1) -> bool:
+        """Acquire it as a `threading.Lock`."""
+        if self._lock.acquire(blocking=False):
+            return True
+        started_s = time.perf_counter()
+        is_held = self._lock.acquire(timeout=timeout)
+        record_waiting(self._what, started_s)
+        return is_held
+
+    def release(self) -> None:
+        """Let somebody else have it."""
         self._lock.release()

@@ -10,6 +10,7 @@ from numpy import ndarray
 from armpy.backend import ExternalMemory
 from armpy.errors import InvalidArgumentError
 from armpy.ops.operation import Array
+from armpy.records import dataclass
 from armpy.runtime.imported_tensor import ImportedTensor, ToImport, overlap
 from armpy.runtime.tensors import may_overlap
 
@@ -238,3 +239,74 @@ def _check_output_names(
             expected=", ".join(names),
             actual=", ".join(map(repr, unknown)),
         )
+
+
+def read_inputs(
+    network: LoadedNetwork, inputs: Mapping[str, object], quantize_inputs: bool = False
+) -> list[Array]:
+    """Arrays, in order, that inputs given by name are or become; errors as for `run_by_name`."""
+    named = as_dict("inputs", inputs)
+    slots = network.inputs
+    if named.keys() != {slot.name for slot in slots}:
+        raise wrong_names(network, named)
+    return [slot.converted(named[slot.name], quantize=quantize_inputs) for slot in slots]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Call:
+    """A call whose arrays have been checked.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    sources : list of ndarray
+        Inputs, which no output overlaps.
+    copies : list of (ndarray, ndarray)
+        Those of the sources that are copies, and what of.
+    targets : list of (ndarray or None)
+        The caller's arrays for outputs, or imported tensors.
+    given : mapping of str to object
+        What the caller has given for outputs.
+    """
+
+    prepared: Prepared
+    sources: list[Array]
+    copies: list[tuple[Array, Array]]
+    targets: list[Array | None]
+    given: Mapping[str, object]
+
+    @property
+    def writes_imported(self) -> bool:
+        """Whether outputs are written where backends have imported them."""
+        return any(isinstance(target, ImportedTensor) for target in self.targets)
+
+    @property
+    def names(self) -> list[str]:
+        """Those of the outputs."""
+        return [slot.name for slot in self.prepared.outputs]
+
+    def write(self, made: Sequence[Array]) -> list[Array]:
+        """Copy results into the caller's arrays; the results in these where there are any."""
+        found = []
+        for slot, array, target in zip(self.prepared.outputs, made, self.targets, strict=True):
+            if target is not None:
+                slot.check_result(array, target)
+                target[...] = array
+            found.append(array if target is None else target)
+        return found
+
+
+def checked_call(
+    network: LoadedNetwork | DebuggedNetwork,
+    arrays: Sequence[Array],
+    outputs: Mapping[str, object] | None,
+) -> Call:
+    """Check outputs given by name for inputs that have been read; errors as for `run_by_name`."""
+    read = [*arrays]
+    prepared = network.prepared_for(read)  # which looks into imported tensors
+    given = {} if outputs is None else as_dict("outputs", outputs)
+    targets: list[Array | None] = [given.get(slot.name) for slot in prepared.outputs]
+    sources = [*read]
+    prepared = settle(network, prepared, sources, targets, given)
+    copies = [(s, a) for s, a in zip(sources, read, strict=True) if s is not a]
+    return Call(prepared, sources, copies, targets, given)

@@ -14,11 +14,13 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
 from armpy.backend import (
+    Cancellation,
     DynamicTensorHandle,
     HostTensorHandle,
     ITensorHandle,
     IWorkload,
     WorkloadInfo,
+    current_cancellation,
 )
 from armpy.backend.control_flow import (
     begin_control_flow,
@@ -47,7 +49,12 @@ class Plan(Protocol):
 
     result_infos: tuple[TensorInfo, ...]
 
-    def run(self, sources: Sequence[Array], results: Targets | None = None) -> list[Array]:
+    def run(
+        self,
+        sources: Sequence[Array],
+        results: Targets | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> list[Array]:
         """Execute once; as `StaticPlan.run`."""
 
 
@@ -178,12 +185,13 @@ class IfWorkload(IWorkload):
         opened: list[ITensorHandle],
     ) -> None:
         """Run one graph."""
+        cancellation = current_cancellation()
         try:
             plan = graph.plan(arrays)
             if _fit(plan, outputs):
-                plan.run(arrays, _mapped(outputs, opened, is_read=False))
+                plan.run(arrays, _mapped(outputs, opened, is_read=False), cancellation)
             else:
-                _hand_over(plan.run(arrays), outputs)
+                _hand_over(plan.run(arrays, None, cancellation), outputs)
         except ArmpyError as error:
             raise graph.named(error) from error.__cause__
 
@@ -243,12 +251,13 @@ class WhileWorkload(IWorkload):
         spare: list[Array] | None = None
         flags: list[Array] | None = None
         graph = self._condition
+        cancellation = current_cancellation()
         try:
             while True:
                 graph = self._condition
                 if not is_steady:
                     test = _plan(graph, values, num_turns)
-                flags = test.run(values, flags)
+                flags = test.run(values, flags, cancellation)
                 if not _is_true(flags[0]):
                     break
                 if time.perf_counter() >= end_s:
@@ -258,7 +267,7 @@ class WhileWorkload(IWorkload):
                 if not is_steady:
                     turn = _plan(graph, values, num_turns)
                     is_steady = _keeps_shapes(turn, values)
-                made = turn.run(values, spare)
+                made = turn.run(values, spare, cancellation)
                 spare, mine = (mine, made) if is_steady else (None, made)
                 flags = flags if is_steady else None
                 values[:num_carried] = made

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from armpy.backend import Cancellation
 from armpy.errors import InvalidArgumentError
 from armpy.graph import Graph, Layer
 from armpy.ops.operation import Array
@@ -104,13 +105,18 @@ class DebugPlan:
         self._last = self._first + len(self._shown)
         self.result_infos = (*infos[: self._first], *infos[self._last :])
 
-    def run(self, sources: Sequence[Array], results: Targets | None = None) -> list[Array]:
+    def run(
+        self,
+        sources: Sequence[Array],
+        results: Targets | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> list[Array]:
         """Execute once; parameters and result as for `StaticPlan.run`."""
         first, last = self._first, self._last
         given: list[Array | None] | None = None
         if results is not None:
             given = [*results[:first], *([None] * (last - first)), *results[first:]]
-        made = self._run(sources, given)
+        made = self._run(sources, given, cancellation)
         for (layer, index), values in zip(self._shown, made[first:last], strict=True):
             own = values.copy()
             own.flags.writeable = False

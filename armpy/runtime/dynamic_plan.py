@@ -7,14 +7,14 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from armpy.backend import DynamicTensorHandle, HostTensorHandle, ITensorHandle
+from armpy.backend import Cancellation, DynamicTensorHandle, HostTensorHandle, ITensorHandle
 from armpy.errors import BackendError
 from armpy.graph import Layer, Value
 from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork, Placement
 from armpy.runtime.measuring import Measure
 from armpy.runtime.session import BackendSession
-from armpy.runtime.steps import memory_of, prepare_steps, raise_for_step
+from armpy.runtime.steps import finish, memory_of, prepare_steps, raise_for_step
 from armpy.types import BackendId
 
 
@@ -65,7 +65,9 @@ class DynamicPlan:
         for step in self._steps:
             step.free_idle()
 
-    def run(self, sources: Sequence[Array]) -> list[Array]:
+    def run(
+        self, sources: Sequence[Array], cancellation: Cancellation | None = None
+    ) -> list[Array]:
         """Execute every layer once; parameters and result as for `StaticPlan.run`."""
         graph = self.network.graph
         arrays: dict[Value, Array] = dict(zip(graph.inputs, sources, strict=True))
@@ -74,6 +76,8 @@ class DynamicPlan:
                 stack.enter_context(shared)
             for step, layer in enumerate(graph.layers):
                 try:
+                    if cancellation is not None:
+                        cancellation.check()
                     made = self._execute(step, layer, arrays)
                 except BaseException as error:  # noqa: BLE001 - plugin boundary: named and raised
                     raise_for_step(self.network, step, error)
@@ -89,7 +93,9 @@ class DynamicPlan:
             for value in layer.inputs
         ]
         outputs = [self._output(value) for value in layer.outputs]
-        self._steps[step].execute(inputs, outputs)
+        prepared = self._steps[step]
+        backend_id = self.network.backend_ids[layer.id]
+        finish(backend_id, prepared, prepared.execute(inputs, outputs))
         for handle in outputs:
             if isinstance(handle, DynamicTensorHandle) and not handle.is_resized:
                 raise BackendError(

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from armpy.errors import InvalidArgumentError
 from armpy.ops.operation import Array
-from armpy.runtime.calls import as_dict, settle, wrong_names
-from armpy.runtime.imported_tensor import ImportedTensor, ToImport
-from armpy.runtime.slots import InputSlot
+from armpy.runtime.limits import UNSET, Unset
+from armpy.runtime.stopping import StopSignal, deadline_in
+from armpy.types import Priority
 
-if TYPE_CHECKING:
-    from armpy.runtime.debugging import DebuggedNetwork
-    from armpy.runtime.loaded_network import LoadedNetwork
+if TYPE_CHECKING:  # futures are slow to import, and most programs call
+    from armpy.runtime.binding import Binding, BoundCall
+    from armpy.runtime.executors import Executors
+    from armpy.runtime.jobs import ExecutionFuture, Job
 
 
 class Execution:
@@ -24,12 +21,15 @@ class Execution:
 
     Parameters
     ----------
-    execute : callable
-        Executes once; gives the outputs if some are made anew every time.
-    outputs : dict of str to ndarray
-        Where each output is written.
-    keep_alive : object
-        What has to live as long.
+    binding : Binding
+        The arrays.
+    executors : Executors
+        Run what is started and not called, and what has to be left alone when it is stopped.
+    owner : object
+        Whose share of the executors it takes.
+    priority : Priority
+    deadline_s : float, optional
+        How long each execution may take.
 
     Attributes
     ----------
@@ -43,19 +43,46 @@ class Execution:
     of one network can run at the same time.
     """
 
-    __slots__ = ("__weakref__", "_is_closed", "_keep_alive", "_turn", "outputs")
+    __slots__ = (
+        "__weakref__",
+        "_binding",
+        "_deadline_s",
+        "_executors",
+        "_is_closed",
+        "_is_watched",
+        "_job",
+        "_keep_alive",
+        "_owner",
+        "_priority",
+        "_signal",
+        "_turn",
+        "_wants_stop",
+        "outputs",
+    )
 
     def __init__(
         self,
-        execute: Callable[[], Sequence[Array] | None],
-        outputs: dict[str, Array],
-        keep_alive: object = None,
+        binding: Binding,
+        executors: Executors,
+        owner: object = None,
+        priority: Priority = Priority.MEDIUM,
+        deadline_s: float | None = None,
     ) -> None:
-        self.outputs = outputs
-        self._keep_alive = keep_alive
+        deadline_in(deadline_s)  # raises if it is no time
+        self.outputs: dict[str, Array] = binding.shown
+        self._binding = binding
+        self._executors = executors
+        self._owner = owner
+        self._priority = priority
+        self._deadline_s = deadline_s
+        self._is_watched = binding.is_private or deadline_s is not None
+        self._keep_alive: object = None
         self._is_closed = False
+        self._job: Job[dict[str, Array]] | None = None
+        self._wants_stop = False
+        self._signal = StopSignal()
         # Whoever takes it out executes: to take from a list is one step, and the quickest lock.
-        self._turn = [execute]
+        self._turn: list[BoundCall | None] = [binding.bound(self._signal)]
 
     def __call__(self) -> dict[str, Array]:
         """Execute once.
@@ -68,30 +95,89 @@ class Execution:
         Raises
         ------
         InvalidArgumentError
-            If the network has been unloaded, or another thread is in here.
+            If the network has been unloaded, or the execution is under way already.
+        ExecutionTimeoutError
+            If the deadline has come.
+        ExecutionCancelledError
+            If it was stopped by `cancel`.
         """
         turn = self._turn
         try:
             execute = turn.pop()
         except IndexError:
             raise self._not_free() from None
+        if self._is_watched or execute is None:
+            return self._call_watched(turn, execute)
         try:
             execute()
         finally:
             turn.append(execute)
+            if self._wants_stop:
+                self._forget_stop()
         return self.outputs
 
-    def _not_free(self) -> InvalidArgumentError:
-        """Why it cannot be executed now."""
-        if self._is_closed:
-            return InvalidArgumentError("the network has been unloaded", fix="Load it again")
-        return InvalidArgumentError(
-            "the execution is under way in another thread", fix="Bind one for each thread"
-        )
+    def start(
+        self, *, priority: Priority | None = None, deadline_s: float | Unset | None = UNSET
+    ) -> ExecutionFuture[dict[str, Array]]:
+        """Execute once on a thread of the runtime's.
+
+        Parameters
+        ----------
+        priority : Priority, optional
+            What was said when it was bound, if left out.
+        deadline_s : float, optional
+            How long it may take from now on, with the time that it waits; as for `priority`.
+
+        Returns
+        -------
+        concurrent.futures.Future
+            Of `outputs`. It can be cancelled also when it is under way.
+
+        Raises
+        ------
+        InvalidArgumentError
+            As a call; if the runtime is closed.
+        """
+        limit_s = self._deadline_s if deadline_s is UNSET else deadline_s
+        deadline = deadline_in(limit_s)
+        turn = self._turn
+        try:
+            execute = turn.pop()
+        except IndexError:
+            raise self._not_free() from None
+        job = self._new_job(turn, execute, deadline, priority or self._priority)
+        future = job.submitted()
+        try:
+            self._executors.submit(job)
+        except BaseException:
+            job.stop()
+            raise
+        job.watch()
+        return future
+
+    def cancel(self) -> bool:
+        """Stop what is under way, from any thread; whether there was something to stop.
+
+        Notes
+        -----
+        It is effective within 10 ms, also inside long layers. Backends with the capability
+        ``CancellableExecution`` stop; what the arrays of outputs hold is not known then. The work
+        of others is abandoned, and writes to none of the caller's arrays.
+        """
+        job = self._job
+        if job is not None:
+            return job.stop()
+        if self._turn or self._is_closed:
+            return False
+        self._wants_stop = True
+        self._signal.cancel()
+        if self._turn:  # it has come to its end in between, and may not have seen it
+            self._forget_stop()
+        return True
 
     def keeping(self, owner: object) -> Execution:
         """The same, which keeps its owner: networks go with their runtime."""
-        self._keep_alive = (self._keep_alive, owner)
+        self._keep_alive = owner
         return self
 
     @property
@@ -104,107 +190,71 @@ class Execution:
         self._is_closed = True
         self._turn = []
 
-
-def bind_by_name(
-    network: LoadedNetwork | DebuggedNetwork,
-    inputs: Mapping[str, object],
-    outputs: Mapping[str, object] | None = None,
-) -> Execution:
-    """Check inputs and outputs given by name, and prepare executions with them.
-
-    Parameters
-    ----------
-    network : LoadedNetwork or DebuggedNetwork
-    inputs : mapping of str to ndarray
-        Every input.
-    outputs : mapping of str to ndarray, optional
-        Arrays to write outputs to; the ones missing are made.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If an array is missing, not known, does not fit or could not be used in place.
-    """
-    named = as_dict("inputs", inputs)
-    if named.keys() != {slot.name for slot in network.inputs}:
-        raise wrong_names(network, named)
-    arrays = [_in_place(slot, named[slot.name]) for slot in network.inputs]
-    prepared = network.prepared_for(arrays)
-    given = as_dict("outputs", {} if outputs is None else outputs)
-    targets: list[Array | None] = [given.get(slot.name) for slot in prepared.outputs]
-    sources = [*arrays]
-    prepared = settle(network, prepared, sources, targets, given)
-    copies = [(s, a) for s, a in zip(sources, arrays, strict=True) if s is not a]
-    for index, slot in enumerate(prepared.outputs):
-        array = targets[index]
-        targets[index] = slot.new_array() if array is None else _own_view(array)
-    call = prepared.bind(sources, targets)
-    names = [slot.name for slot in prepared.outputs]
-    shown = {
-        slot.name: given.get(slot.name, array)
-        for slot, array in zip(prepared.outputs, targets, strict=True)
-        if array is not None
-    }
-    if copies:
-        call = _after_copies(call, copies)
-    if len(shown) < len(names):
-        call = _showing(call, names, shown)
-    held = [weakref.ref(owner) for owner in _owners([*arrays, *given.values()])]
-    return Execution(call, shown, held)
-
-
-def _in_place(slot: InputSlot, given: object) -> Array:
-    """A view of an input that is read where it is."""
-    array = slot.converted(given, quantize=False)
-    if array is not given and array.flags.owndata:
-        raise InvalidArgumentError(
-            "the input cannot be bound, as it would have to be copied",
-            where=f"input '{slot.name}'",
-            expected=f"a C-contiguous array of {array.dtype}",
-            actual=type(given).__name__,
-            fix="Bind an array of that kind, and write each run's elements into it",
+    def _not_free(self) -> InvalidArgumentError:
+        """Why it cannot be executed now."""
+        if self._is_closed:
+            return InvalidArgumentError("the network has been unloaded", fix="Load it again")
+        return InvalidArgumentError(
+            "the execution is under way already", fix="Wait for it, or bind one for each thread"
         )
-    return _own_view(array)
 
+    def _forget_stop(self) -> None:
+        """Let the next call not be stopped by what was meant for the last one."""
+        self._wants_stop = False
+        self._signal.reset()
 
-def _own_view(array: Array) -> Array:
-    """The same elements in an array that nobody else can reshape or give another type."""
-    if isinstance(array, (ImportedTensor, ToImport)):
-        return array
-    return array.view(np.ndarray)
+    def _call_watched(
+        self, turn: list[BoundCall | None], execute: BoundCall | None
+    ) -> dict[str, Array]:
+        """Execute once what has a deadline, or cannot be stopped itself."""
+        job = self._new_job(turn, execute, deadline_in(self._deadline_s), self._priority)
+        if not self._binding.is_private:
+            return job.call()
+        from armpy.runtime.jobs import wait  # noqa: PLC0415 - imported with the job
 
+        future = job.submitted()
+        try:
+            self._executors.run_apart(job)
+        except BaseException:
+            job.stop()
+            raise
+        return wait(job, future)
 
-def _owners(arrays: Sequence[Array]) -> list[Array]:
-    """The arrays whose memory some arrays lie in.
+    def _new_job(
+        self,
+        turn: list[BoundCall | None],
+        execute: BoundCall | None,
+        deadline: float | None,
+        priority: Priority,
+    ) -> Job[dict[str, Array]]:
+        """What executes once, and gives the turn back when its caller can have it again."""
+        from armpy.runtime.jobs import Job  # noqa: PLC0415 - most programs call
 
-    Notes
-    -----
-    NumPy resizes no array in place that there is a weak reference to, whatever it is told.
-    """
-    plain = (array for array in arrays if isinstance(array, np.ndarray))
-    bases = (array if array.base is None else array.base for array in plain)
-    return [base for base in bases if isinstance(base, np.ndarray)]
+        binding, outputs = self._binding, self.outputs
+        if execute is None:  # the last one was abandoned with all that it has
+            self._signal = StopSignal()
+        self._signal.reset(deadline)
+        signal = self._signal
+        taken = [execute]
 
+        def work(job: Job[dict[str, Array]]) -> dict[str, Array]:
+            call = taken[0]
+            if call is None:
+                call = taken[0] = binding.bound(signal)
+            if not binding.is_private:
+                job.enter_place()
+                call()
+                return outputs
+            call()
+            signal.commit()
+            call.write()
+            return outputs
 
-def _after_copies(
-    call: Callable[[], Sequence[Array] | None], copies: Sequence[tuple[Array, Array]]
-) -> Callable[[], Sequence[Array] | None]:
-    """Copy the inputs that outputs overlap first, as a step may write before another reads."""
+        def when_over(is_abandoned: bool) -> None:
+            self._job = None
+            if not is_abandoned:
+                signal.reset()
+            turn.append(None if is_abandoned else taken[0])
 
-    def execute() -> Sequence[Array] | None:
-        for target, source in copies:
-            target[...] = source
-        return call()
-
-    return execute
-
-
-def _showing(
-    call: Callable[[], Sequence[Array] | None], names: Sequence[str], shown: dict[str, Array]
-) -> Callable[[], None]:
-    """Show the outputs that an execution has made anew."""
-
-    def execute() -> None:
-        shown.update(zip(names, call() or (), strict=True))
-
-    return execute
+        self._job = job = Job(work, signal, priority, self._owner, when_over)
+        return job

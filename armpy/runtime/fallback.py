@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from armpy.backend import Cancellation
 from armpy.errors import ArmpyError, BackendError
 from armpy.ops.operation import Array
 from armpy.runtime.control_flow import Targets
@@ -47,12 +48,17 @@ class FallbackPlan:
         self._current = plan, run
         self.result_infos: tuple[TensorInfo, ...] = plan.result_infos
 
-    def run(self, sources: Sequence[Array], results: Targets | None = None) -> list[Array]:
+    def run(
+        self,
+        sources: Sequence[Array],
+        results: Targets | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> list[Array]:
         """Execute once; parameters, result and errors as for `StaticPlan.run`."""
         while True:
             plan, run = self._current
             try:
-                return run(sources, None if results is None else [*results])
+                return run(sources, None if results is None else [*results], cancellation)
             except BackendError as error:
                 following = self._following(plan, error)
                 self._current = following, following.run

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armpy.backend import IMemoryOptimizerStrategy, ITensorHandle
+from armpy.backend import Cancellation, IMemoryOptimizerStrategy, ITensorHandle
 from armpy.ops.operation import Array
 from armpy.optimizer.imported import ImportedNetwork, import_tensors
 from armpy.records import dataclass
@@ -78,7 +78,10 @@ class ImportingPlan(StaticPlan):
         super().__init__(network, sessions, measure, known)
 
     def run(
-        self, sources: Sequence[Array | ImportedTensor], results: Targets | None = None
+        self,
+        sources: Sequence[Array | ImportedTensor],
+        results: Targets | None = None,
+        cancellation: Cancellation | None = None,
     ) -> list[Array]:
         """Execute once as `StaticPlan.run`."""
         nothing: list[Array | None] = [None] * len(self.result_infos)
@@ -87,7 +90,7 @@ class ImportingPlan(StaticPlan):
             memory = self.take_memory()
             places = self._put(memory, sources, targets)
             try:
-                made = memory.run(self._arrays(sources), _plain(targets))
+                made = memory.run(self._arrays(sources), _plain(targets), cancellation)
             except BaseException:
                 memory.free()
                 raise

@@ -6,6 +6,8 @@ import logging
 import weakref
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
 from armpy.errors import (
@@ -24,9 +26,10 @@ from armpy.optimizer import (
 )
 from armpy.plugins.guard import GuardedBackend
 from armpy.profiling import phase, profiled_by
+from armpy.runtime.binding import Binding
 from armpy.runtime.control_flow import Shapes
 from armpy.runtime.dynamic_plan import DynamicPlan
-from armpy.runtime.execution import Execution, bind_by_name
+from armpy.runtime.execution import Execution
 from armpy.runtime.family import NetworkFamily
 from armpy.runtime.imported_tensor import ImportedTensor
 from armpy.runtime.imports import Importer, import_by_name, import_given, imports_in
@@ -44,7 +47,7 @@ from armpy.runtime.static_plan import StaticPlan
 from armpy.runtime.stepwise_plan import StepwisePlan, is_shaped, split_at_unknown
 from armpy.runtime.surrounding import Surroundings
 from armpy.tensor import TensorInfo, format_shape
-from armpy.types import BackendId
+from armpy.types import BackendId, Priority
 
 # What few networks need is imported by those.
 # ruff: noqa: PLC0415
@@ -127,9 +130,11 @@ class LoadedNetwork:
         self._lock = self._family.lock
         self.shared_state = shared_state or SharedState()
         about = settings, self.shared_state, self.shared_state.open(self.graph.variables)
-        self._surroundings = Surroundings(self.graph, *about)
+        self._surroundings = Surroundings(self.graph, *about, self._backends)
         self.inputs = self._surroundings.input_slots([None] * len(self.graph.inputs))
         self.latest: Prepared | None = None
+        self.number = next(_numbers)
+        self.executors = settings.executors
         self._is_closed = False
         self._executions: weakref.WeakSet[Execution] = weakref.WeakSet()
         self._memories: weakref.WeakSet[NetworkMemory] = weakref.WeakSet()
@@ -234,6 +239,7 @@ class LoadedNetwork:
         outputs: Sequence[Array | None] | None = None,
         *,
         loop_timeout_s: float | Unset | None = UNSET,
+        deadline_s: float | None = None,
     ) -> list[Array]:
         """Execute once.
 
@@ -246,6 +252,8 @@ class LoadedNetwork:
         loop_timeout_s : float, optional
             How long an outermost If or While may take, with all that it runs; None for no
             limit. Left out, the settings say it.
+        deadline_s : float, optional
+            How long all of it may take.
 
         Returns
         -------
@@ -255,8 +263,10 @@ class LoadedNetwork:
         Raises
         ------
         ExecutionTimeoutError
-            If one takes longer.
+            If one takes longer, or all of it.
         """
+        if deadline_s is not None:
+            return self._run_until(inputs, outputs, loop_timeout_s, deadline_s)
         run = self.prepared_for(inputs).run
         results = None if outputs is None else list(outputs)
         if loop_timeout_s is UNSET:
@@ -264,11 +274,37 @@ class LoadedNetwork:
         with loop_timeout(loop_timeout_s):
             return run(inputs, results)
 
+    def _run_until(
+        self,
+        inputs: Sequence[Array],
+        outputs: Sequence[Array | None] | None,
+        loop_timeout_s: float | Unset | None,
+        deadline_s: float,
+    ) -> list[Array]:
+        """`run` with a deadline."""
+        from armpy.runtime import starting
+
+        names = self.graph.output_names
+        given = zip(names, outputs or (), strict=False)
+        named = {name: array for name, array in given if array is not None}
+        limit = nullcontext() if loop_timeout_s is UNSET else loop_timeout(loop_timeout_s)
+        with limit:
+            made = starting.run(self, inputs, named, deadline_s=deadline_s)
+        return [made[name] for name in names]
+
+    def find_prepared(self, inputs: Sequence[Array]) -> Prepared | None:
+        """The network prepared for the shapes of some inputs, if it is already."""
+        return self._ready.get(tuple([array.shape for array in inputs]))
+
     def bind(
         self,
         inputs: Mapping[str, object],
         outputs: Mapping[str, object] | None = None,
         debug: DebugCallback | None = None,
+        *,
+        priority: Priority = Priority.MEDIUM,
+        deadline_s: float | None = None,
+        cancellable: bool = True,
     ) -> Execution:
         """Prepare many executions with the same arrays.
 
@@ -280,6 +316,13 @@ class LoadedNetwork:
             Arrays to write outputs to; the ones missing are made.
         debug : callable, optional
             Told every value of every execution.
+        priority : Priority
+            Of those that are started and not called.
+        deadline_s : float, optional
+            How long each may take.
+        cancellable : bool
+            Whether `Execution.cancel` is to stop calls also where backends do not stop themselves.
+            Such calls are run by another thread.
 
         Raises
         ------
@@ -287,7 +330,9 @@ class LoadedNetwork:
             If inputs or outputs do not fit the network, or an input could not be read in place.
         """
         network = self if debug is None else self.debugging(debug)
-        execution = bind_by_name(network, inputs, outputs)
+        is_stoppable = cancellable or deadline_s is not None
+        binding = Binding(network, inputs, outputs, is_stoppable=is_stoppable)
+        execution = Execution(binding, self.executors, self.number, priority, deadline_s)
         with self._lock:
             self._executions.add(execution)
             if self._is_closed:
@@ -583,6 +628,9 @@ class LoadedNetwork:
     def describe_shapes(self) -> str:
         """Names and shapes of the inputs, for messages."""
         return ", ".join(f"{v.name}{format_shape(v.info.shape)}" for v in self.graph.inputs)
+
+
+_numbers = count()
 
 
 def _load_inner(graph: Graph, family: NetworkFamily) -> LoadedNetwork:

@@ -16,7 +16,7 @@ from armpy.profiling import (
     ProfilingDetails,
     TensorDetails,
 )
-from armpy.runtime.steps import Inputs, Outputs, Step
+from armpy.runtime.steps import Inputs, Outputs, Step, finish
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId
 
@@ -46,7 +46,7 @@ def measure_for(profiler: Profiler | None, graph: str) -> Measure | None:
 
         def timed(inputs: Inputs, outputs: Outputs) -> None:
             started = clock()
-            step.execute(inputs, outputs)
+            finish(backend_id, step, step.execute(inputs, outputs))
             record(label, started, clock())
 
         def bind(inputs: Inputs, outputs: Outputs) -> Callable[[], object]:
@@ -54,12 +54,12 @@ def measure_for(profiler: Profiler | None, graph: str) -> Measure | None:
 
             def timed_call() -> None:
                 started = clock()
-                call()
+                finish(backend_id, step, call())
                 record(label, started, clock())
 
             return timed_call
 
-        return Step(timed, bind, step.free_idle)
+        return Step(timed, bind, step.free_idle, is_bound=step.is_bound)
 
     return measured
 

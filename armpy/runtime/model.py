@@ -12,7 +12,7 @@ from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork, Placement
 from armpy.profiling import Profiler
 from armpy.records import dataclass
-from armpy.runtime.calls import run_by_name, run_in_order
+from armpy.runtime.calls import read_inputs, run_by_name, run_in_order
 from armpy.runtime.execution import Execution
 from armpy.runtime.imported_tensor import ImportedTensor
 from armpy.runtime.loaded_network import LoadedNetwork
@@ -21,10 +21,11 @@ from armpy.runtime.properties import NetworkProperties
 from armpy.runtime.runtime import Runtime
 from armpy.runtime.signatures import Signatures
 from armpy.tensor import Quantization, Shape, TensorInfo
-from armpy.types import DataType
+from armpy.types import DataType, Priority
 
 if TYPE_CHECKING:
     from armpy.runtime.debugging import DebugCallback, DebuggedNetwork
+    from armpy.runtime.jobs import ExecutionFuture
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +189,7 @@ class Model:
         *,
         memory: NetworkMemory | None = None,
         debug: DebugCallback | None = None,
+        deadline_s: float | None = None,
     ) -> dict[str, Array]:
         """Run with the inputs by name.
 
@@ -200,12 +202,15 @@ class Model:
             (``__dlpack__``) and buffers are written in place as well.
         memory : NetworkMemory, optional
             What `create_working_memory` gave for the inputs' shapes; some of the model's own if
-            left out.
+            left out. Not with a deadline.
         debug : callable, optional
             Called with a `DebugValue` for every output of every layer, when all are computed and
             before the outputs are handed over. What it raises ends the run, and is raised as it
             is. Such a run takes memory for every value at once, and the first one is prepared for
             that.
+        deadline_s : float, optional
+            How long it may take. Backends that cannot stop are left alone then: they write to
+            none of these arrays any more.
 
         Returns
         -------
@@ -215,15 +220,96 @@ class Model:
         Raises
         ------
         InvalidArgumentError
-            If names, types or shapes do not fit, or the model was closed; if both `memory` and
-            `debug` are given.
+            If names, types or shapes do not fit, or the model was closed; if two of `memory`,
+            `debug` and `deadline_s` are given.
+        ExecutionTimeoutError
+            If it takes longer.
         """
         network = self._open or self._loaded  # the latter raises
+        if deadline_s is not None:
+            _check_alone(memory, debug)
+            return self._run_until(network, inputs, outputs, deadline_s)
         if memory is not None or debug is not None:
             return run_by_name(
                 _chosen(network, memory, debug), inputs, outputs, self.quantize_inputs
             )
         return run_by_name(network, inputs, outputs, self.quantize_inputs)
+
+    def _run_until(
+        self,
+        network: LoadedNetwork,
+        inputs: Mapping[str, object],
+        outputs: Mapping[str, object] | None,
+        deadline_s: float,
+    ) -> dict[str, Array]:
+        """`run` with a deadline."""
+        from armpy.runtime import starting  # noqa: PLC0415 - futures are slow to import
+
+        arrays = read_inputs(network, inputs, self.quantize_inputs)
+        return starting.run(network, arrays, outputs, deadline_s=deadline_s)
+
+    def start(
+        self,
+        inputs: Mapping[str, object],
+        outputs: Mapping[str, object] | None = None,
+        *,
+        priority: Priority = Priority.MEDIUM,
+        deadline_s: float | None = None,
+    ) -> ExecutionFuture[dict[str, Array]]:
+        """Run on a thread of the runtime's, and go on meanwhile.
+
+        Parameters
+        ----------
+        inputs, outputs : mapping of str to array_like
+            As for `run`; they are not to be changed before the end.
+        priority : Priority
+            Which of the runs that wait for a thread come first. Networks that wait with the same
+            priority get equal shares of the time.
+        deadline_s : float, optional
+            How long it may take from now on, with the time that it waits.
+
+        Returns
+        -------
+        concurrent.futures.Future
+            Of every output by name. Its `cancel` stops also a run that is under way: `result`
+            raises `ExecutionCancelledError` then.
+
+        Raises
+        ------
+        InvalidArgumentError
+            As for `run`; what is wrong with the outputs, the future tells.
+
+        Examples
+        --------
+        >>> future = model.start({"image": image}, deadline_s=0.1)  # doctest: +SKIP
+        >>> scores = future.result()["scores"]                      # doctest: +SKIP
+        """
+        from armpy.runtime import starting  # noqa: PLC0415 - futures are slow to import
+
+        network = self._open or self._loaded  # the latter raises
+        arrays = read_inputs(network, inputs, self.quantize_inputs)
+        return starting.start(
+            network, arrays, outputs, priority=priority, deadline_s=deadline_s, keep_alive=self
+        )
+
+    async def run_async(
+        self,
+        inputs: Mapping[str, object],
+        outputs: Mapping[str, object] | None = None,
+        *,
+        priority: Priority = Priority.MEDIUM,
+        deadline_s: float | None = None,
+    ) -> dict[str, Array]:
+        """`start`, and wait in an event loop; who cancels the task stops the run.
+
+        Examples
+        --------
+        >>> scores = (await model.run_async({"image": image}))["scores"]  # doctest: +SKIP
+        """
+        from asyncio import wrap_future  # noqa: PLC0415 - slow to import
+
+        future = self.start(inputs, outputs, priority=priority, deadline_s=deadline_s)
+        return await wrap_future(future)
 
     def bind(
         self,
@@ -231,6 +317,9 @@ class Model:
         outputs: Mapping[str, object] | None = None,
         *,
         debug: DebugCallback | None = None,
+        priority: Priority = Priority.MEDIUM,
+        deadline_s: float | None = None,
+        cancellable: bool = True,
     ) -> Execution:
         """Prepare many runs with the same arrays, which are checked once.
 
@@ -244,6 +333,14 @@ class Model:
             missing are made.
         debug : callable, optional
             As for `run`.
+        priority : Priority
+            Of runs that are started and not called; see `start`.
+        deadline_s : float, optional
+            How long each run may take.
+        cancellable : bool
+            Whether `Execution.cancel` is to stop calls also where backends do not stop themselves.
+            Another thread does their work then, which takes some 30 us more per call. False: such
+            calls end behind the layer that they are in.
 
         Returns
         -------
@@ -263,7 +360,14 @@ class Model:
         >>> camera.read_into(image)                                 # doctest: +SKIP
         >>> scores = execution()["scores"]                          # doctest: +SKIP
         """
-        return self._loaded.bind(inputs, outputs, debug).keeping(self)
+        return self._loaded.bind(
+            inputs,
+            outputs,
+            debug,
+            priority=priority,
+            deadline_s=deadline_s,
+            cancellable=cancellable,
+        ).keeping(self)
 
     def import_inputs(self, memories: Mapping[str, object]) -> dict[str, ImportedTensor]:
         """Let backends read inputs in memory that they have not allocated, where it lies.
@@ -460,6 +564,16 @@ class Model:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+
+def _check_alone(memory: object, debug: object) -> None:
+    """Check that a run with a deadline is a plain one else."""
+    if memory is not None or debug is not None:
+        raise InvalidArgumentError(
+            "a run with a deadline may have to be left alone with all that it uses",
+            where="memory" if debug is None else "debug",
+            fix="Leave it out, or deadline_s",
+        )
 
 
 def _chosen(

@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from armpy.backend import Cancellation
 from armpy.errors import InvalidArgumentError
 from armpy.graph import Graph
 from armpy.ops.operation import Array
@@ -40,7 +41,12 @@ class HeldMemory:
         # Whoever takes it out executes; None stands for one that is still to be made.
         self._turn: list[WorkingMemory | StepwiseMemory | None] = [memory]
 
-    def run(self, sources: Sequence[Array], results: Targets | None = None) -> list[Array]:
+    def run(
+        self,
+        sources: Sequence[Array],
+        results: Targets | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> list[Array]:
         """Execute once; parameters and result as for `StaticPlan.run`."""
         try:
             memory = self._turn.pop()
@@ -49,7 +55,7 @@ class HeldMemory:
         try:
             if memory is None:
                 memory = self._plan.new_memory()
-            made = memory.run(sources, results)
+            made = memory.run(sources, results, cancellation)
         except BaseException:
             if memory is not None:  # one whose execution failed is not used again
                 memory.free()

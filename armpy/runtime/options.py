@@ -69,6 +69,9 @@ class RuntimeOptions:
     registry : BackendRegistry, optional
         Use this one (see `armpy.backend_registry`) instead of looking for backends; the options
         that say where they come from do not count then.
+    execution_threads : int, optional
+        How many executions that were started, and not called, run at the same time; None for
+        as many as there are processors, 2 to 4.
     """
 
     backends: Sequence[BackendId] | None = None
@@ -90,6 +93,7 @@ class RuntimeOptions:
     loop_timeout_s: float | None = DEFAULT_LOOP_TIMEOUT_S
     profiling: bool = False
     registry: BackendRegistry | None = None
+    execution_threads: int | None = None
 
     def __post_init__(self) -> None:
         OptimizerOptions(self.on_fallback)  # raises if there is no such choice
@@ -101,13 +105,15 @@ class RuntimeOptions:
                 expected="1 or more",
                 actual=str(self.plan_cache_size),
             )
-        if self.num_threads is not None and self.num_threads < 1:
-            raise InvalidArgumentError(
-                "the number of threads is too small",
-                where="num_threads",
-                expected="1 or more, or None",
-                actual=str(self.num_threads),
-            )
+        for name in ("num_threads", "execution_threads"):
+            number = getattr(self, name)
+            if number is not None and number < 1:
+                raise InvalidArgumentError(
+                    "the number of threads is too small",
+                    where=name,
+                    expected="1 or more, or None",
+                    actual=str(number),
+                )
         self._check_entries("backend_options", Mapping)
         self._check_entries("custom_allocators", ICustomAllocator)
         self._check_entries("memory_strategies", str, IMemoryOptimizerStrategy)

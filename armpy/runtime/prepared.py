@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
+from armpy.backend import Cancellation, cancellable, current_cancellation
 from armpy.errors import InvalidArgumentError
 from armpy.graph import Variable
 from armpy.ops.operation import Array
@@ -14,6 +15,7 @@ from armpy.runtime.slots import InputSlot, OutputSlot
 from armpy.runtime.state import SharedState, State
 from armpy.runtime.static_plan import StaticPlan
 from armpy.runtime.stepwise_plan import StepwisePlan
+from armpy.runtime.stopping import acquire, commit
 from armpy.tensor import format_shape
 
 Plan: TypeAlias = StaticPlan | StepwisePlan
@@ -24,7 +26,13 @@ PlanKey: TypeAlias = tuple[object, ...]
 class Run(Protocol):
     """What executes once."""
 
-    def __call__(self, sources: Sequence[Array], results: Targets | None = None, /) -> list[Array]:
+    def __call__(
+        self,
+        sources: Sequence[Array],
+        results: Targets | None = None,
+        cancellation: Cancellation | None = None,
+        /,
+    ) -> list[Array]:
         """Execute once; parameters and result as for `StaticPlan.run`."""
 
 
@@ -58,7 +66,9 @@ class Prepared:
     run : callable
         Executes the plan, with whatever is to be done around that; takes inputs and outputs only.
     bind : callable
-        Prepares many such executions.
+        Prepares many such executions, which the current cancellation stops.
+    stops_in_place : bool
+        Whether executions stop soon when they are told so.
     inputs : tuple of InputSlot
     outputs : tuple of OutputSlot
 
@@ -68,7 +78,16 @@ class Prepared:
         The same network with some inputs and outputs imported, by what these are.
     """
 
-    __slots__ = ("bind", "importing", "inputs", "outputs", "plan", "run", "shapes")
+    __slots__ = (
+        "bind",
+        "importing",
+        "inputs",
+        "outputs",
+        "plan",
+        "run",
+        "shapes",
+        "stops_in_place",
+    )
 
     def __init__(
         self,
@@ -76,6 +95,7 @@ class Prepared:
         plan: Plan,
         run: Run,
         bind: Bind,
+        stops_in_place: bool,
         inputs: tuple[InputSlot, ...],
         outputs: tuple[OutputSlot, ...],
     ) -> None:
@@ -83,6 +103,7 @@ class Prepared:
         self.plan = plan
         self.run = run
         self.bind = bind
+        self.stops_in_place = stops_in_place
         self.inputs = inputs
         self.outputs = outputs
         self.importing: dict[tuple[object, ...], Prepared] = {}
@@ -102,18 +123,26 @@ def with_state(
     lock = WatchedLock(shared_state.lock, "the variables") if is_profiled else shared_state.lock
     # Only a static plan writes arrays that it gives to nobody else.
 
-    def run(sources: Sequence[Array], results: Targets | None = None) -> list[Array]:
+    def run(
+        sources: Sequence[Array],
+        results: Targets | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> list[Array]:
         # From reading the variables to writing them: in between, an execution of any network
         # that shares them would read what is about to change, and its own change would be lost.
-        with lock:
+        acquire(lock, cancellation)
+        try:
             if shared_state.latest is not state:
                 shared_state.hand_over(state)
             given = [*([None] * num_outputs if results is None else results), *state.spare]
-            made = run_plan([*sources, *state.arrays], given)
+            made = run_plan([*sources, *state.arrays], given, cancellation)
             following = made[num_outputs:]
             if not is_static:
                 _check_state(variables, following)
+            commit(cancellation)
             state.advance(following, is_own=is_static)
+        finally:
+            lock.release()
         return made[:num_outputs]
 
     return run
@@ -134,11 +163,15 @@ def _check_state(variables: Sequence[Variable], arrays: Sequence[Array]) -> None
 def observed(run: Run, profiler: Profiler | None, after_run: Callable[[], None] | None) -> Run:
     """Tell a profiler, and whoever else wants to know, when an execution has come to its end."""
 
-    def run_observed(sources: Sequence[Array], results: Targets | None = None) -> list[Array]:
+    def run_observed(
+        sources: Sequence[Array],
+        results: Targets | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> list[Array]:
         if profiler is None:
-            made = run(sources, results)
+            made = run(sources, results, cancellation)
         else:  # waits for other executions are its time as well
-            made = measured_execution(profiler, run, sources, results)
+            made = measured_execution(profiler, run, sources, results, cancellation)
         if after_run is not None:
             after_run()
         return made
@@ -181,6 +214,14 @@ def binds_run(run: Run) -> Bind:
 
     def bind(sources: Sequence[Array], results: Targets) -> Callable[[], Sequence[Array]]:
         given: list[Array | None] = [*results]
-        return lambda: run(sources, [*given])
+        cancellation = current_cancellation()
+
+        def execute() -> Sequence[Array]:
+            if cancellation is None or current_cancellation() is cancellation:
+                return run(sources, [*given], cancellation)
+            with cancellable(cancellation):
+                return run(sources, [*given], cancellation)
+
+        return execute
 
     return bind

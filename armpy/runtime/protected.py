@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from armpy.backend import MemorySource
+from armpy.backend import Cancellation, MemorySource
 from armpy.errors import BackendCapabilityError, InvalidArgumentError
 from armpy.ops.operation import Array
 from armpy.runtime.control_flow import Targets
@@ -48,9 +48,13 @@ def check_plan(plan: Plan) -> None:
 def protected(run: Run) -> Run:
     """Execute with imported protected tensors alone."""
 
-    def run_protected(sources: Sequence[Array], results: Targets | None = None) -> list[Array]:
+    def run_protected(
+        sources: Sequence[Array],
+        results: Targets | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> list[Array]:
         _check_tensors(sources, results)
-        return run(sources, results)
+        return run(sources, results, cancellation)
 
     return run_protected
 

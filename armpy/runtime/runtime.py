@@ -22,6 +22,7 @@ from armpy.profiling import Profiler, phase, profiled_by
 from armpy.records import dataclass
 from armpy.runtime.calls import run_by_name
 from armpy.runtime.configuring import configured_setup
+from armpy.runtime.executors import Executors
 from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.runtime.loaded_networks import LoadedNetworks
 from armpy.runtime.model_options import merged_model_options, with_defaults
@@ -86,6 +87,7 @@ class Runtime:
         )
         self.options, self._setup = configured_setup(options, self._registry)
         self._evaluator = self._make_evaluator()
+        self._executors = Executors(self.options.execution_threads)
         self._networks = LoadedNetworks(self._setup.contexts)
         self._finalizer = weakref.finalize(self, self._networks.drop)
 
@@ -101,6 +103,7 @@ class Runtime:
         ArmpyError
             The first error of a backend's context; everything is closed all the same.
         """
+        self._executors.close()
         errors = self._networks.close()
         self._finalizer.detach()
         if self.options.registry is None:
@@ -240,6 +243,7 @@ class Runtime:
             options.custom_allocators,
             Profiler(properties.profiling_details) if profiling else None,
             loop_timeout_s=options.loop_timeout_s,
+            executors=self._executors,
             properties=properties,
             protected_mode=options.protected_mode,
         )

@@ -12,6 +12,7 @@ from armpy.optimizer import OptimizerOptions
 from armpy.profiling import Profiler
 from armpy.records import dataclass
 from armpy.runtime.contexts import BackendContexts
+from armpy.runtime.executors import Executors
 from armpy.runtime.properties import NetworkProperties
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, BackendId
 
@@ -39,6 +40,8 @@ class NetworkSettings:
     loop_timeout_s : float, optional
         How long an outermost If or While, with all that it runs, may take if an execution does
         not say; None for no limit.
+    executors : Executors
+        Run executions that are started and not called.
     properties : NetworkProperties
         As the application gave them.
     protected_mode : bool
@@ -52,6 +55,7 @@ class NetworkSettings:
     profiler: Profiler | None = None
     after_run: Callable[[], None] | None = None
     loop_timeout_s: float | None = DEFAULT_LOOP_TIMEOUT_S
+    executors: Executors = field(default_factory=Executors)
     properties: NetworkProperties = field(default_factory=NetworkProperties)
     protected_mode: bool = False
 

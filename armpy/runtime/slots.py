@@ -100,6 +100,10 @@ class OutputSlot:
         flags = given.flags
         return flags.carray and flags.owndata
 
+    def check_result(self, made: Array, target: Array) -> None:
+        """Check that a result, whose shape may depend on values, can be copied to `target`."""
+        check_output_array(self.name, self._info.with_shape(made.shape), target)
+
     def new_array(self) -> Array | None:
         """An array for the output; None if its shape depends on values."""
         info = self._info

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
+from armpy.backend import Cancellation
 from armpy.graph import Layer
 from armpy.ops.backend_internal import MemCopy
 from armpy.ops.operation import Array
@@ -92,7 +93,12 @@ class StaticPlan:
         ids = (layer.id for layer in self.layers)
         return dict(zip(ids, self._steps, strict=True))
 
-    def run(self, sources: Sequence[Array], results: Targets | None = None) -> list[Array]:
+    def run(
+        self,
+        sources: Sequence[Array],
+        results: Targets | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> list[Array]:
         """Execute once; any number of threads may do so at the same time.
 
         Parameters
@@ -102,6 +108,8 @@ class StaticPlan:
             written to.
         results : list of (ndarray or None), optional
             Arrays to write results to, which overlap no source. None is replaced by a new one.
+        cancellation : Cancellation, optional
+            What stops it; the current one.
 
         Returns
         -------
@@ -119,7 +127,7 @@ class StaticPlan:
             memory = self.new_memory()
         # While it is here no other thread can have it, so that an execution needs no lock.
         try:
-            made = memory.run(sources, results)
+            made = memory.run(sources, results, cancellation)
         except BaseException:  # it is not used again, and whoever keeps the error keeps no memory
             memory.free()
             raise

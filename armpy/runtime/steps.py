@@ -25,6 +25,7 @@ from armpy.plugins.boundary import (
 )
 from armpy.profiling import phase
 from armpy.records import dataclass
+from armpy.runtime.completions import as_completion, wait_for
 from armpy.runtime.host import CopyWorkloadFactory
 from armpy.runtime.session import BackendSession
 from armpy.runtime.shared_memory import SharedMemory
@@ -49,14 +50,20 @@ class Step:
     Parameters
     ----------
     execute, bind : callable
-        The methods of its workload.
+        The methods of its workload; `execute` may be its `enqueue`.
     free_idle : callable
         Lets the workload give idle memory back; what it raises is logged.
+    enqueues : bool
+        Whether what it does may go on behind its call, which answers an `ICompletion` then.
+    is_bound : bool
+        Whether its workload makes something of its own of handles that stay the same.
     """
 
     execute: Execute
     bind: Bind
     free_idle: Callable[[], None]
+    enqueues: bool = False
+    is_bound: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +151,16 @@ def _prepare(network: OptimizedNetwork, layer: Layer, session: BackendSession) -
     ask = (backend_id, IWorkload, factory, "create_workload")
     workload = ask_method(*ask, layer.operation, info)
     kind: type[Callable[..., object]] = Callable  # type: ignore[assignment]  # a class to isinstance
-    execute = read_backend(backend_id, workload, "execute", kind)
+    enqueues, is_bound = _overrides(workload, "enqueue"), _overrides(workload, "bind")
+    execute = read_backend(backend_id, workload, "enqueue" if enqueues else "execute", kind)
     bind = partial(_bound, backend_id, workload)
-    return Step(execute, bind, partial(_free_idle, backend_id, workload))
+    free_idle = partial(_free_idle, backend_id, workload)
+    return Step(execute, bind, free_idle, enqueues, is_bound)
+
+
+def _overrides(workload: IWorkload, name: str) -> bool:
+    """Whether a workload has a method of its own in the place of the contract's."""
+    return any(name in kind.__dict__ for kind in type(workload).__mro__ if kind is not IWorkload)
 
 
 def _bound(
@@ -173,6 +187,19 @@ def _home_of(network: OptimizedNetwork, copy: Layer) -> BackendId:
         if copy.inputs[0] in layer.outputs:
             return network.backend_ids[layer.id]
     return HOST
+
+
+def finish(backend_id: BackendId, step: Step, answer: object) -> None:
+    """Wait for what a step may have left under way.
+
+    Raises
+    ------
+    BackendError
+        If it fails, or answers something else.
+    """
+    completion = as_completion(backend_id, answer) if step.enqueues else None
+    if completion is not None:
+        wait_for(backend_id, completion)
 
 
 def memory_of(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from armpy.backend import Cancellation
 from armpy.errors import UnimplementedError
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.composite import Composite
@@ -225,9 +226,15 @@ class StepwisePlan:
         parts = (self._head, self._dynamic, self._rest)
         return tuple(layer for part in parts if part is not None for layer in part.layers)
 
-    def run(self, sources: Sequence[Array], results: Targets | None = None) -> list[Array]:
+    def run(
+        self,
+        sources: Sequence[Array],
+        results: Targets | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> list[Array]:
         """Execute once; parameters and result as for `StaticPlan.run`."""
-        return self.run_behind(self._head.run(sources), results)
+        made = self._head.run(sources, None, cancellation)
+        return self.run_behind(made, results, cancellation)
 
     def new_memory(self) -> StepwiseMemory:
         """Make the head's working memory; errors as for `StaticPlan.new_memory`."""
@@ -239,27 +246,36 @@ class StepwisePlan:
             if part is not None:
                 part.free_idle()
 
-    def run_behind(self, made: Sequence[Array], results: Targets | None) -> list[Array]:
+    def run_behind(
+        self,
+        made: Sequence[Array],
+        results: Targets | None,
+        cancellation: Cancellation | None = None,
+    ) -> list[Array]:
         """Execute all but the head, which has made its results already."""
         split = self._split
         by_value: dict[Value, Array] = {}
         by_value.update(zip(split.head.results, made, strict=True))
         if split.dynamic is not None and self._dynamic is not None:
-            made = self._dynamic.run([by_value[value] for value in split.dynamic.sources])
+            given = [by_value[value] for value in split.dynamic.sources]
+            made = self._dynamic.run(given, cancellation)
             by_value.update(zip(split.dynamic.results, made, strict=True))
         if split.rest is not None:
-            made = self._run_rest(split.rest, [by_value[value] for value in split.rest.sources])
+            given = [by_value[value] for value in split.rest.sources]
+            made = self._run_rest(split.rest, given, cancellation)
             by_value.update(zip(split.rest.results, made, strict=True))
         return self._hand_over(by_value, results)
 
-    def _run_rest(self, rest: Part, arrays: Sequence[Array]) -> list[Array]:
+    def _run_rest(
+        self, rest: Part, arrays: Sequence[Array], cancellation: Cancellation | None
+    ) -> list[Array]:
         """Plan the rest for what its sources have turned out to be, and run it."""
         pairs = zip(arrays, self._split.decisive, strict=True)
         values = [array if is_decisive else None for array, is_decisive in pairs]
         shapes = [array.shape for array in arrays]
         key = (self._identity, tuple(shapes), *map(self._key_part, values))
         plan = self._rest_planner(key, rest.graph, shapes, values)
-        results = plan.run(arrays)
+        results = plan.run(arrays, None, cancellation)
         self._rest = plan
         return results
 
@@ -313,9 +329,15 @@ class StepwiseMemory:
         """What the head takes on each backend."""
         return self._head.bytes_by_backend
 
-    def run(self, sources: Sequence[Array], results: Targets | None) -> list[Array]:
+    def run(
+        self,
+        sources: Sequence[Array],
+        results: Targets | None,
+        cancellation: Cancellation | None = None,
+    ) -> list[Array]:
         """Execute once; parameters and result as for `StaticPlan.run`."""
-        return self._plan.run_behind(self._head.run(sources, None), results)
+        made = self._head.run(sources, None, cancellation)
+        return self._plan.run_behind(made, results, cancellation)
 
     def free(self) -> None:
         """Give everything back."""

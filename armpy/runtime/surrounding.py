@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from armpy.backend import Capability, has_matching_capability
 from armpy.graph import Graph
+from armpy.ops.backend_internal import MemCopy
+from armpy.plugins.guard import GuardedBackend
 from armpy.runtime.control_flow import Shapes
 from armpy.runtime.importing_slots import ImportingInputSlot, ImportingOutputSlot
 from armpy.runtime.network_memory import HeldMemory
@@ -45,6 +48,7 @@ class Surroundings:
     shared_state : SharedState
     state : State
         The network's part of it.
+    backends : sequence of GuardedBackend
 
     Notes
     -----
@@ -52,12 +56,18 @@ class Surroundings:
     """
 
     def __init__(
-        self, graph: Graph, settings: NetworkSettings, shared_state: SharedState, state: State
+        self,
+        graph: Graph,
+        settings: NetworkSettings,
+        shared_state: SharedState,
+        state: State,
+        backends: Sequence[GuardedBackend] = (),
     ) -> None:
         self._graph = graph
         self._settings = settings
         self._shared_state = shared_state
         self._state = state
+        self._cancellable = {one.backend_id for one in backends if _is_cancellable(one)}
 
     def prepared(
         self,
@@ -83,10 +93,11 @@ class Surroundings:
         """
         run: Run = plan.run if memory is None else memory.run
         bound: StaticPlan | FallbackPlan | None = plan if isinstance(plan, StaticPlan) else None
-        if falls_back is not None and self._settings.properties.on_failure == "next":
+        falls_back_now = falls_back if self._settings.properties.on_failure == "next" else None
+        if falls_back_now is not None:
             from armpy.runtime.fallback import FallbackPlan
 
-            again = FallbackPlan(*falls_back, plan, run)
+            again = FallbackPlan(*falls_back_now, plan, run)
             run, bound = again.run, bound and again
         result_infos, is_static = plan.result_infos, isinstance(plan, StaticPlan)
         if debug is not None:
@@ -118,7 +129,19 @@ class Surroundings:
                 for name, info in pairs
             ]
         )
-        return Prepared(shapes, plan, run, bind, self.input_slots(shapes), outputs)
+        # Callbacks are the application's own code, which is not run elsewhere.
+        stops = debug is not None or (falls_back_now is None and self._stops_in_place(plan))
+        return Prepared(shapes, plan, run, bind, stops, self.input_slots(shapes), outputs)
+
+    def _stops_in_place(self, plan: Plan) -> bool:
+        """Whether all that a plan runs stops soon when it is told so."""
+        if not isinstance(plan, StaticPlan):  # what it runs is planned on the way
+            return False
+        placed = plan.network.backend_ids
+        return all(
+            placed[layer.id] in self._cancellable or isinstance(layer.operation, MemCopy)
+            for layer in plan.layers
+        )
 
     def input_slots(self, shapes: Sequence[tuple[int, ...] | None]) -> tuple[InputSlot, ...]:
         """What each input takes, in place in some shapes or, for None, converted."""
@@ -129,3 +152,9 @@ class Surroundings:
             slot = partial(ImportingInputSlot, limit_bytes=limit_bytes, sources=source)
             return tuple([slot(v.name, v.info, shape) for v, shape in pairs])
         return tuple([InputSlot(v.name, v.info, shape, limit_bytes) for v, shape in pairs])
+
+
+def _is_cancellable(backend: GuardedBackend) -> bool:
+    """Whether a backend's executions stop soon when they are told so."""
+    capabilities = backend.get_capabilities()
+    return has_matching_capability(Capability.CANCELLABLE_EXECUTION, True, capabilities)

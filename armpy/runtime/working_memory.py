@@ -5,11 +5,21 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 
 import numpy as np
 from numpy import empty
 
-from armpy.backend import ExternalMemory, HostTensorHandle, ITensorHandle, ReasonCode, Support
+from armpy.backend import (
+    Cancellation,
+    ExternalMemory,
+    HostTensorHandle,
+    ITensorHandle,
+    ReasonCode,
+    Support,
+    cancellable,
+    current_cancellation,
+)
 from armpy.errors import ArmpyError, MemoryImportError
 from armpy.graph import Value
 from armpy.ops.operation import Array
@@ -20,6 +30,7 @@ from armpy.runtime.control_flow import Targets
 from armpy.runtime.session import BackendSession
 from armpy.runtime.shared_memory import SharedMemory
 from armpy.runtime.steps import Execute, Step, raise_for_step
+from armpy.runtime.watched_steps import WatchedSteps, queueing_of
 from armpy.types import BackendId
 
 
@@ -96,6 +107,8 @@ class WorkingMemory:
         self._bound = (*self.sources, *self.results)
         self._network = network
         self._prepared = prepared
+        self._queueing = queueing_of(network, prepared)
+        self._watched: WatchedSteps | None = None
         self.steps: list[tuple[Execute, list[ITensorHandle | None], list[ITensorHandle]]] = []
         for layer, step in zip(graph.layers, prepared, strict=True):
             backend_id = network.backend_ids[layer.id]
@@ -118,15 +131,20 @@ class WorkingMemory:
 
     def free(self) -> None:
         """Give everything back at once instead of with the last reference."""
-        self.steps, self._copies = [], []
+        self.steps, self._copies, self._watched = [], [], None
         self._free()
 
-    def run(self, sources: Sequence[Array], results: Targets | None) -> list[Array]:
+    def run(  # noqa: PLR0912 - as below
+        self,
+        sources: Sequence[Array],
+        results: Targets | None,
+        cancellation: Cancellation | None = None,
+    ) -> list[Array]:
         """Execute once with some arrays in place, then forget them.
 
         Parameters
         ----------
-        sources, results : sequence of ndarray
+        sources, results, cancellation
             As for `armpy.runtime.static_plan.StaticPlan.run`.
 
         Returns
@@ -161,13 +179,19 @@ class WorkingMemory:
                 index += 1  # noqa: SIM113
         execute: Execute
         step = 0
+        is_watched = cancellation is not None or self._queueing is not None
         try:
-            for execute, ins, outs in self.steps:
-                execute(ins, outs)
-                step += 1
-            if self._copies:
-                self._copy_results()
-        except BaseException as error:  # noqa: BLE001 - plugin boundary: named and raised
+            if is_watched:
+                self._watched_steps().run(cancellation)
+            else:
+                for execute, ins, outs in self.steps:
+                    execute(ins, outs)
+                    step += 1
+                if self._copies:
+                    self._copy_results()
+        except BaseException as error:
+            if is_watched:  # named already
+                raise
             raise_for_step(self._network, step, error)
         finally:
             # Whoever drops an array then is rid of its memory, whatever else is kept here.
@@ -198,7 +222,10 @@ class WorkingMemory:
                 calls.append(self._copy_results)
         except BaseException as error:  # noqa: BLE001 - plugin boundary: named and raised
             raise_for_step(self._network, len(calls), error)
-        if len(calls) == 1:  # as most networks are that one backend takes in whole
+        cancellation = current_cancellation()
+        is_told = all(step.is_bound for step in self._prepared)
+        # Most networks are taken in whole by one backend, which stops when it is told so.
+        if len(calls) == 1 and is_told and self._queueing is None:
             (call,) = calls
 
             def execute_one() -> None:
@@ -209,16 +236,27 @@ class WorkingMemory:
 
             return execute_one
 
-        def execute_all() -> None:
-            step = 0
-            try:
-                for call in calls:
-                    call()
-                    step += 1
-            except BaseException as error:  # noqa: BLE001 - as above
-                raise_for_step(self._network, step, error)
+        self._watched = WatchedSteps(self._network, calls, self._queueing)
+        return partial(self._run_bound, None if is_told else cancellation, cancellation)
 
-        return execute_all
+    def _run_bound(self, told: Cancellation | None, cancellation: Cancellation | None) -> None:
+        """Execute once what was bound; tells workloads that look for it what stops them."""
+        if told is None:
+            self._watched_steps().run(cancellation)
+        else:
+            with cancellable(told):
+                self._watched_steps().run(cancellation)
+
+    def _watched_steps(self) -> WatchedSteps:
+        """The steps for whatever arrays are in place, made when they are first wanted."""
+        if self._watched is None:
+            calls: list[Callable[[], object]] = [
+                partial(execute, ins, outs) for execute, ins, outs in self.steps
+            ]
+            if self._copies:
+                calls.append(self._copy_results)
+            self._watched = WatchedSteps(self._network, calls, self._queueing)
+        return self._watched
 
     def _copy_results(self) -> None:
         """Fill results that no step writes: passed-through sources, constants, repeats."""
@@ -248,12 +286,17 @@ class HoldingMemory(WorkingMemory):
         super().__init__(network, prepared, sessions, constants)
         self._held = held
 
-    def run(self, sources: Sequence[Array], results: Targets | None) -> list[Array]:
+    def run(
+        self,
+        sources: Sequence[Array],
+        results: Targets | None,
+        cancellation: Cancellation | None = None,
+    ) -> list[Array]:
         """Execute once as `WorkingMemory.run`, between acquiring and releasing the memory."""
         with ExitStack() as stack:
             for shared in self._held:
                 stack.enter_context(shared)
-            return super().run(sources, results)
+            return super().run(sources, results, cancellation)
 
     def bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
         """Prepare many executions as `WorkingMemory.bind`, each holding the memory."""

@@ -218,10 +218,10 @@ def test_two_threads_in_one_execution_are_an_error_of_the_second() -> None:
         leave.wait()
 
     backend.before = wait
-    thread = threading.Thread(target=execution)
+    thread = threading.Thread(target=execution, daemon=True)
     thread.start()
     entered.wait()
-    with pytest.raises(InvalidArgumentError, match="under way in another thread"):
+    with pytest.raises(InvalidArgumentError, match="under way already"):
         execution()
     leave.set()
     thread.join()

@@ -1,0 +1,99 @@
+"""Deadlines: one thread of the process stops what takes too long."""
+
+from __future__ import annotations
+
+import heapq
+import os
+import threading
+import time
+from collections.abc import Callable
+from itertools import count
+
+_IDLE_S = 5.0
+"""How long the thread waits for another deadline before it ends."""
+
+_FEW = 64
+"""So many watches that are over may lie about."""
+
+
+class Watch:
+    """One deadline.
+
+    Parameters
+    ----------
+    deadline_s : float
+        By `time.perf_counter`.
+    stop : callable
+        Called by the thread when it has come; quick, and raises nothing.
+    """
+
+    __slots__ = ("deadline_s", "stop")
+
+    def __init__(self, deadline_s: float, stop: Callable[[], object]) -> None:
+        self.deadline_s = deadline_s
+        self.stop: Callable[[], object] | None = stop
+
+
+class Deadlines:
+    """Watches by time, and the thread that waits for the next one.
+
+    Notes
+    -----
+    The thread is there only while there is something to watch, and a little longer. A process that
+    forks goes on without it in the child.
+    """
+
+    def __init__(self) -> None:
+        self._numbers = count()  # of two deadlines at the same time, the first comes first
+        self._reset()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._reset)
+
+    def _reset(self) -> None:
+        """Begin without a thread."""
+        self._changed = threading.Condition(threading.Lock())
+        self._heap: list[tuple[float, int, Watch]] = []
+        self._num_over = 0
+        self._thread: threading.Thread | None = None
+
+    def begin(self, watch: Watch) -> None:
+        """Stop something when its deadline has come."""
+        with self._changed:
+            heapq.heappush(self._heap, (watch.deadline_s, next(self._numbers), watch))
+            if self._thread is None:
+                # A daemon: deadlines that are far away do not keep the process from ending.
+                self._thread = threading.Thread(
+                    target=self._wait, name="armpy-deadlines", daemon=True
+                )
+                self._thread.start()
+            elif self._heap[0][2] is watch:
+                self._changed.notify()
+
+    def end(self, watch: Watch) -> None:
+        """Forget something that has come to its end."""
+        watch.stop = None
+        with self._changed:
+            self._num_over += 1
+            if self._num_over > max(_FEW, len(self._heap) // 2):
+                self._heap = [entry for entry in self._heap if entry[2].stop is not None]
+                heapq.heapify(self._heap)
+                self._num_over = 0
+
+    def _wait(self) -> None:
+        """What the thread does."""
+        while True:
+            with self._changed:
+                timeout_s = self._heap[0][0] - time.perf_counter() if self._heap else _IDLE_S
+                if timeout_s > 0:
+                    is_notified = self._changed.wait(timeout_s)
+                    if not is_notified and not self._heap:
+                        self._thread = None
+                        return
+                    continue
+                stop = heapq.heappop(self._heap)[2].stop
+            if stop is not None:
+                stop()
+
+
+deadlines = Deadlines()
+"""Those of the process."""

@@ -1,0 +1,117 @@
+"""What stops one execution: its caller, or its deadline."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+
+from armpy.backend import Cancellation
+from armpy.errors import (
+    ArmpyError,
+    ExecutionCancelledError,
+    ExecutionTimeoutError,
+    InvalidArgumentError,
+)
+from armpy.profiling import WatchedLock
+
+
+class StopSignal(Cancellation):
+    """A cancellation that can be used for one execution after the other.
+
+    Attributes
+    ----------
+    lock : Lock
+        Held while it is decided whether an execution is stopped or has come to its end.
+    """
+
+    __slots__ = ("_is_committed", "_was_late", "lock")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = threading.Lock()
+        self._is_committed = False
+        self._was_late = False
+
+    def set(self, *, is_late: bool) -> bool:
+        """Stop what is under way, with `lock` held; whether that can be."""
+        if self._is_committed:
+            return False
+        if not self._flag[0]:
+            self._was_late = is_late
+            self._flag[0] = 1
+        return True
+
+    def commit(self) -> None:
+        """Begin what cannot be undone: from here on the execution is not stopped.
+
+        Raises
+        ------
+        ExecutionCancelledError, ExecutionTimeoutError
+            If it has been stopped.
+        """
+        with self.lock:
+            if not self._is_committed:
+                self.check()
+                self._is_committed = True
+
+    def reset(self, deadline_s: float | None = None) -> None:
+        """Be as new for the next execution; nobody uses it any more for the last one."""
+        self.deadline_s = deadline_s
+        self._is_committed = self._was_late = False
+        self._flag[0] = 0
+
+    @property
+    def error(self) -> ArmpyError:
+        """What an execution that it stops raises."""
+        if self._was_late or not self._flag[0]:
+            return ExecutionTimeoutError("the execution was stopped at its deadline")
+        return ExecutionCancelledError("the execution was cancelled")
+
+
+def commit(cancellation: Cancellation | None) -> None:
+    """Let an execution come to its end, unless it has been stopped; errors as of `StopSignal`."""
+    if isinstance(cancellation, StopSignal):
+        cancellation.commit()
+    elif cancellation is not None:
+        cancellation.check()
+
+
+def acquire(lock: threading.Lock | WatchedLock, cancellation: Cancellation | None) -> None:
+    """Acquire a lock that others may hold for long.
+
+    Raises
+    ------
+    ExecutionCancelledError, ExecutionTimeoutError
+        If the execution is stopped before.
+    """
+    if cancellation is None:
+        lock.acquire()
+        return
+    while not lock.acquire(timeout=_SLICE_S):
+        cancellation.check()
+
+
+_SLICE_S = 0.002
+"""How long to wait for a lock before looking whether to stop."""
+
+
+def deadline_in(duration_s: float | None) -> float | None:
+    """When something has to be done that is begun now, by `time.perf_counter`; None for no limit.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is not a time.
+    """
+    if duration_s is None:
+        return None
+    is_number = isinstance(duration_s, (int, float)) and not isinstance(duration_s, bool)
+    if not is_number or math.isnan(duration_s) or duration_s < 0:
+        raise InvalidArgumentError(
+            "the deadline cannot be used",
+            where="deadline_s",
+            expected="seconds from the call, 0 or more, or None for no limit",
+            actual=repr(duration_s),
+        )
+    return time.perf_counter() + duration_s if duration_s < math.inf else None
