@@ -20,6 +20,7 @@ from armpy.backend import (
     IBackendInternal,
     IBackendModelContext,
     IBackendProfilingContext,
+    ICompletion,
     ICustomAllocator,
     ILayerSupport,
     IMemoryManager,
@@ -54,6 +55,7 @@ CONTRACT = (
     ILayerSupport,
     IWorkloadFactory,
     IWorkload,
+    ICompletion,
     IMemoryManager,
     IBackendContext,
     IBackendModelContext,
@@ -213,23 +215,40 @@ class _Handles(ITensorHandleFactory):
 class _Workload(IWorkload):
     """CpuRef's, on the backend's tensors."""
 
-    def __init__(self, right: IWorkload) -> None:
+    def __init__(self, right: IWorkload, completion: type[ICompletion]) -> None:
         self._right = right
+        self._completion = completion
 
     def execute(
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
     ) -> None:
         self._right.execute(inputs, outputs)
 
+    def enqueue(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> ICompletion | None:
+        self.execute(inputs, outputs)
+        return self._completion()
+
+
+class _Completion(ICompletion):
+    """Of what has been done."""
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        return True
+
 
 class _Workloads(IWorkloadFactory):
     """Makes CpuRef's workloads."""
 
-    def __init__(self, workload: type[_Workload]) -> None:
+    def __init__(self, workload: type[_Workload], completion: type[ICompletion]) -> None:
         self._workload = workload
+        self._completion = completion
 
     def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        return self._workload(ReferenceWorkloadFactory().create_workload(operation, info))
+        return self._workload(
+            ReferenceWorkloadFactory().create_workload(operation, info), self._completion
+        )
 
 
 class _Manager(IMemoryManager):
@@ -298,7 +317,7 @@ class FullBackend(IBackendInternal):
         return {Capability.MULTI_AXIS_PACKING: True, Capability.NON_CONST_WEIGHTS: True}
 
     def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
-        return self._of(_Workloads)(self._of(_Workload))
+        return self._of(_Workloads)(self._of(_Workload), self._of(_Completion))
 
     def get_layer_support(self) -> ILayerSupport:
         return self._of(_Support)()
