@@ -92,10 +92,10 @@ class _Later(ICompletion):
 
 
 class _TooSoon(_Later):
-    """Does not wait."""
+    """Says that it has ended whenever it is not waited for to the end."""
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        return True
+        return timeout_s is not None or super().wait()
 
 
 class _SaysNothing(_Later):
