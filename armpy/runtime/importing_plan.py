@@ -62,9 +62,6 @@ class ImportingPlan(StaticPlan):
 
     network: ImportedNetwork
 
-    is_made_at_load = False
-    """Nobody knows yet whether some outputs are imported as well."""
-
     def __init__(
         self,
         network: ImportedNetwork,
@@ -75,7 +72,8 @@ class ImportingPlan(StaticPlan):
         self._places: weakref.WeakKeyDictionary[WorkingMemory, dict[int, list[_Place]]] = (
             weakref.WeakKeyDictionary()
         )
-        super().__init__(network, sessions, measure, known)
+        # Nobody knows yet whether some outputs are imported as well.
+        super().__init__(network, sessions, measure, known, makes_memory=False)
 
     def run(
         self,

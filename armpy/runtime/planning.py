@@ -58,6 +58,8 @@ class Planner:
         self._family = family
         self._wanted = wanted
         self._settings = family.settings
+        properties = family.settings.properties
+        self._makes_memory = not (properties.external_memory or properties.asynchronous)
         self._measure = measure_for(family.settings.profiler, name)
 
     def static_plan(self, graph: Graph) -> StaticPlan:
@@ -79,7 +81,7 @@ class Planner:
 
         def make(network: OptimizedNetwork) -> StaticPlan:
             try:
-                return StaticPlan(network, sessions, self._measure)
+                return StaticPlan(network, sessions, self._measure, makes_memory=self._makes_memory)
             except ImportRefusedError as error:
                 refused[error.key] = error.answer
                 raise

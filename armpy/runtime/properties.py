@@ -7,7 +7,7 @@ from dataclasses import field
 from types import MappingProxyType
 
 from armpy.backend import MemorySource
-from armpy.errors import InvalidArgumentError, UnimplementedError
+from armpy.errors import InvalidArgumentError
 from armpy.optimizer import OptimizerOptions
 from armpy.plugins.boundary import describe
 from armpy.profiling import ProfilingDetails
@@ -37,9 +37,11 @@ class NetworkProperties:
     profiling_details : ProfilingDetails
         What the profile tells about layers beside their times.
     external_memory : bool
-        The application makes all working memory; nothing is made at load.
+        All working memory is what the application makes with `armpy.Model.create_working_memory`.
+        Nothing is made at load; executions without such memory, and bound ones, are an error.
     asynchronous : bool
-        The network is executed with working memory that the application holds.
+        No working memory is made at load: each execution makes it, or takes what another one has
+        left. A device that is full then fails executions, instead of losing layers at load.
     optimizer : OptimizerOptions, optional
         How the network is optimised. Left out, as `RuntimeOptions` says.
     on_failure : {"error", "next"}
@@ -93,12 +95,6 @@ class NetworkProperties:
             return cls()
         _check_type("properties", given, cls)
         return given
-
-    def check_implemented(self) -> None:
-        """Check that nothing is asked for that would have no effect."""
-        for name in ("external_memory", "asynchronous"):
-            if getattr(self, name):
-                raise UnimplementedError(f"the network property '{name}' has no effect yet")
 
 
 _KINDS: Mapping[str, tuple[type, ...]] = MappingProxyType(

@@ -225,7 +225,6 @@ class Runtime:
     ) -> NetworkSettings:
         """What options and properties mean for one more network."""
         options, setup = self.options, self._setup
-        properties.check_implemented()
         optimizer = properties.optimizer or OptimizerOptions(options.on_fallback)
         given = with_defaults(
             {**optimizer.model_options, **properties.model_options}, of_optimized, setup.backends

@@ -42,6 +42,8 @@ class StaticPlan:
         Gives each step with its time taken.
     known : mapping of int to Step, optional
         By layer id, what is prepared already.
+    makes_memory : bool
+        Whether there is working memory at once.
 
     Raises
     ------
@@ -52,15 +54,14 @@ class StaticPlan:
         If a backend does not import a tensor of another one.
     """
 
-    is_made_at_load = True
-    """Whether there is working memory at once."""
-
     def __init__(
         self,
         network: OptimizedNetwork,
         sessions: Mapping[BackendId, BackendSession],
         measure: Measure | None = None,
         known: Mapping[int, Step] | None = None,
+        *,
+        makes_memory: bool = True,
     ) -> None:
         self.network = network
         self._sessions = sessions
@@ -72,7 +73,7 @@ class StaticPlan:
         # Now and not in the first execution: where a device is full, its layers move elsewhere.
         try:
             self._constants = make_constants(network, sessions)
-            if self.is_made_at_load:
+            if makes_memory:
                 self._idle.append(self._make_memory())
         except OutOfMemoryError as error:
             raise _preparation_error(network, error) from error

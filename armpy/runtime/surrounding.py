@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from armpy.backend import Capability, has_matching_capability
+from armpy.errors import InvalidArgumentError
 from armpy.graph import Graph
 from armpy.ops.backend_internal import MemCopy
 from armpy.plugins.guard import GuardedBackend
@@ -36,6 +37,14 @@ if TYPE_CHECKING:
     from armpy.runtime.debugging import DebugCallback
     from armpy.runtime.fallback import FallbackPlan
     from armpy.runtime.loaded_network import LoadedNetwork
+
+
+def _refuse(*_: object) -> NoReturn:
+    """Execute nothing in working memory that the application has not made."""
+    raise InvalidArgumentError(
+        "the network is executed in working memory of the application's (external_memory)",
+        fix="Make some with create_working_memory, and run in it",
+    )
 
 
 class Surroundings:
@@ -117,6 +126,8 @@ class Surroundings:
             bind = binds_plan(bound, profiler, after_run)
         else:
             bind = binds_run(run)
+        if self._settings.properties.external_memory and memory is None:
+            run = bind = _refuse
         if self._settings.protected_mode:
             check_plan(plan)
             plan.free_idle()  # as what is not imported whole does not run

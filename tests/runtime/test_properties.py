@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,14 +21,18 @@ from armpy.backend import (
     OptionValues,
     WorkloadInfo,
 )
-from armpy.errors import BackendError, InvalidArgumentError
+from armpy.errors import BackendError, InvalidArgumentError, MemoryLimitError
 from armpy.ops.operation import Operation
 from armpy.runtime import Model, NetworkProperties, Runtime, RuntimeOptions
+from tests.support.control_flow import loop
+from tests.support.device_memory import DeviceBackend, Memory
 from tests.support.fake_backends import FakeBackend, runtime_of
-from tests.support.networks import chain, floats
+from tests.support.networks import chain, floats, ints
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 X = floats(0, 1, 2, 3)
+EXTERNAL = NetworkProperties(external_memory=True)
+ASYNCHRONOUS = NetworkProperties(asynchronous=True)
 
 
 class ModelContext(IBackendModelContext):
@@ -197,3 +201,63 @@ def test_a_files_network_and_its_signatures_are_loaded_with_the_properties() -> 
     assert runtime.get_profiler(model.network_id) is not None
     for name in model.signatures:
         assert runtime.get_profiler(model.signature(name).network_id) is not None
+
+
+class TestExternalMemory:
+    """All working memory is the application's."""
+
+    def test_nothing_is_made_but_what_the_application_makes(self) -> None:
+        backend = DeviceBackend()
+        model = Model(chain(), runtime_of(backend), properties=EXTERNAL)
+        assert backend.memory.most_bytes == 0
+        with model.create_working_memory() as one, model.create_working_memory() as other:
+            assert backend.memory.used_bytes == one.size_bytes + other.size_bytes > 0
+            for memory in (one, other, one):
+                result = model.run({"x": X}, memory=memory)["y"]
+                np.testing.assert_array_equal(result, X + 3)
+            assert backend.memory.most_bytes == one.size_bytes + other.size_bytes
+        assert backend.memory.used_bytes == 0
+
+    def test_executions_without_it_are_an_error(self) -> None:
+        backend = DeviceBackend()
+        runtime = runtime_of(backend)
+        model = Model(chain(), runtime, properties=EXTERNAL)
+        calls: list[Callable[[], object]] = [
+            lambda: model(X),
+            lambda: model.run({"x": X}),
+            lambda: runtime.enqueue_workload(model.network_id, {"x": X}),
+            lambda: model.bind({"x": X}),
+        ]
+        for call in calls:
+            with pytest.raises(InvalidArgumentError, match=r"external_memory.*create_working_mem"):
+                call()
+        assert backend.memory.most_bytes == 0
+
+    def test_a_loop_has_memory_for_its_turns(self) -> None:
+        model = Model(loop(3), runtime_of(), properties=EXTERNAL)
+        with model.create_working_memory() as memory:
+            assert model.run({"in0": ints(0)}, memory=memory)["out0"] == 3
+
+
+class TestAsynchronous:
+    """No working memory is made at load."""
+
+    def test_executions_make_it_and_leave_it_for_the_next(self) -> None:
+        backend = DeviceBackend()
+        plain = Model(chain(), runtime_of(DeviceBackend()))
+        model = Model(chain(), runtime_of(backend), properties=ASYNCHRONOUS)
+        assert backend.memory.most_bytes == 0
+        for _ in range(3):
+            np.testing.assert_array_equal(model(X), X + 3)
+        assert plain.placement is not None
+        assert backend.memory.most_bytes == plain.placement.peak_bytes
+
+    def test_a_device_that_is_full_fails_executions_instead_of_losing_layers(self) -> None:
+        backend = DeviceBackend(memory=Memory(0))
+        runtime = runtime_of(backend)
+        model = Model(chain(), runtime, properties=ASYNCHRONOUS)
+        assert model.placement is not None
+        assert set(model.placement.layers_by_backend) == {"Npu"}
+        with pytest.raises(MemoryLimitError, match="the device is full"):
+            model(X)
+        np.testing.assert_array_equal(Model(chain(), runtime)(X), X + 3)
