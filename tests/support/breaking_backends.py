@@ -206,6 +206,13 @@ class CannotBeStopped(Wrapped):
         contextvars.Context().run(self._right.execute, inputs, outputs)
 
 
+class CannotBeStoppedOnceBound(Wrapped):
+    """Does not look what stops what it binds."""
+
+    def bind(self, inputs: Handles, outputs: Outputs) -> Callable[[], object]:
+        return contextvars.Context().run(self._right.bind, inputs, outputs)
+
+
 class StopsTooLate(CannotBeStopped):
     """Looks whether to stop when it is done."""
 
@@ -489,6 +496,9 @@ BREAKERS: dict[str, tuple[tuple[Callable[[], ExampleDeviceBackend], str], ...]] 
     "executions/executions-stop-when-they-are-cancelled": (
         (lambda: with_workloads(CannotBeStopped), "as if nothing had happened"),
         (lambda: with_workloads(StopsTooLate), "a cancelled execution stops after .* ms"),
+    ),
+    "executions/bound-executions-stop-as-well": (
+        (lambda: with_workloads(CannotBeStoppedOnceBound), "as if nothing had happened"),
     ),
     "executions/deadlines-are-told-from-cancellations": (
         (lambda: with_workloads(CallsDeadlinesCancellations), "expected a ExecutionTimeoutError"),

@@ -79,12 +79,18 @@ def bound_executions_are_like_others(subject: Subject) -> None:
                 made = bench(subject, driven.bench.graph, feeds)
                 for memory, calls in zip(memories, bound, strict=True):
                     memory.feed(feeds)
-                    for call in calls:
-                        call()
+                    _finish([call() for call in calls])
                     made.check(memory.read(), "in a bound execution")
             driven.run(memories[0], "beside bound executions")
         for memory in memories:
             memory.release()
+
+
+def _finish(answers: Sequence[object]) -> None:
+    """Wait for what bound executions have left under way, in order."""
+    for answer in answers:
+        if isinstance(answer, ICompletion):
+            answer.wait()
 
 
 def queued_executions_keep_their_order(subject: Subject) -> None:
@@ -169,7 +175,7 @@ def failures_are_told(subject: Subject) -> None:
             try:
                 found = getattr(step.workload, what)(spoilt, outputs)
                 if what == "bind":
-                    found()
+                    found = found()
                 if isinstance(found, ICompletion):
                     found.wait(_WAIT_S)
             except Exception:  # noqa: BLE001 - whatever it is, it was told
@@ -235,7 +241,9 @@ class _Stop:
     error: Exception | None
 
 
-def _stopped(driven: Driven, memory: Memory, *, has_deadline: bool = False) -> _Stop:
+def _stopped(
+    driven: Driven, memory: Memory, *, has_deadline: bool = False, is_bound: bool = False
+) -> _Stop:
     """Begin an execution in another thread, and stop it in the midst of it."""
     delay_s = LONG_S / 4
     cancellation = Cancellation(time.perf_counter() + delay_s if has_deadline else None)
@@ -245,7 +253,11 @@ def _stopped(driven: Driven, memory: Memory, *, has_deadline: bool = False) -> _
         error = None
         try:
             with cancellable(cancellation):
-                _timed(driven, memory)
+                if is_bound:
+                    with driven.held():
+                        _finish([call() for call in memory.bound()])
+                else:
+                    _timed(driven, memory)
         except Exception as raised:  # noqa: BLE001 - looked at by whoever has stopped it
             error = raised
         ended.append((time.perf_counter(), error))
@@ -262,8 +274,18 @@ def _stopped(driven: Driven, memory: Memory, *, has_deadline: bool = False) -> _
 
 def executions_stop_when_they_are_cancelled(subject: Subject) -> None:
     """A long execution raises within 10 ms of its cancellation; the kit allows for load."""
+    _check_stops(subject, is_bound=False)
+
+
+def bound_executions_stop_as_well(subject: Subject) -> None:
+    """So does one that was bound while the cancellation was the current one."""
+    _check_stops(subject, is_bound=True)
+
+
+def _check_stops(subject: Subject, *, is_bound: bool) -> None:
+    """Stop some executions, and look at what was raised and when."""
     driven, memory = _long(subject)
-    stops = [_stopped(driven, memory) for _ in range(_ATTEMPTS)]
+    stops = [_stopped(driven, memory, is_bound=is_bound) for _ in range(_ATTEMPTS)]
     _check_errors(stops, ExecutionCancelledError)
     # Other things that the machine does can only make it later: the second best tells.
     after_s = sorted(stop.after_s for stop in stops)[1]

@@ -76,6 +76,7 @@ _RULES: dict[str, tuple[Check, ...]] = {
         executing.cancelled_completions_come_to_an_end,
         executing.failures_are_told,
         executing.executions_stop_when_they_are_cancelled,
+        executing.bound_executions_stop_as_well,
         executing.deadlines_are_told_from_cancellations,
         executing.executions_after_a_stopped_one_are_right,
     ),

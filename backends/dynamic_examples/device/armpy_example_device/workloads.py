@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from armpy.backend import (
+    Cancellation,
     HostTensorHandle,
     ICompletion,
     ITensorHandle,
@@ -50,12 +51,11 @@ class DeviceWorkload(IWorkload):
 
     def enqueue(self, inputs: Inputs, outputs: Outputs) -> ICompletion:
         """Enqueue the command; the device keeps the order."""
-        return self._submit(*self._on_device(inputs, outputs))
+        return self._submit(*self._on_device(inputs, outputs), current_cancellation())
 
-    def bind(self, inputs: Inputs, outputs: Outputs) -> Callable[[], object]:
-        """Find the tensors in the device's memory once for many executions."""
-        given, made = self._on_device(inputs, outputs)
-        return lambda: self._submit(given, made).wait()
+    def bind(self, inputs: Inputs, outputs: Outputs) -> Callable[[], ICompletion]:
+        """Find the tensors once for many executions, each of which `enqueue` would begin."""
+        return partial(self._submit, *self._on_device(inputs, outputs), current_cancellation())
 
     def _on_device(
         self, inputs: Inputs, outputs: Outputs
@@ -81,6 +81,7 @@ class DeviceWorkload(IWorkload):
         self,
         inputs: Sequence[RegisteredTensorHandle | None],
         outputs: Sequence[RegisteredTensorHandle],
+        cancellation: Cancellation | None,
     ) -> ICompletion:
         """Enqueue the command, which keeps the tensors' memory."""
         given = [None if handle is None else (handle.info, handle.on_device) for handle in inputs]
@@ -89,7 +90,7 @@ class DeviceWorkload(IWorkload):
             self._name,
             partial(kernel, self._operation, given, made),
             made[1],
-            current_cancellation(),
+            cancellation,
             self._transfers.report,
             keep_alive=(*inputs, *outputs),
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,13 +11,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from armpy_example_device import Device, ExampleDeviceBackend
+from armpy_example_device.queue import Command, Completion
 
 from armpy import DataType, ExternalMemory, Model, Network, TensorInfo
-from armpy.backend import Cancellation, cancellable
-from armpy.errors import BackendError, ExecutionCancelledError, MemoryLimitError
+from armpy.backend import Cancellation, MemorySource, cancellable
+from armpy.errors import (
+    BackendError,
+    ExecutionCancelledError,
+    ExecutionTimeoutError,
+    MemoryLimitError,
+)
 from armpy.ops import Activation, ActivationFunction, ElementwiseUnary, UnaryOperation
 from armpy.plugins import BackendRegistry
-from armpy.runtime import Runtime, RuntimeOptions
+from armpy.runtime import NetworkProperties, Runtime, RuntimeOptions
 
 DEVICE = "ExampleDevice"
 OTHER = "NumbaAcc"
@@ -165,22 +170,54 @@ def test_an_execution_on_a_device_that_hangs_can_be_cancelled(device: Device) ->
     assert model(X).tolist() == [0, 2, 0, 4]
 
 
-def test_executions_of_a_slow_device_overlap_with_others(device: Device) -> None:
-    model = Model(chain(RELU), runtime_on(device))
+def test_an_execution_that_was_started_leaves_the_host_free(device: Device) -> None:
+    model = Model(chain(RELU, RELU), runtime_on(device))
     other = Model(chain(NEG), runtime_on(Device(MIB)))
     device.faults.add("slow:1")
-    ended: list[float] = []
-
-    def run() -> None:
-        assert model(X).tolist() == [0, 2, 0, 4]
-        ended.append(time.perf_counter())
-
-    thread = threading.Thread(target=run)
-    thread.start()
+    execution = model.bind({"x": X})
+    future = execution.start()
     assert other(X).tolist() == [1, -2, 3, -4]
-    first = time.perf_counter()
-    thread.join()
-    assert first < ended[0]
+    assert not future.done()
+    assert future.result(10)["y"].tolist() == [0, 2, 0, 4]
+
+
+def test_an_execution_that_hangs_ends_at_its_deadline(device: Device) -> None:
+    model = Model(chain(RELU), runtime_on(device))
+    device.faults.add("hang:1")
+    with pytest.raises(ExecutionTimeoutError):
+        model.run({"x": X}, deadline_s=0.05)
+    assert model(X).tolist() == [0, 2, 0, 4]
+
+
+def test_layers_that_follow_each_other_are_under_way_at_once(device: Device) -> None:
+    model = Model(chain(*[RELU] * 5), runtime_on(device))
+    most_waiting = 0
+    submit = device.queue.submit
+
+    def watched(command: Command) -> Completion:
+        nonlocal most_waiting
+        made = submit(command)
+        most_waiting = max(most_waiting, len(device.queue._waiting))
+        return made
+
+    device.queue.submit = watched  # type: ignore[method-assign]
+    device.faults.add("slow:1")
+    assert model(X).tolist() == [0, 2, 0, 4]
+    assert most_waiting >= 4  # behind the one that is slow
+
+
+def test_arrays_of_the_caller_s_are_used_where_they_lie_if_the_network_says_so(
+    device: Device,
+) -> None:
+    properties = NetworkProperties(
+        input_source=MemorySource.MALLOC, output_source=MemorySource.MALLOC
+    )
+    model = Model(chain(RELU, RELU), runtime_on(device), properties=properties)
+    y = np.zeros_like(X)
+    with counted(device) as transfers:
+        model.run({"x": X}, {"y": y})
+    assert y.tolist() == [0, 2, 0, 4]
+    assert transfers == [0, 0]
 
 
 def test_inputs_and_outputs_in_shared_memory_make_no_transfers(device: Device) -> None:
