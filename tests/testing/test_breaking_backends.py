@@ -1,4 +1,4 @@
-"""Each rule of contract 1.2 has devices that break it; the kit names the rule and how."""
+"""Each rule of the contract has backends that break it; the kit names the rule and how."""
 
 from __future__ import annotations
 
@@ -12,6 +12,13 @@ from armpy.testing import Outcome
 from armpy.testing.contract import CONTRACT_CASES, judge_contract
 from armpy.testing.subject import Subject
 from tests.support.breaking_backends import BREAKERS
+from tests.support.breaking_contract import (
+    BROKEN_ELSEWHERE,
+    NOBODY_BREAKS,
+    OLD_BREAKERS,
+    FastFails,
+    Old,
+)
 from tests.support.breaking_memory import Breaker, mappable_device
 from tests.support.lying_backends import options_for
 
@@ -29,6 +36,7 @@ def judged(backend: IBackendInternal, rule: str) -> tuple[Outcome, str]:
 
 def test_every_rule_has_a_backend_that_breaks_it() -> None:
     assert list(BREAKERS) == NEW_RULES
+    assert {*BREAKERS, *OLD_BREAKERS} | NOBODY_BREAKS | BROKEN_ELSEWHERE == set(RULES)
 
 
 @pytest.mark.parametrize("rule", NEW_RULES)
@@ -50,3 +58,19 @@ def test_a_device_that_breaks_a_rule_fails_at_it(
     assert outcome in (Outcome.FAILED, Outcome.CRASHED), text
     assert text.startswith(f"ExampleDevice / contract/{rule}: ")
     assert re.search(said, text), text
+
+
+@pytest.mark.parametrize("rule", OLD_BREAKERS)
+def test_a_backend_that_breaks_a_rule_fails_at_it(rule: str) -> None:
+    make, said = OLD_BREAKERS[rule]
+    assert judged(Old(), rule)[0] is Outcome.PASSED
+    outcome, text = judged(make(), rule)
+    assert outcome in (Outcome.FAILED, Outcome.CRASHED), text
+    assert text.startswith(f"Liar / contract/{rule}: ")
+    assert re.search(said, text), text
+
+
+def test_a_choice_that_is_refused_is_refused_by_name() -> None:
+    outcome, text = judged(FastFails(), "options/choices-are-accepted")
+    assert outcome is Outcome.FAILED
+    assert "fast = True is refused, and not by name" in text

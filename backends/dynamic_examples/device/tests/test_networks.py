@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 from collections.abc import Iterator
@@ -21,7 +22,13 @@ from armpy.errors import (
     ExecutionTimeoutError,
     MemoryLimitError,
 )
-from armpy.ops import Activation, ActivationFunction, ElementwiseUnary, UnaryOperation
+from armpy.ops import (
+    Activation,
+    ActivationFunction,
+    ElementwiseUnary,
+    FullyConnected,
+    UnaryOperation,
+)
 from armpy.plugins import BackendRegistry
 from armpy.runtime import NetworkProperties, Runtime, RuntimeOptions
 
@@ -271,3 +278,20 @@ def counters_of(runtime: Runtime, network_id: int) -> dict[str, float]:
     profiler = runtime.get_profiler(network_id)
     assert profiler is not None
     return {c.name: c.value for c in profiler.counters if c.backend == DEVICE}
+
+
+def test_a_network_that_has_gone_leaves_nothing_on_the_device(device: Device) -> None:
+    weights = np.ones((4, 4), np.float32)
+    net = Network("dense")
+    x = net.input("x", TensorInfo((1, 4), DataType.FLOAT32))
+    net.output("y", net.add(FullyConnected(), x, net.constant(weights, name="weights")))
+    model = Model(net, runtime_on(device))
+    with counted(device) as transfers:
+        for _ in range(3):
+            assert model(X.reshape(1, 4)).tolist() == [[2, 2, 2, 2]]
+    assert transfers == [3, 3]  # and the weights never again
+    assert device.allocated_bytes > 0
+    model.close()
+    del model
+    gc.collect()
+    assert device.allocated_bytes == 0

@@ -1,0 +1,307 @@
+"""Backends that each break one of the contract's older rules, on host memory."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from armpy.backend import (
+    BackendOption,
+    IBackendContext,
+    IBackendInternal,
+    ILayerSupport,
+    IMemoryManager,
+    ITensorHandle,
+    IWorkload,
+    IWorkloadFactory,
+    OptionScope,
+    OptionValues,
+    Support,
+    WorkloadInfo,
+)
+from armpy.errors import BackendError
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.tensor import TensorInfo
+from tests.support.fake_backends import CountingManager, FakeBackend, FakeFactory, FakeSupport
+from tests.support.lying_backends import OPERATIONS, adds_one
+
+Handles = Sequence[ITensorHandle | None]
+Outputs = Sequence[ITensorHandle]
+IsWrong = Callable[[Handles, Outputs], bool]
+
+
+class Sometimes(IWorkload):
+    """Another workload, whose answers are wrong if something says so."""
+
+    def __init__(self, right: IWorkload, operation: Operation, is_wrong: IsWrong) -> None:
+        self._right = right
+        self._operation = operation
+        self._is_wrong = is_wrong
+
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
+        is_wrong = self._is_wrong(inputs, outputs)
+        self._right.execute(inputs, outputs)
+        if is_wrong:
+            adds_one(self._operation, [], [handle.map() for handle in outputs])
+
+
+class SometimesFactory(FakeFactory):
+    """Makes workloads that are wrong if something says so."""
+
+    def __init__(self, is_wrong: IsWrong) -> None:
+        super().__init__({})
+        self._is_wrong = is_wrong
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        right = super().create_workload(operation, info)
+        return Sometimes(right, operation, self._is_wrong)
+
+
+class Old(FakeBackend):
+    """Does some operations, and counts the networks that it was asked to make something for."""
+
+    def __init__(self, memory_manager: IMemoryManager | None = None) -> None:
+        super().__init__("Liar", OPERATIONS, memory_manager=memory_manager)
+        self.num_made = 0
+
+
+class NewVersions(Old):
+    """Has another version whenever it is asked."""
+
+    @property
+    def version(self) -> str:
+        self.num_made += 1
+        return str(self.num_made)
+
+
+class OnlySome(Old):
+    """Makes what so many networks need, and no more."""
+
+    most = 40
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        self.num_made += 1
+        if self.num_made > self.most:
+            raise BackendError("there are no more slots")
+        return super().create_workload_factory(memory_manager)
+
+
+class OnlyOne(OnlySome):
+    """Makes what one network needs."""
+
+    most = 1
+
+
+class OnlyTheNewest(Old):
+    """Computes right for the network that was loaded last."""
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        self.num_made += 1
+        number = self.num_made
+        return SometimesFactory(lambda *_: number != self.num_made)
+
+
+class GoesWithTheFirstRuntime(Old):
+    """Has lost something when one of its runtimes has gone."""
+
+    has_lost = False
+
+    def create_backend_context(self, options: Mapping[str, object]) -> IBackendContext | None:
+        backend = self
+
+        class Context(IBackendContext):
+            def close(self) -> None:
+                backend.has_lost = True
+
+        return Context()
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        return SometimesFactory(lambda *_: self.has_lost)
+
+
+class KnownShapesOnly(Old):
+    """Counts elements that it does not know."""
+
+    def get_layer_support(self) -> ILayerSupport:
+        class KnownShapes(FakeSupport):
+            def is_layer_supported(
+                self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+            ) -> Support:
+                for info in inputs:
+                    if info is not None:
+                        assert info.num_elements >= 0  # which asks for every dimension
+                return super().is_layer_supported(operation, inputs, outputs)
+
+        return KnownShapes("Liar", OPERATIONS, {})
+
+
+class OneLoadAtATime(Old):
+    """Cannot prepare two networks at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._busy = threading.Lock()
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        if not self._busy.acquire(blocking=False):
+            raise BackendError("another network is being prepared")
+        try:
+            time.sleep(0.05)
+            return super().create_workload_factory(memory_manager)
+        finally:
+            self._busy.release()
+
+
+class WrongWhenHeldAgain(Old):
+    """Has lost something when its memory is acquired for the second time."""
+
+    def __init__(self) -> None:
+        self.manager = CountingManager()
+        super().__init__(self.manager)
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        first = self.manager.acquired
+        return SometimesFactory(lambda *_: self.manager.acquired - first > 2)
+
+
+class Undescribed(Old):
+    """Has an option that says nothing of itself."""
+
+    @property
+    def options(self) -> Sequence[BackendOption]:
+        return (BackendOption("depth", 1, " "),)
+
+    def create_backend_context(self, options: Mapping[str, object]) -> IBackendContext | None:
+        return None
+
+
+class DefaultsAreWrong(Old):
+    """Computes something else when it is given options, whatever they are."""
+
+    @property
+    def options(self) -> Sequence[BackendOption]:
+        return (BackendOption("fast", False, "Whether fast.", OptionScope.MODEL),)
+
+    def create_workload_factory_with_options(
+        self, memory_manager: IMemoryManager | None, model_options: OptionValues
+    ) -> IWorkloadFactory:
+        return SometimesFactory(lambda *_: True)
+
+
+class FastIsWrong(DefaultsAreWrong):
+    """Computes something else for one choice."""
+
+    def create_workload_factory_with_options(
+        self, memory_manager: IMemoryManager | None, model_options: OptionValues
+    ) -> IWorkloadFactory:
+        return SometimesFactory(lambda *_: bool(model_options["fast"]))
+
+
+class FastFails(DefaultsAreWrong):
+    """Refuses one choice, and does not say which."""
+
+    def create_workload_factory_with_options(
+        self, memory_manager: IMemoryManager | None, model_options: OptionValues
+    ) -> IWorkloadFactory:
+        if model_options["fast"]:
+            raise BackendError("no")
+        return super().create_workload_factory(memory_manager)
+
+
+def remembering(is_wrong: Callable[[set[int], list[int]], bool]) -> Old:
+    """A backend that knows, by address, what was written and how often each tensor was read."""
+
+    class Remembering(Old):
+        def create_workload_factory(
+            self, memory_manager: IMemoryManager | None
+        ) -> IWorkloadFactory:
+            written: set[int] = set()
+            read: list[int] = []
+
+            def look(inputs: Handles, outputs: Outputs) -> bool:
+                made = {_address(handle) for handle in outputs}
+                given = {_address(handle) for handle in inputs if handle is not None}
+                answer = is_wrong(written & given, [a for a in read if a in given])
+                written.update(made)
+                read[:] = [a for a in read if a not in made] + list(given)
+                return answer
+
+            return SometimesFactory(look)
+
+    return Remembering()
+
+
+def _address(handle: ITensorHandle) -> int:
+    """Where a tensor lies."""
+    return int(handle.map().ctypes.data)
+
+
+class OneShape(Old):
+    """Keeps what it has prepared for an operation, whatever shape comes next."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._kept: dict[str, int] = {}
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        kept = self._kept
+
+        class Factory(FakeFactory):
+            def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+                size = info.outputs[0].known_shape[0] if info.outputs[0].known_shape else 0
+                is_same = kept.setdefault(f"{operation} {info.outputs[0].rank}", size) == size
+                right = super().create_workload(operation, info)
+                return Sometimes(right, operation, lambda *_: not is_same)
+
+        return Factory({})
+
+
+OLD_BREAKERS: dict[str, tuple[Callable[[], IBackendInternal], str]] = {
+    "identity/properties-are-constant": (NewVersions, "version is not constant"),
+    "lifecycle/objects-can-be-made-again": (OnlyOne, "there are no more slots"),
+    "lifecycle/load-and-unload-again-and-again": (OnlySome, "there are no more slots"),
+    "lifecycle/several-networks-at-once": (OnlyTheNewest, "with several networks loaded"),
+    "lifecycle/several-runtimes": (GoesWithTheFirstRuntime, "after another runtime has gone"),
+    "support/open-shapes-are-answered": (KnownShapesOnly, "Error"),
+    "threads/threads-load-networks": (OneLoadAtATime, "another network is being prepared"),
+    "memory/memory-is-held-while-running": (WrongWhenHeldAgain, "in execution 3, the output"),
+    "options/are-described": (Undescribed, "the option 'depth' has no help"),
+    "options/defaults-are-accepted": (DefaultsAreWrong, "with every option at its default"),
+    "options/choices-are-accepted": (FastIsWrong, "with fast = True, the output"),
+    "graphs/two-layers": (
+        lambda: remembering(lambda written, _: bool(written)),
+        "with two layers, the output",
+    ),
+    "graphs/branches": (
+        lambda: remembering(lambda written, read: bool(written and read)),
+        "with branches, the output",
+    ),
+    "graphs/separate-parts": (
+        lambda: remembering(lambda written, read: not written and bool(read)),
+        "with two separate layers",
+    ),
+    "graphs/another-shape-at-the-call": (OneShape, "with an open first dimension"),
+}
+"""By rule: a backend that breaks it, and what of the failure's text tells how."""
+
+NOBODY_BREAKS = {
+    "options/wrong-values-are-refused",
+    "options/unknown-names-are-refused",
+    "graphs/input-as-output",
+    "graphs/output-twice",
+    "graphs/no-layers",
+    "caller/wrong-input",
+    "caller/arrays-of-the-caller",
+}
+"""What the core does for every backend; the kit holds the core to it."""
+
+BROKEN_ELSEWHERE = {
+    "identity/id-is-constant",
+    "support/answers-have-reasons",
+    "support/answers-do-not-change",
+    "support/unknown-operations-are-refused",
+    "threads/threads-share-a-network",
+    "memory/manager-can-be-used-again",
+}
+"""Rules whose breakers are in tests/testing/test_conformance_kit.py."""
