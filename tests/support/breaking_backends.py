@@ -64,6 +64,20 @@ from tests.support.breaking_memory import (
 )
 
 
+class FreesWhatItNeeds(Wrapped):
+    """Gives back more than what is idle."""
+
+    is_gone = False
+
+    def free_idle_memory(self) -> None:
+        self.is_gone = True
+
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
+        if self.is_gone:
+            raise BackendError("the weights are not there any more")
+        super().execute(inputs, outputs)
+
+
 class BindsOnce(Wrapped):
     """Knows the tensors that were bound last, and no others."""
 
@@ -452,6 +466,9 @@ BREAKERS: dict[str, tuple[tuple[Callable[[], ExampleDeviceBackend], str], ...]] 
     ),
     "arenas/executions-have-memory-of-their-own": (
         (lambda: with_arenas(OneArena), "beside another execution of the same network"),
+    ),
+    "arenas/idle-memory-can-be-given-back": (
+        (lambda: with_workloads(FreesWhatItNeeds), "the weights are not there any more"),
     ),
     "arenas/arenas-can-be-made-again-and-again": (
         (lambda: with_arenas(NeverReleased), "the device is out of memory"),

@@ -54,6 +54,17 @@ def executions_have_memory_of_their_own(subject: Subject) -> None:
         memory.release()
 
 
+def idle_memory_can_be_given_back(subject: Subject) -> None:
+    """When workloads have given back what they keep for later, executions are right as before."""
+    driven = _chained(subject)
+    memory = driven.memory()
+    for number in range(3):
+        driven.run(memory, f"after idle memory was given back {number} times")
+        for step in driven.steps:
+            step.workload.free_idle_memory()
+    memory.release()
+
+
 def arenas_can_be_made_again_and_again(subject: Subject) -> None:
     """What an arena has given back is there for the next one."""
     backend = backend_of_runtime(subject)

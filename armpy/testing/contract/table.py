@@ -61,6 +61,7 @@ _RULES: dict[str, tuple[Check, ...]] = {
     "arenas": (
         arenas.tensors_share_what_others_have_left,
         arenas.executions_have_memory_of_their_own,
+        arenas.idle_memory_can_be_given_back,
         arenas.arenas_can_be_made_again_and_again,
     ),
     "imports": (
