@@ -2,6 +2,7 @@ from armpy.profiling.counters import CounterValue as CounterValue
 from armpy.profiling.current import (
     WatchedLock as WatchedLock,
     measured_execution as measured_execution,
+    note_queue as note_queue,
     phase as phase,
     profiled_by as profiled_by,
     record_waiting as record_waiting,

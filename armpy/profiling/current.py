@@ -18,6 +18,9 @@ ResultT = TypeVar("ResultT")
 
 _current: ContextVar[Profiler | None] = ContextVar("profiler", default=None)
 
+_queued: ContextVar[tuple[float, float] | None] = ContextVar("queued", default=None)
+"""Beginning and end of a wait that belongs to the next execution."""
+
 
 @contextmanager
 def profiled_by(profiler: Profiler | None) -> Iterator[None]:
@@ -29,10 +32,19 @@ def profiled_by(profiler: Profiler | None) -> Iterator[None]:
         _current.reset(token)
 
 
+def note_queue(since_s: float) -> None:
+    """Say that what this context is for has waited until now, for an execution that is profiled."""
+    _queued.set((since_s, time.perf_counter()))
+
+
 def measured_execution(
     profiler: Profiler, run: Callable[P, ResultT], *args: P.args, **kwargs: P.kwargs
 ) -> ResultT:
     """Execute once, and tell a profile of it when it has come to its end."""
+    queued = _queued.get()
+    if queued is not None:
+        profiler.add_waiting("a free thread", *queued, is_ahead=True)
+        _queued.set(None)
     token = _current.set(profiler)
     started_s = time.perf_counter()
     try:

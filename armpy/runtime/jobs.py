@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 
 from armpy.backend import cancellable
 from armpy.errors import ExecutionCancelledError, ExecutionTimeoutError, InvalidArgumentError
+from armpy.profiling import note_queue
 from armpy.runtime.deadlines import Watch, deadlines
 from armpy.runtime.stopping import StopSignal
 from armpy.types import Priority
@@ -57,6 +58,7 @@ class Job(Generic[T]):
         "_context",
         "_future",
         "_state",
+        "_submitted_s",
         "_watch",
         "_when_over",
         "_work",
@@ -79,6 +81,7 @@ class Job(Generic[T]):
         self._when_over = when_over
         self._state = _State.WAITING
         self._context: Context | None = None
+        self._submitted_s = 0.0
         self._future: ExecutionFuture[T] | None = None
         self._watch: Watch | None = None
         self.signal = signal
@@ -90,6 +93,7 @@ class Job(Generic[T]):
     def submitted(self) -> ExecutionFuture[T]:
         """What it will come to, when another thread has run it in this thread's context."""
         self._context = copy_context()
+        self._submitted_s = time.perf_counter()
         self._future = ExecutionFuture(self)
         return self._future
 
@@ -151,6 +155,7 @@ class Job(Generic[T]):
             if self._state is not _State.WAITING or work is None:
                 return
             self._state = _State.RUNNING
+        note_queue(self._submitted_s)  # in a context of its own
         try:
             with cancellable(self.signal):
                 result = work(self)

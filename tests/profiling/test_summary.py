@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -11,13 +13,22 @@ from armpy_numba_acc import NumbaBackend
 from armpy_reference import ReferenceBackend
 
 import armpy
-from armpy.backend import IBackendInternal
+from armpy.backend import (
+    IBackendInternal,
+    IMemoryManager,
+    ITensorHandle,
+    IWorkload,
+    IWorkloadFactory,
+    WorkloadInfo,
+)
 from armpy.cli.run import random_inputs
 from armpy.graph import graphs_of
 from armpy.ops import Convolution2d, ElementwiseBinary, FullyConnected
+from armpy.ops.operation import Operation
 from armpy.profiling import EventKind, Profiler, ProfilingEvent, Share, Summary, WatchedLock
 from armpy.profiling.summary import AROUND, BETWEEN, summarize
 from armpy.runtime import Model, NetworkProperties, Runtime, RuntimeOptions
+from armpy.runtime.executors import default_num_executors
 from tests.support.control_flow import loop
 from tests.support.fake_backends import CountingManager, FakeBackend, registry_of, runtime_of
 from tests.support.networks import ADD, RELU, diamond, f32, floats, ints
@@ -404,3 +415,84 @@ def test_a_model_has_its_profile() -> None:
     assert model.profiler is not None
     assert model.profiler.summary().num_executions == 1
     assert Model(diamond(), runtime_of()).profiler is None
+
+
+class Gated(FakeBackend):
+    """Executes its layers when a gate is open."""
+
+    def __init__(self) -> None:
+        super().__init__("Npu")
+        self.gate = threading.Event()
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        return GatedFactory(super().create_workload_factory(memory_manager), self.gate)
+
+
+class GatedFactory(IWorkloadFactory):
+    def __init__(self, right: IWorkloadFactory, gate: threading.Event) -> None:
+        self.right, self.gate = right, gate
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        return GatedWorkload(self.right.create_workload(operation, info), self.gate)
+
+
+class GatedWorkload(IWorkload):
+    def __init__(self, right: IWorkload, gate: threading.Event) -> None:
+        self.right, self.gate = right, gate
+
+    def execute(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> None:
+        assert self.gate.wait(10)
+        self.right.execute(inputs, outputs)
+
+
+def test_waits_for_a_free_thread_are_named_and_belong_to_the_execution() -> None:
+    backend = Gated()
+    model = Model(diamond(), runtime_of(backend, profiling=True))
+    x = {"x": floats(-1, 0, 2, 5)}
+    num_threads = default_num_executors()
+    started = time.perf_counter()
+    futures = [model.start(x) for _ in range(num_threads + 1)]
+    time.sleep(0.05)
+    backend.gate.set()
+    for future in futures:
+        future.result(timeout=10)
+    taken_us = 1e6 * (time.perf_counter() - started)
+    assert model.profiler is not None
+    summary = model.profiler.summary()
+    check_sums(summary)
+    assert summary.num_executions == num_threads + 1
+    (wait,) = summary.waiting
+    assert (wait.name, wait.count) == ("a free thread", num_threads + 1)
+    assert 40_000 <= wait.total_us <= (num_threads + 1) * taken_us
+    longest = max(e.duration_us for e in model.profiler.events if e.kind is EventKind.QUEUED)
+    assert longest >= 40_000
+    assert summary.elapsed_ns <= 1000 * taken_us
+    model(x["x"])
+    assert model.profiler.summary().waiting[0].count == num_threads + 1
+
+
+def test_waits_in_queues_are_apart_from_what_their_threads_do_in_traces() -> None:
+    profiler = Profiler()
+    profiler.add_waiting("a free thread", 1.0, 2.0, is_ahead=True)
+    profiler.add("Execute", "", 2.0, 3.0)
+    begin, end, whole = json.loads(profiler.to_chrome_trace())["traceEvents"]
+    assert [begin["ph"], end["ph"], whole["ph"]] == ["b", "e", "X"]
+    assert (begin["ts"], end["ts"]) == (1e6, 2e6)
+    assert begin["id"] == end["id"]
+
+
+@pytest.mark.parametrize("backend", [NumbaBackend, FakeBackend])
+def test_bound_executions_are_measured_as_calls_are(backend: type[IBackendInternal]) -> None:
+    model = Model(diamond(), runtime_of(backend(), profiling=True))
+    execution = model.bind({"x": floats(-1, 0, 2, 5)})
+    for _ in range(3):
+        execution()
+    execution.start().result(timeout=10)
+    assert model.profiler is not None
+    summary = model.profiler.summary()
+    check_sums(summary)
+    assert summary.num_executions == 4
+    assert {share.operation for share in summary.layers} <= {"Activation", "ElementwiseBinary"}
+    assert us(summary.waiting).keys() == {"a free thread"}
