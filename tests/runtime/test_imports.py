@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import threading
 
@@ -589,3 +590,24 @@ def test_a_1_1_backend_in_host_memory_imports_as_the_host_does() -> None:
         x = model.import_inputs({"x": shared(X)})["x"]
         assert x.backends == ("Fake",)
         np.testing.assert_array_equal(model(x), X + 3)
+
+
+def test_started_executions_and_those_with_a_deadline_use_imported_memory() -> None:
+    npu = ImportingDevice()
+    with imported_by(npu) as model:
+        target = shared(np.zeros(4, np.float32))
+        x = model.import_inputs({"x": shared(X)})["x"]
+        y = model.import_outputs({"y": target})["y"]
+        assert model.start({"x": x}, {"y": y}).result() == {"y": y}
+        assert elements(target) == (X + 3).tolist()
+        target.map()[:] = 0
+        assert asyncio.run(model.run_async({"x": x}, {"y": y})) == {"y": y}
+        assert elements(target) == (X + 3).tolist()
+        target.map()[:] = 0
+        model.bind({"x": x}, {"y": y}, deadline_s=60.0)()
+        assert elements(target) == (X + 3).tolist()
+        assert npu.transfers == (0, 0)
+        x.close()
+        with pytest.raises(InvalidArgumentError, match="the imported tensor is closed"):
+            model.start({"x": x}, {"y": y}).result()
+        assert npu.unimported == [npu.imported[0][0]]
