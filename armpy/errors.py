@@ -134,7 +134,7 @@ class BackendError(ArmpyError):
     Attributes
     ----------
     backend_id : str
-        The backend, if it failed to execute a layer; else empty.
+        The backend, if it failed while a network was executed; else empty.
     """
 
     backend_id: str = ""

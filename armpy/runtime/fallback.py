@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from armpy.backend import Cancellation
-from armpy.errors import ArmpyError, BackendError
+from armpy.errors import ArmpyError, BackendError, MemoryLimitError
 from armpy.ops.operation import Array
+from armpy.runtime.blame import backend_of
 from armpy.runtime.control_flow import Targets
 from armpy.runtime.prepared import Plan, PlanKey, Run
 from armpy.runtime.static_plan import StaticPlan
@@ -17,6 +18,9 @@ from armpy.tensor import TensorInfo
 
 if TYPE_CHECKING:
     from armpy.runtime.loaded_network import LoadedNetwork
+
+_FAILURES = (BackendError, MemoryLimitError)
+"""What leads to the next backend, where one is to blame."""
 
 _log = logging.getLogger("armpy.runtime")
 
@@ -36,10 +40,11 @@ class FallbackPlan:
 
     Notes
     -----
-    Only `BackendError` leads to the next backend: what a caller has got wrong, cancellations and
-    deadlines do not. Executions read their sources only, and write state when they have come to
-    their end, so that each attempt begins with the same. A backend that has failed once gets no
-    layer of the network again, if others take them all; else its error is the caller's.
+    A `BackendError` leads to the next backend, and so does memory that a backend has not got; what
+    a caller has got wrong, cancellations and deadlines do not. Executions read their sources only,
+    and write state when they have come to their end, so that each attempt begins with the same. A
+    backend that has failed once gets no layer of the network again, if others take them all; else
+    its error is the caller's.
     """
 
     def __init__(self, network: LoadedNetwork, key: PlanKey, plan: Plan, run: Run) -> None:
@@ -59,7 +64,7 @@ class FallbackPlan:
             plan, run = self._current
             try:
                 return run(sources, None if results is None else [*results], cancellation)
-            except BackendError as error:
+            except _FAILURES as error:
                 following = self._following(plan, error)
                 self._current = following, following.run
 
@@ -72,7 +77,7 @@ class FallbackPlan:
             while True:
                 try:
                     return call()
-                except BackendError as error:
+                except _FAILURES as error:
                     following = self._following(plan, error)
                     plan, call = self._bound(following, sources, results)
 
@@ -86,20 +91,20 @@ class FallbackPlan:
             assert isinstance(plan, StaticPlan)  # of a network without open shapes all are
             try:
                 return plan, plan.bind(sources, results)
-            except BackendError as error:
+            except _FAILURES as error:
                 plan = self._following(plan, error)
 
-    def _following(self, plan: Plan, error: BackendError) -> Plan:
+    def _following(self, plan: Plan, error: ArmpyError) -> Plan:
         """The plan without the backend that has failed.
 
         Raises
         ------
-        BackendError
+        ArmpyError
             The error itself, if it is no backend's or nobody else takes the layers.
         """
         network = self._network()
-        backend_id = vars(error).get("backend_id")  # not what a vendor's class makes of it
-        if network is None or not isinstance(backend_id, str):
+        backend_id = backend_of(error)
+        if network is None or not backend_id:
             raise error
         try:
             following = network.plan_without(backend_id, error, self._key)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from armpy.backend import ReasonCode, Support
-from armpy.errors import ArmpyError, BackendError, InvalidArgumentError
+from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.graph import Graph, graphs_of
 from armpy.logs import wants_traceback
 from armpy.optimizer import Evaluator
@@ -86,7 +86,7 @@ class NetworkFamily:
         """Give no layers to a backend that could not make what it needs."""
         self._refusals[error.backend_id] = error.answer
 
-    def fail(self, backend_id: BackendId, error: BackendError) -> bool:
+    def fail(self, backend_id: BackendId, error: ArmpyError) -> bool:
         """Give no layers to a backend that has failed to execute one; whether that is news."""
         if backend_id in self._refusals:
             return False

@@ -11,7 +11,7 @@ from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
 from armpy.errors import (
-    BackendError,
+    ArmpyError,
     InvalidArgumentError,
     LayerValidationError,
 )
@@ -510,13 +510,13 @@ class LoadedNetwork:
             plan = self._make_plan(with_every_value(graph))
         return self._keep(key, plan)
 
-    def plan_without(self, backend_id: BackendId, error: BackendError, key: PlanKey) -> Plan:
+    def plan_without(self, backend_id: BackendId, error: ArmpyError, key: PlanKey) -> Plan:
         """A plan that gives no layers to a backend that has failed while it was executing one.
 
         Parameters
         ----------
         backend_id : str
-        error : BackendError
+        error : ArmpyError
             What it has raised.
         key : tuple
             What the plan is for.

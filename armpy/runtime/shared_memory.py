@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from armpy.backend import IMemoryManager
+from armpy.errors import ArmpyError
 from armpy.plugins.boundary import call_method
 from armpy.profiling import record_waiting
+from armpy.runtime.blame import blamed
 from armpy.types import BackendId
 
 
@@ -44,7 +46,11 @@ class SharedMemory:
         # Acquiring happens under the lock: whoever comes second must not run before it is done.
         with self._lock:
             if self._users == 0:
-                self._acquire()
+                try:
+                    self._acquire()
+                except ArmpyError as error:
+                    blamed(self._backend_id, error)
+                    raise
             self._users += 1
         if self._is_profiled:
             record_waiting(f"the memory of {self._backend_id}", started_s)

@@ -12,6 +12,7 @@ from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork, Placement
 from armpy.profiling import phase
 from armpy.runtime.arenas import OutOfMemoryError, make_constants
+from armpy.runtime.blame import blamed
 from armpy.runtime.control_flow import Targets
 from armpy.runtime.measuring import Measure
 from armpy.runtime.session import BackendSession
@@ -179,7 +180,10 @@ class StaticPlan:
         """
         try:
             return self._make_memory()
-        except (OutOfMemoryError, ImportRefusedError) as error:
+        except OutOfMemoryError as error:
+            cause = blamed(error.backend_id, error.cause, is_memory=True)
+            raise cause from error.cause.__cause__
+        except ImportRefusedError as error:
             raise error.cause from error.cause.__cause__
 
     def free_idle(self) -> None:

@@ -25,6 +25,7 @@ from armpy.plugins.boundary import (
 )
 from armpy.profiling import phase
 from armpy.records import dataclass
+from armpy.runtime.blame import blamed
 from armpy.runtime.completions import as_completion, wait_for
 from armpy.runtime.host import CopyWorkloadFactory
 from armpy.runtime.session import BackendSession
@@ -229,13 +230,6 @@ def raise_for_step(network: OptimizedNetwork, step: int, error: BaseException) -
     if backend_id == HOST and isinstance(layer.operation, MemCopy):
         backend_id = _home_of(network, layer)
     if isinstance(error, ArmpyError):
-        raise _blamed(backend_id, named_error(where, error)) from error.__cause__
+        raise blamed(backend_id, named_error(where, error)) from error.__cause__
     failure = BackendError(f"the workload raised {describe(error)}", where=where)
-    raise _blamed(backend_id, failure) from error
-
-
-def _blamed(backend_id: BackendId, error: ArmpyError) -> ArmpyError:
-    """A backend's error with its id, unless it has passed through a step of an inner graph."""
-    if isinstance(error, BackendError) and backend_id != HOST:
-        vars(error).setdefault("backend_id", backend_id)
-    return error
+    raise blamed(backend_id, failure) from error

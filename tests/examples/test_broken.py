@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from armpy import NetworkProperties
 from armpy.errors import BackendError
 from armpy.network import Network
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus, PluginOptions
@@ -78,11 +79,11 @@ def directory(path: Path, names: Mapping[str, object] | tuple[str, ...]) -> Path
     return path
 
 
-def addition(runtime: Runtime) -> Model:
+def addition(runtime: Runtime, properties: NetworkProperties | None = None) -> Model:
     """The sum of two vectors."""
     net = Network("addition")
     net.output("y", net.add(ADD, net.input("a", f32(2)), net.input("b", f32(2))))
-    return Model(net, runtime)
+    return Model(net, runtime, properties=properties)
 
 
 def check_good_one(runtime: Runtime) -> None:
@@ -161,6 +162,19 @@ def test_a_failing_execution_is_an_error_that_names_backend_and_layer(tmp_path: 
     model = addition(broken_first(tmp_path, "FailsToExecute"))
     with pytest.raises(BackendError, match=r"BrokenFailsToExecute / Elem.*the device was removed"):
         model(floats(5, 3), floats(10, 8))
+
+
+def test_a_failing_execution_is_done_again_elsewhere_if_the_caller_allows_it(
+    tmp_path: Path,
+) -> None:
+    properties = NetworkProperties(on_failure="next")
+    model = addition(broken_first(tmp_path, "FailsToExecute"), properties)
+    np.testing.assert_array_equal(model(floats(5, 3), floats(10, 8)), floats(15, 11))
+    assert model.placement is not None
+    assert model.placement.layers_by_backend == {"CpuRef": 1}
+    (refusal,) = model.placement.refusals
+    assert "execution failed" in refusal.text
+    assert "the device was removed" in refusal.text
 
 
 @pytest.mark.parametrize("name", LIES)

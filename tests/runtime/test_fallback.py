@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from armpy import DebugValue, Model, Network, NetworkProperties, ops
-from armpy.backend import ITensorHandle, IWorkload, IWorkloadFactory, WorkloadInfo
+from armpy.backend import IMemoryManager, ITensorHandle, IWorkload, IWorkloadFactory, WorkloadInfo
 from armpy.errors import (
     BackendError,
     ExecutionCancelledError,
@@ -20,7 +20,7 @@ from armpy.errors import (
 from armpy.ops.operation import Operation
 from tests.support.control_flow import below, counting
 from tests.support.fake_backends import CompilingBackend, FakeBackend, FakeFactory, runtime_of
-from tests.support.networks import ADD, MUL, RELU, chain, f32, floats, ints
+from tests.support.networks import ADD, MUL, RELU, chain, diamond, f32, floats, ints
 
 NEXT = NetworkProperties(on_failure="next")
 X = floats(-1, 0, 1, 2)
@@ -275,3 +275,33 @@ def test_executions_side_by_side_all_come_to_their_end() -> None:
 def test_the_property_has_two_values() -> None:
     with pytest.raises(InvalidArgumentError, match=r"on_failure.*no such value"):
         NetworkProperties(on_failure="retry")
+
+
+@pytest.mark.parametrize("after", range(12))
+def test_results_are_the_same_wherever_the_failure_is(after: int) -> None:
+    first = Failing("First", [ops.ElementwiseBinary], after=after)
+    second = Failing("Second", [ops.Activation, ops.ElementwiseBinary], after=after // 2)
+    with runtime_of(first, second) as runtime:
+        model = Model(diamond(), runtime, properties=NEXT)
+        for turn in range(4):
+            x = X * turn
+            clamped = np.maximum(x, 0)
+            np.testing.assert_array_equal(model.run({"x": x})["y"], clamped * 4 + 1)
+
+
+class EmptyManager(IMemoryManager):
+    """Has no memory when an execution wants it."""
+
+    def acquire(self) -> None:
+        raise RuntimeError("the pool is gone")
+
+    def release(self) -> None: ...
+
+
+def test_memory_that_a_backend_cannot_acquire_is_a_failure() -> None:
+    with runtime_of(FakeBackend("Pool", memory_manager=EmptyManager())) as runtime:
+        with pytest.raises(BackendError, match="the pool is gone"):
+            Model(chain(2), runtime).run({"x": X})
+        model = Model(chain(2), runtime, properties=NEXT)
+        np.testing.assert_array_equal(model.run({"x": X})["y"], X + 2)
+        assert {layer.backend for layer in model.placement.layers} == {"CpuRef"}  # type: ignore[union-attr]

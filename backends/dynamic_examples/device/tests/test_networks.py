@@ -160,6 +160,31 @@ def test_a_command_that_fails_is_an_error_with_the_layer_s_name_and_the_network_
     assert model(X).tolist() == [0, 2, 0, 4]
 
 
+@pytest.mark.parametrize("fault", ["fail:1", "fail:2"])
+def test_a_command_that_fails_is_done_again_elsewhere_if_the_caller_allows_it(
+    device: Device, fault: str
+) -> None:
+    properties = NetworkProperties(on_failure="next")
+    model = Model(chain(RELU, NEG, RELU, NEG), runtime_on(device), properties=properties)
+    device.faults.add(fault)
+    assert model(X).tolist() == [0, 0, 0, 0]
+    assert model.placement is not None
+    assert model.placement.layers_by_backend == {OTHER: 4}
+    assert model(-X).tolist() == [0, 0, 0, 0]
+
+
+def test_a_device_that_is_full_later_leaves_its_layers_to_others_if_the_caller_allows_it(
+    device: Device,
+) -> None:
+    properties = NetworkProperties(on_failure="next")
+    model = Model(chain(RELU, NEG, NEG), runtime_on(device), properties=properties)
+    model.free_working_memory()
+    device.faults.add("out_of_memory")
+    assert model(X).tolist() == [0, 2, 0, 4]
+    assert model.placement is not None
+    assert model.placement.layers_by_backend == {OTHER: 3}
+
+
 def test_a_device_that_lies_is_noticed_by_its_answer(device: Device) -> None:
     model = Model(chain(RELU), runtime_on(device))
     device.faults.add("wrong:1")

@@ -1,0 +1,31 @@
+"""Whose failure an error is, for whoever can let another backend execute instead."""
+
+from __future__ import annotations
+
+from armpy.errors import ArmpyError, BackendError
+from armpy.types import HOST, BackendId
+
+_NAME = "backend_id"
+
+
+def blamed(backend_id: BackendId, error: ArmpyError, *, is_memory: bool = False) -> ArmpyError:
+    """An error with the id of the backend that has failed while it executed.
+
+    Parameters
+    ----------
+    backend_id : str
+    error : ArmpyError
+        Other than a `BackendError` it stays as it is; so does one that passes through a layer
+        whose inner graph it comes from.
+    is_memory : bool
+        Whether the backend had no memory, of whatever kind its error is.
+    """
+    if backend_id != HOST and (is_memory or isinstance(error, BackendError)):
+        vars(error).setdefault(_NAME, backend_id)
+    return error
+
+
+def backend_of(error: ArmpyError) -> BackendId:
+    """Whose failure an error is; empty if it is no backend's."""
+    found = vars(error).get(_NAME)  # not what a vendor's class makes of the attribute
+    return found if isinstance(found, str) else ""
