@@ -30,8 +30,6 @@ from armpy.plugins.directories import init_file, is_common, is_library, module_n
 from armpy.plugins.snapshot import (
     NOT_PINNED,
     PinnedCode,
-    PrivateFolder,
-    Snapshot,
     SnapshotFinder,
     SnapshotSourceLoader,
 )
@@ -193,8 +191,6 @@ def forget_module(name: str) -> None:
     parts = {key.split(".")[1] for key in [*sys.modules] if key.startswith(f"{group}.")}
     if all(is_common(part) for part in parts):
         _forget(group)
-        if folder := _folders.pop(group, None):
-            folder.remove()
 
 
 def _forget(name: str) -> None:
@@ -244,8 +240,6 @@ class _PrivateFinder:
 
 _EXTENSIONS = tuple(EXTENSION_SUFFIXES)
 _FINDER = _PrivateFinder()
-_folders: dict[str, PrivateFolder] = {}
-"""Where the libraries of a group's pinned modules are copied to."""
 
 
 def _open_group(name: str, common: str, pinned: PinnedCode) -> None:
@@ -259,25 +253,16 @@ def _open_group(name: str, common: str, pinned: PinnedCode) -> None:
     sys.modules[group] = package
     shared = f"{group}.{os.path.basename(common).partition('.')[0]}"
     if pinned.common is not None:
-        _serve(pinned.common, shared)
+        _FINDER.pinned[shared] = SnapshotFinder(pinned.common, shared)
     elif common:
         _FINDER.commons[shared] = common
-
-
-def _serve(snapshot: Snapshot, name: str) -> None:
-    """Have a module imported from a snapshot, now and later."""
-    if snapshot.has_libraries:
-        group = group_of(name)
-        if group not in _folders:
-            _folders[group] = PrivateFolder()
-        snapshot.copy_libraries(_folders[group].path)
-    _FINDER.pinned[name] = SnapshotFinder(snapshot, name)
 
 
 def _import(path: str, name: str, pinned: PinnedCode, is_library: bool) -> ModuleType:
     """Import a file or a package's directory under a name."""
     if pinned.module is not None:
-        _serve(pinned.module, name)
+        pinned.module.use_libraries_beside(*filter(None, [pinned.common]))
+        _FINDER.pinned[name] = SnapshotFinder(pinned.module, name)
         return importlib.import_module(name)
     is_extension = init_file(path).endswith(_EXTENSIONS) if os.path.isdir(path) else is_library
     spec = _spec(path, name, is_extension=is_extension)

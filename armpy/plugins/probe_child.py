@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -37,8 +38,10 @@ def main(request: Mapping[str, str]) -> None:  # pragma: no cover - runs in the 
     _leave_no_core_dump()
     faulthandler.enable()
     faulthandler.dump_traceback_later(float(request["dump_after_s"]))
-    fields = json.dumps(load_and_describe(request).as_fields())
     answer = Path(request["answer"])
+    # What is left there goes with it: nothing is tidied up at the end of this process.
+    tempfile.tempdir = str(answer.parent)
+    fields = json.dumps(load_and_describe(request).as_fields())
     unfinished = answer.with_suffix(".unfinished")
     unfinished.write_text(fields)
     unfinished.replace(answer)

@@ -9,7 +9,6 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property
 from importlib.machinery import (
     EXTENSION_SUFFIXES,
@@ -161,20 +160,32 @@ class Snapshot:
         spec.submodule_search_locations = [folder]
         return spec
 
-    def copy_libraries(self, folder: str) -> None:
-        """Have shared libraries loaded from copies in a folder, placed as they are around `root`.
+    def use_libraries_beside(self, *others: Snapshot) -> None:
+        """Have shared libraries loaded from copies that lie to those of others as they do.
 
         Notes
         -----
-        Those of several snapshots find each other there by a ``RUNPATH`` with ``$ORIGIN``.
+        So they find each other by a ``RUNPATH`` with ``$ORIGIN``. What was copied once serves all
+        snapshots of the same bytes: the interpreter never unloads a library, and the system
+        loads each file once.
         """
-        self._libraries = os.path.join(folder, self._root)
+        if not self.has_libraries:
+            return
+        # The digest of a module in one file says nothing about its name.
+        key = tuple((s.digest, s._root, *s._paths) for s in (self, *others))
+        if key not in _folders:
+            folder = _new_folder()
+            for snapshot in (self, *others):
+                snapshot._copy_to(folder)
+            _folders[key] = folder
+        self._libraries = os.path.join(_folders[key], self._root)
+
+    def _copy_to(self, folder: str) -> None:
+        """Write each shared library into a folder, placed as it is around `root`."""
         for name, path in self._paths.items():
             if not _is_source(name):
-                copy = os.path.join(self._libraries, *PurePosixPath(name).parts)
+                copy = os.path.join(folder, self._root, *PurePosixPath(name).parts)
                 os.makedirs(os.path.dirname(copy), exist_ok=True)
-                with suppress(FileNotFoundError):
-                    os.unlink(copy)  # what was mapped from it stays as it was
                 with open(copy, "wb") as file:
                     file.write(self._contents[path])
 
@@ -185,27 +196,20 @@ class Snapshot:
 
     @cached_property
     def _libraries(self) -> str:
-        """The folder with a copy of each shared library; one until the process ends by default."""
-        self.copy_libraries(PrivateFolder().path)
+        """The folder with a copy of each shared library."""
+        self.use_libraries_beside()
         return self._libraries
 
 
-class PrivateFolder:
-    """A folder that only this process's user can look into, until the process ends or before.
+_folders: dict[tuple[tuple[str, ...], ...], str] = {}
+"""Where libraries were copied to, by the digests and names of what they belong to."""
 
-    Attributes
-    ----------
-    path : str
-    """
 
-    def __init__(self) -> None:
-        self.path = tempfile.mkdtemp(prefix="armpy-pinned-")
-        atexit.register(self.remove)
-
-    def remove(self) -> None:
-        """Remove it with all that is in it; libraries that are loaded stay loaded."""
-        atexit.unregister(self.remove)
-        shutil.rmtree(self.path, ignore_errors=True)
+def _new_folder() -> str:
+    """A folder that only this process's user can look into, until the process ends."""
+    folder = tempfile.mkdtemp(prefix="armpy-pinned-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 @dataclass(frozen=True, slots=True)

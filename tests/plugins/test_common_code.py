@@ -218,17 +218,25 @@ def test_a_backend_that_fails_later_takes_nothing_from_those_that_share_it(
     assert module.late() == "part"
 
 
-def test_copies_of_pinned_libraries_go_with_the_last_backend(tmp_path: Path) -> None:
+def test_pinned_libraries_of_the_same_bytes_are_copied_once(tmp_path: Path) -> None:
     folder = vendor(tmp_path / "plugins", "Npu")
-    compile_backend(folder, "Acme_Dsp_backend", "Dsp")
-    registry = pinned(folder, "Acme_Npu_backend.py", "Acme_Dsp_backend.so", "Acme_common")
-    registry.available()
-    (name,) = (name for name in sys.modules if name.endswith(".Acme_Dsp_backend"))
-    place = Path(str(sys.modules[name].__file__))
-    registry.deregister("Dsp")
-    assert place.exists()
-    registry.deregister("Npu")
-    assert not place.parent.exists()
+    path = compile_backend(folder, "Acme_Dsp_backend", "Dsp")
+
+    def place() -> Path:
+        registry = pinned(folder, "Acme_Npu_backend.py", path.name, "Acme_common")
+        registry.available()
+        (name,) = (name for name in sys.modules if name.endswith(".Acme_Dsp_backend"))
+        found = Path(str(sys.modules[name].__file__))
+        registry.close()
+        return found
+
+    first, second = place(), place()
+    assert first == second
+    assert first.read_bytes() == path.read_bytes()
+    (folder / "Acme_common" / "part.py").write_text("NAME = 'other'")
+    third = place()
+    assert third != first  # it lies beside other code
+    assert third.read_bytes() == path.read_bytes()
 
 
 def test_nothing_is_copied_where_no_library_is_pinned(

@@ -6,6 +6,7 @@ import logging
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
@@ -209,6 +210,14 @@ def test_a_pinned_library_is_a_private_copy_of_what_was_hashed(
     assert Path(place).parent.stat().st_mode & 0o077 == 0
 
 
+def test_the_same_bytes_under_two_names_are_two_copies(folder: Path) -> None:
+    path = compile_backend(folder, "Acme_Npu_backend", "Npu")
+    for ending in (".abi3.so", ".so"):
+        moved = path.rename(folder / f"Acme_Npu_backend{ending}")
+        pinned(folder, moved).get("Npu")
+        path = moved
+
+
 def test_a_pinned_library_that_has_changed_is_never_loaded(folder: Path) -> None:
     path = compile_backend(folder, "Acme_Npu_backend", "Npu")
     registry = pinned(folder, path)
@@ -226,7 +235,13 @@ def test_others_must_not_be_able_to_write_to_a_library(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("is_pinned", [False, True])
-def test_a_probe_survives_a_library_that_crashes(folder: Path, is_pinned: bool) -> None:
+def test_a_probe_survives_a_library_that_crashes_and_leaves_nothing(
+    folder: Path, tmp_path: Path, is_pinned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", None)
     good = compile_backend(folder, "Acme_Good_backend", "Good")
     bad = compile_backend(folder, "Acme_Bad_backend", "Bad", IMPORT="abort()")
     options = {"probe": True, "probe_timeout_s": 60.0}
@@ -236,6 +251,8 @@ def test_a_probe_survives_a_library_that_crashes(folder: Path, is_pinned: bool) 
         "Acme_Bad_backend": CandidateStatus.CRASHED,
         "Acme_Good_backend": CandidateStatus.REGISTERED,
     }
+    left = [path.name for path in temporary.iterdir()]
+    assert len(left) == is_pinned  # the copy that is loaded here, until this process ends
 
 
 def test_a_package_may_begin_with_a_library(folder: Path) -> None:
