@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -12,6 +12,10 @@ from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
 
 OperationT = TypeVar("OperationT", bound=Operation)
+
+_TO_READ = {"read": True, "write": False}
+_TO_WRITE = {"read": False, "write": True}
+"""What `ITensorHandle.map` is told."""
 
 
 class ReferenceWorkload(IWorkload, Generic[OperationT]):
@@ -86,10 +90,10 @@ class ReferenceWorkload(IWorkload, Generic[OperationT]):
         """Compute the outputs from mapped handles."""
         opened: list[ITensorHandle] = []
         try:
-            arrays = _mapped(inputs, opened, is_read=True)
+            arrays = _mapped(inputs, opened, _TO_READ)
             with np.errstate(all="ignore"):
                 if not self._is_dynamic:
-                    targets = _mapped(outputs, opened, is_read=False)
+                    targets = _mapped(outputs, opened, _TO_WRITE)
                     if not self.steps_over_nothing or any(array.size for array in targets):
                         self.compute(arrays, targets)
                     return
@@ -102,9 +106,11 @@ class ReferenceWorkload(IWorkload, Generic[OperationT]):
 
 
 def _mapped(
-    handles: Sequence[ITensorHandle | None], opened: list[ITensorHandle], *, is_read: bool
+    handles: Sequence[ITensorHandle | None],
+    opened: list[ITensorHandle],
+    intent: Mapping[str, bool],
 ) -> Sequence[Array]:
-    """The handles' elements to read or write, None where left out; adds what is to be unmapped."""
+    """The handles' elements, with None where left out; adds what is to be unmapped."""
     arrays: list[Array] = []
     for handle in handles:
         if type(handle) is HostTensorHandle:  # whose access has no end, and nearly all are
@@ -112,6 +118,6 @@ def _mapped(
         elif handle is None:
             arrays.append(None)  # type: ignore[arg-type]  # as `compute` is told
         else:
-            arrays.append(handle.map(read=is_read, write=not is_read))
+            arrays.append(handle.map(**intent))
             opened.append(handle)
     return arrays

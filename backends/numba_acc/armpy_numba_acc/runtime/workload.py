@@ -51,6 +51,7 @@ class ProgramWorkload(IWorkload):
         self._recorder = recorder
         self._allocator = allocator
         self._timeout_s = loop_timeout_s()
+        self._is_plain = not code.has_loops and recorder is None
         self._idle: deque[Instance] = deque([self._new_instance()], maxlen=_MOST_IDLE)
 
     def _new_instance(self) -> Instance:
@@ -88,7 +89,10 @@ class ProgramWorkload(IWorkload):
                 else:
                     tensors.append(handle.map(read=False))
                     opened = (*opened, handle)
-            self._run(instance, tensors, current_cancellation())
+            if self._is_plain:  # asked once, as each question takes some percent of a small call
+                instance.run(tensors, current_cancellation())
+            else:
+                self._run(instance, tensors, current_cancellation())
         finally:
             self._idle.append(instance)
             for handle in opened:
