@@ -21,8 +21,10 @@ from tests.support.networks import ADD, f32, floats
 from tests.support.recording_backend import Recorder, recording_backend
 
 PAGE = Path(__file__).parents[2] / "docs" / "calls_in_order.md"
-SECTIONS = re.findall(r"^## (.+?)$.*?```text\n(.*?)```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-DOCUMENTED = {title: calls.split() for title, calls in SECTIONS}
+LISTS = re.compile(r"```text\n(.*?)```", re.DOTALL)
+SECTIONS = [part.partition("\n") for part in PAGE.read_text().split("\n## ")]
+LISTED = {title: [one.split() for one in LISTS.findall(text)] for title, _, text in SECTIONS}
+DOCUMENTED = {title: lists[0] for title, lists in LISTED.items() if lists}
 PROFILE = re.findall(r"^IBackend.*[pP]rofiling.*$", PAGE.read_text(), re.MULTILINE)
 X = floats(-1, 2)
 EXIT = """
@@ -79,6 +81,18 @@ def test_the_order_from_the_first_to_the_last_call() -> None:
     seen["It is executed"] = recorder.take()
     runtime.enqueue_workload(network, {"x": X})
     assert recorder.take() == seen["It is executed"]
+    model = Model(sums(), runtime)
+    recorder.take()
+    execution = model.bind({"x": X})
+    seen["It is bound to arrays"] = recorder.take()
+    execution()
+    assert recorder.take() == seen["It is executed"]
+    execution.close()
+    assert LISTED["It is bound to arrays"][1:] == [once(recorder.take())]
+    model.create_working_memory().close()
+    seen["The application makes working memory"] = recorder.take()
+    model.close()
+    recorder.take()
     runtime.unload_network(network)
     seen["It is unloaded"] = recorder.take()
     runtime.close()
