@@ -47,7 +47,8 @@ LONG_S = 0.2
 STOP_S = 0.06
 """Within what an execution stops: 10 ms, and 50 for a machine that has other things to do."""
 
-_ATTEMPTS = 6
+_ATTEMPTS = 16
+_ENOUGH = 2
 _MOST_BYTES = 48 << 20
 
 
@@ -240,6 +241,11 @@ class _Stop:
     after_s: float
     error: Exception | None
 
+    @property
+    def is_soon(self) -> bool:
+        """Whether it has stopped in time, and not come to its end before."""
+        return self.error is not None and self.after_s <= STOP_S
+
 
 def _stopped(
     driven: Driven, memory: Memory, *, has_deadline: bool = False, is_bound: bool = False
@@ -285,10 +291,12 @@ def bound_executions_stop_as_well(subject: Subject) -> None:
 def _check_stops(subject: Subject, *, is_bound: bool) -> None:
     """Stop some executions, and look at what was raised and when."""
     driven, memory = _long(subject)
-    stops = [_stopped(driven, memory, is_bound=is_bound) for _ in range(_ATTEMPTS)]
+    stops: list[_Stop] = []
+    # Other things that the machine does can only make it later: two that are soon tell.
+    while len(stops) < _ATTEMPTS and sum(stop.is_soon for stop in stops) < _ENOUGH:
+        stops.append(_stopped(driven, memory, is_bound=is_bound))
     _check_errors(stops, ExecutionCancelledError)
-    # Other things that the machine does can only make it later: the second best tells.
-    after_s = sorted(stop.after_s for stop in stops)[1]
+    after_s = sorted(stop.after_s for stop in stops if stop.error is not None)[:_ENOUGH][-1]
     check(
         after_s <= STOP_S,
         f"a cancelled execution stops after {after_s * 1e3:.0f} ms. Expected 10 ms, or at most "
