@@ -113,7 +113,7 @@ def _to_import(
             return f"the network does not import memory of the kind {given.source}"
         if shape is None:
             raise InvalidArgumentError(
-                "the tensor has no shape yet", where=where, fix="Prepare for one with Model.resize"
+                "the tensor has no shape yet", where=where, fix="Prepare for one with Model.prepare"
             )
         return ToImport(given, shape)
     try:

@@ -464,7 +464,7 @@ class LoadedNetwork:
             shapes = self.default_shapes() if self.latest is None else self.latest.shapes
             if shapes is None:
                 raise InvalidArgumentError(
-                    "the inputs have no shapes yet", fix="Prepare for some with Model.resize"
+                    "the inputs have no shapes yet", fix="Prepare for some with Model.prepare"
                 )
             prepared = self._use(tuple(shapes))
         return Importer(self, prepared.plan, self._family.sessions)

@@ -424,20 +424,29 @@ class Model:
         """
         return self._loaded.import_outputs(memories)
 
-    def resize(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        """Prepare for other input shapes now instead of at the next call.
+    def prepare(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> None:
+        """Make all that a call needs now, so that no call compiles or plans unexpectedly.
 
         Parameters
         ----------
-        shapes : mapping of str to tuple of int
+        shapes : mapping of str to tuple of int, optional
             Every input's shape, or those that differ from the default.
 
         Raises
         ------
         InvalidArgumentError
             If a shape does not fit what the model leaves open.
+
+        Notes
+        -----
+        `RuntimeOptions.plan_cache_size` says how many shapes a model stays prepared for. Where
+        shapes depend on elements, what is behind these is prepared when a call knows them.
         """
-        self._loaded.prepare(self._shapes(shapes))
+        self._loaded.prepare(self._shapes(shapes or {}))
+
+    def resize(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """`prepare`, by the name that TensorFlow Lite has for it."""
+        self.prepare(shapes)
 
     def _shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> list[tuple[int, ...]]:
         """The shape of each input, where some are given by name."""

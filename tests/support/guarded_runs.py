@@ -34,7 +34,7 @@ from armpy.errors import ArmpyError
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy.optimizer import memory_plan
-from armpy.runtime import Model, Runtime, RuntimeOptions, working_memory
+from armpy.runtime import Model, Runtime, RuntimeOptions, arenas
 from tests.support.guard_pages import GuardPages, make_read_only
 from tests.support.mutations import mutated
 from tests.support.odd_models import odd_model
@@ -110,7 +110,7 @@ def guard(pages: GuardPages) -> None:
     def compiled_program(view: SubgraphView, isa: Isa, num_threads: int = 1) -> Program:
         return lower_region(view, isa, num_threads, Choices(isa))
 
-    def allocate(session: object, size_bytes: int, owner: object) -> Array:
+    def allocate(session: object, size_bytes: int, holdings: object) -> Array:
         return pages.memory(size_bytes)
 
     for place, name, value in (
@@ -118,7 +118,7 @@ def guard(pages: GuardPages) -> None:
         (emitter.Emitter, "_packed_constants", packed_constants),
         (instance, "aligned", aligned),
         (memory_plan, "DEFAULT_STRATEGY", pages),
-        (working_memory, "_allocate", allocate),
+        (arenas, "_allocate", allocate),
         # No program is taken from disk, and threads are worth their while for none so small.
         (numba_backend, "compiled_program", compiled_program),
         (instance, "PARALLEL_COMMAND_US", 0.0),

@@ -11,9 +11,10 @@ from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.program.estimate import MOST_PIECES, num_pieces
 from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.runtime.instance import Code, Instance
+from armpy_numba_acc.runtime.workload import ProgramWorkload
 
-from armpy import Model, Network
-from armpy.backend import Cancellation, cancellable
+from armpy import DataType, Model, Network, TensorInfo
+from armpy.backend import Cancellation, HostTensorHandle, cancellable
 from armpy.errors import ExecutionCancelledError
 from armpy.graph import SubgraphView
 from backends.numba_acc.tests.networks import convolutions, image, runtime_of
@@ -68,15 +69,19 @@ def test_another_thread_stops_an_execution_that_would_take_long(num_threads: int
 @pytest.mark.parametrize("num_threads", [1, 2])
 def test_what_a_program_was_bound_with_stops_it(num_threads: int) -> None:
     cancellation = Cancellation()
-    with runtime_of(num_threads) as runtime:
-        model = Model(convolutions(), runtime)
-        expected = model.run(image())["y"]
-        with cancellable(cancellation):
-            execution = model.bind(image())
-        np.testing.assert_array_equal(execution()["y"], expected)
-        cancellation.cancel()
-        with pytest.raises(ExecutionCancelledError, match="was cancelled"):
-            execution()
+    network = convolutions()
+    (x,) = image().values()
+    y = np.empty_like(x)
+    workload = ProgramWorkload(Code(compiled(network, num_threads), ISA))
+    info = TensorInfo(x.shape, DataType.FLOAT32)
+    with cancellable(cancellation):
+        execute = workload.bind([HostTensorHandle(info, x)], [HostTensorHandle(info, y)])
+    execute()
+    with Model(network) as model:
+        np.testing.assert_array_equal(y, model.run({"x": x})["y"])
+    cancellation.cancel()
+    with pytest.raises(ExecutionCancelledError, match="was cancelled"):
+        execute()
 
 
 def test_long_commands_are_run_in_pieces_with_the_same_results() -> None:
