@@ -168,7 +168,7 @@ def test_an_output_over_its_input_is_refused() -> None:
 def test_open_shapes_follow_arrays_and_have_to_be_prepared_for_memory() -> None:
     properties = NetworkProperties(input_source=MALLOC | SHARED)
     with Model(chain(3, (None,)), runtime_of(), properties=properties) as model:
-        with pytest.raises(InvalidArgumentError, match=r"no shape yet.*Model\.resize"):
+        with pytest.raises(InvalidArgumentError, match=r"no shape yet.*Model\.prepare"):
             model(shared(X))
         np.testing.assert_array_equal(model(X[:2]), X[:2] + 3)
         np.testing.assert_array_equal(model(shared(X[:2])), X[:2] + 3)
