@@ -46,6 +46,7 @@ from armpy.types import (
     DataLayout as DataLayout,
     DataType as DataType,
     DeviceType as DeviceType,
+    Preference as Preference,
     Priority as Priority,
 )
 

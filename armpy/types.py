@@ -146,3 +146,20 @@ class Priority(enum.IntEnum):
     LOW = 90
     MEDIUM = 100
     HIGH = 110
+
+
+class Preference(enum.StrEnum):
+    """What matters when it is decided where and how a network runs.
+
+    ``ORDER`` goes by the order of the backends; the others weigh what the backends' devices cost:
+    time of one answer, power, or answers per second over a long time.
+
+    References
+    ----------
+    NNAPI ``PreferenceCode``, whose codes 1, 0 and 2 the last three are.
+    """
+
+    ORDER = "preference"
+    FASTEST = "fastest"
+    LOW_POWER = "low_power"
+    SUSTAINED = "sustained"

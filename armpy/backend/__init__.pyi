@@ -22,6 +22,7 @@ from armpy.backend.context import (
     LayerMeasurement as LayerMeasurement,
     Measurement as Measurement,
 )
+from armpy.backend.device_figures import DeviceFigures as DeviceFigures
 from armpy.backend.extension import (
     CreateOperation as CreateOperation,
     Extension as Extension,
@@ -63,6 +64,10 @@ from armpy.backend.options import (
     OptionScope as OptionScope,
     OptionValue as OptionValue,
     OptionValues as OptionValues,
+)
+from armpy.backend.preparation import (
+    CompiledFiles as CompiledFiles,
+    PreparationRequest as PreparationRequest,
 )
 from armpy.backend.profiling import (
     Counter as Counter,

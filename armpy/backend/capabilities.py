@@ -77,7 +77,7 @@ class PerformanceFigures:
 
     Notes
     -----
-    Deprecated since 1.1 with `IBackendInternal.get_performance`; nothing takes its place.
+    Part of `DeviceFigures`.
 
     References
     ----------

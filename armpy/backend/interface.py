@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 from armpy.backend.caches import IBackendCache
 from armpy.backend.capabilities import Capabilities, PerformanceFigures
 from armpy.backend.context import IBackendContext, IBackendModelContext, IBackendProfilingContext
+from armpy.backend.device_figures import DeviceFigures
 from armpy.backend.layer_support import ILayerSupport, ReasonCode, Support
 from armpy.backend.memory import ICustomAllocator, IMemoryManager
 from armpy.backend.optimization_views import OptimizationViews
 from armpy.backend.options import BackendOption, OptionValues
+from armpy.backend.preparation import CompiledFiles, PreparationRequest
 from armpy.backend.profiling import IBackendProfiling
 from armpy.backend.resources import NetworkResources
 from armpy.backend.tensor_handle_factory import TensorHandleFactoryRegistry
@@ -24,7 +26,7 @@ from armpy.types import BackendId, DataType, DeviceType
 if TYPE_CHECKING:  # few backends have extensions
     from armpy.backend.extension import Extension
 
-BACKEND_API_VERSION = "1.2"
+BACKEND_API_VERSION = "1.3"
 """Version of this contract. A backend made for the same major and at most this minor loads."""
 
 
@@ -115,7 +117,7 @@ class IBackendInternal(ABC):
 
         Notes
         -----
-        Deprecated since 1.1, as the core does not ask it; nothing takes its place.
+        Deprecated since 1.1, as the core does not ask it; `get_device_figures` takes its place.
         """
         return PerformanceFigures()
 
@@ -310,3 +312,95 @@ class IBackendInternal(ABC):
     def get_default_allocator(self) -> ICustomAllocator | None:
         """What arenas are taken from if the application says nothing; None for host memory."""
         return None
+
+    @property
+    def feature_level(self) -> int:
+        """The latest version of NNAPI's operations that it knows, as Android's API level.
+
+        Notes
+        -----
+        Since 1.3. 27 to 30; models of the Neural Networks API are cut or converted for a device
+        of an older one.
+        """
+        return 30
+
+    @property
+    def number_of_data_cache_files(self) -> int:
+        """How many files of constants one compiled subgraph is kept in besides. Since 1.3."""
+        return 0
+
+    def get_device_figures(self) -> DeviceFigures | None:
+        """What it declares of its device's speed and power; None to have it measured.
+
+        Notes
+        -----
+        Since 1.3. Read once; the same for the same version on the same machine.
+        """
+        return None
+
+    def optimize_subgraph_for_network(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
+        """`optimize_subgraph` with all that is known of the network.
+
+        Notes
+        -----
+        Since 1.3. This is the method that the core calls; by default it goes on to
+        `optimize_subgraph_with_options` if the caller gave model options, else to
+        `optimize_subgraph`.
+        """
+        if request.model_options:
+            return self.optimize_subgraph_with_options(view, request.model_options)
+        return self.optimize_subgraph(view)
+
+    def save_compiled(
+        self, view: SubgraphView, views: OptimizationViews, request: PreparationRequest
+    ) -> CompiledFiles | None:
+        """Write down what became of a subgraph, to be kept for the next process.
+
+        Parameters
+        ----------
+        view : SubgraphView
+            What was offered.
+        views : OptimizationViews
+            What `optimize_subgraph_for_network` answered.
+        request : PreparationRequest
+
+        Returns
+        -------
+        CompiledFiles or None
+            None if it cannot be kept, as by default.
+
+        Notes
+        -----
+        Since 1.3. Called only if the backend keeps files (`number_of_cache_files`,
+        `number_of_data_cache_files`).
+        """
+        return None
+
+    def load_compiled(
+        self, view: SubgraphView, files: CompiledFiles, request: PreparationRequest
+    ) -> OptimizationViews:
+        """The answer of `optimize_subgraph_for_network`, from what `save_compiled` wrote.
+
+        Parameters
+        ----------
+        view : SubgraphView
+            Equal in everything to the one that was saved, constants included.
+        files : CompiledFiles
+            As they were, checked against their checksums.
+        request : PreparationRequest
+
+        Raises
+        ------
+        BackendCapabilityError
+            If the files cannot be used here; the text says why. The subgraph is prepared anew
+            then, and the files are replaced.
+
+        Notes
+        -----
+        Since 1.3. What it gives is verified like every answer.
+        """
+        raise BackendCapabilityError(
+            "the backend keeps no compiled subgraphs", where=self.backend_id
+        )

@@ -34,7 +34,7 @@ def warn_of_deprecated(
             instead = DEPRECATED_CAPABILITIES[key]
             _warn(f"{backend_id}: the capability {key} is deprecated, as {instead}")
     if type(backend).get_performance is not IBackendInternal.get_performance:
-        _warn(f"{backend_id}: get_performance is deprecated, as nothing asks it")
+        _warn(f"{backend_id}: get_performance is deprecated; get_device_figures takes its place")
 
 
 def _warn(text: str) -> None:

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 from armpy.backend import (
     BackendOption,
     Capabilities,
+    CompiledFiles,
+    DeviceFigures,
     Extension,
     ExtensionOperand,
     ExtensionOperation,
@@ -34,6 +36,7 @@ from armpy.backend import (
     OptionScope,
     OptionValues,
     PerformanceFigures,
+    PreparationRequest,
     Support,
     TensorHandleFactoryRegistry,
 )
@@ -83,6 +86,9 @@ class GuardedBackend(IBackendInternal):
         self._extensions = self._read_extensions()
         self._extension_names = self._read_extension_names()
         self._num_cache_files = read_backend(self._id, backend, "number_of_cache_files", int)
+        name = "number_of_data_cache_files"
+        self._num_data_cache_files = read_backend(self._id, backend, name, int)
+        self._feature_level = read_backend(self._id, backend, "feature_level", int)
         self._capabilities = self._read_capabilities()
 
     def _ask(self, kind: type[T], name: str, *args: object) -> T:
@@ -310,6 +316,37 @@ class GuardedBackend(IBackendInternal):
         if not self.overrides(name):
             return super().create_profiling_context(options, profiling)
         return self._ask_or_none(IBackendProfilingContext, name, options, profiling)
+
+    @property
+    def feature_level(self) -> int:
+        """As it was when the backend was loaded."""
+        return self._feature_level
+
+    @property
+    def number_of_data_cache_files(self) -> int:
+        """As it was when the backend was loaded."""
+        return self._num_data_cache_files
+
+    def get_device_figures(self) -> DeviceFigures | None:
+        return self._ask_or_none(DeviceFigures, "get_device_figures")
+
+    def optimize_subgraph_for_network(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
+        name = "optimize_subgraph_for_network"
+        if not self.overrides(name):
+            return super().optimize_subgraph_for_network(view, request)
+        return self._ask(OptimizationViews, name, view, request)
+
+    def save_compiled(
+        self, view: SubgraphView, views: OptimizationViews, request: PreparationRequest
+    ) -> CompiledFiles | None:
+        return self._ask_or_none(CompiledFiles, "save_compiled", view, views, request)
+
+    def load_compiled(
+        self, view: SubgraphView, files: CompiledFiles, request: PreparationRequest
+    ) -> OptimizationViews:
+        return self._ask(OptimizationViews, "load_compiled", view, files, request)
 
     def get_default_allocator(self) -> ICustomAllocator | None:
         return self._ask_or_none(ICustomAllocator, "get_default_allocator")

@@ -1,0 +1,64 @@
+"""What a backend is told when it prepares a subgraph, and what it keeps of it in files."""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+from armpy.backend.options import NO_OPTIONS, OptionValues
+from armpy.records import dataclass
+from armpy.types import Preference, Priority
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PreparationRequest:
+    """How a subgraph is to be prepared.
+
+    Parameters
+    ----------
+    model_options : mapping of str to value
+        Every declared option of scope MODEL, checked; empty if the caller gave none.
+    preference : Preference
+        What matters; ORDER if the application has not said it.
+    priority : Priority
+        Of the network's executions against those of others.
+    deadline_s : float, optional
+        By `time.perf_counter`, when the preparation is no longer waited for: its layers go to the
+        next backend then. None if there is no limit.
+
+    Notes
+    -----
+    Since 1.3; minor versions may add fields.
+
+    References
+    ----------
+    NNAPI ``IDevice::prepareModel_1_3``.
+    """
+
+    model_options: OptionValues = field(default_factory=lambda: NO_OPTIONS)
+    preference: Preference = Preference.ORDER
+    priority: Priority = Priority.MEDIUM
+    deadline_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledFiles:
+    """What one prepared subgraph is kept in.
+
+    Parameters
+    ----------
+    model : tuple of bytes
+        As many as `IBackendInternal.number_of_cache_files`: what goes by the subgraph's structure.
+    data : tuple of bytes
+        As many as `IBackendInternal.number_of_data_cache_files`: constants, for example.
+
+    Notes
+    -----
+    Since 1.3. Neither is looked into by the core, which adds checksums of its own.
+
+    References
+    ----------
+    NNAPI ``modelCache`` and ``dataCache``.
+    """
+
+    model: tuple[bytes, ...] = ()
+    data: tuple[bytes, ...] = ()
