@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 
 from armpy.backend import (
+    NO_OPTIONS,
     Capability,
     IBackendInternal,
-    OptionValues,
+    PreparationRequest,
     ReasonCode,
     Substitution,
     Support,
@@ -32,7 +34,7 @@ from armpy.optimizer.options import OptimizerOptions
 from armpy.optimizer.placement import LayerPlacement, Placement, Refusal
 from armpy.optimizer.substitute import apply_substitutions, backends_after, offer
 from armpy.profiling import phase
-from armpy.types import HOST, BackendId
+from armpy.types import HOST, BackendId, Preference, Priority
 
 _log = logging.getLogger("armpy.optimizer")
 
@@ -76,7 +78,7 @@ def optimize_graph(
     options = options or OptimizerOptions()
     excluded = {} if excluded is None else excluded
     oracle = SupportOracle(backends, options.model_options)
-    rounds = _Rounds(graph, oracle, excluded, options.model_options, wanted)
+    rounds = _Rounds(graph, oracle, excluded, options, wanted)
     assignment, partitions, substitutions = rounds.run()
     substituted = apply_substitutions(graph, substitutions)
     by_layer = backends_after(substituted, assignment.backends)
@@ -155,14 +157,14 @@ class _Rounds:
         graph: Graph,
         oracle: SupportOracle,
         excluded: Exclusions,
-        model_options: Mapping[BackendId, OptionValues],
+        options: OptimizerOptions,
         wanted: Mapping[int, BackendId] | None = None,
     ) -> None:
         self._wanted = wanted or {}
         self._graph = graph
         self._oracle = oracle
         self._excluded = excluded
-        self._model_options = model_options
+        self._options = options
         # A part that comes out the same in a later round is not compiled again.
         self._answers: dict[tuple[BackendId, tuple[int, ...]], list[Substitution]] = {}
 
@@ -204,10 +206,10 @@ class _Rounds:
         key = (backend.backend_id, tuple(layer.id for layer in part.layers))
         if key not in self._answers:
             try:
-                options = self._model_options.get(backend.backend_id)
+                request = self._request(backend.backend_id)
                 about = f"{len(part.layers)} layers from {part.layers[0].where}"
                 with phase("compile", backend.backend_id, about):
-                    views = offer(self._graph, backend, part, options)
+                    views = offer(self._graph, backend, part, request)
             except ArmpyError as error:
                 _log.warning(
                     "%s; its %d layers fall back",
@@ -222,6 +224,16 @@ class _Rounds:
                 self._exclude(backend, view.layers, reason)
             self._answers[key] = views.substitutions
         return self._answers[key]
+
+    def _request(self, backend_id: BackendId) -> PreparationRequest:
+        """What a backend is told that is about to prepare a part."""
+        options, timeout = self._options, self._options.preparation_timeout_s
+        return PreparationRequest(
+            options.model_options.get(backend_id, NO_OPTIONS),
+            Preference(options.preference),
+            Priority(options.priority),
+            None if timeout is None else time.perf_counter() + timeout,
+        )
 
     def _exclude(self, backend: IBackendInternal, layers: Sequence[Layer], text: str) -> None:
         """Remember that a backend does not run some layers after all."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from armpy.backend import IMemoryOptimizerStrategy, OptionValues
 from armpy.errors import InvalidArgumentError
 from armpy.records import dataclass
-from armpy.types import BackendId
+from armpy.types import BackendId, Preference, Priority
 
 if TYPE_CHECKING:
     from armpy.optimizer.passes.context import OptimizerPass
@@ -65,6 +65,9 @@ class OptimizerOptions:
     reduce_fp32_to_bf16: bool = False
     shape_inference: str = "infer_and_validate"
     passes: Mapping[str, bool | OptimizerPass] = field(default_factory=dict)
+    preference: Preference = Preference.ORDER
+    priority: Priority = Priority.MEDIUM
+    preparation_timeout_s: float | None = None
 
     def __post_init__(self) -> None:
         _check_choice("on_fallback", self.on_fallback, ON_FALLBACK)
@@ -76,18 +79,28 @@ class OptimizerOptions:
                 expected="reduce_fp32_to_fp16 or reduce_fp32_to_bf16",
                 actual="both",
             )
+        _check_choice("preference", self.preference, tuple(Preference))
+        _check_choice("priority", self.priority, tuple(Priority))
+        timeout = self.preparation_timeout_s
+        if timeout is not None and not timeout > 0:
+            raise InvalidArgumentError(
+                "the preparation has no time",
+                where="preparation_timeout_s",
+                expected="a positive number of seconds, or None",
+                actual=repr(timeout),
+            )
         if self.passes:
             from armpy.optimizer.passes.pipeline import check_passes  # noqa: PLC0415
 
             check_passes(self.passes)
 
 
-def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+def _check_choice(name: str, value: object, choices: tuple[str | int, ...]) -> None:
     """Check an option that has few values."""
     if value not in choices:
         raise InvalidArgumentError(
             "the option has no such value",
             where=name,
-            expected=" or ".join(choices),
+            expected=" or ".join(map(str, choices)),
             actual=repr(value),
         )

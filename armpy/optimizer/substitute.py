@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from graphlib import CycleError, TopologicalSorter
 
-from armpy.backend import IBackendInternal, OptimizationViews, OptionValues, Substitution
+from armpy.backend import IBackendInternal, OptimizationViews, PreparationRequest, Substitution
 from armpy.errors import ArmpyError, BackendError
 from armpy.graph import Graph, Layer, SubgraphView, Value, verify_graph
 from armpy.network import Network
 from armpy.ops.operation import located
 from armpy.plugins.boundary import ask_method, describe, let_user_interrupt
+from armpy.plugins.guard import overrides
 from armpy.profiling import phase
 from armpy.records import dataclass
 
@@ -20,9 +21,17 @@ def offer(
     graph: Graph,
     backend: IBackendInternal,
     view: SubgraphView,
-    model_options: OptionValues | None = None,
+    request: PreparationRequest | None = None,
 ) -> OptimizationViews:
     """Let a backend optimise a subgraph and check its answer.
+
+    Parameters
+    ----------
+    graph : Graph
+    backend : IBackendInternal
+        One of a contract before 1.3 gets the call of its contract.
+    view : SubgraphView
+    request : PreparationRequest, optional
 
     Returns
     -------
@@ -36,10 +45,8 @@ def offer(
     BackendError
         If the backend raises something else, or its answer cannot be applied.
     """
-    name = "optimize_subgraph"
-    arguments: tuple[object, ...] = (view,)
-    if model_options is not None:
-        name, arguments = "optimize_subgraph_with_options", (view, model_options)
+    request = request or PreparationRequest()
+    name, arguments = _call(backend, view, request)
     views = ask_method(backend.backend_id, OptimizationViews, backend, name, *arguments)
     where = f"{backend.backend_id} / {name}"
     try:
@@ -50,6 +57,18 @@ def offer(
         let_user_interrupt(error)
         text = f"the answer cannot be read: {describe(error)}"
         raise BackendError(text, where=where) from error
+
+
+def _call(
+    backend: IBackendInternal, view: SubgraphView, request: PreparationRequest
+) -> tuple[str, tuple[object, ...]]:
+    """The method that a backend prepares with, named so that errors name it, and its arguments."""
+    name = "optimize_subgraph_for_network"
+    if overrides(backend, name):
+        return name, (view, request)
+    if request.model_options:
+        return "optimize_subgraph_with_options", (view, request.model_options)
+    return "optimize_subgraph", (view,)
 
 
 def _checked(graph: Graph, view: SubgraphView, views: OptimizationViews) -> OptimizationViews:

@@ -279,8 +279,7 @@ class GuardedBackend(IBackendInternal):
 
     def overrides(self, name: str) -> bool:
         """Whether the backend has a method of its own in the place of the contract's."""
-        method = getattr(self._backend, name, None)
-        return getattr(method, "__func__", None) is not getattr(IBackendInternal, name)
+        return overrides(self._backend, name)
 
     # What goes on to an older method by default does so here, so that errors name that one.
 
@@ -350,6 +349,14 @@ class GuardedBackend(IBackendInternal):
 
     def get_default_allocator(self) -> ICustomAllocator | None:
         return self._ask_or_none(ICustomAllocator, "get_default_allocator")
+
+
+def overrides(backend: IBackendInternal, name: str) -> bool:
+    """Whether a backend has a method of its own in the place of the contract's."""
+    if isinstance(backend, GuardedBackend):
+        return backend.overrides(name)
+    method = getattr(backend, name, None)
+    return getattr(method, "__func__", None) is not getattr(IBackendInternal, name)
 
 
 def _why_unusable(option: BackendOption) -> str:

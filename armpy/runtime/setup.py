@@ -287,6 +287,7 @@ _TAKING_OPTIONS = {
         "create_workload_factory_with_options",
         "get_layer_support_with_options",
         "optimize_subgraph_with_options",
+        "optimize_subgraph_for_network",
     ),
 }
 """Methods that a backend is given its options by, of which it overrides one at least."""

@@ -49,7 +49,6 @@ NOT_CALLED = {
     (IBackendInternal, "get_caches"),  # by the command line only, which has tests of its own
     # not yet
     (IBackendInternal, "get_device_figures"),
-    (IBackendInternal, "optimize_subgraph_for_network"),
     (IBackendInternal, "save_compiled"),
     (IBackendInternal, "load_compiled"),
     *((IBackendCache, member) for member in members(IBackendCache)),
