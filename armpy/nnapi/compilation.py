@@ -176,13 +176,13 @@ class Compilation:
             raise
 
     def _check_support(self, runtime: Runtime) -> None:
-        """Check that the chosen devices can run every operation."""
+        """Check that the chosen devices can run every operation, as far as that can be told."""
         lookup = self._lookup()
         answers = supported_operations(self._description, runtime, lookup)
         for number, (node, answer) in enumerate(
             zip(self._description.main.operations, answers, strict=True)
         ):
-            if not answer:
+            if answer is not None and not answer:
                 names = ", ".join(device.name for device in self._devices or ())
                 raise bad_data(
                     f"none of the chosen devices ({names}) supports the operation: {answer.text}",

@@ -269,7 +269,8 @@ class DeviceManager:
         Returns
         -------
         list of bool
-            In the order in which the operations were added.
+            In the order in which the operations were added. False also where only an execution
+            can tell; a compilation for these devices leaves it to that.
 
         Raises
         ------
@@ -287,12 +288,10 @@ class DeviceManager:
                 "the devices are another manager's", where=where, actual=repr(devices[0])
             )
         supported = [False] * len(order)
-        for device in devices:
-            runtime = self.runtime([device])
-            lookup = self.extensions.lookup([device.backend_id])
-            answers = supported_operations(model.description, runtime, lookup)
-            for number, answer in zip(order, answers, strict=True):
-                supported[number] |= bool(answer)
+        lookup = self.extensions.lookup([device.backend_id for device in devices])
+        answers = supported_operations(model.description, self.runtime(devices), lookup)
+        for number, answer in zip(order, answers, strict=True):
+            supported[number] = bool(answer)
         return supported
 
     def runtime(

@@ -18,6 +18,7 @@ import numpy as np
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, Layer, Value, graphs_of
 from armpy.graph.counting import Counted, added_constant, counted
+from armpy.ops.composite import Composite
 from armpy.ops.control_flow import While
 from armpy.ops.elementwise import Comparison, ComparisonOperation, Select
 from armpy.ops.joining import Concat
@@ -35,7 +36,7 @@ LARGEST_BOUND_BYTES = 1024
 
 
 def with_fixed_shapes(loop: While, inputs: Sequence[Value | None], specialize: Specialize) -> While:
-    """A loop whose graphs know all shapes; the same if shapes change from turn to turn.
+    """A loop whose graphs know all shapes and layers; the same if shapes change in turns.
 
     Parameters
     ----------
@@ -54,7 +55,8 @@ def with_fixed_shapes(loop: While, inputs: Sequence[Value | None], specialize: S
     bound = [
         bindable(value) if _stays(body, number) else None for number, value in enumerate(given)
     ]
-    if _is_fixed(loop, infos) and not any(data is not None for data in bound):
+    is_done = _is_fixed(loop, infos) and not _has_composites(condition, body)
+    if is_done and not any(data is not None for data in bound):
         return loop
     shapes = [info.known_shape for info in infos]
     try:
@@ -69,6 +71,11 @@ def with_fixed_shapes(loop: While, inputs: Sequence[Value | None], specialize: S
     except ArmpyError:
         return loop
     return fixed if _is_fixed(fixed, infos) else loop
+
+
+def _has_composites(*graphs: Graph) -> bool:
+    """Whether there are layers that backends, which are handed the graphs, do not know."""
+    return any(isinstance(layer.operation, Composite) for g in graphs for layer in g.layers)
 
 
 def bindable(value: Value | None) -> Array | None:
