@@ -29,6 +29,7 @@ from armpy.backend import (
     DefaultAllocator,
     DeviceFigures,
     DynamicTensorHandle,
+    ExecutionTiming,
     Extension,
     ExtensionOperand,
     ExtensionOperandType,
@@ -75,11 +76,13 @@ from armpy.backend import (
     cache_directory,
     cancellable,
     current_cancellation,
+    current_timing,
     has_capability,
     has_matching_capability,
     report_progress,
     request_tuning,
     requested_tuning,
+    timed_by,
     watch_progress,
 )
 from armpy.graph import Graph, Layer, SubgraphView, Value, Variable
@@ -108,6 +111,9 @@ CHAPTERS: dict[str, tuple[Any, ...]] = {  # Any: classes and functions
         Cancellation,
         current_cancellation,
         cancellable,
+        ExecutionTiming,
+        current_timing,
+        timed_by,
     ),
     "Vendor extensions": (
         Extension,

@@ -94,6 +94,11 @@ from armpy.backend.tensor_handle_factory import (
     Lifetime as Lifetime,
     TensorHandleFactoryRegistry as TensorHandleFactoryRegistry,
 )
+from armpy.backend.timing import (
+    ExecutionTiming as ExecutionTiming,
+    current_timing as current_timing,
+    timed_by as timed_by,
+)
 from armpy.backend.tuning import (
     TunedChoice as TunedChoice,
     TuningRequest as TuningRequest,

@@ -1,4 +1,5 @@
 from armpy.errors import NnapiError as NnapiError, ResultCode as ResultCode
+from armpy.nnapi.burst import Burst as Burst
 from armpy.nnapi.builder import ModelBuilder as ModelBuilder
 from armpy.nnapi.builder_values import Value as Value
 from armpy.nnapi.codes import (
@@ -18,11 +19,14 @@ from armpy.nnapi.devices import (
     default_manager as default_manager,
 )
 from armpy.nnapi.dump import graph_dump as graph_dump
+from armpy.nnapi.events import Event as Event
 from armpy.nnapi.execution import (
-    DEFAULT_LOOP_TIMEOUT_NS as DEFAULT_LOOP_TIMEOUT_NS,
     DURATION_UNAVAILABLE as DURATION_UNAVAILABLE,
-    MAXIMUM_LOOP_TIMEOUT_NS as MAXIMUM_LOOP_TIMEOUT_NS,
     Execution as Execution,
+)
+from armpy.nnapi.execution_setup import (
+    DEFAULT_LOOP_TIMEOUT_NS as DEFAULT_LOOP_TIMEOUT_NS,
+    MAXIMUM_LOOP_TIMEOUT_NS as MAXIMUM_LOOP_TIMEOUT_NS,
 )
 from armpy.nnapi.memory import Memory as Memory
 from armpy.nnapi.model import Model as Model

@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from types import TracebackType
 
 from armpy.errors import ArmpyError, BackendCapabilityError, LayerValidationError
+from armpy.nnapi.arguments import Signature
 from armpy.nnapi.codes import PreferenceCode, operation_name
 from armpy.nnapi.devices import Device, DeviceManager, common_manager
 from armpy.nnapi.extensions import ExtensionLookup
@@ -70,6 +71,8 @@ class Compilation:
         self._is_finished = False
         self._runtime: Runtime | None = None
         self._networks: dict[frozenset[int], int] = {}
+        self._whole: LoadedNetwork | None = None
+        self._signature: Signature | None = None
         self._lock = threading.RLock()
         self._finalizer: weakref.finalize[[Runtime, dict[frozenset[int], int]], Compilation] | None
         self._finalizer = None
@@ -125,7 +128,7 @@ class Compilation:
 
         Notes
         -----
-        Nothing follows from it yet.
+        It orders executions that were started and wait; none waits without end.
         """
         where = "Compilation.set_priority"
         self._check_open(where)
@@ -164,8 +167,12 @@ class Compilation:
         self._finalizer = weakref.finalize(self, _unload, runtime, self._networks)
         self._finalizer.atexit = False
         self._runtime = runtime
+        self._signature = Signature(self._description.main)
         try:
-            self.network(())
+            network = self.network(())
+            shapes = self._signature.input_shapes
+            if shapes is not None and self._signature.settle(network.output_infos(shapes)):
+                self._whole = network
         except (ArmpyError, MemoryError) as error:
             if self._may_be_for_fewer_inputs(error):
                 _log.info("%s: not prepared for all inputs: %s", where, error)
@@ -217,6 +224,23 @@ class Compilation:
         """The devices that were chosen; None if armpy chooses."""
         return self._devices
 
+    @property
+    def priority(self) -> Priority:
+        """How urgent executions are against those of other models."""
+        return self._priority
+
+    @property
+    def signature(self) -> Signature:
+        """What executions take and give; BAD_STATE before `finish`."""
+        if self._signature is None:
+            raise bad_state("the compilation is not ready", where="Compilation.signature")
+        return self._signature
+
+    @property
+    def whole(self) -> LoadedNetwork | None:
+        """The network for all inputs if it takes and gives arrays as the model says them."""
+        return self._whole
+
     def network(self, omitted: Collection[int]) -> LoadedNetwork:
         """The network that runs the model when some inputs are left out.
 
@@ -254,7 +278,7 @@ class Compilation:
 
     def close(self) -> None:
         """Give back what it has loaded; executions under way come to their end."""
-        self._runtime = None
+        self._runtime = self._whole = None
         if self._finalizer is not None:
             self._finalizer()
 

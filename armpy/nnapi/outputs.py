@@ -9,8 +9,7 @@ from typing import NoReturn
 import numpy as np
 
 from armpy.errors import NnapiError, ResultCode
-from armpy.nnapi.model_description import Operand
-from armpy.nnapi.request import RequestArgument
+from armpy.nnapi.arguments import Slot
 from armpy.nnapi.results import check_index, require_data
 from armpy.ops.operation import Array
 
@@ -20,14 +19,16 @@ class OutputShapes:
 
     Parameters
     ----------
-    operands : sequence of Operand
+    slots : sequence of Slot
         The model's outputs.
     """
 
-    def __init__(self, operands: Sequence[Operand]) -> None:
-        self._operands = tuple(operands)
-        self._dimensions = [operand.dimensions for operand in operands]
-        self._buffer_sizes: list[int | None] = [None] * len(operands)
+    __slots__ = ("_buffer_sizes", "_dimensions", "_slots")
+
+    def __init__(self, slots: Sequence[Slot]) -> None:
+        self._slots = slots
+        self._dimensions = [slot.operand.dimensions for slot in slots]
+        self._buffer_sizes: dict[int, int] = {}
 
     def expect(self, index: int, dimensions: tuple[int, ...]) -> None:
         """Take what is known of an output beforehand."""
@@ -43,7 +44,7 @@ class OutputShapes:
         """
         # One element of a vendor's type can be an array; its axes are no dimensions to NNAPI.
         known = self._dimensions[index]
-        num_dimensions = result.ndim - len(self._operands[index].element_shape)
+        num_dimensions = result.ndim - len(self._slots[index].operand.element_shape)
         actual = result.shape[:num_dimensions]
         fits = len(known) == len(actual) and all(
             one in (0, other) for one, other in zip(known, actual, strict=True)
@@ -58,10 +59,27 @@ class OutputShapes:
             )
         self._dimensions[index] = actual
 
-    def write(
-        self, arguments: Sequence[RequestArgument], results: Sequence[Array], where: str
-    ) -> None:
+    def note_expected(self) -> None:
+        """Take the dimensions that the slots say, of results that were written in place."""
+        self._dimensions = [slot.dimensions for slot in self._slots]
+
+    @property
+    def are_known(self) -> bool:
+        """Whether every dimension is known beforehand."""
+        return all(
+            not slot.operand.is_tensor or (bool(known) and 0 not in known)
+            for slot, known in zip(self._slots, self._dimensions, strict=True)
+        )
+
+    def write(self, buffers: Sequence[Array | None], results: Sequence[Array], where: str) -> None:
         """Write all outputs, or none if one does not fit its buffer.
+
+        Parameters
+        ----------
+        buffers : sequence of (ndarray or None)
+            Contiguous, of any type; None for an output that is not wanted.
+        results : sequence of ndarray
+        where : str
 
         Raises
         ------
@@ -70,18 +88,18 @@ class OutputShapes:
         """
         # All are looked at before one is written or refused: with OUTPUT_INSUFFICIENT_SIZE NNAPI
         # tells the dimensions of every output, and whether it fitted.
-        insufficient = []
-        for index, (argument, result) in enumerate(zip(arguments, results, strict=True)):
+        self._buffer_sizes.clear()
+        for index, (buffer, result) in enumerate(zip(buffers, results, strict=True)):
             self.note(index, result, where)
-            if argument.data is not None and result.nbytes > len(argument.data):
-                self._buffer_sizes[index] = len(argument.data)
-                insufficient.append(index)
-        if insufficient:
-            self._raise_insufficient(insufficient[0], self._dimensions[insufficient[0]], where)
-        for argument, result in zip(arguments, results, strict=True):
-            if argument.data is not None:
+            if buffer is not None and result.nbytes > buffer.nbytes:
+                self._buffer_sizes[index] = buffer.nbytes
+        if self._buffer_sizes:
+            first = min(self._buffer_sizes)
+            self._raise_insufficient(first, self._dimensions[first], where)
+        for buffer, result in zip(buffers, results, strict=True):
+            if buffer is not None:
                 stored = np.ascontiguousarray(result).reshape(-1).view(np.uint8)
-                argument.data[: len(stored)] = stored.data
+                buffer.reshape(-1).view(np.uint8)[: stored.size] = stored
 
     def rank(self, index: int, where: str) -> int:
         """Rank of an output; see `dimensions`."""
@@ -109,12 +127,12 @@ class OutputShapes:
 
     def _check_sufficient(self, index: int, answer: object, where: str) -> None:
         """Check that an output fitted its buffer."""
-        if self._buffer_sizes[index] is not None:
+        if index in self._buffer_sizes:
             self._raise_insufficient(index, answer, where)
 
     def _raise_insufficient(self, index: int, answer: object, where: str) -> NoReturn:
         """Raise the error for an output that did not fit."""
-        operand = replace(self._operands[index], dimensions=self._dimensions[index])
+        operand = replace(self._slots[index].operand, dimensions=self._dimensions[index])
         raise NnapiError(
             f"output {index} does not fit its buffer",
             code=ResultCode.OUTPUT_INSUFFICIENT_SIZE,

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from armpy.nnapi.codes import OperandCode
 from armpy.nnapi.model_description import Operand, Subgraph
 from armpy.nnapi.operand_type import OperandType, validate_operand_type
-from armpy.nnapi.results import bad_data, bad_state, check_index, require_data
-from armpy.ops.operation import Array
+from armpy.nnapi.results import bad_data, require_data
 from armpy.records import dataclass
 
 
@@ -32,13 +29,6 @@ class RequestArgument:
     def has_no_value(self) -> bool:
         """Whether the input or output is left out."""
         return self.data is None
-
-    def elements(self, operand: Operand) -> Array:
-        """The elements of an input, of its shape."""
-        shaped = replace(operand, dimensions=self.dimensions, data=self.data)
-        elements = shaped.elements
-        assert elements is not None  # an input without a value is not asked for
-        return elements if elements.flags.aligned else elements.copy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,86 +165,3 @@ def _check_argument(
         where=where,
         actual=str(combined),
     )
-
-
-def argument_of(
-    operand: Operand, data: memoryview | None, dimensions: tuple[int, ...], where: str
-) -> RequestArgument:
-    """An argument whose length fits its dimensions.
-
-    Raises
-    ------
-    NnapiError
-        BAD_DATA if there are no bytes, or not as many as the dimensions say.
-    """
-    if data is None:
-        return RequestArgument(None)
-    require_data(
-        len(data) > 0, "the buffer has no bytes", where=where, fix="Pass None for no value"
-    )
-    # Of an output whose dimensions are not known the buffer may have any length; whether the
-    # result fits is seen behind the execution (OUTPUT_INSUFFICIENT_SIZE).
-    size = replace(operand, dimensions=dimensions).size_bytes
-    is_free = size == 0 or operand.type == OperandCode.OEM_SCALAR
-    require_data(
-        is_free or len(data) == size,
-        "the buffer has the wrong length",
-        where=where,
-        expected=f"{size} bytes for {operand.type_name}{dimensions or ''}",
-        actual=f"{len(data)} bytes",
-    )
-    return RequestArgument(data, dimensions)
-
-
-class RequestArguments:
-    """The inputs, or the outputs, of one execution while it is set up.
-
-    Parameters
-    ----------
-    what : str
-        ``"input"`` or ``"output"``, for messages.
-    operands : sequence of Operand
-        The model's.
-    """
-
-    def __init__(self, what: str, operands: Sequence[Operand]) -> None:
-        self._what = what
-        self.operands = tuple(operands)
-        self._arguments: list[RequestArgument | None] = [None] * len(operands)
-
-    def operand(self, index: int, where: str) -> Operand:
-        """The operand of a position.
-
-        Raises
-        ------
-        NnapiError
-            BAD_DATA if there is none.
-        """
-        return self.operands[check_index(index, len(self.operands), self._what, where)]
-
-    def set(
-        self, index: int, data: memoryview | None, dimensions: tuple[int, ...], where: str
-    ) -> None:
-        """Set an argument.
-
-        Raises
-        ------
-        NnapiError
-            BAD_STATE if that was done before; BAD_DATA as for `argument_of`.
-        """
-        if self._arguments[index] is not None:
-            raise bad_state(f"the {self._what} is set already", where=where)
-        self._arguments[index] = argument_of(self.operands[index], data, dimensions, where)
-
-    def complete(self, where: str) -> tuple[RequestArgument, ...]:
-        """Every argument.
-
-        Raises
-        ------
-        NnapiError
-            BAD_DATA if one is not set.
-        """
-        # One that is left out on purpose has been set, to no value.
-        for position, argument in enumerate(self._arguments):
-            require_data(argument is not None, f"{self._what} {position} is not set", where=where)
-        return tuple(argument for argument in self._arguments if argument is not None)

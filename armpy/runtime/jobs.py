@@ -66,6 +66,7 @@ class Job(Generic[T]):
         "owner",
         "priority",
         "signal",
+        "was_begun",
         "when_abandoned",
     )
 
@@ -84,6 +85,7 @@ class Job(Generic[T]):
         self._submitted_s = 0.0
         self._future: ExecutionFuture[T] | None = None
         self._watch: Watch | None = None
+        self.was_begun = False
         self.signal = signal
         self.priority = priority
         self.owner = owner
@@ -155,6 +157,7 @@ class Job(Generic[T]):
             if self._state is not _State.WAITING or work is None:
                 return
             self._state = _State.RUNNING
+            self.was_begun = True
         note_queue(self._submitted_s)  # in a context of its own
         try:
             with cancellable(self.signal):
@@ -251,6 +254,11 @@ class ExecutionFuture(Future[T]):
     def cancelled(self) -> bool:
         """Whether it was stopped by `cancel`."""
         return self.done() and isinstance(self.exception(), ExecutionCancelledError)
+
+    @property
+    def was_begun(self) -> bool:
+        """Whether somebody has begun with it, be it that it was stopped later."""
+        return self._job.was_begun
 
     def running(self) -> bool:
         """Whether somebody has begun with it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -13,6 +14,7 @@ from armpy.nnapi import (
     DURATION_UNAVAILABLE,
     MAXIMUM_LOOP_TIMEOUT_NS,
     Compilation,
+    DeviceManager,
     DurationCode,
     Execution,
     Memory,
@@ -486,9 +488,9 @@ def test_a_duration_that_is_not_there_is_said_to_be_unavailable(
 # Loops
 
 
-def endless(is_true: bool = True) -> Execution:
+def endless(is_true: bool = True, manager: DeviceManager | None = None) -> Execution:
     """A loop whose condition is an input that nothing changes."""
-    condition, body = Model(), Model()
+    condition, body = Model(manager), Model(manager)
     for model in (condition, body):
         a, b = add_operands(model, BOOL_1, BOOL_1)
         other = model.add_operand(BOOL_1)
@@ -496,7 +498,7 @@ def endless(is_true: bool = True) -> Execution:
         model.add_operation(OperationCode.LOGICAL_AND, [a, other], [b])
         model.identify_inputs_and_outputs([a], [b])
         model.finish()
-    model = Model()
+    model = Model(manager)
     a, b, *models = add_operands(model, BOOL_1, BOOL_1, OperandType(C.MODEL), OperandType(C.MODEL))
     for index, inner in zip(models, (condition, body), strict=True):
         model.set_operand_value_from_model(index, inner)
@@ -530,6 +532,20 @@ def test_times_above_the_maximum_stand_for_it(caplog: pytest.LogCaptureFixture) 
     assert execution._loop_timeout_ns == MAXIMUM_LOOP_TIMEOUT_NS
     with fails(ResultCode.BAD_DATA, "the time is below 0"):
         execution.set_loop_timeout(-1)
+
+
+@pytest.mark.parametrize("limit_s", [0.02, None])
+def test_without_a_time_of_its_own_an_execution_has_that_of_the_options(
+    limit_s: float | None,
+) -> None:
+    with devices_of(loop_timeout_s=limit_s) as manager:
+        execution = endless(manager=manager)
+        if limit_s is None:  # the execution can still say less
+            execution.set_loop_timeout(20_000_000)
+        began = time.perf_counter()
+        with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "WHILE_0"):
+            execution.compute()
+        assert time.perf_counter() - began < 1.9  # NNAPI's default is 2 s
 
 
 def test_the_time_is_set_before_the_start(started: Execution) -> None:
@@ -592,6 +608,8 @@ def test_choices_in_choices_that_take_too_long_miss_their_deadline(num_levels: i
         (lambda execution: execution.set_input_from_memory(0, bytes(8), 0, 8), "Expected Memory"),
         (lambda execution: execution.set_output_from_memory(0, bytes(8), 0, 8), "Expected Memory"),
         (lambda execution: execution.set_loop_timeout(None), "Expected nanoseconds"),
+        (lambda execution: execution.set_loop_timeout(True), "Expected nanoseconds"),
+        (lambda execution: execution.set_input(0, [1.0, 2.0]), "these are no elements.*got list"),
     ],
 )
 def test_arguments_of_another_kind_are_rejected(
@@ -604,3 +622,24 @@ def test_arguments_of_another_kind_are_rejected(
 def test_an_execution_is_of_a_compilation() -> None:
     with fails(ResultCode.BAD_DATA, "Expected Compilation"):
         Execution("compilation")  # type: ignore[arg-type]  # that is the point
+
+
+def test_a_list_is_told_about_before_dimensions() -> None:
+    execution = open_sum(FLOAT_OPEN)
+    with fails(ResultCode.BAD_DATA, "these are no elements.*got list"):
+        execution.set_input(0, [1.0, 2.0])
+    with fails(ResultCode.BAD_DATA, "these are no elements.*got list"):
+        execution.run([[1.0], floats(1)])  # type: ignore[list-item]  # that is the point
+
+
+def test_a_run_that_could_not_begin_can_be_tried_again(execution: Execution) -> None:
+    for wrong in ([floats(1, 2), floats(1)], [floats(1, 2)]):
+        with fails(ResultCode.BAD_DATA, "not those of the model|number of inputs"):
+            execution.run(wrong)
+    assert execution.run([floats(1, 2), floats(3, 4)])[0].tolist() == [4, 6]
+
+
+def test_a_run_takes_no_other_arguments_than_its_own(execution: Execution) -> None:
+    execution.set_input(1, floats(1, 2))
+    with fails(ResultCode.BAD_STATE, "the input is set already"):
+        execution.run([floats(1, 2), floats(3, 4)])

@@ -101,7 +101,18 @@ class FakeSupport(ILayerSupport, Faulty):
 
 
 class FakeFactory(IWorkloadFactory, Faulty):
-    """CpuRef's workloads, and one that runs what `CompilingBackend` made."""
+    """CpuRef's workloads, and one that runs what `CompilingBackend` made.
+
+    Parameters
+    ----------
+    faults : mapping
+    before_execute : callable, optional
+        Called by each workload before it executes.
+    """
+
+    def __init__(self, faults: Faults, before_execute: Callable[[], None] | None = None) -> None:
+        super().__init__(faults)
+        self._before_execute = before_execute
 
     def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
         right: Callable[[], IWorkload]
@@ -112,6 +123,8 @@ class FakeFactory(IWorkloadFactory, Faulty):
         workload = self.answer("create_workload", right)
         if "execute" in self.faults:
             return FaultyWorkload(self.faults)
+        if self._before_execute is not None:
+            return HookedWorkload(workload, self._before_execute)  # type: ignore[arg-type]  # as below
         return workload  # type: ignore[return-value]  # a fault may be of any type
 
 
@@ -138,6 +151,20 @@ class FaultyWorkload(IWorkload, Faulty):
         self.answer("execute", lambda: None)
 
 
+class HookedWorkload(IWorkload):
+    """Does something else first."""
+
+    def __init__(self, workload: IWorkload, before_execute: Callable[[], None]) -> None:
+        self._workload = workload
+        self._before_execute = before_execute
+
+    def execute(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> None:
+        self._before_execute()
+        self._workload.execute(inputs, outputs)
+
+
 class FakeBackend(IBackendInternal, Faulty):
     """Does some operations as CpuRef does; refuses the others with a reason.
 
@@ -151,6 +178,8 @@ class FakeBackend(IBackendInternal, Faulty):
         What it makes for each network and each runtime.
     faults : mapping
         How it misbehaves.
+    before_execute : callable, optional
+        Called by each workload before it executes.
     """
 
     def __init__(
@@ -162,8 +191,10 @@ class FakeBackend(IBackendInternal, Faulty):
         memory_manager: IMemoryManager | None = None,
         context: IBackendContext | None = None,
         faults: Faults | None = None,
+        before_execute: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(faults or {})
+        self._before_execute = before_execute
         self._backend_id = backend_id
         self._operations = operations
         self._device_type = device_type
@@ -180,7 +211,7 @@ class FakeBackend(IBackendInternal, Faulty):
 
     def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
         return self.answer(  # type: ignore[return-value]  # a fault may be of any type
-            "create_workload_factory", lambda: FakeFactory(self.faults)
+            "create_workload_factory", lambda: FakeFactory(self.faults, self._before_execute)
         )
 
     def get_layer_support(self) -> ILayerSupport:

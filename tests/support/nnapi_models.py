@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -40,11 +41,12 @@ def fails(code: ResultCode, match: str) -> Iterator[None]:
     assert caught.value.code is code
 
 
-def devices_of(*backends: IBackendInternal) -> DeviceManager:
+def devices_of(*backends: IBackendInternal, **options: object) -> DeviceManager:
     """The devices of some backends, preferred in this order, the reference last."""
     everything = [*backends, ReferenceBackend()]
     ids = [backend.backend_id for backend in everything]
-    return DeviceManager(RuntimeOptions(backends=ids, registry=registry_of(*everything)))
+    chosen = RuntimeOptions(backends=ids, registry=registry_of(*everything))
+    return DeviceManager(replace(chosen, **options))  # type: ignore[arg-type]  # checked at run time
 
 
 def add_operands(model: Model, *types: OperandType) -> list[int]:

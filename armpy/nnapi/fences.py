@@ -1,0 +1,97 @@
+"""Fences: descriptors that can be waited for, and are signalled once."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import weakref
+
+from armpy.nnapi.results import bad_data
+
+_GOOD = 1
+"""What an eventfd counts when its execution ended well."""
+
+_FAILED = 1 << 32
+"""What it counts when that failed; nobody gets there by signalling more than once."""
+
+_COUNT = re.compile(r"^eventfd-count:\s*([0-9a-f]+)$", re.MULTILINE)
+
+
+class Fence:
+    """A descriptor of this process that is closed with this object.
+
+    Parameters
+    ----------
+    fd : int
+        Taken over.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self._finalizer = weakref.finalize(self, os.close, fd)
+
+    @classmethod
+    def create(cls) -> Fence | None:
+        """One that is not signalled; None where the system has no eventfd."""
+        if not hasattr(os, "eventfd"):
+            return None
+        return cls(os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK))
+
+    @classmethod
+    def duplicate(cls, fd: int, where: str) -> Fence:
+        """One of a descriptor that somebody else has.
+
+        Raises
+        ------
+        NnapiError
+            BAD_DATA if it is not open.
+        """
+        try:
+            return cls(os.dup(fd))
+        except OSError as error:
+            raise bad_data(f"descriptor {fd} is not open: {error}", where=where) from error
+
+    def signal(self, *, is_failed: bool) -> None:
+        """Signal it."""
+        os.eventfd_write(self.fd, _FAILED if is_failed else _GOOD)
+
+    def detach(self) -> int:
+        """The descriptor, which the caller closes."""
+        self._finalizer.detach()
+        return self.fd
+
+
+def wait_for_fence(fd: int, timeout_s: float | None) -> bool | None:
+    """Wait until a fence is signalled.
+
+    Parameters
+    ----------
+    fd : int
+    timeout_s : float, optional
+        How long; without limit if left out.
+
+    Returns
+    -------
+    bool or None
+        Whether it was signalled without an error; None if it was not signalled in time.
+    """
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    ready = poll.poll(None if timeout_s is None else timeout_s * 1000)
+    if not ready:
+        return None
+    _, events = ready[0]
+    if events & (select.POLLERR | select.POLLNVAL) or not events & select.POLLIN:
+        return False
+    return _eventfd_count(fd) < _FAILED
+
+
+def _eventfd_count(fd: int) -> int:
+    """What an eventfd counts, without reading from it, which would reset it; 0 of others."""
+    try:
+        with open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as file:
+            found = _COUNT.search(file.read())
+    except OSError:  # no /proc: errors of other processes' fences cannot be told
+        return 0
+    return int(found[1], 16) if found else 0
