@@ -296,6 +296,9 @@ MAX_SIZE_BYTES = 0xFFFFFFFF
 EXTENSION_PREFIX_SHIFT = 16
 """Type codes of extensions have the extension's prefix above this bit, the type below."""
 
+MAX_EXTENSION_PREFIX = 0x7FFF
+"""Most extensions that can be in use: codes are positive 32-bit integers."""
+
 
 def is_extension(code: int) -> bool:
     """Whether a code of an operand or operation type belongs to an extension."""

@@ -11,13 +11,10 @@ from armpy.backend import Extension, ExtensionOperandType, ExtensionOperation, I
 from armpy.backend.extension import LARGEST_EXTENSION_ID
 from armpy.errors import NnapiError
 from armpy.nnapi.allow_list import AllowList, running_program
-from armpy.nnapi.codes import EXTENSION_PREFIX_SHIFT
+from armpy.nnapi.codes import EXTENSION_PREFIX_SHIFT, MAX_EXTENSION_PREFIX
 from armpy.nnapi.model_description import ExtensionTypeInformation
 from armpy.nnapi.results import bad_data, unexpected_null
 from armpy.types import BackendId
-
-MAX_EXTENSION_PREFIX = 0x7FFF
-"""Most extensions that can be in use: codes are positive 32-bit integers."""
 
 ExtensionLookup: TypeAlias = Callable[[str], Extension]
 """Gives the extension of a name, or raises BAD_DATA and says why there is none."""
@@ -156,10 +153,16 @@ class TypeManager:
                 expected=f"0 to {LARGEST_EXTENSION_ID}",
                 actual=repr(number),
             )
-        return self._prefix(name) << EXTENSION_PREFIX_SHIFT | number
+        return self.prefix_of(name) << EXTENSION_PREFIX_SHIFT | number
 
-    def _prefix(self, name: str) -> int:
-        """The prefix of an extension, handed out if this is its first use."""
+    def prefix_of(self, name: str) -> int:
+        """The prefix of an extension, handed out if this is its first use.
+
+        Raises
+        ------
+        NnapiError
+            BAD_DATA if too many extensions are in use.
+        """
         with self._lock:
             if name not in self._prefixes and len(self._prefixes) >= MAX_EXTENSION_PREFIX:
                 raise bad_data(

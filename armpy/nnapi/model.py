@@ -173,6 +173,11 @@ class Model:
         NnapiError
             UNEXPECTED_NULL without a model; BAD_STATE, also if the other model is not finished
             or invalid; BAD_DATA if there is no such operand.
+
+        Notes
+        -----
+        Prefixes of the other model's vendor extensions, which may be another manager's or a
+        description's own, become those that the extensions have here.
         """
         where = f"Model.set_operand_value_from_model({index})"
         if value is None:
@@ -181,7 +186,8 @@ class Model:
         value.check_finished(where)
         self._check_open(where)
         self._list.get(index, where)
-        self._list.set_model(index, self._references.add(value.description))
+        prefix_of = self._type_manager.prefix_of if value.description.extensions else None
+        self._list.set_model(index, self._references.add(value.description, prefix_of))
 
     def set_operand_symm_per_channel_quant_params(
         self, index: int, scales: Iterable[float], channel_dim: int

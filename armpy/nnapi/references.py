@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 
-from armpy.nnapi.codes import is_extension
+from armpy.backend.extension import LARGEST_EXTENSION_ID
+from armpy.nnapi.codes import EXTENSION_PREFIX_SHIFT, is_extension
 from armpy.nnapi.model_description import ModelDescription, Subgraph
 
 
@@ -28,16 +29,36 @@ class References:
         """What MODEL operands stand for, by index."""
         return tuple(self._graphs)
 
-    def add(self, description: ModelDescription) -> int:
-        """Add a finished model; returns the index of its main graph."""
+    def add(
+        self, description: ModelDescription, prefix_of: Callable[[str], int] | None = None
+    ) -> int:
+        """Add a finished model.
+
+        Parameters
+        ----------
+        description : ModelDescription
+        prefix_of : callable, optional
+            Gives the prefix that an extension of this name has here; the model's own if left out.
+
+        Returns
+        -------
+        int
+            The index of its main graph.
+        """
         numbers: dict[int, int] = {}
+        prefixes = {
+            own: prefix
+            for own, name in description.extensions.items()
+            if prefix_of is not None and (prefix := prefix_of(name)) != own
+        }
 
         def number_of(index: int) -> int:
             if index not in numbers:
-                numbers[index] = self._add(_renumbered(description.referenced[index], number_of))
+                graph = _with_prefixes(description.referenced[index], prefixes)
+                numbers[index] = self._add(_renumbered(graph, number_of))
             return numbers[index]
 
-        return self._add(_renumbered(description.main, number_of))
+        return self._add(_renumbered(_with_prefixes(description.main, prefixes), number_of))
 
     def _add(self, graph: Subgraph) -> int:
         """The index of a graph with this collection's numbers, which is added if it is new."""
@@ -71,4 +92,21 @@ def _renumbered(graph: Subgraph, number_of: Callable[[int], int]) -> Subgraph:
             else replace(operand, subgraph=number_of(operand.subgraph))
             for operand in graph.operands
         ),
+    )
+
+
+def _with_prefixes(graph: Subgraph, prefixes: Mapping[int, int]) -> Subgraph:
+    """A graph whose extensions' types and operations have other prefixes, all at once."""
+    if not prefixes:
+        return graph
+
+    def code(own: int) -> int:
+        prefix = prefixes.get(own >> EXTENSION_PREFIX_SHIFT)
+        number = own & LARGEST_EXTENSION_ID
+        return own if prefix is None else prefix << EXTENSION_PREFIX_SHIFT | number
+
+    return replace(
+        graph,
+        operands=tuple(replace(operand, type=code(operand.type)) for operand in graph.operands),
+        operations=tuple(replace(node, type=code(node.type)) for node in graph.operations),
     )

@@ -17,6 +17,7 @@ from armpy.nnapi.codes import (
     operation_name,
 )
 from armpy.nnapi.control_flow import check_control_flow
+from armpy.nnapi.extension_validation import check_extensions
 from armpy.nnapi.model_description import (
     Lifetime,
     ModelDescription,
@@ -165,6 +166,7 @@ def validate_model(description: ModelDescription, *, for_driver: bool = False) -
     NNAPI ``validateModel``.
     """
     _check_references(description)
+    check_extensions(description)
     graphs = [("", description.main)]
     graphs += [(f"referenced model {i} / ", g) for i, g in enumerate(description.referenced)]
     return max(_validate_subgraph(where, graph, description, for_driver) for where, graph in graphs)

@@ -12,7 +12,7 @@ import pytest
 
 from armpy.backend import Extension, ExtensionOperandType
 from armpy.errors import NnapiError, ResultCode
-from armpy.nnapi import extensions
+from armpy.nnapi import codes
 from armpy.nnapi.allow_list import ENVIRONMENT_VARIABLE, AllowList, running_program
 from armpy.nnapi.extensions import TypeManager
 from armpy.nnapi.model_description import ExtensionTypeInformation
@@ -69,7 +69,7 @@ def test_an_extension_that_nobody_has_gets_a_prefix_and_fails_when_it_is_used() 
 
 
 def test_there_are_no_more_prefixes_than_fit_into_15_bits() -> None:
-    assert extensions.MAX_EXTENSION_PREFIX == 0x7FFF
+    assert codes.MAX_EXTENSION_PREFIX == 0x7FFF
     manager = TypeManager([])
     for number in range(0x7FFF):
         code = manager.get_operand_type(f"com.example.n{number}", 0)
