@@ -40,6 +40,7 @@ from armpy.backend import (
     Support,
     TensorHandleFactoryRegistry,
 )
+from armpy.devices.checks import check_figures
 from armpy.errors import BackendError, InvalidArgumentError
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array, Operation
@@ -327,7 +328,10 @@ class GuardedBackend(IBackendInternal):
         return self._num_data_cache_files
 
     def get_device_figures(self) -> DeviceFigures | None:
-        return self._ask_or_none(DeviceFigures, "get_device_figures")
+        figures = self._ask_or_none(DeviceFigures, "get_device_figures")
+        if figures is None:
+            return None
+        return call_backend(self.backend_id, lambda: check_figures(figures, self.backend_id))
 
     def optimize_subgraph_for_network(
         self, view: SubgraphView, request: PreparationRequest

@@ -1,0 +1,180 @@
+"""Figures store: what was measured of backends' devices, on disk, per machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from armpy.backend import cache_directory
+from armpy.devices.machine import machine_identity
+from armpy.devices.records import DeviceRecord, Fields, record_fields, record_from
+from armpy.types import BackendId
+
+T = TypeVar("T")
+
+_FORMAT = 1
+_LARGEST_BYTES = 4 << 20
+
+_log = logging.getLogger("armpy.devices")
+
+
+class FiguresStore:
+    """Keeps one record per machine and backend.
+
+    Parameters
+    ----------
+    directory : path, optional
+        ``devices`` in armpy's cache directory if left out.
+    machine : str, optional
+        This machine's identity if left out.
+
+    Notes
+    -----
+    A file is written beside its place and moved there, and carries its checksum. One that is
+    damaged, or another machine's, counts as none, which a warning says; the next calibration
+    replaces it. Several threads and processes may use one directory.
+    """
+
+    def __init__(
+        self, directory: str | os.PathLike[str] | None = None, machine: str | None = None
+    ) -> None:
+        self._root = Path(directory) if directory is not None else None
+        self._machine = machine or machine_identity()
+
+    @property
+    def machine(self) -> str:
+        """Identity of the machine whose figures it has."""
+        return self._machine
+
+    @property
+    def directory(self) -> Path:
+        """Where this machine's files are; it need not exist.
+
+        Raises
+        ------
+        RuntimeError
+            If nothing says where caches are; see `armpy.backend.cache_directory`.
+        """
+        root = self._root if self._root is not None else cache_directory() / "devices"
+        return root / self._machine
+
+    def read(self, backend_id: BackendId, version: str | None = None) -> DeviceRecord | None:
+        """What was measured of a backend; None if nothing was, or it cannot be used.
+
+        Parameters
+        ----------
+        backend_id : str
+        version : str, optional
+            What was measured of another one does not count; of any if left out.
+        """
+        record = self._read("figures", backend_id, record_from)
+        if record is None or version not in (None, record.version):
+            return None
+        if record.backend != backend_id:
+            _log.warning("the figures of %s are those of %s", backend_id, record.backend)
+            return None
+        return record
+
+    def write(self, record: DeviceRecord) -> bool:
+        """Keep a record in the place of the earlier one; False if that cannot be done."""
+        return self._write("figures", record.backend, record_fields(record))
+
+    def remove(self, backend_id: BackendId) -> bool:
+        """Forget what was measured of a backend; whether there was anything."""
+        try:
+            self._path("figures", backend_id).unlink()
+        except (OSError, RuntimeError):
+            return False
+        return True
+
+    def recall_answer(self, question: str) -> Fields | None:
+        """An answer that was kept; None if there is none, or it is damaged.
+
+        Parameters
+        ----------
+        question : str
+            With all that the answer depends on, figures and versions included.
+        """
+        return self._read("answers", question, lambda fields: fields)
+
+    def keep_answer(self, question: str, answer: Fields) -> bool:
+        """Keep an answer that took long to find; False if that cannot be done.
+
+        Parameters
+        ----------
+        question : str
+        answer : dict
+            A JSON object.
+        """
+        return self._write("answers", question, answer)
+
+    def _path(self, kind: str, key: str) -> Path:
+        """Where something of a kind is kept."""
+        name = hashlib.sha256(key.encode()).hexdigest()[:32]
+        return self.directory / kind / f"{name}.json"
+
+    def _read(self, kind: str, key: str, make: Callable[[Fields], T]) -> T | None:
+        """What is kept of a key, checked."""
+        try:
+            path = self._path(kind, key)
+            with open(path, "rb") as file:
+                content = file.read(_LARGEST_BYTES)
+        except FileNotFoundError:
+            return None
+        except (OSError, RuntimeError) as error:
+            _log.warning("the %s of %s cannot be read: %s", kind, key, error)
+            return None
+        try:
+            return make(_unsealed(content, self._machine, key))
+        except (ValueError, RecursionError) as error:
+            _log.warning("%s is not used and will be made anew: %s", path, error)
+            return None
+
+    def _write(self, kind: str, key: str, body: Fields) -> bool:
+        """Write a file in one step."""
+        unfinished = ""
+        try:
+            path = self._path(kind, key)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle, unfinished = tempfile.mkstemp(dir=path.parent)
+            with open(handle, "wb") as file:
+                file.write(_sealed(body, self._machine, key))
+            os.replace(unfinished, path)
+        except (OSError, RuntimeError) as error:
+            _log.warning("the %s of %s cannot be kept: %s", kind, key, error)
+            if unfinished:
+                Path(unfinished).unlink(missing_ok=True)
+            return False
+        return True
+
+
+def _sealed(body: Fields, machine: str, key: str) -> bytes:
+    """A file's content: the body, whose it is, and a checksum over both."""
+    envelope = {"format": _FORMAT, "machine": machine, "key": key, "body": body}
+    return json.dumps({**envelope, "sha256": _checksum(envelope)}, indent=1).encode()
+
+
+def _unsealed(content: bytes, machine: str, key: str) -> Fields:
+    """The body of a file, checked."""
+    envelope = json.loads(content)
+    if not isinstance(envelope, dict) or not isinstance(envelope.get("body"), dict):
+        raise ValueError("it is no file of figures")  # noqa: TRY004 - a file's mistake
+    if envelope.pop("sha256", "") != _checksum(envelope):
+        raise ValueError("its checksum is wrong")
+    if envelope.get("format") != _FORMAT:
+        raise ValueError(f"its format is {envelope.get('format')!r}, not {_FORMAT}")
+    if envelope.get("machine") != machine or envelope.get("key") != key:
+        raise ValueError("it is of another machine or backend")
+    body: Fields = envelope["body"]
+    return body
+
+
+def _checksum(envelope: Fields) -> str:
+    """SHA-256 of a JSON object, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(envelope, sort_keys=True).encode()).hexdigest()

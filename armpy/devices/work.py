@@ -1,0 +1,197 @@
+"""Work of a layer: arithmetic operations and bytes, by kind of layer and class of data types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from types import MappingProxyType
+
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.records import dataclass
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+
+TYPE_CLASSES: Mapping[DataType, str] = MappingProxyType(
+    {
+        DataType.FLOAT32: "float32",
+        DataType.FLOAT16: "float16",
+        DataType.BFLOAT16: "float16",
+        DataType.FLOAT64: "float64",
+        DataType.QASYMM_U8: "quant8",
+        DataType.QASYMM_S8: "quant8",
+        DataType.QSYMM_S8: "quant8",
+        DataType.QSYMM_S16: "quant16",
+        DataType.QASYMM_U16: "quant16",
+        DataType.BOOLEAN: "bool",
+    }
+)
+"""Data types that cost alike under one name; those that are missing are ``int``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a layer does, whoever does it.
+
+    Parameters
+    ----------
+    flops : float
+        Arithmetic operations; a multiplication and an addition are two.
+    size_bytes : float
+        Of all operands that it reads or writes, constants included.
+    """
+
+    flops: float
+    size_bytes: float
+
+    def __add__(self, other: Work) -> Work:
+        return Work(self.flops + other.flops, self.size_bytes + other.size_bytes)
+
+
+def work_of(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> Work:
+    """Count the work of an operation.
+
+    Parameters
+    ----------
+    operation : Operation
+    inputs, outputs : sequence of TensorInfo
+        An unknown dimension counts as 1; so does all of a tensor of unknown rank.
+
+    Notes
+    -----
+    Control flow counts what it moves itself, not the graphs that it runs.
+    """
+    given = [info for info in inputs if info is not None]
+    size_bytes = sum(_elements(i) * i.data_type.size_bytes for i in (*given, *outputs))
+    count = _COUNTS.get(operation.name, _element_by_element)
+    return Work(float(count(operation, given, outputs)), float(size_bytes))
+
+
+def type_class(inputs: OperandInfos, outputs: Sequence[TensorInfo] = ()) -> str:
+    """The class of data types that a layer computes with: that of its first operand.
+
+    Returns
+    -------
+    str
+        One of ``float32 float16 float64 quant8 quant16 bool int``.
+    """
+    first = next((info for info in (*inputs, *outputs) if info is not None), None)
+    return TYPE_CLASSES.get(first.data_type, "int") if first is not None else "int"
+
+
+def kind_of(operation: Operation, inputs: OperandInfos = ()) -> str:
+    """What a rate holds for: the operation's name, and what divides its layers into fast and slow.
+
+    Returns
+    -------
+    str
+        ``Convolution2d:pointwise``, ``ElementwiseUnary:EXP``, ``Reshape``.
+    """
+    weights = inputs[1] if operation.name == "Convolution2d" and len(inputs) > 1 else None
+    if weights is not None and weights.rank == 4:
+        kernel = (weights.shape or ())[1:3]
+        return f"Convolution2d:{'pointwise' if kernel == (1, 1) else 'window'}"
+    for attribute in ("operation", "function", "algorithm"):
+        value = getattr(operation, attribute, None)
+        if (name := getattr(value, "name", "")) and isinstance(name, str):
+            return f"{operation.name}:{name}"
+    return operation.name
+
+
+def family_of(name: str) -> str:
+    """The family whose rate stands for an operation that has none: by the operation's name."""
+    if name in _PRODUCTS or name == "products":
+        return "products"
+    return "moves" if name in _MOVES or name == "moves" else "elements"
+
+
+def _elements(info: TensorInfo) -> int:
+    """Number of elements; unknown dimensions count as 1."""
+    return prod(1 if dim is None else dim for dim in info.shape or ())
+
+
+_Counted = Callable[[Operation, Sequence[TensorInfo], Sequence[TensorInfo]], float]
+
+
+def _element_by_element(
+    _: Operation, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
+) -> float:
+    """One operation for each element of the largest operand."""
+    return max((_elements(info) for info in (*inputs, *outputs)), default=0)
+
+
+def _weighted(channel_axis: int) -> _Counted:
+    """Products of each output element with the weights of one channel of this axis."""
+
+    def count(_: Operation, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> float:
+        weights = inputs[1]
+        channels = (weights.shape or (1,) * (channel_axis + 1))[channel_axis]
+        return 2.0 * _elements(outputs[0]) * _elements(weights) / max(channels or 1, 1)
+
+    return count
+
+
+def _spread(_: Operation, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> float:
+    """Products of each input element with the weights of its channel."""
+    weights = inputs[1]
+    channels = (weights.shape or (1,))[-1]
+    return 2.0 * _elements(inputs[0]) * _elements(weights) / max(channels or 1, 1)
+
+
+def _matrices(
+    operation: Operation, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
+) -> float:
+    """Products of rows with columns."""
+    axis = -2 if getattr(operation, "transpose_x", False) else -1
+    depth = (inputs[0].shape or (1, 1))[axis]
+    return 2.0 * _elements(outputs[0]) * (depth or 1)
+
+
+def _windows(operation: Operation, _: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> float:
+    """One operation for each element of each window."""
+    return float(_elements(outputs[0]) * prod(getattr(operation, "pool_size", (1, 1))))
+
+
+def _recurrent(
+    operation: Operation, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
+) -> float:
+    """Products with every matrix of weights, for each vector of the input."""
+    depth = (inputs[0].shape or (1,))[-1]
+    vectors = _elements(inputs[0]) / max(depth or 1, 1)
+    return 2.0 * vectors * sum(_elements(info) for info in inputs[1:] if info.rank == 2)
+
+
+def _none(_: Operation, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> float:
+    """No arithmetic: elements are moved."""
+    return 0.0
+
+
+_RECURRENT = (
+    *("Lstm", "UnidirectionalSequenceLstm", "BidirectionalSequenceLstm", "QLstm", "QuantizedLstm"),
+    *("Rnn", "UnidirectionalSequenceRnn", "BidirectionalSequenceRnn", "Svdf"),
+)
+_PRODUCTS = frozenset(
+    (
+        *("Convolution2d", "DepthwiseConvolution2d", "TransposeConvolution2d"),
+        *("FullyConnected", "BatchMatMul", *_RECURRENT),
+    )
+)
+_MOVES = frozenset(
+    (
+        *("Reshape", "ExpandDims", "Squeeze", "Concat", "Stack", "Pad", "Transpose", "Tile"),
+        *("BroadcastTo", "ReverseV2", "ChannelShuffle", "Slice", "StridedSlice", "Splitter"),
+        *("Unstack", "Gather", "GatherNd", "DepthToSpace", "SpaceToDepth", "SpaceToBatchNd"),
+        *("BatchToSpaceNd", "Fill", "MemCopy", "If", "While"),
+    )
+)
+_COUNTS: Mapping[str, _Counted] = MappingProxyType(
+    {
+        "Convolution2d": _weighted(0),
+        "DepthwiseConvolution2d": _weighted(3),
+        "FullyConnected": _weighted(0),
+        "TransposeConvolution2d": _spread,
+        "BatchMatMul": _matrices,
+        "Pooling2d": _windows,
+        **dict.fromkeys(_RECURRENT, _recurrent),
+        **dict.fromkeys(_MOVES, _none),
+    }
+)

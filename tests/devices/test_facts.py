@@ -1,0 +1,199 @@
+"""Facts about devices; figures that a backend makes up are not used."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from armpy_reference import ReferenceBackend
+
+from armpy.backend import DeviceFigures, PerformanceFigures
+from armpy.devices import (
+    BackendCosts,
+    DeviceRecord,
+    FigureSource,
+    FiguresStore,
+    Rate,
+    assumed_costs,
+    check_figures,
+    costs_of,
+    device_facts,
+    lookup_performance,
+)
+from armpy.errors import BackendError
+from armpy.plugins.guard import GuardedBackend
+from armpy.types import DataType, DeviceType
+
+DECLARED = DeviceFigures({DataType.FLOAT32: PerformanceFigures(0.5, 0.25)})
+
+
+class Declaring(ReferenceBackend):
+    """Says what it is told to say of its device."""
+
+    def __init__(self, figures: object) -> None:
+        super().__init__()
+        self.figures = figures
+
+    @property
+    def backend_id(self) -> str:
+        return "Declaring"
+
+    @property
+    def device_type(self) -> DeviceType:
+        return DeviceType.GPU
+
+    @property
+    def version(self) -> str:
+        return "7.1"
+
+    @property
+    def feature_level(self) -> int:
+        return 28
+
+    @property
+    def number_of_cache_files(self) -> int:
+        return 2
+
+    @property
+    def number_of_data_cache_files(self) -> int:
+        return 1
+
+    def get_device_figures(self) -> Any:
+        if isinstance(self.figures, Exception):
+            raise self.figures
+        return self.figures
+
+
+def record(version: str = "7.1", backend: str = "Declaring") -> DeviceRecord:
+    rates = {"elements/float32": Rate(8.0, 4.0, 2.0), "elements/quant8": Rate(1.0)}
+    costs = BackendCosts(backend, FigureSource.MEASURED, rates, part_s=3.0)
+    figures = DeviceFigures({DataType.FLOAT32: PerformanceFigures(9.0, 9.0)})
+    return DeviceRecord(backend, version, figures, costs)
+
+
+def test_facts_are_what_the_backend_says(tmp_path: Path) -> None:
+    facts = device_facts(GuardedBackend(Declaring(DECLARED)), FiguresStore(tmp_path))
+    assert (facts.backend, facts.type, facts.version) == ("Declaring", DeviceType.GPU, "7.1")
+    assert (facts.feature_level, facts.extensions) == (28, ())
+    assert (facts.num_cache_files, facts.num_data_cache_files) == (2, 1)
+    assert facts.figures == DECLARED
+    assert facts.figures_source is FigureSource.DECLARED
+
+
+def test_declared_figures_go_before_measured_ones(tmp_path: Path) -> None:
+    store = FiguresStore(tmp_path)
+    store.write(record())
+    assert device_facts(GuardedBackend(Declaring(DECLARED)), store).figures == DECLARED
+
+
+def test_measured_figures_stand_for_a_backend_that_declares_none(tmp_path: Path) -> None:
+    store = FiguresStore(tmp_path)
+    store.write(record())
+    facts = device_facts(GuardedBackend(Declaring(None)), store)
+    assert facts.figures == record().figures
+    assert facts.figures_source is FigureSource.MEASURED
+
+
+def test_without_either_nothing_is_known(tmp_path: Path) -> None:
+    store = FiguresStore(tmp_path)
+    store.write(record(version="7.0"))
+    facts = device_facts(GuardedBackend(Declaring(None)), store)
+    assert facts.figures is None
+    assert facts.figures_source is FigureSource.ASSUMED
+
+
+def tensors(exec_time: Any, power_usage: Any = 1.0) -> DeviceFigures:
+    return DeviceFigures({DataType.FLOAT32: PerformanceFigures(exec_time, power_usage)})
+
+
+LIES = {
+    "raises": RuntimeError("no device"),
+    "no figures": {"float32": 1.0},
+    "not a number": tensors(math.nan),
+    "infinite": tensors(math.inf),
+    "negative": tensors(-1.0),
+    "zero": tensors(0.0),
+    "text": tensors("0.5"),
+    "true": tensors(True),
+    "bad power": tensors(1.0, -2.0),
+    "no mapping": DeviceFigures([1, 2]),  # type: ignore[arg-type]
+    "wrong key": DeviceFigures({"FLOAT32": PerformanceFigures()}),  # type: ignore[dict-item]
+    "no pair": DeviceFigures({DataType.FLOAT32: 0.5}),  # type: ignore[dict-item]
+    "bad while": DeviceFigures(while_=PerformanceFigures(math.nan)),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_figures_of_a_lying_backend_are_refused_by_name_and_not_used(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, lie: str
+) -> None:
+    backend = GuardedBackend(Declaring(LIES[lie]))
+    facts = device_facts(backend, FiguresStore(tmp_path))
+    assert facts.figures is None
+    assert "Declaring" in caplog.text
+    assert "get_device_figures" in caplog.text
+    with pytest.raises(BackendError, match="get_device_figures"):
+        backend.get_device_figures()
+
+
+def test_a_refusal_says_what_was_wrong() -> None:
+    with pytest.raises(BackendError, match=r"tensors\[.*FLOAT32\].exec_time is no figure.*-1.0"):
+        check_figures(tensors(-1.0), "Declaring")
+
+
+def test_a_mapping_that_raises_stays_behind_the_boundary(tmp_path: Path) -> None:
+    class Broken(dict[DataType, PerformanceFigures]):
+        def items(self) -> Any:
+            raise KeyError("broken")
+
+    backend = GuardedBackend(Declaring(DeviceFigures(Broken())))
+    assert device_facts(backend, FiguresStore(tmp_path)).figures is None
+
+
+def test_look_up_goes_by_type_relaxation_and_scalar() -> None:
+    figures = DeviceFigures(
+        {DataType.FLOAT32: PerformanceFigures(1.0), DataType.SIGNED32: PerformanceFigures(2.0)},
+        {DataType.FLOAT32: PerformanceFigures(3.0)},
+        {"com.acme.T": PerformanceFigures(4.0)},
+        relaxed_tensor=PerformanceFigures(5.0),
+    )
+
+    def time(*args: Any, **options: Any) -> float:
+        return lookup_performance(figures, *args, **options).exec_time
+
+    assert time(DataType.FLOAT32) == 1.0
+    assert time(DataType.SIGNED32) == 2.0
+    assert time(DataType.FLOAT32, is_scalar=True) == 3.0
+    assert time("com.acme.T") == 4.0
+    assert time(DataType.FLOAT32, is_relaxed=True) == 5.0
+    assert time(DataType.FLOAT32, is_relaxed=True, is_scalar=True) == 3.0
+    assert time(DataType.SIGNED32, is_relaxed=True) == 2.0
+    assert time(DataType.BOOLEAN) == math.inf
+    assert lookup_performance(None, DataType.FLOAT32).power_usage == math.inf
+
+
+def test_costs_are_those_measured(tmp_path: Path) -> None:
+    store = FiguresStore(tmp_path)
+    store.write(record())
+    assert costs_of(GuardedBackend(Declaring(None)), store) == record().costs
+
+
+def test_declared_costs_are_the_references_times_the_figures(tmp_path: Path) -> None:
+    store = FiguresStore(tmp_path)
+    store.write(record(version="any", backend="CpuRef"))
+    costs = costs_of(GuardedBackend(Declaring(DECLARED)), store)
+    assert costs.source is FigureSource.DECLARED
+    # Half the time and a quarter of the energy: half the power.
+    assert costs.rate_of("Softmax", "float32") == Rate(4.0, 2.0, 1.0, 0.5)
+
+
+def test_what_is_not_known_goes_by_the_kind_of_device(tmp_path: Path) -> None:
+    costs = costs_of(GuardedBackend(Declaring(None)), FiguresStore(tmp_path))
+    assert costs == assumed_costs("Declaring", DeviceType.GPU)
+    assert costs.source is FigureSource.ASSUMED
+    order = [
+        assumed_costs("A", kind).rate_of("Softmax", "float32").overhead_s for kind in DeviceType
+    ]
+    assert order == sorted(order)

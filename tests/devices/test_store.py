@@ -1,0 +1,185 @@
+"""What is kept of a device comes back as it was, or counts as not there."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+from pathlib import Path
+
+import pytest
+
+from armpy.backend import DeviceFigures, PerformanceFigures
+from armpy.devices import (
+    BackendCosts,
+    CopyRate,
+    DeviceRecord,
+    FigureSource,
+    FiguresStore,
+    Rate,
+    machine_identity,
+)
+from armpy.types import DataType
+
+FIGURES = DeviceFigures(
+    {DataType.FLOAT32: PerformanceFigures(0.25, 0.5)},
+    {DataType.SIGNED32: PerformanceFigures(0.75, 2.0)},
+    {"com.acme.math.QUANT64": PerformanceFigures(3.0, 4.0)},
+    relaxed_tensor=PerformanceFigures(0.125, 0.5),
+    while_=PerformanceFigures(1.5, 1.0),
+)
+COSTS = BackendCosts(
+    "Fast",
+    FigureSource.MEASURED,
+    {"Convolution2d/float32": Rate(1e-6, 2e-11, 3e-10, 2.0), "*": Rate(1e-5)},
+    4e-6,
+    CopyRate(1e-6, 1e-10),
+    CopyRate(2e-6, 2e-10),
+    shares_host_memory=False,
+)
+RECORD = DeviceRecord("Fast", "1.0", FIGURES, COSTS, 1234.5)
+
+
+def file_of(store: FiguresStore) -> Path:
+    (path,) = (store.directory / "figures").iterdir()
+    return path
+
+
+def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
+    assert FiguresStore(tmp_path).write(RECORD)
+    assert FiguresStore(tmp_path).read("Fast", "1.0") == RECORD
+
+
+def test_what_was_never_measured_is_none_without_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert FiguresStore(tmp_path / "missing").read("Fast", "1.0") is None
+    assert not caplog.records
+
+
+def test_figures_of_another_version_do_not_count(tmp_path: Path) -> None:
+    FiguresStore(tmp_path).write(RECORD)
+    assert FiguresStore(tmp_path).read("Fast", "1.1") is None
+    assert FiguresStore(tmp_path).read("Fast") == RECORD
+
+
+def test_two_machines_have_figures_of_their_own(tmp_path: Path) -> None:
+    one, other = FiguresStore(tmp_path, "a" * 32), FiguresStore(tmp_path, "b" * 32)
+    one.write(RECORD)
+    assert other.read("Fast", "1.0") is None
+    slower = DeviceRecord("Fast", "1.0", DeviceFigures(), COSTS)
+    other.write(slower)
+    assert one.read("Fast", "1.0") == RECORD
+    assert other.read("Fast", "1.0") == slower
+
+
+def test_a_file_from_another_machine_is_not_used(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, other = FiguresStore(tmp_path, "a" * 32), FiguresStore(tmp_path, "b" * 32)
+    one.write(RECORD)
+    (tmp_path / ("b" * 32)).symlink_to(tmp_path / ("a" * 32))
+    assert other.read("Fast", "1.0") is None
+    assert "of another machine" in caplog.text
+
+
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "emptied", "no JSON", "nested"])
+def test_a_damaged_file_counts_as_none_with_a_warning_and_is_replaced(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: str
+) -> None:
+    store = FiguresStore(tmp_path)
+    store.write(RECORD)
+    content = file_of(store).read_bytes()
+    changed = {
+        "truncated": content[: len(content) // 2],
+        "flipped": content.replace(b"0.25", b"0.35"),
+        "emptied": b"",
+        "no JSON": b"\xff\x00",
+        "nested": b"[" * 100_000,
+    }[damage]
+    assert changed != content
+    file_of(store).write_bytes(changed)
+    assert store.read("Fast", "1.0") is None
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+    assert "will be made anew" in caplog.text
+    assert store.write(RECORD)
+    assert store.read("Fast", "1.0") == RECORD
+
+
+def test_every_flipped_byte_is_seen(tmp_path: Path) -> None:
+    store = FiguresStore(tmp_path)
+    store.write(RECORD)
+    content = bytearray(file_of(store).read_bytes())
+    for position in range(0, len(content), 7):
+        changed = bytearray(content)
+        changed[position] ^= 0x04
+        file_of(store).write_bytes(changed)
+        answer = store.read("Fast", "1.0")
+        # White space between numbers may change; what is said may not.
+        assert answer in (None, RECORD), position
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -1.0, "1", None])
+def test_a_well_formed_file_with_impossible_costs_is_not_used(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, number: object
+) -> None:
+    store = FiguresStore(tmp_path)
+    costs = BackendCosts("Fast", FigureSource.MEASURED, {}, number)  # type: ignore[arg-type]
+    store.write(DeviceRecord("Fast", "1.0", FIGURES, costs))
+    assert store.read("Fast", "1.0") is None
+    assert "neither a time nor a power" in caplog.text
+
+
+def test_a_folder_that_cannot_be_written_is_a_warning_and_no_error(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("")
+    store = FiguresStore(tmp_path / "file")
+    assert not store.write(RECORD)
+    assert "cannot be kept" in caplog.text
+    assert store.read("Fast", "1.0") is None
+
+
+def test_a_write_that_breaks_off_leaves_the_old_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = FiguresStore(tmp_path)
+    store.write(RECORD)
+
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    assert not store.write(DeviceRecord("Fast", "2.0", FIGURES, COSTS))
+    assert store.read("Fast", "1.0") == RECORD
+    assert len([*(store.directory / "figures").iterdir()]) == 1
+
+
+def test_answers_are_kept_by_question(tmp_path: Path) -> None:
+    store = FiguresStore(tmp_path)
+    assert store.recall_answer("where?") is None
+    store.keep_answer("where?", {"place": ["here", 1]})
+    assert store.recall_answer("where?") == {"place": ["here", 1]}
+    assert store.recall_answer("when?") is None
+
+
+def test_a_removed_record_is_gone(tmp_path: Path) -> None:
+    store = FiguresStore(tmp_path)
+    store.write(RECORD)
+    assert store.remove("Fast")
+    assert store.read("Fast") is None
+    assert not store.remove("Fast")
+
+
+def test_the_file_is_json_that_names_its_machine(tmp_path: Path) -> None:
+    store = FiguresStore(tmp_path)
+    store.write(RECORD)
+    assert json.loads(file_of(store).read_bytes())["machine"] == machine_identity()
+
+
+def test_the_folder_is_in_armpys_cache_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path))
+    assert FiguresStore().directory == tmp_path / "devices" / machine_identity()
