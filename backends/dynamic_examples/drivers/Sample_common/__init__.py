@@ -1,0 +1,10 @@
+"""What the sample drivers share; nobody else sees it.
+
+It is found as ``.Sample_common`` because it lies beside them and has the same vendor's name.
+"""
+
+from .faults import Faults
+from .kernels import Floats, SampleSupport, compute, step_of
+from .program import Program
+
+__all__ = ["Faults", "Floats", "Program", "SampleSupport", "compute", "step_of"]

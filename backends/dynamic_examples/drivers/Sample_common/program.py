@@ -1,0 +1,162 @@
+"""A compiled subgraph: steps over numbered slots, and how it is kept in two files."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from armpy.graph import SubgraphView, Value
+
+from .kernels import FUNCTIONS, Floats, Step, compute, step_of
+
+FORMAT = "sample program 1"
+"""Written at the beginning of a file; another number is another format."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One step, and the slots that it reads (None for an operand that is left out) and writes."""
+
+    step: Step
+    reads: tuple[int | None, ...]
+    writes: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Program:
+    """A subgraph as the device runs it.
+
+    Parameters
+    ----------
+    num_inputs : int
+        The first slots are the inputs, then come the constants, then what is computed.
+    constants : tuple of ndarray, float32
+    shapes : tuple of tuple of int
+        Of what is computed.
+    instructions : tuple of Instruction
+    outputs : tuple of int
+        Slots.
+    """
+
+    num_inputs: int
+    constants: tuple[Floats, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    instructions: tuple[Instruction, ...]
+    outputs: tuple[int, ...]
+
+    @classmethod
+    def compile(cls, view: SubgraphView) -> Program:
+        """Number the values of a subgraph and put its steps in order."""
+        values = [value for layer in view.layers for value in layer.inputs if value is not None]
+        constants = [v for v in dict.fromkeys(values) if v.data is not None]
+        computed = [value for layer in view.layers for value in layer.outputs]
+        slots: dict[Value, int] = {}
+        for value in (*view.inputs, *constants, *computed):
+            slots.setdefault(value, len(slots))
+        return cls(
+            len(view.inputs),
+            tuple(np.asarray(v.data, np.float32) for v in constants),
+            tuple(value.info.known_shape for value in computed),
+            tuple(
+                Instruction(
+                    step_of(layer.operation),
+                    tuple(None if v is None else slots[v] for v in layer.inputs),
+                    slots[layer.outputs[0]],
+                )
+                for layer in view.layers
+            ),
+            tuple(slots[value] for value in view.outputs),
+        )
+
+    @property
+    def working_bytes(self) -> int:
+        """What one execution needs beside its inputs and outputs, in bytes."""
+        first = self.num_inputs + len(self.constants)
+        inner = [s for i, s in enumerate(self.shapes) if first + i not in self.outputs]
+        return sum(4 * math.prod(shape) for shape in inner)
+
+    def run(self, inputs: Sequence[Floats], outputs: Sequence[Floats]) -> None:
+        """Compute the outputs; any number of threads may do so at once."""
+        slots: dict[int, Floats] = dict(enumerate((*inputs, *self.constants)))
+        slots.update(zip(self.outputs, outputs, strict=True))
+        first = self.num_inputs + len(self.constants)
+        for instruction in self.instructions:
+            target = instruction.writes
+            if target not in slots:
+                slots[target] = np.empty(self.shapes[target - first], np.float32)
+            reads = [None if slot is None else slots[slot] for slot in instruction.reads]
+            compute(instruction.step, reads, slots[target])
+
+    def to_files(self) -> tuple[bytes, bytes]:
+        """The structure as JSON, and the constants' elements one after the other."""
+        structure = {
+            "format": FORMAT,
+            "num_inputs": self.num_inputs,
+            "constants": [constant.shape for constant in self.constants],
+            "shapes": self.shapes,
+            "instructions": [
+                [i.step.function, i.step.bounds, i.reads, i.writes] for i in self.instructions
+            ],
+            "outputs": self.outputs,
+        }
+        data = b"".join(constant.astype("<f4").tobytes() for constant in self.constants)
+        return json.dumps(structure).encode(), data
+
+    @classmethod
+    def from_files(cls, model: bytes, data: bytes) -> Program:
+        """Read what `to_files` has written; nothing in it is executed or believed unseen.
+
+        Raises
+        ------
+        ValueError
+            If it is no such program, or the files do not belong together.
+        """
+        try:
+            structure = json.loads(model)
+            if structure["format"] != FORMAT:
+                raise ValueError(f"the format is {structure['format']!r}, not {FORMAT!r}")
+            program = _program(structure, data)
+        except (KeyError, TypeError, UnicodeDecodeError) as error:
+            raise ValueError(f"the file holds no program: {error!r}") from error
+        num_slots = program.num_inputs + len(program.constants) + len(program.shapes)
+        used = [
+            slot
+            for instruction in program.instructions
+            for slot in (*instruction.reads, instruction.writes)
+            if slot is not None
+        ]
+        if not all(0 <= slot < num_slots for slot in (*used, *program.outputs)):
+            raise ValueError(f"a slot is not between 0 and {num_slots}")
+        unknown = {i.step.function for i in program.instructions} - set(FUNCTIONS)
+        if unknown:
+            raise ValueError(f"the device has no functions {unknown}")
+        return program
+
+
+def _program(structure: dict[str, Any], data: bytes) -> Program:  # Any: as JSON has it
+    """The program of a structure; what is missing or odd raises."""
+    shapes = [tuple(int(size) for size in shape) for shape in structure["constants"]]
+    sizes = [math.prod(shape) for shape in shapes]
+    if any(size < 0 for shape in shapes for size in shape) or 4 * sum(sizes) != len(data):
+        raise ValueError(f"the constants {shapes} do not take {len(data)} bytes")
+    ends = np.cumsum([0, *sizes])
+    elements = np.frombuffer(data, "<f4").astype(np.float32)
+    constants = tuple(
+        elements[begin:end].reshape(shape)
+        for begin, end, shape in zip(ends[:-1], ends[1:], shapes, strict=True)
+    )
+    return Program(
+        int(structure["num_inputs"]),
+        constants,
+        tuple(tuple(int(size) for size in shape) for shape in structure["shapes"]),
+        tuple(
+            Instruction(Step(function, (low, high)), tuple(reads), int(writes))
+            for function, (low, high), reads, writes in structure["instructions"]
+        ),
+        tuple(int(slot) for slot in structure["outputs"]),
+    )

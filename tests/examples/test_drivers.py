@@ -1,0 +1,315 @@
+"""The sample drivers: one that declares and caches, one with a queue, one that fails on command."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from armpy.backend import CompiledFiles, ICompletion, PreparationRequest
+from armpy.errors import ArmpyError, BackendCapabilityError, BackendUnavailableError
+from armpy.graph import SubgraphView
+from armpy.network import Network
+from armpy.ops import FullyConnected
+from armpy.runtime import Runtime, RuntimeOptions
+from armpy.testing import run_conformance
+from armpy.types import DataType
+from tests.support.example_backends import EXAMPLES
+from tests.support.networks import ADD, RELU, chain, diamond, f32, floats
+
+DRIVERS = EXAMPLES / "drivers"
+NAMES = ["Caching", "Faulty", "Queue"]
+X = floats(-1, 0, 1, 2)
+DIAMOND_OF_X = floats(1, 1, 5, 9)  # relu(x) + 1 + 3 relu(x) by hand: 1 + 4 max(x, 0)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy, where nothing is left behind in the checkout."""
+    place = tmp_path / "drivers"
+    shutil.copytree(DRIVERS, place, ignore=shutil.ignore_patterns("__pycache__"))
+    return place
+
+
+def runtime_with(folder: Path, name: str, faults: str = "") -> Runtime:
+    """One that prefers a driver and has CpuRef for what it does not take."""
+    options = {"SampleFaulty": {"faults": faults}} if name == "Faulty" else {}
+    ids = [f"Sample{name}", "CpuRef"]
+    return Runtime(RuntimeOptions(ids, dynamic_backends_path=folder, backend_options=options))
+
+
+def run(runtime: Runtime, **feeds: object) -> Any:  # Any: an array of any type
+    """The diamond's output."""
+    return runtime.enqueue_workload(runtime.load_network(diamond()), feeds or {"x": X})["y"]
+
+
+def test_every_driver_is_tested() -> None:
+    assert [path.stem.split("_")[1] for path in sorted(DRIVERS.glob("*_backend.py"))] == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_passes_the_conformance_kit(folder: Path, name: str) -> None:
+    options = RuntimeOptions(dynamic_backends_path=folder)
+    for part in ("contract/", "ElementwiseBinary", "Activation", "FullyConnected", "pattern/"):
+        result = run_conformance(f"Sample{name}", runtime_options=options, filter=part)
+        assert not result.problems
+        assert part == "contract/" or result.layers_run > 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_computes_a_whole_network_by_itself(folder: Path, name: str) -> None:
+    with runtime_with(folder, name) as runtime:
+        network = runtime.load_network(diamond())
+        y = runtime.enqueue_workload(network, {"x": X})["y"]
+        np.testing.assert_array_equal(y, DIAMOND_OF_X)
+        placement = runtime.get_network(network).placement
+    assert placement is not None
+    assert set(placement.layers_by_backend) == {f"Sample{name}"}
+
+
+def fully_connected() -> Network:
+    """``relu(x W^T + b) + x``, x of (2, 2)."""
+    net = Network("fully connected")
+    x = net.input("x", f32(2, 2))
+    weights = net.constant(np.array([[1, 2], [3, -4]], np.float32))
+    product = net.add(FullyConnected(), x, weights, net.constant(floats(0, 1)))
+    net.output("y", net.add(ADD, net.add(RELU, product), x))
+    return net
+
+
+X_2 = np.array([[1, 1], [2, 0]], np.float32)
+Y_2 = [[4, 1], [4, 7]]  # by hand: relu([[3, -1 + 1], [2, 6 + 1]]) + x
+
+
+def offered(folder: Path) -> tuple[Any, SubgraphView]:
+    """The caching driver and a subgraph that it is offered."""
+    runtime = runtime_with(folder, "Caching")
+    graph = fully_connected().build()
+    return runtime.registry.get("SampleCaching"), SubgraphView.of(graph, graph.layers)
+
+
+def test_what_was_saved_runs_without_being_compiled_again(folder: Path) -> None:
+    driver, view = offered(folder)
+    request = PreparationRequest()
+    files = driver.save_compiled(view, driver.optimize_subgraph(view), request)
+    assert (len(files.model), len(files.data)) == (1, 1)
+    assert np.frombuffer(files.data[0], "<f4").tolist() == [1, 2, 3, -4, 0, 1]
+    (substitution,) = driver.load_compiled(view, files, request).substitutions
+    assert driver.num_compiled == 1
+    (layer,) = substitution.replacement.layers
+    y = np.empty((2, 2), np.float32)
+    layer.operation.program.run([X_2], [y])
+    assert y.tolist() == Y_2
+
+
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        (CompiledFiles((b"",), (b"",)), "Expecting value"),
+        (CompiledFiles((b"[]",), (b"",)), "no program"),
+        (CompiledFiles((b'{"format": "sample program 0"}',), (b"",)), "the format is"),
+        (CompiledFiles((b"\x80",), (b"",)), "no program"),
+    ],
+)
+def test_files_that_hold_no_program_are_refused(
+    folder: Path, files: CompiledFiles, why: str
+) -> None:
+    driver, view = offered(folder)
+    with pytest.raises(BackendCapabilityError, match=why):
+        driver.load_compiled(view, files, PreparationRequest())
+
+
+def test_files_that_do_not_fit_each_other_or_the_subgraph_are_refused(folder: Path) -> None:
+    driver, view = offered(folder)
+    request = PreparationRequest()
+    files = driver.save_compiled(view, driver.optimize_subgraph(view), request)
+    with pytest.raises(BackendCapabilityError, match="do not take 20 bytes"):
+        driver.load_compiled(view, CompiledFiles(files.model, (files.data[0][4:],)), request)
+    wrong = files.model[0].replace(b'"outputs": [', b'"outputs": [77, ')
+    with pytest.raises(BackendCapabilityError, match="not between 0 and"):
+        driver.load_compiled(view, CompiledFiles((wrong,), files.data), request)
+    strange = files.model[0].replace(b"CLAMP", b"UPPER")
+    with pytest.raises(BackendCapabilityError, match=r"no functions \{'UPPER'\}"):
+        driver.load_compiled(view, CompiledFiles((strange,), files.data), request)
+    other = diamond()
+    single = SubgraphView.of(other, other.layers[:2])  # two outputs
+    with pytest.raises(BackendCapabilityError, match="of another subgraph"):
+        driver.load_compiled(single, files, request)
+
+
+def test_what_the_caching_driver_declares_is_read(folder: Path) -> None:
+    driver, _ = offered(folder)
+    assert driver.get_device_figures().tensors[DataType.FLOAT32].exec_time == 0.8
+    assert (driver.number_of_cache_files, driver.number_of_data_cache_files) == (1, 1)
+    assert driver.feature_level == 29
+
+
+def test_the_queue_answers_before_its_device_is_done(folder: Path) -> None:
+    runtime = runtime_with(folder, "Queue")
+    driver: Any = runtime.registry.get("SampleQueue")
+    module = sys.modules[type(driver).__module__]
+    handles = [module.BufferHandle(f32(4)) for _ in range(2)]
+    handles[0].copy_in_from(X)
+    workload = driver.create_workload_factory(None).create_workload(RELU, None)
+    driver._queue.submit(time.sleep, 0.1)
+    completion = workload.enqueue(handles[:1], handles[1:])
+    assert isinstance(completion, ICompletion)
+    assert not completion.wait(0)
+    assert handles[1].map(write=False).tolist() == [0, 0, 0, 0]
+    handles[1].unmap()
+    assert completion.wait()
+    result = np.empty(4, np.float32)
+    handles[1].copy_out_to(result)
+    assert result.tolist() == [0, 0, 1, 2]
+
+
+EXITS = {"abort": -6, "segfault": -11, "kill": -9, "exit": 0}
+
+
+@pytest.mark.parametrize(
+    ("place", "kind"),
+    [
+        ("load", "exit"),
+        ("open", "kill"),
+        ("support", "segfault"),
+        ("optimize", "abort"),
+        ("prepare", "segfault"),
+        ("execute", "abort"),
+        ("execute", "segfault"),
+        ("execute", "kill"),
+        ("execute", "exit"),
+    ],
+)
+def test_the_faulty_one_ends_its_process_where_it_is_told(
+    folder: Path, place: str, kind: str
+) -> None:
+    done = in_a_process(folder, f"{place}={kind}")
+    assert done.returncode == EXITS[kind]
+    assert "the answer is" not in done.stdout
+
+
+def in_a_process(
+    folder: Path, faults: str, timeout_s: float = 60
+) -> subprocess.CompletedProcess[str]:
+    """Run a chain of one layer in a process that has the faults in its environment."""
+    program = f"""
+import numpy as np
+from armpy.runtime import Runtime, RuntimeOptions
+from tests.support.networks import chain
+options = RuntimeOptions(["SampleFaulty"], dynamic_backends_path={str(folder)!r})
+with Runtime(options) as runtime:
+    network = runtime.load_network(chain(1))
+    print("the answer is", runtime.enqueue_workload(network, {{"x": np.zeros(4, np.float32)}}))
+"""
+    return subprocess.run(
+        [sys.executable, "-X", "faulthandler=0", "-c", program],
+        env=os.environ | {"ARMPY_SAMPLE_FAULTS": faults},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout_s,
+    )
+
+
+def test_without_faults_the_same_process_answers(folder: Path) -> None:
+    done = in_a_process(folder, "")
+    assert (done.returncode, done.stdout.strip()) == (
+        0,
+        "the answer is {'y': array([1., 1., 1., 1.], dtype=float32)}",
+    )
+
+
+@pytest.mark.parametrize("place", ["load", "execute", "close"])
+def test_it_hangs_where_it_is_told(folder: Path, place: str) -> None:
+    with pytest.raises(subprocess.TimeoutExpired):
+        in_a_process(folder, f"{place}=hang", timeout_s=4)
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        "support=raise",
+        "support=raise_other",
+        "support=none",
+        "support=refuse",
+        "optimize=raise",
+        "optimize=raise_other",
+        "optimize=shapes",
+        "optimize=drop",
+        "optimize=none",
+        "prepare=raise",
+        "prepare=raise_other",
+        "prepare=none",
+    ],
+)
+def test_what_it_cannot_prepare_runs_elsewhere(folder: Path, faults: str) -> None:
+    with runtime_with(folder, "Faulty", faults) as runtime:
+        network = runtime.load_network(diamond())
+        y = runtime.enqueue_workload(network, {"x": X})["y"]
+        np.testing.assert_array_equal(y, DIAMOND_OF_X)
+        placement = runtime.get_network(network).placement
+    assert placement is not None
+    assert set(placement.layers_by_backend) == {"CpuRef"}
+
+
+def test_it_refuses_to_open(folder: Path) -> None:
+    options = RuntimeOptions(
+        ["SampleFaulty"],
+        dynamic_backends_path=folder,
+        backend_options={"SampleFaulty": {"faults": "open=raise"}},
+    )
+    with pytest.raises((BackendUnavailableError, ArmpyError), match="reports a failure"):
+        Runtime(options)
+
+
+@pytest.mark.parametrize(
+    ("faults", "text"),
+    [
+        ("execute=raise", "the device reports a failure"),
+        ("execute=raise_other", "a mistake of the driver in 'execute'"),
+    ],
+)
+def test_it_raises_when_it_executes(folder: Path, faults: str, text: str) -> None:
+    with runtime_with(folder, "Faulty", faults) as runtime, pytest.raises(ArmpyError, match=text):
+        run(runtime)
+
+
+def test_it_lies_when_it_executes(folder: Path) -> None:
+    with runtime_with(folder, "Faulty", "execute=wrong") as runtime:
+        np.testing.assert_array_equal(run(runtime), DIAMOND_OF_X + 1)
+    with runtime_with(folder, "Faulty", "execute=nan") as runtime:
+        assert np.isnan(run(runtime)).all()
+
+
+def test_it_fails_the_time_and_on_the_value_that_it_is_told(folder: Path) -> None:
+    with runtime_with(folder, "Faulty", "execute=raise:2, execute=wrong@7") as runtime:
+        network = runtime.load_network(chain(1))
+
+        def answer(value: float) -> float:
+            feeds = {"x": np.full(4, value, np.float32)}
+            return float(runtime.enqueue_workload(network, feeds)["y"][0])
+
+        assert answer(1) == 2
+        with pytest.raises(ArmpyError, match="reports a failure"):
+            answer(1)
+        assert answer(7) == 9
+        assert answer(1) == 2
+
+
+def test_it_gives_back_the_memory_that_it_has_eaten(folder: Path) -> None:
+    done = in_a_process(folder, "execute=eat")
+    assert done.returncode == 1
+    assert "pieces of 16 MiB were not enough" in done.stderr
+
+
+@pytest.mark.parametrize("faults", ["explode", "execute=explode", "load=wrong", "execute=abort:x"])
+def test_a_fault_that_there_is_not_is_refused(folder: Path, faults: str) -> None:
+    with pytest.raises(ArmpyError, match="cannot fail like that"):
+        runtime_with(folder, "Faulty", faults).load_network(chain(1))
