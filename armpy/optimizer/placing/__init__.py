@@ -1,0 +1,1 @@
+"""Placement by cost: where layers run cheapest, copies between backends included."""
