@@ -41,6 +41,7 @@ def load(
     front_end: str | None = None,
     front_end_options: Mapping[str, object] | None = None,
     properties: NetworkProperties | None = None,
+    preference: str | None = None,
 ) -> Model:
     """Load a model file, ready to be called.
 
@@ -64,14 +65,17 @@ def load(
         Refuse a model whose tensors are larger together, or whose execution needs more; 4 GiB if
         left out. Of executions on a runtime that is given, this one's limit holds.
     runtime : Runtime, optional
-        Use this one; its own options then say what `backends`, `num_threads` and `on_fallback`
-        would, which are to be left out.
+        Use this one; its own options then say what `backends`, `num_threads`, `on_fallback` and
+        `preference` would, which are to be left out.
     front_end : str, optional
         Name of the front-end that parses the file; its contents and suffix tell it if left out.
     front_end_options : mapping of str to object, optional
         Options that the front-end declares.
     properties : NetworkProperties, optional
         How the network is loaded, also that of the file's other signatures.
+    preference : {"preference", "fastest", "low_power", "sustained"}, optional
+        What decides where layers run: the order of the backends ("preference", if left out), or
+        what the backends' devices cost; see `armpy.Preference`.
 
     Returns
     -------
@@ -92,7 +96,12 @@ def load(
     >>> model = armpy.load("model.tflite")                          # doctest: +SKIP
     >>> outputs = model(image)                                      # doctest: +SKIP
     """
-    given = {"backends": backends, "num_threads": num_threads, "on_fallback": on_fallback}
+    given = {
+        "backends": backends,
+        "num_threads": num_threads,
+        "on_fallback": on_fallback,
+        "preference": preference,
+    }
     options = _options(runtime, given, memory_limit_bytes)
     limit_bytes = options.memory_limit_bytes if memory_limit_bytes is None else memory_limit_bytes
     is_own = runtime is None

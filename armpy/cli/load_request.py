@@ -37,6 +37,7 @@ class LoadRequest:
         Name of what parses the file.
     front_end_options : tuple of str
         Each ``NAME=VALUE``.
+    preference : {"preference", "fastest", "low_power", "sustained"}
     """
 
     model: str
@@ -48,6 +49,7 @@ class LoadRequest:
     dynamic_backends_path: tuple[str, ...] = ()
     front_end: str | None = None
     front_end_options: tuple[str, ...] = ()
+    preference: str = "preference"
 
 
 def load_model(
@@ -64,6 +66,7 @@ def load_model(
     from armpy.cli.printer import stdout_kept
     from armpy.plugins import BackendRegistry, PluginOptions
     from armpy.runtime import Runtime, RuntimeOptions
+    from armpy.types import Preference
 
     given = [split_option(text) for text in request.backend_options]
     registry = BackendRegistry.discover(
@@ -80,6 +83,7 @@ def load_model(
             backend_options=parse_backend_options(registry, given),
             profiling=profiling,
             registry=registry,
+            preference=Preference(request.preference),
         )
     )
     return armpy.load(

@@ -96,6 +96,13 @@ _MODEL_OPTIONS = (
         help="What to do when a layer does not run on the first preferred backend.",
     ),
     click.option(
+        "--preference",
+        type=click.Choice(["preference", "fastest", "low_power", "sustained"]),
+        default="preference",
+        show_default=True,
+        help="Place layers by the backends' order, or by what their devices cost.",
+    ),
+    click.option(
         "--backend-option",
         "backend_options",
         multiple=True,
@@ -118,6 +125,7 @@ def model_options(command: Callable[..., object]) -> Callable[..., object]:
         front_end: str | None,
         front_end_options: tuple[str, ...],
         on_fallback: str,
+        preference: str,
         backend_options: tuple[str, ...],
         dynamic_backends_path: tuple[str, ...],
         **others: Any,  # Any: of the command's own options
@@ -132,6 +140,7 @@ def model_options(command: Callable[..., object]) -> Callable[..., object]:
             dynamic_backends_path,
             front_end,
             front_end_options,
+            preference,
         )
         from armpy.cli.progress import progress_shown  # noqa: PLC0415  # --help is quick
 

@@ -47,6 +47,13 @@ class OptimizerOptions:
         By name, whether a pass runs, where that is not to be as `armpy.optimizer.BUILT_IN_PASSES`
         says, or a pass of the application's own. Those of new names run behind the built-in ones,
         in this order.
+    preference : Preference
+        What decides where layers run: the order of the backends, or what the backends' devices
+        cost in time or power, copies between them included. Backends are told when they prepare.
+    priority : Priority
+        Of the network's executions, which backends are told when they prepare.
+    preparation_timeout_s : float, optional
+        How long a backend may take to prepare a part before its layers go to the next one.
 
     Raises
     ------
@@ -80,6 +87,7 @@ class OptimizerOptions:
                 actual="both",
             )
         _check_choice("preference", self.preference, tuple(Preference))
+        object.__setattr__(self, "preference", Preference(self.preference))
         _check_choice("priority", self.priority, tuple(Priority))
         timeout = self.preparation_timeout_s
         if timeout is not None and not timeout > 0:

@@ -26,6 +26,7 @@ CONFIGURABLE = (
     "memory_strategies",
     "loop_timeout_s",
     "profiling",
+    "preference",
 )
 """Options that plugins may answer: what is loaded, trusted and allowed is for the application."""
 

@@ -14,7 +14,7 @@ from armpy.plugins import BackendRegistry, PluginOptions
 from armpy.records import dataclass
 from armpy.runtime.limits import check_loop_timeout
 from armpy.runtime.settings import DEFAULT_PLAN_CACHE_SIZE
-from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, BackendId
+from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, BackendId, Preference
 
 BACKENDS_VARIABLE = "ARMPY_BACKENDS"
 """Environment variable with backend ids in order of preference, comma separated."""
@@ -72,6 +72,8 @@ class RuntimeOptions:
     execution_threads : int, optional
         How many executions that were started, and not called, run at the same time; None for
         as many as there are processors, 2 to 4.
+    preference : Preference
+        What decides where layers run; see `OptimizerOptions`.
     """
 
     backends: Sequence[BackendId] | None = None
@@ -94,9 +96,11 @@ class RuntimeOptions:
     profiling: bool = False
     registry: BackendRegistry | None = None
     execution_threads: int | None = None
+    preference: Preference = Preference.ORDER
 
     def __post_init__(self) -> None:
-        OptimizerOptions(self.on_fallback)  # raises if there is no such choice
+        checked = self.optimizer_options()  # raises if there is no such choice
+        object.__setattr__(self, "preference", checked.preference)
         check_loop_timeout(self.loop_timeout_s)
         if self.plan_cache_size < 1:
             raise InvalidArgumentError(
@@ -136,6 +140,10 @@ class RuntimeOptions:
                     expected=" or ".join(kind.__name__ for kind in kinds),
                     actual=type(given).__name__,
                 )
+
+    def optimizer_options(self) -> OptimizerOptions:
+        """How networks are optimised that do not say it themselves."""
+        return OptimizerOptions(self.on_fallback, preference=self.preference)
 
     def plugin_options(self) -> PluginOptions:
         """Those of the options that say where backends come from and what is trusted."""

@@ -215,7 +215,7 @@ class Runtime:
         """Assign a network to the backends of this runtime; see `armpy.optimize`."""
         if self.is_closed:
             raise InvalidArgumentError("the runtime is closed", fix="Make another one")
-        options = options or OptimizerOptions(self.options.on_fallback)
+        options = options or self.options.optimizer_options()
         return optimize_with(self._setup, self._evaluator, graph_of(network), options, shapes)
 
     def _network_settings(
@@ -225,7 +225,7 @@ class Runtime:
     ) -> NetworkSettings:
         """What options and properties mean for one more network."""
         options, setup = self.options, self._setup
-        optimizer = properties.optimizer or OptimizerOptions(options.on_fallback)
+        optimizer = properties.optimizer or options.optimizer_options()
         given = with_defaults(
             {**optimizer.model_options, **properties.model_options}, of_optimized, setup.backends
         )
