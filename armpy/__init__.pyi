@@ -9,6 +9,7 @@ from armpy.errors import (
     BackendCapabilityError as BackendCapabilityError,
     BackendError as BackendError,
     BackendUnavailableError as BackendUnavailableError,
+    DeadObjectError as DeadObjectError,
     ExecutionCancelledError as ExecutionCancelledError,
     ExecutionTimeoutError as ExecutionTimeoutError,
     GraphValidationError as GraphValidationError,
@@ -24,6 +25,8 @@ from armpy.errors import (
     UnimplementedError as UnimplementedError,
     UnsupportedOperatorError as UnsupportedOperatorError,
 )
+from armpy.isolation.limits import IsolationLimits as IsolationLimits
+from armpy.isolation.status import IsolationStatus as IsolationStatus
 from armpy.loading import load as load
 from armpy.network import Network as Network
 from armpy.optimizer.optimized import OptimizedNetwork as OptimizedNetwork

@@ -11,6 +11,7 @@ The tree::
     ├── BackendUnavailableError       a backend cannot be used on this machine
     ├── BackendCapabilityError        no allowed backend can do what was asked
     ├── BackendError                  a backend failed, or broke its contract
+    │   └── DeadObjectError           an isolated backend's process has ended
     ├── PluginError                   a plugin with hooks failed at its work
     ├── MemoryImportError             caller memory cannot be used as an input
     ├── MemoryExportError             caller memory cannot be used as an output
@@ -138,6 +139,15 @@ class BackendError(ArmpyError):
     """
 
     backend_id: str = ""
+
+
+class DeadObjectError(BackendError):
+    """An isolated backend's process has ended, or was ended, before it was done.
+
+    References
+    ----------
+    NNAPI ``ANEURALNETWORKS_DEAD_OBJECT``.
+    """
 
 
 class PluginError(ArmpyError):

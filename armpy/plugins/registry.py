@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -254,6 +254,24 @@ class BackendRegistry:
                     return checked.backend
             raise self._why_unavailable(backend_id, record)
 
+    def factory_by_hand(self, backend_id: BackendId) -> BackendFactory | None:
+        """What a backend was registered with that was not discovered; None for all others."""
+        owner = self._owners.get(backend_id)
+        if owner is None or owner.candidate.kind is not CandidateKind.CODE:
+            return None
+        return None if owner.opened is None else owner.opened.factory  # type: ignore[return-value]
+
+    def identify(self) -> None:
+        """Let processes of their own tell the ids of modules in directories, importing none here.
+
+        Notes
+        -----
+        What does not pass there is left out, as with `PluginOptions.probe`.
+        """
+        with self._lock:
+            self._check_open()
+            self._probe([r for r in self._records if r.is_from_directory and r.can_be_probed])
+
     def create(self, backend_id: BackendId) -> IBackendInternal:
         """Another backend of that id, for somebody who is to change it alone.
 
@@ -275,13 +293,24 @@ class BackendRegistry:
             return shared
         return ask_backend(backend_id, IBackendInternal, opened.factory)
 
-    def available(self) -> list[IBackendInternal]:
-        """Every backend that can be loaded, in the order in which armpy prefers them."""
+    def available(self, *, without: Container[BackendId] = ()) -> list[IBackendInternal]:
+        """Every backend that can be loaded, in the order in which armpy prefers them.
+
+        Parameters
+        ----------
+        without : container of str
+            Ids of those that are not to be loaded, as far as ids are known before.
+        """
         with self._lock:
             self._check_open()
-            self._probe_if_asked(self._records)
-            self._look_into_directories()
-            found = [self._load(record) for record in self._records]
+            records = [r for r in self._records if r.candidate.backend_id not in without]
+            self._probe_if_asked(records)
+            self._look_into_directories(without=without)
+            found = [
+                self._load(record)
+                for record in self._records
+                if record.candidate.backend_id not in without
+            ]
         made = [checked for checked in found if checked is not None]
         made.sort(key=lambda checked: (checked.device_type, checked.backend_id))
         return [checked.backend for checked in made]
@@ -329,9 +358,15 @@ class BackendRegistry:
             reason = f"another backend has the id '{backend_id}': {owner.candidate.source}"
             self._leave_out(record, CandidateStatus.DUPLICATE, Failure(reason, ""))
 
-    def _look_into_directories(self, wanted: BackendId | None = None) -> _Record | None:
+    def _look_into_directories(
+        self, wanted: BackendId | None = None, without: Container[BackendId] = ()
+    ) -> _Record | None:
         """Import directories' modules in order, until one has the wanted id."""
-        records = [record for record in self._records if record.is_from_directory]
+        records = [
+            record
+            for record in self._records
+            if record.is_from_directory and record.candidate.backend_id not in without
+        ]
         self._probe_if_asked(records)
         for record in records:
             if wanted is not None and wanted in self._owners:

@@ -9,6 +9,7 @@ from dataclasses import field
 from armpy.backend import ICustomAllocator, IMemoryOptimizerStrategy
 from armpy.backend.control_flow import DEFAULT_LOOP_TIMEOUT_S
 from armpy.errors import InvalidArgumentError
+from armpy.isolation.limits import Isolation, IsolationLimits, check_isolation
 from armpy.optimizer import OptimizerOptions
 from armpy.plugins import BackendRegistry, PluginOptions
 from armpy.records import dataclass
@@ -74,6 +75,11 @@ class RuntimeOptions:
         as many as there are processors, 2 to 4.
     preference : Preference
         What decides where layers run; see `OptimizerOptions`.
+    isolation : {"process", "none"} or mapping of str to these, optional
+        Whether backends live in processes of their own; of a mapping, by backend id. See
+        docs/isolation.md.
+    isolation_limits : IsolationLimits
+        What such processes may take, and when they are given up.
     """
 
     backends: Sequence[BackendId] | None = None
@@ -97,11 +103,14 @@ class RuntimeOptions:
     registry: BackendRegistry | None = None
     execution_threads: int | None = None
     preference: Preference = Preference.ORDER
+    isolation: Isolation = None
+    isolation_limits: IsolationLimits = IsolationLimits()
 
     def __post_init__(self) -> None:
         checked = self.optimizer_options()  # raises if there is no such choice
         object.__setattr__(self, "preference", checked.preference)
         check_loop_timeout(self.loop_timeout_s)
+        check_isolation(self.isolation)
         if self.plan_cache_size < 1:
             raise InvalidArgumentError(
                 "the plan cache is too small",

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from armpy.backend import OptionValues, ReasonCode, Support
 from armpy.errors import ArmpyError, InvalidArgumentError
@@ -31,6 +32,9 @@ from armpy.runtime.options import RuntimeOptions
 from armpy.runtime.properties import NetworkProperties
 from armpy.runtime.settings import NetworkSettings
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
+
+if TYPE_CHECKING:
+    from armpy.isolation.status import IsolationStatus
 
 _log = logging.getLogger("armpy.runtime")
 
@@ -117,6 +121,16 @@ class Runtime:
         return self._registry
 
     @property
+    def backends(self) -> tuple[GuardedBackend, ...]:
+        """Its backends as the core sees them, most preferred first."""
+        return self._setup.backends
+
+    @property
+    def isolation(self) -> dict[BackendId, IsolationStatus]:
+        """How the processes of isolated backends are, by backend id; empty if there are none."""
+        return {name: backend.status for name, backend in self._setup.isolated.items()}
+
+    @property
     def is_closed(self) -> bool:
         """Whether `close` has been called."""
         return self._networks.is_closed
@@ -138,10 +152,12 @@ class Runtime:
     def get_device_spec(self) -> DeviceSpec:
         """The backends of this runtime and everything that was found."""
         ids = tuple(backend.backend_id for backend in self._setup.backends)
-        left_out = self._setup.left_out
+        left_out, isolated = self._setup.left_out, self._setup.isolated
         candidates = [
             replace(c, status=CandidateStatus.FAILED, reason=left_out[c.backend_id])
             if c.status is CandidateStatus.REGISTERED and c.backend_id in left_out
+            else isolated[c.backend_id].described(c)
+            if c.status is CandidateStatus.FOUND and c.backend_id in isolated
             else c
             for c in self._registry.candidates
         ]

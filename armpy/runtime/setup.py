@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
 
 from armpy.backend import (
     Capability,
@@ -25,6 +27,7 @@ from armpy.errors import (
     BackendUnavailableError,
     InvalidArgumentError,
 )
+from armpy.isolation.limits import is_isolated
 from armpy.optimizer.memory_strategies import StrategyValidator, get_memory_strategy
 from armpy.plugins import BackendRegistry, CandidateStatus, preferred_backends
 from armpy.plugins.boundary import read_backend
@@ -32,6 +35,9 @@ from armpy.plugins.guard import GuardedBackend
 from armpy.runtime.contexts import BackendContexts
 from armpy.runtime.options import RuntimeOptions, backend_preferences
 from armpy.types import BackendId
+
+if TYPE_CHECKING:
+    from armpy.isolation.backend import IsolatedBackend
 
 _log = logging.getLogger("armpy.runtime")
 
@@ -87,6 +93,8 @@ class BackendSetup:
     model_options : dict of str to mapping
         Checked options of scope MODEL of the backends that were given any.
     memory_strategies : dict of str to IMemoryOptimizerStrategy
+    isolated : dict of str to IsolatedBackend
+        Those that have processes of their own.
 
     Raises
     ------
@@ -101,6 +109,7 @@ class BackendSetup:
         self._registry = registry
         self.contexts = BackendContexts()
         self.left_out: dict[BackendId, str] = {}
+        self.isolated: dict[BackendId, IsolatedBackend] = {}
         self.model_options: dict[BackendId, OptionValues] = {}
         self.memory_strategies: dict[BackendId, IMemoryOptimizerStrategy] = {}
         try:
@@ -113,11 +122,11 @@ class BackendSetup:
 
     def _set_up_all(self) -> tuple[GuardedBackend, ...]:
         """Set up the backends that can be used."""
-        registry, named = self._registry, backend_preferences(self._options.backends)
+        named = backend_preferences(self._options.backends)
         usable: list[GuardedBackend] = []
-        for backend_id, backend in _with_ids(registry, preferred_backends(registry, named)):
+        for backend_id, make in self._chosen(named):
             try:
-                usable.append(self._set_up(backend_id, backend))
+                usable.append(self._set_up(backend_id, make))
             except _RefusalError as refusal:
                 if named is not None:
                     raise refusal.cause from refusal.cause.__cause__
@@ -127,9 +136,25 @@ class BackendSetup:
             raise BackendUnavailableError(
                 "no backend can be used", actual="; ".join(self.left_out.values())
             )
+        if named is None and self.isolated:  # which tell their device types only now
+            usable.sort(key=lambda backend: (backend.device_type, backend.backend_id))
         return tuple(usable)
 
-    def _set_up(self, backend_id: BackendId, plugin: IBackendInternal) -> GuardedBackend:
+    def _chosen(
+        self, named: Sequence[BackendId] | None
+    ) -> list[tuple[BackendId, Callable[[], IBackendInternal]]]:
+        """What makes the backends, by the ids they were registered under."""
+        options, registry = self._options, self._registry
+        if options.isolation is None:
+            backends = _with_ids(registry, preferred_backends(registry, named))
+            return [(backend_id, partial(_same, backend)) for backend_id, backend in backends]
+        from armpy.isolation.choice import choose  # noqa: PLC0415 - few processes isolate
+
+        return choose(registry, named, options.isolation, options.isolation_limits)
+
+    def _set_up(
+        self, backend_id: BackendId, make: Callable[[], IBackendInternal]
+    ) -> GuardedBackend:
         """Give a backend its options and allocator, and take its context.
 
         Raises
@@ -138,6 +163,7 @@ class BackendSetup:
             If the backend cannot be used; any other error is the caller's mistake.
         """
         with _refusals():
+            plugin = make()
             backend = GuardedBackend(plugin)
             if backend_id in self._options.custom_allocators:
                 backend = self._own_backend(backend_id, plugin, backend)
@@ -158,6 +184,8 @@ class BackendSetup:
             context = backend.create_backend_context(scopes[OptionScope.RUNTIME])
         if context is not None:
             self.contexts.add(backend_id, context)
+        if is_isolated(self._options.isolation, backend_id):
+            self.isolated[backend_id] = plugin  # type: ignore[assignment]  # as `choose` made it
         if strategy is not None:
             self.memory_strategies[backend_id] = strategy
         if any(o.name in given for o in backend.options if o.scope is OptionScope.MODEL):
@@ -263,6 +291,11 @@ class BackendSetup:
             for backend_id in getattr(self._options, what):
                 if backend_id not in known:
                     _check_exists(registry, backend_id, what)
+
+
+def _same(backend: IBackendInternal) -> IBackendInternal:
+    """A backend that is there."""
+    return backend
 
 
 def _for_runtime(backend: GuardedBackend, options: OptionValues) -> GuardedBackend:

@@ -1,0 +1,96 @@
+"""Shared memory that has no name, so that it goes with the last process that has it."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from collections.abc import Sequence
+
+import numpy as np
+
+from armpy.ops.operation import Array
+from armpy.tensor import TensorInfo
+
+ALIGNMENT_BYTES = 64
+"""Alignment of everything in shared memory: a cache line."""
+
+
+def aligned(size_bytes: int) -> int:
+    """The next multiple of the alignment."""
+    return -(-size_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+
+
+def create_block(size_bytes: int) -> int:
+    """Make shared memory of zeros.
+
+    Returns
+    -------
+    int
+        A descriptor, not inherited. It is of a ``memfd`` where the system has them, else of a
+        file without a name.
+
+    Raises
+    ------
+    OSError
+        If there is no memory, or there are no descriptors left.
+    """
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("armpy", os.MFD_CLOEXEC)
+    else:
+        descriptor, name = tempfile.mkstemp(prefix="armpy-")
+        os.unlink(name)
+    try:
+        os.ftruncate(descriptor, max(size_bytes, ALIGNMENT_BYTES))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def map_block(descriptor: int, *, writable: bool = True) -> mmap.mmap:
+    """Map shared memory; it stays while an array lies in it, whoever closes the descriptor."""
+    access = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
+    return mmap.mmap(descriptor, 0, mmap.MAP_SHARED, access)
+
+
+class TensorLayout:
+    """Where tensors lie in shared memory, in order, behind a header.
+
+    Parameters
+    ----------
+    infos : sequence of TensorInfo
+        Fully shaped.
+
+    Attributes
+    ----------
+    size_bytes : int
+
+    Notes
+    -----
+    The header is one cache line, of which the first int64 tells the worker to stop.
+    """
+
+    def __init__(self, infos: Sequence[TensorInfo]) -> None:
+        self._infos = infos
+        self._offsets: list[int] = []
+        position = ALIGNMENT_BYTES
+        for info in infos:
+            self._offsets.append(position)
+            position += aligned(info.size_bytes)
+        self.size_bytes = position
+
+    def arrays(self, block: mmap.mmap) -> list[Array]:
+        """The tensors as arrays, one per info."""
+        whole = np.frombuffer(block, np.uint8)
+        return [
+            whole[start : start + info.size_bytes]
+            .view(info.data_type.dtype)
+            .reshape(info.known_shape)
+            for info, start in zip(self._infos, self._offsets, strict=True)
+        ]
+
+
+def stop_flag(block: mmap.mmap) -> Array:
+    """The int64 that is not 0 once the worker is to stop, shape (1,)."""
+    return np.frombuffer(block, np.int64, 1)

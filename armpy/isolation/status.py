@@ -1,0 +1,37 @@
+"""How a backend's process is."""
+
+from __future__ import annotations
+
+from armpy.records import dataclass
+from armpy.types import BackendId
+
+
+@dataclass(frozen=True, slots=True)
+class IsolationStatus:
+    """How a backend's process is.
+
+    Parameters
+    ----------
+    backend_id : str
+    pid : int, optional
+        None while there is none.
+    has_spare : bool
+        Whether a second process is ready.
+    num_failures : int
+        How often a process has failed so far.
+    quarantine_left_s : float
+        How long the backend will not be started again; 0 if it is not in quarantine.
+    last_failure : str
+        Why the last process has ended that failed; empty if none has.
+    in_force : mapping of str to str
+        Rights that the process has given up, and limits, by name; what the system does not have
+        says so.
+    """
+
+    backend_id: BackendId
+    pid: int | None
+    has_spare: bool
+    num_failures: int
+    quarantine_left_s: float
+    last_failure: str
+    in_force: dict[str, str]

@@ -1,0 +1,313 @@
+"""The supervisor: keeps one worker of a backend running, and a spare one that is ready."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+from armpy.backend import OptionValues
+from armpy.errors import ArmpyError, DeadObjectError
+from armpy.graph import Graph
+from armpy.isolation.limits import IsolationLimits
+from armpy.isolation.parts import PackedPart, pack
+from armpy.isolation.process import UNKNOWN, WorkerProcess
+from armpy.isolation.protocol import PREPARE, RELEASE
+from armpy.isolation.shared_block import TensorLayout
+from armpy.isolation.source import BackendSource
+from armpy.isolation.status import IsolationStatus
+
+_log = logging.getLogger("armpy.isolation")
+_numbers = itertools.count(1)
+
+
+class Part:
+    """A part of a network, to be prepared by whichever worker is there.
+
+    Parameters
+    ----------
+    graph : Graph
+    model_options : mapping of str to value
+
+    Attributes
+    ----------
+    number : int
+    infos : tuple of TensorInfo
+        Of inputs and outputs.
+    num_inputs : int
+    layout : TensorLayout
+    """
+
+    def __init__(self, graph: Graph, model_options: OptionValues) -> None:
+        self.number = next(_numbers)
+        self.infos = tuple(v.info for v in (*graph.inputs, *graph.outputs))
+        self.num_inputs = len(graph.inputs)
+        self.layout = TensorLayout(self.infos)
+        self.description = f"{len(graph.layers)} layers from {graph.layers[0].where}"
+        self.packed: PackedPart = pack(graph, model_options)
+        weakref.finalize(self, os.close, self.packed.descriptor)
+
+    def __str__(self) -> str:
+        return self.description
+
+
+class Supervisor:
+    """Keeps a backend's worker running.
+
+    Parameters
+    ----------
+    source : BackendSource
+    limits : IsolationLimits
+    options : mapping
+        Of scope RUNTIME.
+    first : WorkerProcess, optional
+        A worker to begin with, which is not configured yet.
+
+    Attributes
+    ----------
+    current : WorkerProcess or None
+        The worker; None while there is none.
+    """
+
+    def __init__(
+        self,
+        source: BackendSource,
+        limits: IsolationLimits,
+        options: OptionValues,
+        first: WorkerProcess | None = None,
+    ) -> None:
+        self.backend_id = source.backend_id
+        self.limits = limits
+        self._source = source
+        self._options = dict(options)
+        self._lock = threading.RLock()
+        self._released: deque[int] = deque()
+        self.current: WorkerProcess | None = None
+        self._spare: WorkerProcess | None = None
+        self._starting: threading.Thread | None = None
+        self._failures: deque[float] = deque()
+        self._num_failures = 0
+        self._last_failure = ""
+        self._free_at = 0.0
+        self._in_force: dict[str, str] = {}
+        self._is_closed = False
+        if first is not None:
+            first.configure(self._options)
+            self._take_over(first)
+
+    def close(self) -> None:
+        """End every process; nothing can be run afterwards."""
+        with self._lock:
+            self._is_closed = True
+            workers = [self.current, self._spare]
+            self.current = self._spare = None
+            starting = self._starting
+        for worker in filter(None, workers):
+            worker.stop()
+        if starting is not None and starting is not threading.current_thread():
+            starting.join()  # what it starts ends itself then
+
+    @property
+    def status(self) -> IsolationStatus:
+        """How the backend's process is."""
+        with self._lock:
+            current = self.current
+            running = current is not None and current.is_running
+            return IsolationStatus(
+                self.backend_id,
+                current.pid if current is not None and running else None,
+                self._spare is not None and self._spare.is_running,
+                self._num_failures,
+                max(self._free_at - time.monotonic(), 0.0),
+                self._last_failure,
+                dict(self._in_force),
+            )
+
+    def add(self, part: Part) -> None:
+        """Let the worker forget a part when nobody has it any more."""
+        # The garbage collector may come in the midst of a request: the worker is told later.
+        weakref.finalize(part, self._released.append, part.number).atexit = False
+
+    def worker(self) -> WorkerProcess:
+        """The worker, started if need be.
+
+        Raises
+        ------
+        DeadObjectError
+            If the backend is in quarantine, or none can be started.
+        """
+        current = self.current
+        if current is not None:
+            return current
+        with self._lock:
+            if self.current is None:
+                self._take_over(self._next())
+            assert self.current is not None  # just taken over
+            return self.current
+
+    def prepare(self, part: Part, worker: WorkerProcess, timeout_s: float | None = None) -> None:
+        """Let a worker prepare a part, if it has not.
+
+        Raises
+        ------
+        ArmpyError
+            What goes wrong there.
+        DeadObjectError
+            If the worker ends; it is replaced then.
+        """
+        if part.number in worker.prepared:
+            return
+        packed = part.packed
+        request = (PREPARE, part.number, packed.pickle_bytes, packed.buffers)
+        limit = self.limits.preparation_timeout_s if timeout_s is None else timeout_s
+        worker.busy.add(part)
+        try:
+            with self.deaths_of(worker):
+                self._forget_released(worker)
+                worker.request(request, [packed.descriptor], timeout_s=limit)
+            worker.prepared.add(part.number)
+        except DeadObjectError:
+            if worker.culprit is None:
+                worker.culprit = part if worker.busy <= {part} else UNKNOWN
+            raise
+        finally:
+            worker.busy.discard(part)
+
+    def _forget_released(self, worker: WorkerProcess) -> None:
+        """Let a worker forget what nobody has any more."""
+        while self._released:
+            number = self._released.popleft()
+            if number in worker.prepared:
+                worker.prepared.discard(number)
+                worker.request((RELEASE, number), timeout_s=self.limits.start_timeout_s)
+        worker.forget_output()
+
+    @contextlib.contextmanager
+    def deaths_of(self, worker: WorkerProcess) -> Iterator[None]:
+        """Requests to a worker, which is replaced if it ends."""
+        try:
+            yield
+        except DeadObjectError:
+            self.replace(worker)
+            raise
+
+    def replace(self, worker: WorkerProcess) -> None:
+        """Put another worker in the place of one that has failed; the first call counts."""
+        with self._lock:
+            if self.current is not worker:
+                return
+            self.current = None
+            self._note_failure(worker)
+            if not self._is_closed and self._free_at <= time.monotonic() and self._spare:
+                self._take_over(self._next())
+
+    def _note_failure(self, worker: WorkerProcess) -> None:
+        """Count a failure, and put the backend into quarantine after some."""
+        reason, output = worker.reason, worker.output()
+        worker.stop()
+        now, limits = time.monotonic(), self.limits
+        self._num_failures += 1
+        self._last_failure = reason
+        self._failures.append(now)
+        while self._failures[0] < now - limits.failure_window_s:
+            self._failures.popleft()
+        _log.warning("the process of backend '%s' has failed: %s", self.backend_id, reason)
+        if output:
+            _log.info("the last that the process of '%s' wrote: %s", self.backend_id, output)
+        if len(self._failures) >= limits.max_failures:
+            self._failures.clear()
+            self._free_at = now + limits.quarantine_s
+            text = "backend '%s' is in quarantine for %g s after %d failures"
+            _log.warning(text, self.backend_id, limits.quarantine_s, limits.max_failures)
+
+    def fresh(self) -> WorkerProcess:
+        """A worker for the caller alone, who stops it; errors as for `worker`."""
+        with self._lock:
+            return self._next()
+
+    def _next(self) -> WorkerProcess:
+        """The spare worker, or a new one."""
+        if self._is_closed:
+            raise DeadObjectError("the runtime is closed", where=self.backend_id)
+        left_s = self._free_at - time.monotonic()
+        if left_s > 0:
+            raise DeadObjectError(
+                f"the backend is in quarantine for another {left_s:.0f} s: {self._last_failure}",
+                where=self.backend_id,
+            )
+        self.wait_for_spare()
+        worker, self._spare = self._spare, None
+        if worker is not None and worker.is_running:
+            return worker
+        if worker is not None:
+            worker.stop()
+        return self._start()
+
+    def _take_over(self, worker: WorkerProcess) -> None:
+        """Let a worker be the one."""
+        self.current = worker
+        self._in_force = in_force(worker.description)
+        if self.limits.keep_spare:
+            self._start_spare()
+
+    def _start(self) -> WorkerProcess:
+        """Start a worker; what goes wrong is a dead object, too."""
+        try:
+            return WorkerProcess(self._source, self.limits, self._options)
+        except DeadObjectError:
+            raise
+        except (ArmpyError, OSError) as error:
+            failure = DeadObjectError(
+                f"the backend's process cannot be started again: {error}", where=self.backend_id
+            )
+            raise failure from error
+
+    def _start_spare(self) -> None:
+        """Begin to start a spare worker."""
+        if self._starting is None and self._spare is None and not self._is_closed:
+            name = f"armpy-spare-{self.backend_id}"
+            run = _spare_starter(weakref.ref(self))
+            self._starting = threading.Thread(target=run, name=name, daemon=True)
+            self._starting.start()
+
+    def start_spare_now(self) -> None:
+        """Start a spare worker and keep it; what goes wrong is only logged."""
+        try:
+            worker = WorkerProcess(self._source, self.limits, self._options)
+        except (ArmpyError, OSError) as error:
+            _log.warning("no spare process of backend '%s': %s", self.backend_id, error)
+            worker = None
+        # The lock may be with a thread that waits for this one.
+        self._spare, self._starting = worker, None
+        if self._is_closed and worker is not None:
+            worker.stop()
+
+    def wait_for_spare(self) -> None:
+        """Wait until no spare worker is being started any more."""
+        starting = self._starting
+        if starting is not None:
+            starting.join()
+
+
+def _spare_starter(reference: weakref.ref[Supervisor]) -> Any:  # Any: a callable
+    """What a thread does that starts a spare worker."""
+
+    def run() -> None:
+        supervisor = reference()
+        if supervisor is not None:
+            supervisor.start_spare_now()
+
+    return run
+
+
+def in_force(description: dict[str, Any]) -> dict[str, str]:  # Any: a worker's word
+    """What a worker says of the rights that it has given up."""
+    said = description.get("in_force")
+    return {str(k): str(v) for k, v in said.items()} if isinstance(said, dict) else {}

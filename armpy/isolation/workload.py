@@ -1,0 +1,339 @@
+"""Executes prepared parts in a worker, with tensors in shared memory."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import NoReturn
+
+import numpy as np
+
+from armpy.backend import Cancellation, ITensorHandle, IWorkload, current_cancellation
+from armpy.backend.tensor_handle import HostTensorHandle
+from armpy.errors import DeadObjectError
+from armpy.isolation.process import UNKNOWN, WorkerProcess
+from armpy.isolation.protocol import (
+    DONE,
+    GO,
+    MAX_FAILURE_BYTES,
+    OPEN,
+    error_from_fields,
+    parse_failure,
+)
+from armpy.isolation.shared_block import create_block, map_block, stop_flag
+from armpy.isolation.supervisor import Part, Supervisor
+from armpy.ops.operation import Array
+
+_TICK_S = 0.005
+"""How often an execution looks whether it is to stop."""
+_TICK = struct.pack("ll", 0, int(_TICK_S * 1e6))
+Handles = Sequence[ITensorHandle | None]
+
+
+class _LostError(Exception):
+    """An execution that a worker did not end; `is_culprit` if no other can be the reason."""
+
+    def __init__(self, error: DeadObjectError, is_culprit: bool) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.is_culprit = is_culprit
+
+
+class Place:
+    """Where one part is executed by one worker, one execution at a time.
+
+    Parameters
+    ----------
+    part : Part
+        Which the worker has prepared.
+    worker : WorkerProcess
+    timeout_s : float
+        How long opening may take.
+
+    Attributes
+    ----------
+    inputs, outputs : list of ndarray
+        In shared memory.
+    """
+
+    def __init__(self, part: Part, worker: WorkerProcess, timeout_s: float) -> None:
+        self.worker = worker
+        mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        block = create_block(part.layout.size_bytes)
+        try:
+            worker.request((OPEN, part.number), [theirs.fileno(), block], timeout_s=timeout_s)
+            memory = map_block(block)
+        except BaseException:
+            mine.close()
+            raise
+        finally:
+            theirs.close()
+            os.close(block)
+        mine.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TICK)
+        self._descriptor = mine.detach()
+        weakref.finalize(self, os.close, self._descriptor)
+        self._stop = stop_flag(memory)
+        arrays = part.layout.arrays(memory)
+        self.inputs, self.outputs = arrays[: part.num_inputs], arrays[part.num_inputs :]
+
+    def run(self, cancellation: Cancellation | None, limit_s: float, grace_s: float) -> None:
+        """Execute once with what is in the inputs.
+
+        Parameters
+        ----------
+        cancellation : Cancellation, optional
+        limit_s : float
+            How long it may take without a deadline.
+        grace_s : float
+            How long past its deadline it is waited for.
+
+        Raises
+        ------
+        ArmpyError
+            What went wrong there.
+        _LostError
+            If the worker has ended, or was ended as it is late.
+        """
+        worker, descriptor = self.worker, self._descriptor
+        worker.busy.add(self)
+        try:
+            try:
+                os.write(descriptor, GO)
+                answer = os.read(descriptor, MAX_FAILURE_BYTES)
+            except BlockingIOError:
+                answer = self._await(cancellation, limit_s, grace_s)
+            except OSError:
+                answer = b""
+            if answer != DONE:
+                self._fail(answer, cancellation)
+        except _LostError:
+            raise  # who else is lost with the worker looks at what was under way
+        except BaseException:
+            worker.busy.discard(self)
+            raise
+        worker.busy.discard(self)
+
+    def _await(self, cancellation: Cancellation | None, limit_s: float, grace_s: float) -> bytes:
+        """Wait for an execution that takes long."""
+        late_at = time.perf_counter() + limit_s
+        deadline_s = None if cancellation is None else cancellation.deadline_s
+        if deadline_s is not None:
+            late_at = min(late_at, deadline_s + grace_s)
+        try:
+            while True:
+                if cancellation is not None and cancellation.is_cancelled:
+                    self._stop[0] = 1
+                with suppress(BlockingIOError):
+                    return os.read(self._descriptor, MAX_FAILURE_BYTES)
+                if time.perf_counter() >= late_at:
+                    self._give_up("an execution was not done in time")
+                if not self.worker.is_running:  # and something of its own keeps the socket open
+                    return b""
+        except OSError:
+            return b""
+        finally:
+            self._stop[0] = 0
+
+    def _fail(self, answer: bytes, cancellation: Cancellation | None) -> None:
+        """Raise what an execution came to."""
+        if not answer:
+            raise self._lost()
+        fields = parse_failure(answer)
+        if fields is None:
+            self._give_up("it does not keep to the protocol")
+        elif fields.get("kind") == "MemoryError":
+            self._give_up("it had no memory left")
+        elif cancellation is not None and cancellation.is_cancelled:
+            raise cancellation.error  # the worker does not know why it was told to stop
+        else:
+            raise error_from_fields(fields)
+
+    def _give_up(self, reason: str) -> NoReturn:
+        """End the worker because of this execution."""
+        worker = self.worker
+        if worker.culprit is None:
+            worker.culprit = self  # before others see that it has ended
+        worker.kill(reason)
+        raise self._lost()
+
+    def _lost(self) -> _LostError:
+        """What an execution comes to whose worker has ended."""
+        worker = self.worker
+        if worker.culprit is None:
+            worker.culprit = self if worker.busy <= {self} else UNKNOWN
+        return _LostError(worker.dead_object(), worker.culprit is self)
+
+
+class PartRunner:
+    """Executes a part on whichever worker its supervisor has.
+
+    Parameters
+    ----------
+    part : Part
+    supervisor : Supervisor
+    """
+
+    def __init__(self, part: Part, supervisor: Supervisor) -> None:
+        self._part = part
+        self._supervisor = supervisor
+        self._idle: list[Place] = []
+
+    def take(self) -> Place:
+        """A place that nobody else has.
+
+        Raises
+        ------
+        ArmpyError
+            If there is none, as the backend is in quarantine, for example.
+        """
+        worker = self._supervisor.worker()
+        while self._idle:
+            with suppress(IndexError):  # another thread was faster
+                place = self._idle.pop()
+                if place.worker is worker:
+                    return place
+        return self._open(worker)
+
+    def _open(self, worker: WorkerProcess) -> Place:
+        """A new place."""
+        supervisor = self._supervisor
+        supervisor.prepare(self._part, worker)
+        with supervisor.deaths_of(worker):
+            return Place(self._part, worker, supervisor.limits.preparation_timeout_s)
+
+    def give_back(self, place: Place) -> None:
+        """Let others have a place."""
+        self._idle.append(place)
+
+    def free_idle(self) -> None:
+        """Give back what no execution is using."""
+        self._idle.clear()
+
+    def run(
+        self,
+        place: Place,
+        sources: Sequence[Array],
+        targets: Sequence[Array],
+        cancellation: Cancellation | None,
+    ) -> Place:
+        """Execute once, and again where another execution has ended the worker.
+
+        Returns
+        -------
+        Place
+            Where the next execution may take place.
+
+        Raises
+        ------
+        DeadObjectError
+            If this execution ends workers.
+        """
+        limits = self._supervisor.limits
+        try:
+            if place.worker is not self._supervisor.current:
+                place = self.take()
+            for mine, shared in zip(sources, place.inputs, strict=True):
+                shared[...] = mine
+            place.run(cancellation, limits.timeout_s, limits.grace_s)
+        except _LostError as lost:
+            self._supervisor.replace(place.worker)
+            if lost.is_culprit:
+                raise lost.error from None
+            return self._again(place, lost.error, sources, targets, cancellation)
+        for mine, shared in zip(targets, place.outputs, strict=True):
+            mine[...] = shared
+        return place
+
+    def _again(
+        self,
+        lost: Place,
+        error: DeadObjectError,
+        sources: Sequence[Array],
+        targets: Sequence[Array],
+        cancellation: Cancellation | None,
+    ) -> Place:
+        """Execute what another execution may have stopped.
+
+        Notes
+        -----
+        Where it is not known which of several executions has ended the worker, each is executed
+        in a process for itself, so that only the one at fault fails.
+        """
+        if lost.worker.culprit is not UNKNOWN:
+            return self.run(self.take(), sources, targets, cancellation)
+        supervisor = self._supervisor
+        limits = supervisor.limits
+        worker = supervisor.fresh()
+        try:
+            place = self._open(worker)
+            for mine, shared in zip(sources, place.inputs, strict=True):
+                shared[...] = mine
+            place.run(cancellation, limits.timeout_s, limits.grace_s)
+            for mine, shared in zip(targets, place.outputs, strict=True):
+                mine[...] = shared
+        except _LostError as again:
+            raise again.error from error
+        finally:
+            worker.stop()
+        return self.take()
+
+
+class IsolatedWorkload(IWorkload):
+    """A part that a worker executes.
+
+    Parameters
+    ----------
+    runner : PartRunner
+    taken : sequence of int, optional
+        Which of the layer's inputs the part's are; all if left out.
+    """
+
+    def __init__(self, runner: PartRunner, taken: Sequence[int] | None = None) -> None:
+        self._runner = runner
+        self._taken = taken
+
+    def execute(self, inputs: Handles, outputs: Sequence[ITensorHandle]) -> None:
+        """Execute once; errors as for `PartRunner.run`."""
+        self.bind(inputs, outputs)()
+
+    def bind(self, inputs: Handles, outputs: Sequence[ITensorHandle]) -> Callable[[], None]:
+        """Prepare executions with the same tensors."""
+        runner, cancellation = self._runner, current_cancellation()
+        chosen = inputs if self._taken is None else [inputs[i] for i in self._taken]
+        read = [handle for handle in chosen if handle is not None]
+        plain = all(type(handle) is HostTensorHandle for handle in (*read, *outputs))
+        if not plain:
+            return lambda: _run_mapped(runner, read, outputs, cancellation)
+        sources = [handle.map(write=False) for handle in read]
+        targets = [handle.map(read=False) for handle in outputs]
+
+        def execute() -> None:
+            place = runner.take()
+            runner.give_back(runner.run(place, sources, targets, cancellation))
+
+        return execute
+
+    def free_idle_memory(self) -> None:
+        """Give back shared memory that no execution is using."""
+        self._runner.free_idle()
+
+
+def _run_mapped(
+    runner: PartRunner,
+    inputs: Sequence[ITensorHandle],
+    outputs: Sequence[ITensorHandle],
+    cancellation: Cancellation | None,
+) -> None:
+    """Execute with tensors that may be in another memory than the host's."""
+    sources = [np.empty(h.info.known_shape, h.info.data_type.dtype) for h in inputs]
+    targets = [np.empty(h.info.known_shape, h.info.data_type.dtype) for h in outputs]
+    for handle, source in zip(inputs, sources, strict=True):
+        handle.copy_out_to(source)
+    runner.give_back(runner.run(runner.take(), sources, targets, cancellation))
+    for handle, target in zip(outputs, targets, strict=True):
+        handle.copy_in_from(target)

@@ -1,0 +1,114 @@
+"""What a worker gives up: rights that no backend needs, and memory beyond a limit."""
+
+from __future__ import annotations
+
+import faulthandler
+import fcntl
+import os
+import resource
+import signal
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from armpy.worker.landlock import restrict
+
+_NO_LIMIT = "no limit"
+
+
+def confine(
+    *, life: int, memory_bytes: int | None, rights: bool, writable: Sequence[str]
+) -> dict[str, str]:
+    """Confine this process, before it has threads or loads anything of others.
+
+    Parameters
+    ----------
+    life : int
+        A socket of the application's; the process is killed when that closes its end.
+    memory_bytes : int, optional
+        Limit of the process's own memory; three quarters of the machine's if None, none if 0.
+    rights : bool
+        Whether to give up rights.
+    writable : sequence of str
+        Directories that can be written to, armpy's cache besides.
+
+    Returns
+    -------
+    dict of str to str
+        What is in force, by name.
+    """
+    in_force = {
+        "ends with the application": _tie(life),
+        "memory": _limit_memory(memory_bytes),
+        "core dumps": _leave_no_core_dump(),
+    }
+    _be_first_to_go()
+    faulthandler.enable()
+    cache = _cache()
+    for folder in filter(None, (cache, cache and cache / "tmp")):
+        with suppress(OSError):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if cache is not None:
+        tempfile.tempdir = os.environ["TMPDIR"] = str(cache / "tmp")
+    if rights:
+        in_force |= restrict([*([str(cache)] if cache else []), *writable])
+    else:
+        in_force |= {"files": "not confined", "network": "not confined"}
+    return in_force
+
+
+def _tie(life: int) -> str:
+    """Let the kernel end the process with the application, whatever it is doing then."""
+    if not hasattr(fcntl, "F_SETSIG"):
+        return "when it next listens"
+    try:
+        fcntl.fcntl(life, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(life, fcntl.F_SETSIG, signal.SIGKILL)
+        flags = fcntl.fcntl(life, fcntl.F_GETFL)
+        fcntl.fcntl(life, fcntl.F_SETFL, flags | os.O_ASYNC)
+    except OSError as error:
+        return f"when it next listens: {error}"
+    return "at once"
+
+
+def _limit_memory(limit_bytes: int | None) -> str:
+    """Limit what the process may have of its own; what is shared with others does not count."""
+    if limit_bytes is None:
+        try:
+            limit_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
+        except (OSError, ValueError):
+            return _NO_LIMIT
+    if limit_bytes == 0:
+        return _NO_LIMIT
+    try:
+        resource.setrlimit(resource.RLIMIT_DATA, (limit_bytes, limit_bytes))
+    except (OSError, ValueError) as error:
+        return f"{_NO_LIMIT}: {error}"
+    return f"at most {limit_bytes >> 20} MiB"
+
+
+def _leave_no_core_dump() -> str:
+    """Keep a crash from writing the process's memory to a file."""
+    try:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    except (OSError, ValueError) as error:
+        return f"allowed: {error}"
+    return "none"
+
+
+def _be_first_to_go() -> None:
+    """Let the system end this process before the application when memory runs out."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+def _cache() -> Path | None:
+    """The cache of armpy; None if the user has no home."""
+    # NumPy's threads would be there before rights are given up if more were imported first.
+    from armpy.backend.caches import cache_directory  # noqa: PLC0415
+
+    try:
+        return cache_directory()
+    except RuntimeError:
+        return None

@@ -1,0 +1,276 @@
+"""Does in the worker what the application asks for."""
+
+from __future__ import annotations
+
+import gc
+import json
+import logging
+import mmap
+import os
+import pickle
+import socket
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+
+from armpy.backend import (
+    Cancellation,
+    IBackendInternal,
+    ILayerSupport,
+    Support,
+    cancellable,
+)
+from armpy.errors import ArmpyError, BackendError
+from armpy.graph import Graph
+from armpy.isolation.protocol import (
+    CONFIGURE,
+    DONE,
+    LOAD,
+    MAX_FAILURE_BYTES,
+    OPEN,
+    PREPARE,
+    RELEASE,
+    SUPPORT,
+    error_as_fields,
+    receive_request,
+    send_answer,
+)
+from armpy.isolation.shared_block import TensorLayout, map_block
+from armpy.isolation.source import BackendSource
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.plugins import BackendRegistry
+from armpy.plugins.guard import GuardedBackend
+from armpy.runtime.loaded_network import LoadedNetwork
+from armpy.runtime.options import RuntimeOptions
+from armpy.runtime.properties import NetworkProperties
+from armpy.runtime.runtime import Runtime
+from armpy.tensor import TensorInfo
+
+_log = logging.getLogger("armpy.worker")
+
+
+class StopFlag(Cancellation):
+    """A cancellation that the application sets in shared memory.
+
+    Parameters
+    ----------
+    block : mmap
+        Its first int64 is not 0 once executions are to stop.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, block: mmap.mmap) -> None:
+        flag = np.frombuffer(block, np.int64, 1)
+        self.address = int(flag.ctypes.data)
+        self._flag = flag.data
+        self.deadline_s = None
+
+
+def serve(connection: int, in_force: Mapping[str, str]) -> None:
+    """Answer requests until there are no more.
+
+    Parameters
+    ----------
+    connection : int
+        Descriptor of the application's socket.
+    in_force : mapping of str to str
+        What the process has given up.
+    """
+    server = _Server(in_force)
+    with socket.socket(fileno=connection) as stream:
+        while True:
+            try:
+                request, descriptors = receive_request(stream)
+            except EOFError:
+                return
+            try:
+                answer = server.answer(request, descriptors)
+            except BaseException as error:  # noqa: BLE001 - worker boundary: it is the answer
+                answer = {"error": error_as_fields(error)}
+            finally:
+                for descriptor in descriptors:
+                    os.close(descriptor)
+            send_answer(stream, answer)
+            del request
+
+
+class _Server:
+    """One backend, and the parts of networks that it has prepared."""
+
+    def __init__(self, in_force: Mapping[str, str]) -> None:
+        self._in_force = in_force
+        self._registry: BackendRegistry | None = None
+        self._source: BackendSource | None = None
+        self._runtime: Runtime | None = None
+        self._backend: GuardedBackend | None = None
+        self._parts: dict[int, int] = {}
+        self._does: dict[str, Callable[..., Mapping[str, object]]] = {
+            LOAD: self._load,
+            CONFIGURE: self._configure,
+            SUPPORT: self._support,
+            PREPARE: self._prepare,
+            OPEN: self._open,
+            RELEASE: self._release,
+        }
+
+    def answer(self, request: Any, descriptors: Sequence[int]) -> Mapping[str, object]:
+        """Do what is asked for."""  # Any: a tuple of the kind and what belongs to it
+        kind, *arguments = request
+        taken = (descriptors,) if kind in (PREPARE, OPEN) else ()
+        return self._does[kind](*taken, *arguments)
+
+    def _load(self, source: BackendSource) -> Mapping[str, object]:
+        """Load the backend."""
+        self._registry, backend = source.load()
+        self._source = source
+        return describe(GuardedBackend(backend)) | {"in_force": dict(self._in_force)}
+
+    def _configure(self, options: Mapping[str, object]) -> Mapping[str, object]:
+        """Make the runtime that has the backend alone."""
+        assert self._source is not None  # the first request
+        backend_id = self._source.backend_id
+        self._runtime = runtime = Runtime(
+            RuntimeOptions(
+                backends=[backend_id],
+                registry=self._registry,
+                backend_options={backend_id: options} if options else {},
+                loop_timeout_s=None,
+                memory_limit_bytes=1 << 62,  # the application has its own
+                execution_threads=1,
+            )
+        )
+        self._backend = runtime.backends[0]
+        gc.freeze()
+        return {}
+
+    def _support(
+        self,
+        operation: Operation,
+        inputs: OperandInfos,
+        outputs: Sequence[TensorInfo],
+        model_options: Mapping[str, Any],
+    ) -> Mapping[str, object]:
+        """Ask the backend about a layer."""
+        backend = self._backend
+        assert backend is not None  # it is configured first
+        support: ILayerSupport = (
+            backend.get_layer_support_with_options(model_options)
+            if model_options
+            else backend.get_layer_support()
+        )
+        answer = support.is_layer_supported(operation, inputs, outputs)
+        if not isinstance(answer, Support):
+            raise BackendError("the answer has the wrong type", actual=repr(answer)[:200])
+        code = getattr(answer.code, "value", "other")
+        return {
+            "is_supported": bool(answer.is_supported),
+            "code": str(code),
+            "text": str(answer.text)[:2000],
+        }
+
+    def _prepare(
+        self,
+        descriptors: Sequence[int],
+        number: int,
+        pickle_bytes: int,
+        buffers: Sequence[tuple[int, int]],
+    ) -> Mapping[str, object]:
+        """Prepare a part of a network."""
+        block = map_block(descriptors[0], writable=False)
+        whole = memoryview(block)
+        graph, model_options = pickle.loads(
+            whole[:pickle_bytes],
+            buffers=[whole[start : start + size] for start, size in buffers],
+        )
+        assert self._runtime is not None  # it is configured first
+        assert self._source is not None
+        assert isinstance(graph, Graph)  # the application's word
+        options = {self._source.backend_id: model_options} if model_options else {}
+        properties = NetworkProperties(model_options=options)
+        self._parts[number] = self._runtime.load_network(graph, properties)
+        return {}
+
+    def _release(self, number: int) -> Mapping[str, object]:
+        """Forget a part."""
+        assert self._runtime is not None  # it is configured first
+        network_id = self._parts.pop(number, None)
+        if network_id is not None:
+            self._runtime.unload_network(network_id)
+        return {}
+
+    def _open(self, descriptors: Sequence[int], number: int) -> Mapping[str, object]:
+        """Execute a part whenever the application says so, in a thread of its own."""
+        assert self._runtime is not None  # it is configured first
+        network = self._runtime.get_network(self._parts[number])
+        block = map_block(descriptors[1])
+        call = bound_call(network, block)
+        connection = os.dup(descriptors[0])
+        threading.Thread(target=_execute, args=(connection, call), daemon=True).start()
+        return {}
+
+
+def describe(backend: IBackendInternal) -> dict[str, object]:
+    """What a backend says of itself, in the form of JSON."""
+    return {
+        "backend_id": backend.backend_id,
+        "api_version": backend.api_version,
+        "version": backend.version,
+        "device_type": backend.device_type.name,
+        "feature_level": backend.feature_level,
+        "supported_extensions": list(backend.supported_extensions),
+        "capabilities": {str(k): v for k, v in backend.get_capabilities().items()},
+        "options": [
+            {
+                "name": option.name,
+                "default": option.default,
+                "help": option.help,
+                "scope": option.scope.value,
+                "choices": list(option.choices),
+                "minimum": option.minimum,
+                "maximum": option.maximum,
+            }
+            for option in backend.options
+        ],
+    }
+
+
+def bound_call(network: LoadedNetwork, block: mmap.mmap) -> Callable[[], object]:
+    """What executes a part once, with tensors in shared memory."""
+    graph = network.graph
+    infos = [value.info for value in (*graph.inputs, *graph.outputs)]
+    arrays = TensorLayout(infos).arrays(block)
+    inputs, outputs = arrays[: len(graph.inputs)], arrays[len(graph.inputs) :]
+    prepared = network.prepared_for(inputs)
+    with ExitStack() as stack:
+        if prepared.stops_in_place:
+            stack.enter_context(cancellable(StopFlag(block)))
+        return prepared.bind(inputs, outputs)
+
+
+def _execute(connection: int, call: Callable[[], object]) -> None:
+    """Execute whenever a byte comes, until there are no more."""
+    read, write = os.read, os.write
+    try:
+        while read(connection, 1):
+            try:
+                call()
+            except BaseException as error:  # noqa: BLE001 - worker boundary: it is the answer
+                write(connection, failure_packet(error))
+            else:
+                write(connection, DONE)
+    except OSError as error:  # the application waits no longer
+        _log.debug("an execution's place is closed: %s", error)
+    finally:
+        os.close(connection)
+
+
+def failure_packet(error: BaseException) -> bytes:
+    """What an execution says went wrong."""
+    packet = json.dumps(error_as_fields(error)).encode()
+    if len(packet) <= MAX_FAILURE_BYTES:
+        return packet
+    return json.dumps(error_as_fields(ArmpyError(str(error)[:1000]))).encode()

@@ -1,0 +1,154 @@
+"""What workers may not do, and what they leave behind."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from armpy import BackendRegistry, IsolationLimits, Runtime, RuntimeOptions
+from tests.isolation.test_isolation import LIMITS, isolated, negation, run
+from tests.support import faulty_backend as faulty
+from tests.support.faulty_backend import CuriousBackend
+
+IN_FORCE = "not confined"
+
+
+def tried(monkeypatch: pytest.MonkeyPatch, folder: Path, *, confined: bool) -> dict[str, str]:
+    """What came of what a worker tried."""
+    monkeypatch.setenv("ARMPY_TEST_FORBIDDEN_FILE", str(folder / "forbidden"))
+    registry = BackendRegistry()
+    registry.register("Fake", CuriousBackend)
+    limits = IsolationLimits(confined=confined)
+    options = RuntimeOptions(
+        backends=["Fake"], registry=registry, isolation="process", isolation_limits=limits
+    )
+    with Runtime(options) as runtime:
+        status = runtime.isolation["Fake"]
+        if confined and IN_FORCE in (status.in_force["files"], status.in_force["signals"]):
+            pytest.skip(f"this system does not confine: {status.in_force}")
+        version = runtime.backends[0].version
+    return dict(entry.split("=") for entry in version.split(";"))
+
+
+def test_confined_worker_has_its_cache_and_no_more(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    outcomes = tried(monkeypatch, tmp_path, confined=True)
+    assert outcomes == {
+        "write outside": "PermissionError",
+        "udp": "PermissionError",
+        "tcp": "PermissionError",
+        "signal": "PermissionError",
+        "write in the cache": "done",
+        "thread": "done",
+        "program": "done",
+    }
+    assert not (tmp_path / "forbidden").exists()
+
+
+def test_worker_that_is_not_confined_can_do_what_the_user_can(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    outcomes = tried(monkeypatch, tmp_path, confined=False)
+    assert outcomes["write outside"] == outcomes["udp"] == outcomes["signal"] == "done"
+    assert (tmp_path / "forbidden").exists()
+
+
+def children() -> set[int]:
+    """The processes that this one has started, zombies included."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[1]) == os.getpid():
+                found.add(int(entry.name))
+    return found
+
+
+def descriptors() -> int:
+    """How many descriptors this process has."""
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts what /proc has")
+def test_failures_and_the_runtimes_end_leave_nothing_behind() -> None:
+    with isolated():
+        pass
+    gc.collect()
+    before = children(), descriptors()
+    with isolated() as runtime:
+        network = runtime.load_network(negation())
+        for fault in (faulty.ABORT, faulty.HANG, faulty.EXIT):
+            with pytest.raises(Exception, match="process has ended"):
+                run(runtime, network, fault)
+        run(runtime, network, 0)
+        assert children() > before[0]
+    del runtime
+    gc.collect()
+    assert (children(), descriptors()) == before
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts what /proc has")
+def test_networks_that_are_unloaded_leave_nothing_behind() -> None:
+    with isolated() as runtime:
+        runtime._setup.isolated[faulty.NAME].supervisor.wait_for_spare()
+
+        def once() -> int:
+            network = runtime.load_network(negation())
+            run(runtime, network, 0)
+            runtime.unload_network(network)
+            gc.collect()
+            return descriptors()
+
+        counts = [once() for _ in range(6)]
+        assert counts[-1] == counts[1]
+
+
+APPLICATION = """\
+import sys
+from tests.isolation.test_isolation import isolated, negation, run
+import threading, time
+with isolated() as runtime:
+    network = runtime.load_network(negation())
+    runtime._setup.isolated["Faulty"].supervisor.wait_for_spare()
+    print(runtime.isolation["Faulty"].pid, flush=True)
+    run(runtime, network, int(sys.argv[1]))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+@pytest.mark.parametrize("busy", [faulty.HANG, faulty.HOLD_GIL], ids=["in Python", "in C"])
+def test_worker_ends_with_an_application_that_is_killed(busy: int) -> None:
+    assert LIMITS.timeout_s >= 1.0  # it is killed before that
+    root = Path(__file__).parents[2]
+    application = subprocess.Popen(
+        [sys.executable, "-c", APPLICATION, str(busy)], stdout=subprocess.PIPE, cwd=root
+    )
+    assert application.stdout is not None
+    worker = int(application.stdout.readline())
+    time.sleep(0.3)
+    os.kill(application.pid, signal.SIGKILL)
+    application.communicate()
+    deadline = time.monotonic() + 10.0
+    while is_running(worker):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def is_running(pid: int) -> bool:
+    """Whether there is such a process, other than a zombie that nobody has waited for."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return text.rpartition(")")[2].split()[0] != "Z"

@@ -1,0 +1,245 @@
+"""Backends in processes of their own: results, failures, recovery."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from armpy_reference import ReferenceBackend
+
+from armpy import (
+    BackendRegistry,
+    DataType,
+    InvalidArgumentError,
+    IsolationLimits,
+    Network,
+    Runtime,
+    RuntimeOptions,
+    TensorInfo,
+    ops,
+)
+from armpy.errors import (
+    ArmpyError,
+    BackendError,
+    BackendUnavailableError,
+    DeadObjectError,
+    ExecutionTimeoutError,
+)
+from armpy.ops.operation import Array
+from armpy.runtime import NetworkProperties
+from tests.support import faulty_backend as faulty
+from tests.support.faulty_backend import FaultyBackend
+
+LIMITS = IsolationLimits(
+    timeout_s=1.0, grace_s=0.1, memory_bytes=1 << 30, max_failures=1000, quarantine_s=0.3
+)
+
+
+def negation(size: int = 8) -> Network:
+    """A network that gives the negative of its one input."""
+    net = Network("negation")
+    given = net.input("x", TensorInfo((size,), DataType.FLOAT32))
+    net.output("y", net.add(ops.ElementwiseUnary(ops.UnaryOperation.NEG), given))
+    return net
+
+
+@contextmanager
+def isolated(
+    make: Callable[[], FaultyBackend] = FaultyBackend,
+    limits: IsolationLimits = LIMITS,
+    *,
+    with_reference: bool = False,
+) -> Iterator[Runtime]:
+    """A runtime with an isolated backend, and perhaps with CpuRef in this process."""
+    registry = BackendRegistry()
+    registry.register(faulty.NAME, make)
+    registry.register("CpuRef", ReferenceBackend)
+    names = [faulty.NAME, "CpuRef"] if with_reference else [faulty.NAME]
+    options = RuntimeOptions(
+        backends=names,
+        registry=registry,
+        isolation={faulty.NAME: "process"},
+        isolation_limits=limits,
+    )
+    with Runtime(options) as runtime:
+        yield runtime
+
+
+def run(runtime: Runtime, network_id: int, first: float, size: int = 8) -> Array:
+    """Negate numbers of which the first says what is to happen."""
+    given = np.arange(size, dtype=np.float32)
+    given[0] = first
+    return runtime.enqueue_workload(network_id, {"x": given})["y"]
+
+
+def negative(first: float, size: int = 8) -> Array:
+    """What `run` should give."""
+    expected = -np.arange(size, dtype=np.float32)
+    expected[0] = -first
+    return expected
+
+
+def test_isolated_backend_gives_the_same_result_in_another_process() -> None:
+    with isolated() as runtime:
+        network = runtime.load_network(negation())
+        np.testing.assert_array_equal(run(runtime, network, 0), negative(0))
+        pid = runtime.isolation[faulty.NAME].pid
+        assert pid not in (None, os.getpid())
+        placement = runtime.get_network(network).placement
+        assert placement is not None
+        assert [layer.operation for layer in placement.layers] == ["PreCompiled"]
+
+
+@pytest.mark.parametrize("fault", faulty.FAULTS)
+def test_fault_of_a_worker_is_a_dead_object_and_the_next_execution_works(fault: str) -> None:
+    with isolated() as runtime:
+        network = runtime.load_network(negation())
+        before = runtime.isolation[faulty.NAME].pid
+        with pytest.raises(DeadObjectError, match="the backend's process has ended"):
+            run(runtime, network, faulty.FAULTS[fault])
+        np.testing.assert_array_equal(run(runtime, network, 0), negative(0))
+        status = runtime.isolation[faulty.NAME]
+        assert status.num_failures == 1
+        assert status.pid != before
+
+
+@pytest.mark.parametrize("fault", faulty.FAULTS)
+def test_what_a_worker_dies_of_is_executed_elsewhere_where_that_is_allowed(fault: str) -> None:
+    with isolated(with_reference=True) as runtime:
+        properties = NetworkProperties(on_failure="next")
+        network = runtime.load_network(negation(), properties)
+        expected = negative(faulty.FAULTS[fault])
+        np.testing.assert_array_equal(run(runtime, network, faulty.FAULTS[fault]), expected)
+
+
+def test_error_that_a_backend_raises_comes_with_its_kind_and_ends_nothing() -> None:
+    with isolated() as runtime:
+        network = runtime.load_network(negation())
+        with pytest.raises(BackendError, match="it was told to") as caught:
+            run(runtime, network, faulty.RAISE)
+        assert not isinstance(caught.value, DeadObjectError)
+        assert runtime.isolation[faulty.NAME].num_failures == 0
+
+
+def test_reason_names_the_signal() -> None:
+    with isolated() as runtime:
+        network = runtime.load_network(negation())
+        with pytest.raises(DeadObjectError, match="SIGSEGV"):
+            run(runtime, network, faulty.SEGFAULT)
+
+
+def test_worker_that_does_not_keep_to_the_protocol_is_ended() -> None:
+    with isolated() as runtime:
+        network = runtime.load_network(negation())
+        with pytest.raises(DeadObjectError, match="does not keep to the protocol"):
+            run(runtime, network, faulty.BABBLE)
+        np.testing.assert_array_equal(run(runtime, network, 0), negative(0))
+
+
+def test_hang_past_a_deadline_ends_the_worker_and_the_execution_in_time() -> None:
+    limits = IsolationLimits(timeout_s=60.0, grace_s=0.1, max_failures=1000)
+    with isolated(limits=limits) as runtime:
+        network = runtime.get_network(runtime.load_network(negation()))
+        given = np.full(8, faulty.HANG, np.float32)
+        start = time.perf_counter()
+        with pytest.raises((ExecutionTimeoutError, DeadObjectError)):
+            network.run([given], deadline_s=0.1)
+        assert time.perf_counter() - start < 5.0
+        while runtime.isolation[faulty.NAME].num_failures == 0:
+            assert time.perf_counter() - start < 10.0
+            time.sleep(0.01)
+        given[:] = 0
+        np.testing.assert_array_equal(network.run([given])[0], -given)
+
+
+def test_backend_that_looks_is_stopped_and_its_worker_stays() -> None:
+    with isolated(faulty.StoppableBackend) as runtime:
+        network = runtime.get_network(runtime.load_network(negation()))
+        given = np.full(8, faulty.HANG, np.float32)
+        with pytest.raises(ExecutionTimeoutError):
+            network.run([given], deadline_s=0.1)
+        assert runtime.isolation[faulty.NAME].num_failures == 0
+        given[:] = 0
+        np.testing.assert_array_equal(network.run([given])[0], -given)
+
+
+def test_other_networks_and_threads_notice_nothing_of_a_death() -> None:
+    with isolated() as runtime:
+        patient, doomed = runtime.load_network(negation()), runtime.load_network(negation(16))
+        results: list[object] = []
+
+        def doze() -> None:
+            try:
+                results.append(run(runtime, patient, faulty.DOZE))
+            except ArmpyError as error:
+                results.append(error)
+
+        threads = [threading.Thread(target=doze) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        time.sleep(faulty.DOZE_S / 3)
+        with pytest.raises(DeadObjectError):
+            run(runtime, doomed, faulty.ABORT, 16)
+        for thread in threads:
+            thread.join()
+        assert len(results) == 3
+        for result in results:
+            np.testing.assert_array_equal(result, negative(faulty.DOZE))
+
+
+def test_quarantine_after_repeated_failures_ends_by_itself() -> None:
+    limits = IsolationLimits(max_failures=2, quarantine_s=0.5)
+    with isolated(limits=limits) as runtime:
+        network = runtime.load_network(negation())
+        for _ in range(2):
+            with pytest.raises(DeadObjectError, match="SIGABRT"):
+                run(runtime, network, faulty.ABORT)
+        assert runtime.isolation[faulty.NAME].quarantine_left_s > 0
+        assert runtime.isolation[faulty.NAME].pid is None
+        with pytest.raises(DeadObjectError, match="in quarantine for another"):
+            run(runtime, network, 0)
+        time.sleep(0.6)
+        np.testing.assert_array_equal(run(runtime, network, 0), negative(0))
+
+
+def test_backend_that_dies_when_it_is_loaded_is_unavailable() -> None:
+    with pytest.raises(BackendUnavailableError, match="SIGABRT"), isolated(faulty.BadAtStart):
+        pass
+
+
+def test_backend_that_dies_in_preparation_loses_the_part() -> None:
+    with isolated(faulty.BadInPreparation, with_reference=True) as runtime:
+        network = runtime.load_network(negation())
+        np.testing.assert_array_equal(run(runtime, network, 0), negative(0))
+        placement = runtime.get_network(network).placement
+        assert placement is not None
+        assert [layer.backend for layer in placement.layers] == ["CpuRef"]
+        assert "SIGABRT" in placement.refusals[0].text
+
+
+def test_factory_that_no_other_process_can_import_is_refused() -> None:
+    registry = BackendRegistry()
+    registry.register("Local", lambda: FaultyBackend("Local"))
+    options = RuntimeOptions(backends=["Local"], registry=registry, isolation="process")
+    with pytest.raises(BackendUnavailableError, match="cannot be isolated"):
+        Runtime(options)
+
+
+@pytest.mark.parametrize("given", ["thread", {"CpuRef": "sandbox"}])
+def test_unknown_isolation_is_refused(given: object) -> None:
+    with pytest.raises(InvalidArgumentError, match="there is no such isolation"):
+        RuntimeOptions(isolation=given)  # type: ignore[arg-type]
+
+
+def test_runtime_options_isolate_all_installed_backends() -> None:
+    with Runtime(RuntimeOptions(isolation="process")) as runtime:
+        ids = [backend.backend_id for backend in runtime.backends]
+        assert set(runtime.isolation) == set(ids)
+        assert ids[-1] == "CpuRef"
+        network = runtime.load_network(negation())
+        np.testing.assert_array_equal(run(runtime, network, 0), negative(0))

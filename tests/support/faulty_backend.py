@@ -1,0 +1,176 @@
+"""A backend that does to its process what its inputs say, for tests of isolation."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from armpy.backend import (
+    Capabilities,
+    Capability,
+    IMemoryManager,
+    ITensorHandle,
+    IWorkload,
+    IWorkloadFactory,
+    WorkloadInfo,
+    current_cancellation,
+)
+from armpy.errors import BackendError
+from armpy.ops.operation import Operation
+from tests.support.fake_backends import FakeBackend
+
+FINE, ABORT, SEGFAULT, HANG, EAT, EXIT, RAISE, HOLD_GIL, DOZE, KILLED, BABBLE = range(11)
+"""What the first element of an input says is to happen; all else is computed rightly."""
+FAULTS = {
+    "abort": ABORT,
+    "segmentation fault": SEGFAULT,
+    "hang": HANG,
+    "out of memory": EAT,
+    "exit": EXIT,
+    "killed": KILLED,
+}
+DOZE_S = 0.3
+NAME = "Faulty"
+
+
+class FaultyBackend(FakeBackend):
+    """Computes with CpuRef's workloads, after it has done what the first element says."""
+
+    def __init__(self, name: str = NAME) -> None:
+        super().__init__(name)
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        return _Factory(super().create_workload_factory(memory_manager))
+
+
+class StoppableBackend(FaultyBackend):
+    """Stops a hang when it is told so."""
+
+    def get_capabilities(self) -> Capabilities:
+        return {**super().get_capabilities(), Capability.CANCELLABLE_EXECUTION: True}
+
+
+class BadAtStart(FaultyBackend):
+    """Ends its process when it is made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        os.abort()
+
+
+class BadInPreparation(FaultyBackend):
+    """Ends its process when it prepares a layer."""
+
+    def create_workload_factory(self, memory_manager: IMemoryManager | None) -> IWorkloadFactory:
+        os.abort()
+
+
+class _Factory(IWorkloadFactory):
+    def __init__(self, right: IWorkloadFactory) -> None:
+        self._right = right
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        return _Workload(self._right.create_workload(operation, info))
+
+
+class _Workload(IWorkload):
+    def __init__(self, right: IWorkload) -> None:
+        self._right = right
+
+    def execute(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> None:
+        assert inputs[0] is not None
+        misbehave(int(inputs[0].map().flat[0]))
+        self._right.execute(inputs, outputs)
+
+
+def misbehave(what: int) -> None:
+    """Do what a number says."""
+    if what == ABORT:
+        os.abort()
+    elif what == SEGFAULT:
+        ctypes.string_at(0)
+    elif what == HANG:
+        _hang()
+    elif what == EAT:
+        hoard = []
+        while True:
+            hoard.append(np.ones(1 << 23))
+    elif what == EXIT:
+        os._exit(3)
+    elif what == RAISE:
+        raise BackendError("it was told to")
+    elif what == HOLD_GIL:
+        ctypes.PyDLL(None).sleep(1000)
+    elif what == DOZE:
+        time.sleep(DOZE_S)
+    elif what == KILLED:
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif what == BABBLE:
+        _babble()
+
+
+def _hang() -> None:
+    """Wait for ever, unless somebody says stop."""
+    cancellation = current_cancellation()
+    while cancellation is None or not cancellation.is_cancelled:
+        time.sleep(0.002)
+    cancellation.check()
+
+
+def _babble() -> None:
+    """Write nonsense to every socket of the process."""
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            with socket.socket(fileno=os.dup(int(number))) as stream:
+                stream.send(b"\xff" * 64)
+        except OSError:
+            continue
+
+
+def tried(path: str) -> dict[str, str]:
+    """What comes of things that a worker should not do; for the examination of a backend."""
+    outcomes = {}
+    attempts: dict[str, Callable[[], object]] = {
+        "write outside": lambda: Path(path).write_text("x"),
+        "udp": lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM),
+        "tcp": lambda: socket.create_connection(("127.0.0.1", 9), 0.2),
+        "signal": lambda: os.kill(os.getppid(), 0),
+        "write in the cache": _write_in_cache,
+        "thread": lambda: threading.Thread(target=time.time).start(),
+        "program": lambda: subprocess.run([sys.executable, "-c", ""], check=True),
+    }
+    for name, attempt in attempts.items():
+        try:
+            attempt()
+            outcomes[name] = "done"
+        except OSError as error:
+            outcomes[name] = type(error).__name__
+    return outcomes
+
+
+def _write_in_cache() -> None:
+    """Write a file to armpy's cache."""
+    folder = Path(os.environ["ARMPY_CACHE_DIR"])
+    (folder / "written").write_text("x")
+    (folder / "written").unlink()
+
+
+class CuriousBackend(FakeBackend):
+    """Tries what a worker should not do, and says in its version what came of it."""
+
+    @property
+    def version(self) -> str:
+        tries = tried(os.environ["ARMPY_TEST_FORBIDDEN_FILE"])
+        return ";".join(f"{name}={outcome}" for name, outcome in tries.items())
