@@ -47,11 +47,12 @@ class AllowList:
 
         Notes
         -----
-        A ``#`` at the start of a line, or behind a blank, begins a comment.
+        A ``#`` at the start of a line, or behind a blank, begins a comment. A byte order mark is
+        none of the first entry.
         """
         where = os.fspath(path)
         try:
-            with open(where, encoding="utf-8") as file:
+            with open(where, encoding="utf-8-sig") as file:
                 lines = [_COMMENT.sub("", line).strip() for line in file]
         except (OSError, UnicodeDecodeError) as error:
             return cls(where, frozenset(), f"it cannot be read: {error}")
@@ -59,7 +60,16 @@ class AllowList:
 
     @classmethod
     def configured(cls, path: str | os.PathLike[str] | None = None) -> AllowList | None:
-        """The list of a file, or of that in the environment; None if neither names one."""
+        """The list of a file, or of that in the environment; None if neither names one.
+
+        Notes
+        -----
+        Without a list everybody is allowed. Android allows nobody then, as there somebody else
+        than the application's maker puts devices into the system, and answers for them. Here, who
+        installs a backend with an extension is who runs the application: a list that has to be
+        written first would keep nobody from anything. Whoever does answer for a system names a
+        file; an empty one allows nobody.
+        """
         chosen = path or os.environ.get(ENVIRONMENT_VARIABLE)
         return cls.read(chosen) if chosen else None
 

@@ -147,9 +147,9 @@ class Compilation:
         Raises
         ------
         NnapiError
-            BAD_STATE if that was tried before; BAD_DATA if the devices cannot run an operation;
-            OP_FAILED if what is known of an operation's operands breaks its rules; other codes
-            as the cause says.
+            BAD_STATE if that was tried before; BAD_DATA if the devices do not support an
+            operation; OP_FAILED if what is known of an operation's operands breaks its rules,
+            or a device fails to prepare it, and other codes as that device says.
         """
         where = "Compilation.finish"
         self._check_open(where)
@@ -178,7 +178,8 @@ class Compilation:
                 _log.info("%s: not prepared for all inputs: %s", where, error)
                 return
             self._runtime = None
-            if isinstance(error, BackendCapabilityError):
+            # A device that has failed at it has its own code; that none takes it is the model's.
+            if isinstance(error, BackendCapabilityError) and error.__cause__ is None:
                 raise as_bad_data(error, where) from error
             raise
 

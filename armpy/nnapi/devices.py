@@ -121,16 +121,22 @@ class Device:
         )
 
     def get_extension_support(self, extension_name: str) -> bool:
-        """Whether it has a vendor extension.
+        """Whether it has a vendor extension that this application may use.
 
         Raises
         ------
         NnapiError
             UNEXPECTED_NULL without a name.
+
+        Notes
+        -----
+        No to an application that the allow list forbids to use extensions. `supported_extensions`
+        is what the device has, whoever asks.
         """
         if extension_name is None:
             raise unexpected_null("the extension's name", where=self.name)
-        return extension_name in self.supported_extensions
+        is_allowed = self._manager.extensions.is_allowed
+        return is_allowed and extension_name in self.supported_extensions
 
     def get_supported_operations(self, model: Model) -> list[bool]:
         """Which operations of a finished model it can run, in the order they were added.

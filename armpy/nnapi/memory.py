@@ -81,6 +81,10 @@ class Memory:
             BAD_DATA if size or descriptor cannot be; UNEXPECTED_NULL if the descriptor is
             not open; UNMAPPABLE if the file cannot be mapped.
 
+        Notes
+        -----
+        The C function takes size and protection before the descriptor.
+
         References
         ----------
         NNAPI ``ANeuralNetworksMemory_createFromFd``.

@@ -204,6 +204,10 @@ class Model:
         ------
         NnapiError
             UNEXPECTED_NULL without scales; BAD_STATE; BAD_DATA if they do not fit the operand.
+
+        Notes
+        -----
+        The C structure ``ANeuralNetworksSymmPerChannelQuantParams`` has the dimension first.
         """
         where = f"Model.set_operand_symm_per_channel_quant_params({index})"
         if scales is None:

@@ -10,6 +10,7 @@ from typing import SupportsIndex, cast
 
 from armpy.errors import (
     ArmpyError,
+    BackendCapabilityError,
     BackendUnavailableError,
     ExecutionTimeoutError,
     MemoryExportError,
@@ -120,7 +121,7 @@ def as_nnapi_error(error: ArmpyError | MemoryError, where: str = "") -> NnapiErr
     """The result code of an error of the core, with the same text."""
     if isinstance(error, NnapiError):
         return error
-    code = next(code for kind, code in RESULT_CODES.items() if isinstance(error, kind))
+    code = _code_of(error)
     if not isinstance(error, ArmpyError):
         return NnapiError(f"there is not enough memory: {error}", code=code, where=where)
     inner = f"{where} / {error.where}" if where and error.where else where or error.where
@@ -134,6 +135,14 @@ def as_nnapi_error(error: ArmpyError | MemoryError, where: str = "") -> NnapiErr
         actual=error.actual,
         fix=error.fix,
     )
+
+
+def _code_of(error: ArmpyError | MemoryError) -> ResultCode:
+    """The result code of an error; that of the device which has failed, if nobody else is left."""
+    cause = error.__cause__
+    if isinstance(error, BackendCapabilityError) and isinstance(cause, ArmpyError):
+        return cause.code if isinstance(cause, NnapiError) else _code_of(cause)
+    return next(code for kind, code in RESULT_CODES.items() if isinstance(error, kind))
 
 
 @contextmanager

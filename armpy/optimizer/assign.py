@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import field
 from types import MappingProxyType
 
@@ -35,6 +36,27 @@ _log = logging.getLogger("armpy.optimizer")
 
 Exclusions = dict[tuple[int, BackendId], Support]
 """Pairs of layer id and backend that have turned out not to work, with the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed(Support):
+    """No, as the backend has taken the layer and then failed at its work.
+
+    Parameters
+    ----------
+    error : ArmpyError, optional
+        What it raised, without what it came from.
+    """
+
+    error: ArmpyError | None = None
+
+    @classmethod
+    def by(cls, code: ReasonCode, text: str, error: ArmpyError) -> Failed:
+        """The refusal for what a backend raised."""
+        # Tracebacks hold what was made until then, and refusals stay as long as the network.
+        bare = copy(error)
+        bare.__traceback__ = bare.__cause__ = bare.__context__ = None
+        return cls(False, code, text, bare)
 
 
 @dataclass
@@ -221,12 +243,14 @@ def assign_backends(
     Raises
     ------
     BackendCapabilityError
-        If no backend takes a layer; the text gives every backend's reason.
+        If no backend takes a layer; the text gives every backend's reason. Its cause is what the
+        first one raised that has failed, if one has.
     """
     result = Assignment()
     for layer in graph.layers:
         candidates = oracle.candidates(layer)
         refusals = []
+        failure: ArmpyError | None = None
         if (wanted_id := wanted.get(layer.id)) is not None:
             candidates = _asked_first(wanted_id, candidates)
             if candidates[0].backend_id != wanted_id:
@@ -239,8 +263,10 @@ def assign_backends(
                 result.backends[layer.id] = backend
                 break
             refusals.append(_refusal(layer, backend, answer))
+            if failure is None and isinstance(answer, Failed):
+                failure = answer.error
         else:
-            raise _unplaceable(layer, refusals)
+            raise _unplaceable(layer, refusals) from failure
         if not isinstance(layer.operation, ControlFlow):  # the core's own layers are no fallback
             result.refusals += refusals
     return result

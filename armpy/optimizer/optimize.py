@@ -16,11 +16,11 @@ from armpy.backend import (
     Support,
     has_matching_capability,
 )
-from armpy.errors import ArmpyError, BackendCapabilityError
+from armpy.errors import ArmpyError, BackendCapabilityError, BackendError
 from armpy.graph import Graph, Layer, SubgraphView, select_subgraphs, verify_graph
 from armpy.logs import wants_traceback
 from armpy.ops.backend_internal import PreCompiled
-from armpy.optimizer.assign import Assignment, Exclusions, SupportOracle, assign_backends
+from armpy.optimizer.assign import Assignment, Exclusions, Failed, SupportOracle, assign_backends
 from armpy.optimizer.bridge import (
     Bridged,
     Factories,
@@ -217,11 +217,11 @@ class _Rounds:
                     len(part.layers),
                     exc_info=wants_traceback(_log),
                 )
-                self._exclude(backend, part.layers, str(error))
+                self._exclude(backend, part.layers, str(error), error)
                 return []
             for view in views.failed:
                 reason = views.reasons.get(view) or "the backend could not compile this part"
-                self._exclude(backend, view.layers, reason)
+                self._exclude(backend, view.layers, reason, BackendError(reason))
             self._answers[key] = views.substitutions
         return self._answers[key]
 
@@ -235,10 +235,12 @@ class _Rounds:
             None if timeout is None else time.perf_counter() + timeout,
         )
 
-    def _exclude(self, backend: IBackendInternal, layers: Sequence[Layer], text: str) -> None:
+    def _exclude(
+        self, backend: IBackendInternal, layers: Sequence[Layer], text: str, error: ArmpyError
+    ) -> None:
         """Remember that a backend does not run some layers after all."""
+        support = Failed.by(ReasonCode.COMPILATION, text, error)
         for layer in layers:
-            support = Support.no(ReasonCode.COMPILATION, text)
             self._excluded[layer.id, backend.backend_id] = support
 
 

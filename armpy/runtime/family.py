@@ -16,7 +16,7 @@ from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.graph import Graph, graphs_of
 from armpy.logs import wants_traceback
 from armpy.optimizer import Evaluator
-from armpy.optimizer.assign import Exclusions
+from armpy.optimizer.assign import Exclusions, Failed
 from armpy.plugins.guard import GuardedBackend
 from armpy.profiling import WatchedLock, phase
 from armpy.runtime.allocators import UnseenAllocator
@@ -90,7 +90,9 @@ class NetworkFamily:
         """Give no layers to a backend that has failed to execute one; whether that is news."""
         if backend_id in self._refusals:
             return False
-        self._refusals[backend_id] = Support.no(ReasonCode.EXECUTION, f"execution failed: {error}")
+        self._refusals[backend_id] = Failed.by(
+            ReasonCode.EXECUTION, f"execution failed: {error}", error
+        )
         return True
 
     def forgive(self, backend_id: BackendId) -> None:

@@ -6,14 +6,14 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from armpy.backend import ReasonCode, Support
+from armpy.backend import ReasonCode
 from armpy.backend.control_flow import network_timeout
 from armpy.errors import BackendError, MemoryLimitError
 from armpy.graph import Graph, graphs_of
 from armpy.logs import wants_traceback
 from armpy.ops.operation import Array, located
 from armpy.optimizer import OptimizedNetwork, optimize_graph, place_layers
-from armpy.optimizer.assign import Exclusions
+from armpy.optimizer.assign import Exclusions, Failed
 from armpy.optimizer.bridge import ImportRefusals
 from armpy.optimizer.simplify import simplified
 from armpy.runtime.dynamic_plan import DynamicPlan
@@ -176,7 +176,7 @@ class Planner:
             "they move" if len(failure.layers) > 1 else "it moves",
             exc_info=cause if wants_traceback(_log) else None,
         )
-        answer = Support.no(ReasonCode.PREPARATION, f"preparation failed: {cause}")
+        answer = Failed.by(ReasonCode.PREPARATION, f"preparation failed: {cause}", cause)
         for layer in failure.layers:
             for layer_id in network.origins.get(layer.id, (layer.id,)):
                 excluded[layer_id, failure.backend_id] = answer

@@ -16,9 +16,9 @@ from armpy.backend import (
     NetworkResources,
     OptionValues,
     ReasonCode,
-    Support,
 )
 from armpy.errors import ArmpyError, BackendError
+from armpy.optimizer.assign import Failed
 from armpy.optimizer.bridge import Factories, handle_factories
 from armpy.plugins.guard import GuardedBackend, GuardedHandleFactory
 from armpy.profiling import Profiler
@@ -103,7 +103,7 @@ class SessionError(Exception):
     def __init__(self, backend_id: BackendId, cause: ArmpyError) -> None:
         super().__init__(str(cause))
         self.backend_id = backend_id
-        self.answer = Support.no(ReasonCode.DEVICE, str(cause))
+        self.answer = Failed.by(ReasonCode.DEVICE, str(cause), cause)
 
 
 class Sessions(dict[BackendId, BackendSession]):

@@ -186,6 +186,16 @@ def test_a_line_is_a_program_an_application_or_a_comment(tmp_path: Path) -> None
     assert found.entries == {"/opt/camera#2/run", "com.foo.bar"}
 
 
+def test_a_byte_order_mark_is_none_of_the_first_entry(tmp_path: Path) -> None:
+    (tmp_path / "allowed").write_bytes(b"\xef\xbb\xbfcom.foo.bar\n/opt/run\n")
+    found = AllowList.read(tmp_path / "allowed")
+    assert found.entries == {"com.foo.bar", "/opt/run"}
+
+
+def test_an_empty_list_allows_nobody(tmp_path: Path) -> None:
+    assert not TypeManager([VENDOR], allow_list(tmp_path, ""), "com.foo.bar").is_allowed
+
+
 def test_a_program_is_allowed_by_its_path_and_through_links(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

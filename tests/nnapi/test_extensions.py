@@ -387,6 +387,17 @@ def test_an_application_that_is_not_on_the_list_cannot_use_extensions(tmp_path: 
         add_operation(model, REVERSE, operands[:1], operands[1:])
 
 
+def test_a_device_has_no_extensions_for_an_application_that_is_not_on_the_list(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "allowed"
+    path.write_text("com.foo.bar\n")
+    for name, is_allowed in (("com.foo.bar", True), ("com.bar.foo", False)):
+        manager = manager_of(RecordsBackend(), application=name, extensions_allow_list=str(path))
+        assert manager.devices[0].get_extension_support(NAME) is is_allowed
+        assert manager.devices[0].supported_extensions == (NAME,)
+
+
 def test_an_application_that_is_on_the_list_of_the_environment_uses_extensions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
