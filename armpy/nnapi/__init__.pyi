@@ -20,10 +20,8 @@ from armpy.nnapi.devices import (
 )
 from armpy.nnapi.dump import graph_dump as graph_dump
 from armpy.nnapi.events import Event as Event
-from armpy.nnapi.execution import (
-    DURATION_UNAVAILABLE as DURATION_UNAVAILABLE,
-    Execution as Execution,
-)
+from armpy.nnapi.execution import Execution as Execution
+from armpy.nnapi.execution_results import DURATION_UNAVAILABLE as DURATION_UNAVAILABLE
 from armpy.nnapi.execution_setup import (
     DEFAULT_LOOP_TIMEOUT_NS as DEFAULT_LOOP_TIMEOUT_NS,
     MAXIMUM_LOOP_TIMEOUT_NS as MAXIMUM_LOOP_TIMEOUT_NS,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TypeGuard
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from armpy.nnapi.optional import optional_operands
 from armpy.nnapi.results import bad_data, bad_state, check_index, require_data
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
+
+Renew: TypeAlias = Callable[[], "Array | None"]
+"""Makes the elements of an input from what its buffer holds now."""
 
 
 class Slot:
@@ -92,6 +95,21 @@ class Slot:
             return elements
         return elements.copy()
 
+    def input_read(
+        self, data: memoryview | None, dimensions: tuple[int, ...], where: str
+    ) -> tuple[Array | None, Renew | None]:
+        """The elements of an input, and what makes them again if they are no part of its buffer.
+
+        Raises
+        ------
+        NnapiError
+            As for `input_array`.
+        """
+        array = self.input_array(data, dimensions, where)
+        if array is None or data is None or _is_over(array, data):
+            return array, None
+        return array, lambda: self.input_array(data, dimensions, where)
+
     @property
     def _num_bytes(self) -> int:
         """Bytes of all elements."""
@@ -110,6 +128,11 @@ class Slot:
             return flat
         array = flat.view(self._dtype).reshape(self.shape)
         return array if array.flags.aligned else flat
+
+
+def _is_over(array: Array, data: memoryview) -> bool:
+    """Whether an array's elements are the bytes of a buffer themselves."""
+    return bool(np.may_share_memory(array, np.frombuffer(data, np.uint8)))
 
 
 def check_length(
@@ -198,7 +221,7 @@ class Arguments:
         Whether each is an array of the shape and type of its slot.
     """
 
-    __slots__ = ("_num_unset", "_slots", "_what", "are_in_place", "arrays")
+    __slots__ = ("_num_unset", "_renewed", "_slots", "_what", "are_in_place", "arrays")
 
     def __init__(self, what: str, slots: tuple[Slot, ...]) -> None:
         self._what = what
@@ -206,6 +229,7 @@ class Arguments:
         self._num_unset = len(slots)
         self.arrays: list[Array | None] = [_UNSET] * len(slots)
         self.are_in_place = True
+        self._renewed: list[tuple[int, Renew]] | None = None
 
     def take(self, index: int, value: object) -> bool:
         """Set an argument to an array that is used as it lies; whether it is one, and not set."""
@@ -219,11 +243,27 @@ class Arguments:
         self._num_unset -= 1
         return True
 
-    def put(self, index: int, array: Array | None) -> None:
-        """Set an argument that is not set, to what its slot has made of it."""
-        self.are_in_place &= array is not None and self._slots[index].fits(array)
+    def put(self, index: int, array: Array | None, renew: Renew | None = None) -> None:
+        """Set an argument that is not set, to what its slot has made of it.
+
+        Parameters
+        ----------
+        index : int
+        array : ndarray, optional
+        renew : callable, optional
+            Makes it again for each execution, if it is a copy.
+        """
+        if renew is not None:
+            self._renewed = [*(self._renewed or ()), (index, renew)]
+        is_in_place = array is not None and self._slots[index].fits(array)
+        self.are_in_place &= is_in_place and renew is None
         self.arrays[index] = array
         self._num_unset -= 1
+
+    def renew(self) -> None:
+        """Read again what is not used as it lies."""
+        for index, make in self._renewed or ():
+            self.arrays[index] = make()
 
     def slot(self, index: int, where: str) -> Slot:
         """The slot of a position.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 from armpy.nnapi.compilation import Compilation
 from armpy.nnapi.execution import Execution
 from armpy.nnapi.results import bad_data, bad_state, check_kind, unexpected_null
@@ -58,6 +60,8 @@ class Burst:
         compilation.check_ready("Burst")
         self._compilation = compilation
         self._latest: Execution | None = None
+        self._reusable: weakref.WeakSet[Execution] = weakref.WeakSet()
+        self._is_closed = False
         # Whoever takes it out computes: to take from a list is one step, and the quickest lock.
         self._turn: list[None] = [None]
 
@@ -86,7 +90,6 @@ class Burst:
             ) from None
         try:
             execution.compute()
-            self._latest = execution
         finally:
             self._turn.append(None)
 
@@ -98,15 +101,22 @@ class Burst:
         check_kind(execution, Execution, where)
         if execution.compilation is not self._compilation:
             raise bad_data("the execution is of another compilation than the burst", where=where)
+        if execution.is_reusable:  # others are not kept: they have come to their end
+            self._latest = execution
+            self._reusable.add(execution)
 
     def close(self) -> None:
         """Compute no more; BAD_STATE while a thread computes."""
-        if not self._turn:
-            raise bad_state("a thread computes in the burst", where="Burst.close")
-        self._turn = []
-        if self._latest is not None:
-            self._latest.release()
-            self._latest = None
+        try:
+            self._turn.pop()
+        except IndexError:
+            if self._is_closed:
+                return
+            raise bad_state("a thread computes in the burst", where="Burst.close") from None
+        self._is_closed = True
+        self._latest = None
+        for execution in [*self._reusable]:
+            execution.release()
 
     def __enter__(self) -> Burst:
         return self

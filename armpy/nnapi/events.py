@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from armpy.errors import NnapiError, ResultCode
+from armpy.nnapi.fence_watch import fence_watch
 from armpy.nnapi.fences import Fence, wait_for_fence
 from armpy.nnapi.results import as_integer, require_data
 
@@ -33,6 +34,7 @@ class Event:
 
     def __init__(self, *, has_fence: bool = False) -> None:
         self._has_fence = has_fence
+        self._is_foreign = False
         self._fence: Fence | None = None
         self._is_done = threading.Event()
         self._failed: BaseException | None = None
@@ -69,19 +71,14 @@ class Event:
         )
         event = cls(has_fence=True)
         event._fence = Fence.duplicate(fd, where)
-        # Of one that is signalled already nobody has to wait for a thread.
-        if wait_for_fence(event._fence.fd, 0.0) is not None:
-            event._settle_by_fence()
-        else:
-            waiter = threading.Thread(
-                target=event._settle_by_fence, name="armpy-fence", daemon=True
-            )
-            waiter.start()
+        event._is_foreign = True
         return event
 
     @property
     def is_done(self) -> bool:
         """Whether it has come to its end."""
+        if self._is_foreign:
+            self._look(0.0)
         return self._is_done.is_set()
 
     @property
@@ -103,7 +100,9 @@ class Event:
             What the execution failed with; MISSED_DEADLINE_TRANSIENT if it goes on after
             `timeout_s`, which does not stop it.
         """
-        if not self._is_done.wait(timeout_s):
+        if self._is_foreign:
+            self._look(timeout_s)
+        if not self._is_done.wait(0.0 if self._is_foreign else timeout_s):
             raise NnapiError(
                 "the execution still goes on",
                 code=ResultCode.MISSED_DEADLINE_TRANSIENT,
@@ -149,40 +148,38 @@ class Event:
         )
 
     def settle(self, failed: BaseException | None) -> None:
-        """Say, once, that it has come to its end, and with what it failed."""
+        """Say that it has come to its end, and with what it failed; the first time counts."""
         with self._lock:
+            if self._is_done.is_set():
+                return
             self._failed = failed
             self._is_done.set()
             callbacks, self._callbacks = self._callbacks, []
-            if self._fence is not None:
+            if self._fence is not None and not self._is_foreign:
                 self._fence.signal(is_failed=failed is not None)
         for callback in callbacks:
             callback(failed)
 
     def when_done(self, callback: WhenDone) -> None:
         """Call something at the end; now, if that has come."""
-        with self._lock:
-            if not self._is_done.is_set():
-                self._callbacks.append(callback)
-                return
+        if not self.is_done:  # of a foreign fence this looks
+            with self._lock:
+                if not self._is_done.is_set():
+                    self._callbacks.append(callback)
+                    if self._is_foreign and len(self._callbacks) == 1 and self._fence is not None:
+                        fence_watch.begin(self._fence.fd, lambda: self._look(0.0))
+                    return
         callback(self._failed)
 
-    def _settle_by_fence(self) -> None:
-        """Wait until the fence is signalled."""
-        fence = self._fence
-        assert fence is not None  # the event is of one
-        is_good = wait_for_fence(fence.fd, None)
-        failed: NnapiError | None = None
-        if not is_good:
-            failed = NnapiError(
-                "the fence was signalled with an error", code=ResultCode.OP_FAILED, where="Event"
-            )
-        with self._lock:
-            self._failed = failed
-            self._is_done.set()
-            callbacks, self._callbacks = self._callbacks, []
-        for callback in callbacks:
-            callback(failed)
+    def _look(self, timeout_s: float | None) -> None:
+        """Wait for somebody else's fence, and settle if it is signalled."""
+        if self._fence is None or self._is_done.is_set():
+            return
+        is_good = wait_for_fence(self._fence.fd, timeout_s)
+        if is_good is not None:
+            text = "the fence was signalled with an error"
+            error = NnapiError(text, code=ResultCode.OP_FAILED, where="Event")
+            self.settle(None if is_good else error)
 
 
 def when_all_are_done(events: Sequence[Event], begin: WhenDone) -> None:
@@ -194,7 +191,6 @@ def when_all_are_done(events: Sequence[Event], begin: WhenDone) -> None:
     """
     for event in events:
         if not event.has_fence:
-            event.when_done(lambda failed: None)
             event._is_done.wait()
     lock = threading.Lock()
     failures: list[BaseException] = []

@@ -5,19 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
+from contextvars import copy_context
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from armpy.backend import ExecutionTiming, timed_by
 from armpy.errors import ArmpyError, ExecutionTimeoutError, NnapiError, ResultCode
-from armpy.nnapi.codes import DurationCode
 from armpy.nnapi.compilation import Compilation
-from armpy.nnapi.execution_setup import ExecutionSetup, State, check_duration
+from armpy.nnapi.execution_results import ExecutionResults
+from armpy.nnapi.execution_setup import State, check_duration
 from armpy.nnapi.operand_type import OperandType
 from armpy.nnapi.results import (
+    as_event_error,
     as_nnapi_error,
-    bad_data,
     bad_state,
     check_kind,
     require_data,
@@ -34,13 +35,10 @@ if TYPE_CHECKING:
     from armpy.runtime.execution import Execution as BoundExecution
     from armpy.runtime.jobs import ExecutionFuture
 
-DURATION_UNAVAILABLE = 2**64 - 1
-"""Stands for a duration that was not measured."""
-
 _COMPUTE = "Execution.compute"
 
 
-class Execution(ExecutionSetup):
+class Execution(ExecutionResults):
     """One run of a compiled model; any number of them if it is reusable.
 
     Parameters
@@ -60,11 +58,10 @@ class Execution(ExecutionSetup):
 
     def __init__(self, compilation: Compilation) -> None:
         super().__init__(compilation)
-        self._result: ResultCode | None = None
-        self._durations_ns = _NO_DURATIONS
         # Whoever takes it out runs: to take from a list is one step, and the quickest lock.
         self._turn: list[None] = [None]
-        self._bound: BoundExecution | None = None
+        # Of whoever takes it out, also when it has idled: nobody else can use or release it.
+        self._prepared: list[BoundExecution] = []
         self._is_idle = False
         self._is_closed = False
 
@@ -82,12 +79,12 @@ class Execution(ExecutionSetup):
         """
         self._begin(_COMPUTE)
         try:
-            bound = self._bound
+            bound = self._take_prepared() if self._prepared else None
             if bound is None:
                 self._compute()
             else:
                 self._is_idle = False
-                bound()
+                self._run_bound(bound)
         except BaseException as error:  # noqa: BLE001 - raised again
             self._raise_failed(error, _COMPUTE)
         self._end(ResultCode.NO_ERROR)
@@ -130,9 +127,10 @@ class Execution(ExecutionSetup):
             if isinstance(value, np.ndarray) and operand.is_tensor:
                 shape = value.shape[: value.ndim - len(operand.element_shape)]
                 given = OperandType(operand.type, shape, operand.scale, operand.zero_point)
-            arrays.append(self._input_array(slot, value, given, f"{where}: input {index}"))
+            arrays.append(self._input_read(slot, value, given, f"{where}: input {index}")[0])
         self._take_turn(where)
         try:
+            self._shapes.begin()
             results = self._results(arrays)
             for index, result in enumerate(results):
                 self._shapes.note(index, result, where)
@@ -166,7 +164,7 @@ class Execution(ExecutionSetup):
 
         self._begin("Execution.start_compute")
         event = Event()
-        self._start(event, self._timeout_s(), time.perf_counter_ns())
+        self._start(event, self._deadline_s(), time.perf_counter_ns())
         return event
 
     def start_compute_with_dependencies(
@@ -180,7 +178,8 @@ class Execution(ExecutionSetup):
             What other executions of this kind, or `Event.create_from_sync_fence_fd`, have given.
             Events without a fence, which `start_compute` gives, are waited for before this returns.
         duration_ns : int
-            How long it may take from when the last fence has been signalled; 0 for no limit.
+            How long it may take from when the last fence has been signalled, besides what
+            `set_timeout` says from the call on; 0 for no limit.
 
         Returns
         -------
@@ -199,7 +198,7 @@ class Execution(ExecutionSetup):
         ----------
         NNAPI ``ANeuralNetworksExecution_startComputeWithDependencies``.
         """
-        from armpy.nnapi.events import Event, when_all_are_done
+        from armpy.nnapi.events import Event
 
         where = "Execution.start_compute_with_dependencies"
         if dependencies is None:
@@ -221,90 +220,23 @@ class Execution(ExecutionSetup):
         )
         self._begin(where)
         event = Event(has_fence=True)
-        launched_ns = time.perf_counter_ns()
-
-        def begin(failed: BaseException | None) -> None:
-            if failed is None:
-                timeout_s = duration_ns / 1e9 if duration_ns else self._timeout_s()
-                self._start(event, timeout_s, launched_ns)
-                return
-            error = NnapiError(
-                f"a dependency has failed: {failed}", code=ResultCode.OP_FAILED, where=where
-            )
-            error.__cause__ = failed
-            self._end(error.code)
-            event.settle(error)
-
-        when_all_are_done(dependencies, begin)
+        self._start_after(dependencies, event, duration_ns)
         return event
 
-    def get_output_operand_rank(self, index: int) -> int:
-        """Rank of an output after the execution.
-
-        Raises
-        ------
-        NnapiError
-            BAD_STATE unless it ended well or with OUTPUT_INSUFFICIENT_SIZE; BAD_DATA if there is
-            no such output; OUTPUT_INSUFFICIENT_SIZE if the output did not fit its buffer, the
-            rank being the error's `value`.
-        """
-        where = f"Execution.get_output_operand_rank({index})"
-        self._check_has_shapes(where)
-        return self._shapes.rank(index, where)
-
-    def get_output_operand_dimensions(self, index: int) -> tuple[int, ...]:
-        """Dimensions of an output after the execution.
-
-        Raises
-        ------
-        NnapiError
-            As for `get_output_operand_rank`; BAD_DATA for a scalar.
-        """
-        where = f"Execution.get_output_operand_dimensions({index})"
-        self._check_has_shapes(where)
-        return self._shapes.dimensions(index, where)
-
-    def get_duration(self, duration_code: int = DurationCode.IN_DRIVER) -> int:
-        """How long the execution took, in nanoseconds.
-
-        Parameters
-        ----------
-        duration_code : DurationCode
-            IN_DRIVER counts from the start, with the time that it waited; FENCED_IN_DRIVER from
-            when its dependencies had been signalled. ON_HARDWARE is what the backends have told
-            (`armpy.backend.ExecutionTiming`), and so is FENCED_ON_HARDWARE.
-
-        Returns
-        -------
-        int
-            `DURATION_UNAVAILABLE` for the time on hardware where no backend tells it.
-
-        Raises
-        ------
-        NnapiError
-            BAD_DATA if there is no such code; BAD_STATE if the execution has not ended well or
-            was not measured. The error's `value` is `DURATION_UNAVAILABLE`.
-        """
-        where = "Execution.get_duration"
-        error: NnapiError | None = None
-        if duration_code not in tuple(DurationCode):
-            error = bad_data("there is no such duration", where=where, actual=str(duration_code))
-        elif self._state is not State.FINISHED or self._result is not ResultCode.NO_ERROR:
-            error = bad_state("the execution has not ended well", where=where)
-        elif not self._is_timed:
-            error = bad_state(
-                "the execution was not measured", where=where, fix="Call set_measure_timing before"
-            )
-        if error is not None:
-            error.value = DURATION_UNAVAILABLE  # NNAPI sets *duration also when it fails
-            raise error
-        return self._durations_ns[duration_code]
-
     def close(self) -> None:
-        """Give back what a reusable execution has prepared; BAD_STATE while it is under way."""
-        self._check_free("Execution.close")
-        self._turn, self._is_closed = [], True
+        """Compute no more, and give back what is prepared; BAD_STATE while it is under way."""
+        try:
+            self._turn.pop()
+        except IndexError:
+            if self._state is State.STARTED:
+                raise self._not_free("Execution.close") from None
+        self._is_closed = True
         self.release()
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether a reusable execution has something that is prepared, and nobody uses it."""
+        return bool(self._prepared)
 
     def release_if_idle(self) -> bool:
         """Give back what it has prepared unless it was used since the last call of this.
@@ -312,25 +244,38 @@ class Execution(ExecutionSetup):
         Returns
         -------
         bool
-            Whether it still has something. The next computation prepares it again.
+            Whether it may still have something. The next computation prepares it again.
         """
-        if self._bound is None:
-            return False
-        try:
-            self._turn.pop()
-        except IndexError:
+        if not self._is_idle:
+            self._is_idle = True
             return True
-        if self._is_idle:
-            self.release()
-        self._is_idle = True
-        self._turn.append(None)
-        return self._bound is not None
-
-    def release(self) -> None:
-        """Give back what it has prepared; the next computation prepares it again."""
-        bound, self._bound = self._bound, None
+        bound = self._take_prepared()
         if bound is not None:
             bound.close()
+            return False
+        return not self._is_closed  # it is under way, or will be prepared again
+
+    def release(self) -> None:
+        """Give back what it has prepared, unless it is under way; it is prepared again then."""
+        bound = self._take_prepared()
+        if bound is not None:
+            bound.close()
+
+    def _take_prepared(self) -> BoundExecution | None:
+        """Take out what is prepared: nobody else can use or release it."""
+        try:
+            return self._prepared.pop()
+        except IndexError:
+            return None
+
+    def _run_bound(self, bound: BoundExecution) -> None:
+        """Run what is prepared, and keep it if it went well: else what it has may have gone."""
+        try:
+            bound()
+        except BaseException:
+            bound.close()
+            raise
+        self._prepared.append(bound)
 
     def _begin(self, where: str) -> None:
         """Start, unless something is missing: it can be set still, and computed then."""
@@ -375,8 +320,6 @@ class Execution(ExecutionSetup):
         """Note that it failed, and raise why."""
         explained = self._explained(error, where)
         code = explained.code if isinstance(explained, NnapiError) else ResultCode.OP_FAILED
-        if code is not ResultCode.OUTPUT_INSUFFICIENT_SIZE:
-            self.release()  # what it was prepared with may have gone
         self._end(code)
         if explained is error:
             raise error
@@ -396,6 +339,8 @@ class Execution(ExecutionSetup):
         network = self._compilation.whole
         if network is None or self._is_timed or self._timeout_ns or not self._is_in_place():
             self._check_left_out()
+            inputs.renew()
+            self._shapes.begin()
             self._shapes.write(outputs.arrays, self._results(inputs.arrays), _COMPUTE)
             return
         if self._is_reusable and not self._compilation.signature.has_control_flow:
@@ -432,9 +377,8 @@ class Execution(ExecutionSetup):
             dict(zip(network.graph.output_names, self._outputs.arrays, strict=True)),
             cancellable=False,
         )
-        bound()
-        self._bound = bound
         self._is_idle = False
+        self._run_bound(bound)
         watch_idling(self)
 
     def _check_left_out(self) -> None:
@@ -449,21 +393,72 @@ class Execution(ExecutionSetup):
 
     def _results(self, arrays: Sequence[Array | None]) -> list[Array]:
         """Run the network that is for these inputs."""
+        deadline_s = self._deadline_s()
+        started_ns = time.perf_counter_ns()
         # An operation without an optional operand is another layer, so there is a network for
         # each set of inputs that are left out; the others move up.
         omitted = [position for position, array in enumerate(arrays) if array is None]
         network = self._compilation.network(omitted)
         given = [array for array in arrays if array is not None]
         timing = ExecutionTiming()
-        started_ns = time.perf_counter_ns()
         with timed_by(timing) if self._is_timed else nullcontext():
             results = network.run(
-                given, loop_timeout_s=self._loop_timeout_s(), deadline_s=self._timeout_s()
+                given,
+                loop_timeout_s=self._loop_timeout_s(),
+                deadline_s=_left_s(deadline_s, _COMPUTE),
             )
         self._note_durations(timing, started_ns, started_ns)
         return results
 
-    def _start(self, event: Event, timeout_s: float | None, launched_ns: int) -> None:
+    def _start_after(self, dependencies: Sequence[Event], event: Event, duration_ns: int) -> None:
+        """Start when all dependencies have ended well; fail if one fails, or time is up before."""
+        from armpy.nnapi.events import when_all_are_done
+        from armpy.runtime.deadlines import Watch, deadlines
+
+        where = "Execution.start_compute_with_dependencies"
+        launched_ns = time.perf_counter_ns()
+        deadline_s = self._deadline_s()
+        # Whoever takes it out says what becomes of it: dependencies, or the deadline.
+        turn: list[None] = [None]
+
+        def fail(error: NnapiError) -> None:
+            self._end(error.code)
+            event.settle(error)
+
+        def stop_late() -> None:
+            try:
+                turn.pop()
+            except IndexError:
+                return
+            fail(_too_late(where))
+
+        def begin(failed: BaseException | None) -> None:
+            try:
+                turn.pop()
+            except IndexError:
+                return
+            if watch is not None:
+                deadlines.end(watch)
+            if failed is None:
+                times = [] if deadline_s is None else [deadline_s]
+                if duration_ns:
+                    times.append(time.perf_counter() + duration_ns / 1e9)
+                # In the context of who has launched it, not of what it has waited for.
+                context.run(self._start, event, min(times, default=None), launched_ns)
+                return
+            text = f"a dependency has failed: {failed}"
+            error = NnapiError(text, code=ResultCode.OP_FAILED, where=where)
+            error.__cause__ = failed
+            fail(error)
+
+        context = copy_context()
+        watch = None
+        if deadline_s is not None:
+            watch = Watch(deadline_s, stop_late)
+            deadlines.begin(watch)
+        when_all_are_done(dependencies, begin)
+
+    def _start(self, event: Event, deadline_s: float | None, launched_ns: int) -> None:
         """Run on a thread of the runtime's, and tell an event."""
         from armpy.runtime import starting
 
@@ -471,24 +466,30 @@ class Execution(ExecutionSetup):
         timing = ExecutionTiming()
         ready_ns = time.perf_counter_ns()
 
+        def end(error: BaseException | None, *, was_begun: bool = True) -> None:
+            failed = None if error is None else self._explained(error, where)
+            code = ResultCode.NO_ERROR if failed is None else ResultCode.OP_FAILED
+            if isinstance(failed, NnapiError):
+                if isinstance(error, ExecutionTimeoutError) and not was_begun:
+                    failed.code = ResultCode.MISSED_DEADLINE_PERSISTENT
+                failed = as_event_error(failed)
+                code = failed.code
+            self._end(code)
+            event.settle(failed)
+
         def finish(future: ExecutionFuture[dict[str, Array]]) -> None:
-            failed: BaseException | None = None
             try:
                 self._shapes.write(self._outputs.arrays, [*future.result().values()], where)
                 self._note_durations(timing, launched_ns, ready_ns)
             except BaseException as error:  # noqa: BLE001 - told to whoever waits
-                failed = self._explained(error, where)
-                is_late = isinstance(error, ExecutionTimeoutError) and not future.was_begun
-                if is_late and isinstance(failed, NnapiError):
-                    failed.code = ResultCode.MISSED_DEADLINE_PERSISTENT
-            code = ResultCode.NO_ERROR
-            if failed is not None:
-                code = failed.code if isinstance(failed, NnapiError) else ResultCode.OP_FAILED
-            self._end(code)
-            event.settle(failed)
+                end(error, was_begun=future.was_begun)
+            else:
+                end(None)
 
         try:
             self._check_left_out()
+            self._inputs.renew()
+            self._shapes.begin()
             arrays = self._inputs.arrays
             omitted = [position for position, array in enumerate(arrays) if array is None]
             network = self._compilation.network(omitted)
@@ -499,46 +500,43 @@ class Execution(ExecutionSetup):
                     network,
                     [array for array in arrays if array is not None],
                     priority=self._compilation.priority,
-                    deadline_s=timeout_s,
+                    deadline_s=_left_s(deadline_s, where),
                     keep_alive=self._compilation,
                 )
         except BaseException as error:  # noqa: BLE001 - told to whoever waits
-            failed = self._explained(error, where)
-            self._end(failed.code if isinstance(failed, NnapiError) else ResultCode.OP_FAILED)
-            event.settle(failed)
+            end(error)
             return
         future.add_done_callback(finish)  # type: ignore[arg-type]  # with this one
-
-    def _note_durations(self, timing: ExecutionTiming, launched_ns: int, ready_ns: int) -> None:
-        """Note how long it took from its launch, and from when nothing held it up any more."""
-        if not self._is_timed:
-            return
-        now_ns = time.perf_counter_ns()
-        on_device = timing.on_device_ns
-        on_hardware = DURATION_UNAVAILABLE if on_device is None else on_device
-        self._durations_ns = {
-            DurationCode.ON_HARDWARE: on_hardware,
-            DurationCode.IN_DRIVER: now_ns - launched_ns,
-            DurationCode.FENCED_ON_HARDWARE: on_hardware,
-            DurationCode.FENCED_IN_DRIVER: now_ns - ready_ns,
-        }
 
     def _loop_timeout_s(self) -> float | Unset:
         """How long a loop may take; what the runtime's options say, unless it was set."""
         return UNSET if self._loop_timeout_ns is None else self._loop_timeout_ns / 1e9
 
-    def _timeout_s(self) -> float | None:
-        """How long all of it may take."""
-        return self._timeout_ns / 1e9 if self._timeout_ns else None
-
-    def _check_has_shapes(self, where: str) -> None:
-        """Check that the execution got so far that the outputs' dimensions are known."""
-        # NNAPI tells dimensions after OUTPUT_INSUFFICIENT_SIZE, too: for a second execution with
-        # buffers that are large enough.
-        known = (ResultCode.NO_ERROR, ResultCode.OUTPUT_INSUFFICIENT_SIZE)
-        if self._state is not State.FINISHED or self._result not in known:
-            raise bad_state("the execution has not ended well", where=where)
+    def _deadline_s(self) -> float | None:
+        """When it has to have come to its end if it starts now, by `time.perf_counter`."""
+        return time.perf_counter() + self._timeout_ns / 1e9 if self._timeout_ns else None
 
 
-_NO_DURATIONS: dict[int, int] = dict.fromkeys(DurationCode, DURATION_UNAVAILABLE)
-"""Of an execution that has not been measured."""
+def _left_s(deadline_s: float | None, where: str) -> float | None:
+    """How long it is to a deadline; None if there is none.
+
+    Raises
+    ------
+    NnapiError
+        MISSED_DEADLINE_PERSISTENT if it has passed.
+    """
+    if deadline_s is None:
+        return None
+    left_s = deadline_s - time.perf_counter()
+    if left_s <= 0:
+        raise _too_late(where)
+    return left_s
+
+
+def _too_late(where: str) -> NnapiError:
+    """The error for what could not begin in time."""
+    return NnapiError(
+        "the deadline passed before the execution could begin",
+        code=ResultCode.MISSED_DEADLINE_PERSISTENT,
+        where=where,
+    )

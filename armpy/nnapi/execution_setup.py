@@ -8,7 +8,7 @@ from numbers import Real
 
 import numpy as np
 
-from armpy.nnapi.arguments import Arguments, Slot
+from armpy.nnapi.arguments import Arguments, Renew, Slot
 from armpy.nnapi.buffers import readable_bytes, writable_bytes
 from armpy.nnapi.compilation import Compilation
 from armpy.nnapi.memory import Memory
@@ -22,6 +22,7 @@ from armpy.nnapi.results import (
     require_data,
     unexpected_null,
 )
+from armpy.ops.operation import Array
 
 _log = logging.getLogger("armpy.nnapi")
 
@@ -65,6 +66,11 @@ class ExecutionSetup:
         """What is run."""
         return self._compilation
 
+    @property
+    def is_reusable(self) -> bool:
+        """Whether it can be computed again."""
+        return self._is_reusable
+
     def set_input(self, index: int, value: object, operand_type: OperandType | None = None) -> None:
         """Give an input its elements.
 
@@ -94,18 +100,17 @@ class ExecutionSetup:
         where = f"Execution.set_input({index})"
         self._check_building(where)
         slot = self._inputs.slot(index, where)
-        array = self._input_array(slot, value, operand_type, where, index)
-        self._inputs.put(index, array)
+        self._inputs.put(index, *self._input_read(slot, value, operand_type, where, index))
 
-    def _input_array(
+    def _input_read(
         self,
         slot: Slot,
         value: object,
         operand_type: OperandType | None,
         where: str,
         index: int | None = None,
-    ) -> np.ndarray | None:
-        """The elements of an input, which is not set yet."""
+    ) -> tuple[Array | None, Renew | None]:
+        """The elements of an input, which is not set yet, and what reads them again."""
         # Before the dimensions: who passes a list is to be told about that.
         data = None if value is None else readable_bytes(value, slot.operand, where)
         dimensions = check_dimensions(
@@ -113,7 +118,15 @@ class ExecutionSetup:
         )
         if index is not None:
             self._inputs.check_unset(index, where)
-        return slot.input_array(data, dimensions, where)
+        if not isinstance(value, np.ndarray) or value.flags.c_contiguous:
+            return slot.input_read(data, dimensions, where)
+        view = value[...]
+
+        def renew() -> Array | None:
+            gathered = readable_bytes(view, slot.operand, where)
+            return slot.input_array(gathered, dimensions, where)
+
+        return slot.input_array(data, dimensions, where), renew
 
     def set_output(
         self, index: int, buffer: object, operand_type: OperandType | None = None
@@ -181,7 +194,7 @@ class ExecutionSetup:
         dimensions = check_dimensions(slot.operand, operand_type, where, allow_unspecified=False)
         data = memory.region(offset, length, where)
         self._inputs.check_unset(index, where)
-        self._inputs.put(index, slot.input_array(data, dimensions, where))
+        self._inputs.put(index, *slot.input_read(data, dimensions, where))
 
     def set_output_from_memory(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import weakref
@@ -41,3 +42,14 @@ def _sweep() -> None:
         _is_watching = bool(_watched)
         if _is_watching:
             deadlines.begin(Watch(time.perf_counter() + RELEASE_AFTER_S, _sweep))
+
+
+def _reset() -> None:
+    """Begin without a watchdog, as a process that was forked does: it has no threads."""
+    global _is_watching, _lock  # noqa: PLW0603 - as above
+    _lock = threading.Lock()
+    _is_watching = False
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset)

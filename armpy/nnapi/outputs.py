@@ -23,16 +23,22 @@ class OutputShapes:
         The model's outputs.
     """
 
-    __slots__ = ("_buffer_sizes", "_dimensions", "_slots")
+    __slots__ = ("_buffer_sizes", "_dimensions", "_expected", "_slots")
 
     def __init__(self, slots: Sequence[Slot]) -> None:
         self._slots = slots
-        self._dimensions = [slot.operand.dimensions for slot in slots]
+        self._expected = [slot.operand.dimensions for slot in slots]
+        self._dimensions = self._expected
         self._buffer_sizes: dict[int, int] = {}
 
     def expect(self, index: int, dimensions: tuple[int, ...]) -> None:
         """Take what is known of an output beforehand."""
-        self._dimensions[index] = dimensions
+        self._expected[index] = dimensions
+
+    def begin(self) -> None:
+        """Forget what came out of an earlier execution."""
+        self._dimensions = [*self._expected]
+        self._buffer_sizes.clear()
 
     def note(self, index: int, result: Array, where: str) -> None:
         """Take the dimensions that came out.
@@ -43,7 +49,7 @@ class OutputShapes:
             OP_FAILED if others were expected.
         """
         # One element of a vendor's type can be an array; its axes are no dimensions to NNAPI.
-        known = self._dimensions[index]
+        known = self._expected[index]
         num_dimensions = result.ndim - len(self._slots[index].operand.element_shape)
         actual = result.shape[:num_dimensions]
         fits = len(known) == len(actual) and all(
@@ -68,7 +74,7 @@ class OutputShapes:
         """Whether every dimension is known beforehand."""
         return all(
             not slot.operand.is_tensor or (bool(known) and 0 not in known)
-            for slot, known in zip(self._slots, self._dimensions, strict=True)
+            for slot, known in zip(self._slots, self._expected, strict=True)
         )
 
     def write(self, buffers: Sequence[Array | None], results: Sequence[Array], where: str) -> None:
@@ -88,7 +94,6 @@ class OutputShapes:
         """
         # All are looked at before one is written or refused: with OUTPUT_INSUFFICIENT_SIZE NNAPI
         # tells the dimensions of every output, and whether it fitted.
-        self._buffer_sizes.clear()
         for index, (buffer, result) in enumerate(zip(buffers, results, strict=True)):
             self.note(index, result, where)
             if buffer is not None and result.nbytes > buffer.nbytes:

@@ -34,6 +34,24 @@ RESULT_CODES: Mapping[type[BaseException], ResultCode] = MappingProxyType(
 """By kind of error, the first that fits, what a compilation or execution came to."""
 
 
+EVENT_CODES: Mapping[ResultCode, ResultCode] = MappingProxyType(
+    {
+        ResultCode.UNEXPECTED_NULL: ResultCode.BAD_DATA,
+        ResultCode.INCOMPLETE: ResultCode.OP_FAILED,
+        ResultCode.BAD_STATE: ResultCode.OP_FAILED,
+        ResultCode.OUT_OF_MEMORY: ResultCode.OP_FAILED,
+        ResultCode.UNMAPPABLE: ResultCode.OP_FAILED,
+        ResultCode.DEAD_OBJECT: ResultCode.OP_FAILED,
+    }
+)
+"""What events tell for codes that have no status of their own in the HAL, by which they cross.
+
+References
+----------
+NNAPI ``convertResultCodeToErrorStatus`` and back.
+"""
+
+
 def bad_data(
     failed: str, *, where: str = "", expected: str = "", actual: str = "", fix: str = ""
 ) -> NnapiError:
@@ -143,6 +161,23 @@ def _code_of(error: ArmpyError | MemoryError) -> ResultCode:
     if isinstance(error, BackendCapabilityError) and isinstance(cause, ArmpyError):
         return cause.code if isinstance(cause, NnapiError) else _code_of(cause)
     return next(code for kind, code in RESULT_CODES.items() if isinstance(error, kind))
+
+
+def as_event_error(error: NnapiError) -> NnapiError:
+    """What an event tells of an error: the error itself, unless `EVENT_CODES` has another code."""
+    code = EVENT_CODES.get(error.code)
+    if code is None:
+        return error
+    found = NnapiError(
+        error.failed,
+        code=code,
+        where=error.where,
+        expected=error.expected,
+        actual=error.actual,
+        fix=error.fix,
+    )
+    found.__cause__ = error
+    return found
 
 
 @contextmanager

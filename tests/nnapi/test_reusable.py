@@ -63,10 +63,9 @@ def test_a_reusable_execution_reads_its_arrays_anew_each_time(reusable: Reusable
 def test_a_reusable_execution_is_prepared_once(reusable: Reusable) -> None:
     execution, _, _ = reusable
     execution.compute()
-    prepared = execution._bound
-    assert prepared is not None
+    (prepared,) = execution._prepared
     execution.compute()
-    assert execution._bound is prepared
+    assert execution._prepared == [prepared]
 
 
 def test_arguments_stay_after_the_first_computation(reusable: Reusable) -> None:
@@ -181,9 +180,9 @@ def test_one_at_a_time(
 
 def test_what_is_under_way_is_not_released(blocked: tuple[Execution, Burst, Blocking]) -> None:
     execution, _, backend = blocked
-    assert execution.release_if_idle()
-    assert execution.release_if_idle()
-    assert execution._bound is not None
+    for _ in range(3):
+        assert execution.release_if_idle()
+    execution.release()
     backend.let_go.set()
 
 
@@ -194,14 +193,13 @@ def test_what_idles_is_released_and_prepared_again(
     monkeypatch.setattr(idling, "_is_watching", False)
     execution, values, total = reusable
     execution.compute()
-    prepared = execution._bound
-    assert prepared is not None
+    (prepared,) = execution._prepared
     waiting = threading.Event()
     for _ in range(500):
-        if execution._bound is None:
+        if not execution.is_prepared:
             break
         waiting.wait(0.01)
-    assert execution._bound is None
+    assert not execution.is_prepared
     assert prepared.is_closed
     values[:] = 100
     execution.compute()
@@ -332,6 +330,6 @@ def test_a_closed_burst_computes_no_more_and_keeps_nothing(
 ) -> None:
     with Burst(compilation) as burst:
         burst.compute(reusable[0])
-    assert reusable[0]._bound is None
+    assert not reusable[0].is_prepared
     with fails(ResultCode.BAD_STATE, "it is closed"):
         burst.compute(reusable[0])
