@@ -21,6 +21,7 @@ from armpy.errors import (
     MemoryValidationError as MemoryValidationError,
     NnapiError as NnapiError,
     ParserError as ParserError,
+    PreparationTimeoutError as PreparationTimeoutError,
     PluginError as PluginError,
     UnimplementedError as UnimplementedError,
     UnsupportedOperatorError as UnsupportedOperatorError,

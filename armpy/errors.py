@@ -18,6 +18,7 @@ The tree::
     ├── MemoryLimitError              a network needs more memory than is allowed
     ├── MemoryValidationError         a memory strategy's answer cannot be used
     ├── ExecutionTimeoutError         a deadline passed
+    │   └── PreparationTimeoutError   a backend was not done with preparing in time
     ├── ExecutionCancelledError       the caller has stopped an execution
     ├── UnimplementedError            a feature that this version does not have
     └── NnapiError                    a call of armpy.nnapi came to a result code
@@ -177,6 +178,10 @@ class MemoryValidationError(ArmpyError):
 
 class ExecutionTimeoutError(ArmpyError, TimeoutError):
     """A deadline passed before the work was done."""
+
+
+class PreparationTimeoutError(ExecutionTimeoutError):
+    """A backend was not done with preparing when its time was over."""
 
 
 class ExecutionCancelledError(ArmpyError):

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 import weakref
-from collections.abc import Collection, Sequence
-from types import TracebackType
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType, TracebackType
 
-from armpy.errors import ArmpyError, BackendCapabilityError, LayerValidationError
+from armpy.errors import (
+    ArmpyError,
+    BackendCapabilityError,
+    LayerValidationError,
+)
 from armpy.nnapi.arguments import Signature
 from armpy.nnapi.codes import PreferenceCode, operation_name
 from armpy.nnapi.devices import Device, DeviceManager, common_manager
@@ -28,10 +34,20 @@ from armpy.nnapi.results import (
 )
 from armpy.nnapi.support import supported_operations
 from armpy.ops.operation import Array
-from armpy.runtime import LoadedNetwork, Runtime
-from armpy.types import Priority
+from armpy.optimizer.preparing import prepared_by
+from armpy.runtime import LoadedNetwork, NetworkProperties, Runtime
+from armpy.types import Preference, Priority
 
 _log = logging.getLogger("armpy.nnapi")
+
+PREFERENCES: Mapping[int, Preference] = MappingProxyType(
+    {
+        PreferenceCode.LOW_POWER: Preference.LOW_POWER,
+        PreferenceCode.FAST_SINGLE_ANSWER: Preference.FASTEST,
+        PreferenceCode.SUSTAINED_SPEED: Preference.SUSTAINED,
+    }
+)
+"""What the codes mean for the rest of armpy, where `Compilation.set_preference` is called."""
 
 
 class Compilation:
@@ -67,7 +83,10 @@ class Compilation:
         self._manager = manager or model.manager
         self._devices: tuple[Device, ...] | None = None
         self._preference: int = PreferenceCode.FAST_SINGLE_ANSWER
+        self._preference_said: Preference | None = None
         self._priority = Priority.MEDIUM
+        self._timeout_ns = 0
+        self._properties = NetworkProperties()
         self._is_finished = False
         self._runtime: Runtime | None = None
         self._networks: dict[frozenset[int], int] = {}
@@ -104,7 +123,7 @@ class Compilation:
 
         Notes
         -----
-        Nothing follows from it yet.
+        Devices are told it when they prepare the model.
         """
         where = "Compilation.set_preference"
         self._check_open(where)
@@ -117,6 +136,7 @@ class Compilation:
                 actual=str(preference),
             )
         self._preference = preference
+        self._preference_said = PREFERENCES.get(preference)
 
     def set_priority(self, priority: int) -> None:
         """Say how urgent executions are against those of other models.
@@ -128,7 +148,8 @@ class Compilation:
 
         Notes
         -----
-        It orders executions that were started and wait; none waits without end.
+        It orders executions that were started and wait; none waits without end. Devices are told
+        it when they prepare the model.
         """
         where = "Compilation.set_priority"
         self._check_open(where)
@@ -141,6 +162,43 @@ class Compilation:
             )
         self._priority = Priority(priority)
 
+    def set_timeout(self, duration_ns: int) -> None:
+        """Say how long `finish` may take.
+
+        Parameters
+        ----------
+        duration_ns : int
+            In nanoseconds; 0 for no limit.
+
+        Raises
+        ------
+        NnapiError
+            BAD_STATE after `finish`; BAD_DATA unless exactly one device was chosen, or if it is no
+            duration.
+
+        Notes
+        -----
+        A device that is not done by then is no longer waited for, and `finish` raises
+        MISSED_DEADLINE_PERSISTENT, or the code that the device itself gives.
+
+        References
+        ----------
+        NNAPI ``ANeuralNetworksCompilation_setTimeout``.
+        """
+        where = "Compilation.set_timeout"
+        self._check_open(where)
+        if self._devices is None or len(self._devices) != 1:
+            raise bad_data(
+                "a compilation has a time limit only on one device that was chosen",
+                where=where,
+                expected="Compilation.create_for_devices with one device",
+                actual="none chosen" if self._devices is None else f"{len(self._devices)} devices",
+            )
+        duration_ns = as_integer(duration_ns, "duration", where)
+        if duration_ns < 0:
+            raise bad_data("a duration is negative", where=where, actual=str(duration_ns))
+        self._timeout_ns = duration_ns
+
     def finish(self) -> None:
         """Make the model ready to run, as far as that can be done without its inputs.
 
@@ -149,10 +207,13 @@ class Compilation:
         NnapiError
             BAD_STATE if that was tried before; BAD_DATA if the devices do not support an
             operation; OP_FAILED if what is known of an operation's operands breaks its rules,
-            or a device fails to prepare it, and other codes as that device says.
+            or a device fails to prepare it, MISSED_DEADLINE_PERSISTENT if it takes longer than
+            `set_timeout` says, and other codes as that device says.
         """
         where = "Compilation.finish"
         self._check_open(where)
+        limit_s = self._timeout_ns / 1e9
+        deadline_s = time.perf_counter() + limit_s if self._timeout_ns else None
         self._is_finished = True  # first: NNAPI lets it be tried once, whatever comes of it
         with result_codes(where):
             runtime = self._manager.runtime(self._devices, is_relaxed=self._description.relaxed)
@@ -160,7 +221,19 @@ class Compilation:
             # none of them has is an error here and not in an execution.
             if self._devices is not None:
                 self._check_support(runtime)
-            self._prepare(runtime, where)
+            self._properties = self._network_properties(runtime)
+            with prepared_by(deadline_s):
+                self._prepare(runtime, where)
+
+    def _network_properties(self, runtime: Runtime) -> NetworkProperties:
+        """How the model's networks are loaded."""
+        common = runtime.options.optimizer_options()
+        optimizer = replace(
+            common,
+            preference=self._preference_said or common.preference,
+            priority=self._priority,
+        )
+        return NetworkProperties(optimizer=optimizer)
 
     def _prepare(self, runtime: Runtime, where: str) -> None:
         """Load the network for all inputs, unless that has to wait for an execution."""
@@ -262,7 +335,7 @@ class Compilation:
             if key not in self._networks:
                 extensions = self._lookup()
                 graph = lower_model(self._description, sorted(key), extensions=extensions)
-                self._networks[key] = self._runtime.load_network(graph)
+                self._networks[key] = self._runtime.load_network(graph, self._properties)
             return self._runtime.get_network(self._networks[key])
 
     def check_ready(self, where: str) -> None:

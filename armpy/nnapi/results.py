@@ -17,11 +17,13 @@ from armpy.errors import (
     MemoryImportError,
     MemoryLimitError,
     NnapiError,
+    PreparationTimeoutError,
     ResultCode,
 )
 
 RESULT_CODES: Mapping[type[BaseException], ResultCode] = MappingProxyType(
     {
+        PreparationTimeoutError: ResultCode.MISSED_DEADLINE_PERSISTENT,  # it would take as long
         ExecutionTimeoutError: ResultCode.MISSED_DEADLINE_TRANSIENT,
         MemoryLimitError: ResultCode.OUT_OF_MEMORY,
         MemoryError: ResultCode.OUT_OF_MEMORY,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from armpy.backend import (
     NO_OPTIONS,
@@ -32,6 +32,7 @@ from armpy.optimizer.memory_plan import MemoryPlan, plan_memory
 from armpy.optimizer.optimized import OptimizedNetwork
 from armpy.optimizer.options import OptimizerOptions
 from armpy.optimizer.placement import LayerPlacement, Placement, Refusal
+from armpy.optimizer.preparing import in_time, next_deadline, time_per_part
 from armpy.optimizer.substitute import apply_substitutions, backends_after, offer
 from armpy.profiling import phase
 from armpy.types import HOST, BackendId, Preference, Priority
@@ -79,7 +80,8 @@ def optimize_graph(
     excluded = {} if excluded is None else excluded
     oracle = SupportOracle(backends, options.model_options)
     rounds = _Rounds(graph, oracle, excluded, options, wanted)
-    assignment, partitions, substitutions = rounds.run()
+    with time_per_part(options.preparation_timeout_s):
+        assignment, partitions, substitutions = rounds.run()
     substituted = apply_substitutions(graph, substitutions)
     by_layer = backends_after(substituted, assignment.backends)
     if factories is None:
@@ -209,7 +211,11 @@ class _Rounds:
                 request = self._request(backend.backend_id)
                 about = f"{len(part.layers)} layers from {part.layers[0].where}"
                 with phase("compile", backend.backend_id, about):
-                    views = offer(self._graph, backend, part, request)
+                    views = in_time(
+                        backend.backend_id,
+                        request.deadline_s,
+                        partial(offer, self._graph, backend, part, request),
+                    )
             except ArmpyError as error:
                 _log.warning(
                     "%s; its %d layers fall back",
@@ -227,12 +233,12 @@ class _Rounds:
 
     def _request(self, backend_id: BackendId) -> PreparationRequest:
         """What a backend is told that is about to prepare a part."""
-        options, timeout = self._options, self._options.preparation_timeout_s
+        options = self._options
         return PreparationRequest(
             options.model_options.get(backend_id, NO_OPTIONS),
             Preference(options.preference),
             Priority(options.priority),
-            None if timeout is None else time.perf_counter() + timeout,
+            next_deadline(),
         )
 
     def _exclude(

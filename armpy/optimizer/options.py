@@ -53,7 +53,9 @@ class OptimizerOptions:
     priority : Priority
         Of the network's executions, which backends are told when they prepare.
     preparation_timeout_s : float, optional
-        How long a backend may take to prepare a part before its layers go to the next one.
+        How long a backend may take to prepare one part, in seconds. One that takes longer is no
+        longer waited for, and its part goes to the next backend. None for no limit. Where that is
+        set, backends prepare in threads of their own.
 
     Raises
     ------

@@ -15,6 +15,7 @@ from armpy.ops.operation import Array, located
 from armpy.optimizer import OptimizedNetwork, optimize_graph, place_layers
 from armpy.optimizer.assign import Exclusions, Failed
 from armpy.optimizer.bridge import ImportRefusals
+from armpy.optimizer.preparing import time_per_part
 from armpy.optimizer.simplify import simplified
 from armpy.runtime.dynamic_plan import DynamicPlan
 from armpy.runtime.family import NetworkFamily
@@ -126,7 +127,8 @@ class Planner:
             try:
                 network = optimize(excluded)
                 self._family.name_graphs(network.graph)
-                with network_timeout(self._settings.loop_timeout_s):
+                timeout_s = self._settings.optimizer.preparation_timeout_s
+                with network_timeout(self._settings.loop_timeout_s), time_per_part(timeout_s):
                     plan = make(network)
             except SessionError as error:
                 self._family.refuse(error)

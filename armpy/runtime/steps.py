@@ -15,6 +15,7 @@ from armpy.ops.backend_internal import MemCopy
 from armpy.ops.control_flow import ControlFlow
 from armpy.optimizer import OptimizedNetwork
 from armpy.optimizer.imported import ImportedNetwork
+from armpy.optimizer.preparing import in_time, next_deadline
 from armpy.plugins.boundary import (
     ask_method,
     call_method,
@@ -125,7 +126,10 @@ def prepare_steps(
             continue
         try:
             with phase("prepare workload", backend_id, layer.where):
-                step = _prepare(network, layer, sessions[backend_id])
+                make = partial(_prepare, network, layer, sessions[backend_id])
+                # Of control flow, it is the layers inside that backends prepare.
+                deadline_s = None if backend_id == HOST else next_deadline()
+                step = in_time(backend_id, deadline_s, make)
         except ArmpyError as error:
             failures.append(PreparationFailure((layer,), backend_id, error))
             continue

@@ -1,0 +1,116 @@
+"""Preparation in time: how long backends may take, and answers that come too late."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from typing import TypeVar
+
+from armpy.errors import PreparationTimeoutError
+from armpy.records import dataclass
+from armpy.types import BackendId
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Allowance:
+    """What time there is: for each call of a backend, and for everything."""
+
+    timeout_s: float | None = None
+    deadline_s: float | None = None
+
+
+_UNLIMITED = _Allowance()
+_ALLOWANCE: ContextVar[_Allowance] = ContextVar("allowance", default=_UNLIMITED)
+
+
+@contextmanager
+def time_per_part(timeout_s: float | None) -> Iterator[None]:
+    """Let backends take so long for each part while a block runs; None for as long as they like."""
+    token = _ALLOWANCE.set(_Allowance(timeout_s, _ALLOWANCE.get().deadline_s))
+    try:
+        yield
+    finally:
+        _ALLOWANCE.reset(token)
+
+
+@contextmanager
+def prepared_by(deadline_s: float | None) -> Iterator[None]:
+    """Let all backends together take until a deadline, by `time.perf_counter`, in a block."""
+    token = _ALLOWANCE.set(_Allowance(_ALLOWANCE.get().timeout_s, deadline_s))
+    try:
+        yield
+    finally:
+        _ALLOWANCE.reset(token)
+
+
+def next_deadline() -> float | None:
+    """When a preparation that begins now has to be done, by `time.perf_counter`; None if never."""
+    allowance = _ALLOWANCE.get()
+    limits = [] if allowance.deadline_s is None else [allowance.deadline_s]
+    if allowance.timeout_s is not None:
+        limits.append(time.perf_counter() + allowance.timeout_s)
+    return min(limits, default=None)
+
+
+def in_time(backend_id: BackendId, deadline_s: float | None, prepare: Callable[[], T]) -> T:
+    """The answer of a preparation, if it comes before its deadline.
+
+    Parameters
+    ----------
+    backend_id : str
+        Whose preparation it is, for messages.
+    deadline_s : float, optional
+        By `time.perf_counter`. Without one, the preparation runs in the calling thread.
+    prepare : callable
+
+    Raises
+    ------
+    PreparationTimeoutError
+        If the deadline has passed before it began, or passes before it is done.
+
+    Notes
+    -----
+    Nothing in a process can stop a backend's native code. With a deadline, it runs in a thread of
+    its own, which nobody waits for when the deadline has passed: what it answers or raises later
+    is dropped. So the caller has its answer in time even if the backend never comes back, for the
+    price of a thread that may go on computing. Backends have to expect calls from several threads
+    anyway.
+    """
+    if deadline_s is None:
+        return prepare()
+    started_s = time.perf_counter()
+    if started_s >= deadline_s:
+        raise PreparationTimeoutError(
+            "the deadline has passed before the preparation began", where=backend_id
+        )
+    done: Future[T] = Future()
+    context = copy_context()
+
+    def run() -> None:
+        try:
+            done.set_result(context.run(prepare))
+        except BaseException as error:  # noqa: BLE001  # raised again, in the thread that asked
+            done.set_exception(error)
+
+    threading.Thread(target=run, name=f"armpy prepares for {backend_id}", daemon=True).start()
+    if not wait([done], min(deadline_s - started_s, threading.TIMEOUT_MAX)).done:
+        raise PreparationTimeoutError(
+            "the preparation takes too long and is no longer waited for",
+            where=backend_id,
+            expected=f"an answer within {_seconds(deadline_s - started_s)}",
+            fix="Allow it more time, or prefer another backend",
+        )
+    return done.result()
+
+
+def _seconds(duration_s: float) -> str:
+    """A duration for people: three digits."""
+    digits = max(0, 2 - math.floor(math.log10(duration_s))) if duration_s > 0 else 0
+    return f"{duration_s:.{digits}f} s"
