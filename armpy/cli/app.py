@@ -9,6 +9,7 @@ import click
 import armpy
 from armpy.cli.backend_commands import backends, doctor, new_backend
 from armpy.cli.cache_commands import cache
+from armpy.cli.calibrate import calibrate
 from armpy.cli.conformance import conformance
 from armpy.cli.diff import diff
 from armpy.cli.load_request import LoadRequest, load_model
@@ -192,5 +193,5 @@ def inspect(
         report.print_model(result, with_layers=with_layers)
 
 
-for _command in (backends, doctor, new_backend, conformance, diff, cache, tune):
+for _command in (backends, doctor, new_backend, conformance, diff, cache, tune, calibrate):
     app.add_command(_command)

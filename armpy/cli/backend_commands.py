@@ -23,6 +23,11 @@ from armpy.cli.settings import Settings
 @click.option(
     "--load", is_flag=True, help="Load each backend, after a trial in a process of its own."
 )
+@click.option(
+    "--capabilities",
+    is_flag=True,
+    help="Load each backend, and show its device: type, version, figures, cache files.",
+)
 @dynamic_backends_option
 @json_option
 @verbosity_options
@@ -31,15 +36,28 @@ def backends(
     settings: Settings,
     with_rejected: bool,
     load: bool,
+    capabilities: bool,
     dynamic_backends_path: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """List the backends that are installed; none is imported unless --load is given."""
+    """List the backends that are installed.
+
+    None is imported unless --load or --capabilities is given.
+    """
     from armpy.cli.backends import backends_document, list_backends, print_backends
     from armpy.cli.printer import print_json
     from armpy.plugins import BackendRegistry, PluginOptions
 
     options = PluginOptions(dynamic_backends_path=dynamic_backends_path, probe=load)
+    if capabilities:
+        from armpy.cli.device_tables import devices_document, list_devices, print_devices
+
+        devices = list_devices(BackendRegistry.discover(options))
+        if as_json:
+            print_json(devices_document(devices))
+        else:
+            print_devices(devices)
+        return
     with _reasons_told_once(settings):
         registry = BackendRegistry.discover(options)
         found = list_backends(registry, load=load)

@@ -13,10 +13,11 @@ from armpy.devices.machine import (
     describe_machine as describe_machine,
     machine_identity as machine_identity,
 )
-from armpy.devices.records import DeviceRecord as DeviceRecord
+from armpy.devices.records import DeviceRecord as DeviceRecord, Sample as Sample
 from armpy.devices.store import FiguresStore as FiguresStore
 from armpy.devices.work import (
     Work as Work,
+    family_of as family_of,
     kind_of as kind_of,
     type_class as type_class,
     work_of as work_of,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any
 
 from armpy.backend import DeviceFigures, PerformanceFigures
@@ -15,6 +16,22 @@ from armpy.types import BackendId, DataType
 
 Fields = dict[str, Any]
 """A JSON object."""  # Any: whatever JSON has
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One measurement.
+
+    Parameters
+    ----------
+    seconds : float
+        Of one execution.
+    power : float
+        Processors that were busy meanwhile, all together.
+    """
+
+    seconds: float
+    power: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +48,8 @@ class DeviceRecord:
         In seconds.
     measured_s : float
         When, in seconds since 1970.
+    samples : mapping of str to Sample
+        What was measured, by the workload's name.
     """
 
     backend: BackendId
@@ -38,6 +57,7 @@ class DeviceRecord:
     figures: DeviceFigures
     costs: BackendCosts
     measured_s: float = 0.0
+    samples: Mapping[str, Sample] = field(default_factory=dict)
 
 
 def record_fields(record: DeviceRecord) -> Fields:
@@ -48,6 +68,7 @@ def record_fields(record: DeviceRecord) -> Fields:
         "measured_s": record.measured_s,
         "figures": figures_fields(record.figures),
         "costs": costs_fields(record.costs),
+        "samples": {name: [each.seconds, each.power] for name, each in record.samples.items()},
     }
 
 
@@ -66,6 +87,7 @@ def record_from(fields: Fields) -> DeviceRecord:
             _figures_from(fields["figures"], fields["backend"]),
             _costs_from(fields["costs"]),
             _number(fields["measured_s"]),
+            {_text(k): Sample(*map(_number, pair)) for k, pair in fields["samples"].items()},
         )
     except (KeyError, TypeError, AttributeError, ArmpyError) as error:
         raise ValueError(f"it is no record of a device: {error}") from error

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from armpy.backend import OptionValues, ReasonCode, Support
+from armpy.devices import DeviceFacts, FiguresStore, device_facts
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.graph import Graph
 from armpy.network import Network
@@ -162,6 +163,22 @@ class Runtime:
             for c in self._registry.candidates
         ]
         return DeviceSpec(ids, tuple(candidates))
+
+    @property
+    def devices(self) -> tuple[DeviceFacts, ...]:
+        """The devices behind its backends, most preferred first, with what is known of each.
+
+        Notes
+        -----
+        Figures that were measured are read anew each time.
+
+        Raises
+        ------
+        BackendError
+            If a backend says something of itself that it may not.
+        """
+        store = FiguresStore()
+        return tuple([device_facts(backend, store) for backend in self._setup.backends])
 
     def load_network(
         self,

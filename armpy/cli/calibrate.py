@@ -1,0 +1,119 @@
+"""``armpy calibrate``: measures backends on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from armpy.cli.options import EXIT_PROBLEMS, dynamic_backends_option, json_option, verbosity_options
+
+if TYPE_CHECKING:
+    from armpy.calibration import CalibrationReport
+    from armpy.devices import FiguresStore
+
+# What a command needs is imported when it runs: --help and usage errors are quick.
+# ruff: noqa: PLC0415
+
+
+@click.command(short_help="Measure how fast backends are on this machine, and keep it.")
+@click.option(
+    "--backend",
+    "backend_ids",
+    metavar="ID",
+    multiple=True,
+    help="Measure this backend; may be repeated. Every installed one if left out.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True, max=3600),
+    default=20.0,
+    show_default=True,
+    help="How long to measure each backend at most; what has to be compiled comes on top.",
+)
+@dynamic_backends_option
+@json_option
+@verbosity_options
+@click.pass_context
+def calibrate(
+    context: click.Context,
+    backend_ids: tuple[str, ...],
+    seconds: float,
+    dynamic_backends_path: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Measure how fast backends are on this machine, and keep it.
+
+    Small networks run on each backend. What comes out decides where networks run that are to be
+    as fast as possible, or to take little power, and 'armpy backends --capabilities' shows it.
+    Nothing else should run meanwhile. CpuRef is measured besides if it was not before.
+    Exit code 1 if a backend could not be measured, or what was measured not be kept.
+    """
+    from armpy.calibration import calibrate as measure_backends
+    from armpy.cli.printer import print_json
+    from armpy.cli.progress import progress_shown
+    from armpy.devices import FiguresStore
+    from armpy.plugins import BackendRegistry, PluginOptions
+
+    options = PluginOptions(dynamic_backends_path=dynamic_backends_path)
+    store = FiguresStore()
+    registry = BackendRegistry.discover(options)
+    with progress_shown():
+        reports = measure_backends(registry, backend_ids or None, store=store, seconds=seconds)
+    if as_json:
+        print_json(calibration_document(reports, store))
+    else:
+        print_calibration(reports, store)
+    if any(report.problem or not report.is_kept for report in reports):
+        context.exit(EXIT_PROBLEMS)
+
+
+def print_calibration(reports: Sequence[CalibrationReport], store: FiguresStore) -> None:
+    """Print what was measured of each backend."""
+    from armpy.cli.device_tables import figure_rows
+    from armpy.cli.printer import Printer
+    from armpy.devices import describe_machine
+
+    printer = Printer()
+    printer.line(f"{describe_machine()} (machine {store.machine})")
+    for report in reports:
+        printer.heading(f"{report.backend} {report.version}".rstrip())
+        if report.problem:
+            printer.line(f"problem: {report.problem}")
+            continue
+        printer.line(
+            f"{report.num_measured} workloads in {report.seconds:.3g} s, "
+            f"{len(report.left_out)} left out; against CpuRef, lower is better"
+        )
+        if report.is_declared:
+            printer.line("the backend declares these figures; they go before measured ones")
+        printer.table(["operands", "time>", "power>"], figure_rows(report.figures))
+        if not report.is_kept:
+            printer.line("problem: they could not be kept")
+    printer.line(f"kept in {store.directory}")
+
+
+def calibration_document(
+    reports: Sequence[CalibrationReport], store: FiguresStore
+) -> dict[str, object]:
+    """Everything that was measured as a JSON document."""
+    from armpy.devices import describe_machine
+    from armpy.devices.records import costs_fields, figures_fields
+
+    backends = [
+        {
+            "backend": report.backend,
+            "version": report.version,
+            "problem": report.problem,
+            "kept": report.is_kept,
+            "declared": report.is_declared,
+            "num_measured": report.num_measured,
+            "seconds": report.seconds,
+            "left_out": dict(report.left_out),
+            "figures": report.figures and figures_fields(report.figures),
+            "costs": report.costs and costs_fields(report.costs),
+        }
+        for report in reports
+    ]
+    return {"machine": store.machine, "processor": describe_machine(), "backends": backends}

@@ -1,0 +1,126 @@
+"""``armpy calibrate`` and ``armpy backends --capabilities``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from armpy.cli.__main__ import main
+from armpy.devices import FiguresStore, machine_identity
+from armpy.plugins.modules import forget_module
+from armpy.runtime import Runtime, RuntimeOptions
+from tests.support.dynamic_modules import module_source, private_modules, write_module
+
+for library in ("click", "rich"):
+    pytest.importorskip(library)
+
+DECLARING = """
+    from armpy.backend import DeviceFigures, PerformanceFigures
+    from armpy.types import DataType
+
+
+    def figures(self):
+        return DeviceFigures(
+            {DataType.FLOAT32: PerformanceFigures(FIGURE, 0.125)},
+            extensions={"com.acme.math.QUANT64": PerformanceFigures(3.5, 4.5)},
+        )
+
+
+    Backend.get_device_figures = figures
+    Backend.feature_level = 29
+    Backend.number_of_cache_files = 3
+    Backend.number_of_data_cache_files = 2
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
+    yield
+    for module in private_modules():
+        forget_module(module)
+
+
+def declaring(folder: Path, figure: str = "0.0625") -> list[str]:
+    """The options with which there is a backend that declares figures."""
+    source = module_source("Declarer", extra=f"    FIGURE = {figure}\n{DECLARING}")
+    write_module(folder, "acme_declarer_backend", source)
+    return ["--dynamic-backends-path", str(folder)]
+
+
+def test_a_calibration_is_kept_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["calibrate", "--backend", "CpuRef", "--seconds", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert machine_identity() in shown
+    assert "FLOAT32" in shown
+    assert FiguresStore().read("CpuRef") is not None
+    assert main(["backends", "--capabilities"]) == 0
+    shown = capsys.readouterr().out
+    assert "figures, measured" in shown
+    assert "type CPU_REFERENCE" in shown
+    assert "feature level 30" in shown
+
+
+def test_without_figures_the_command_that_measures_them_is_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["backends", "--capabilities"]) == 0
+    assert "figures: none; run 'armpy calibrate'" in capsys.readouterr().out
+
+
+def test_a_calibration_as_json_has_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["calibrate", "--backend", "CpuRef", "--seconds", "1", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["machine"] == machine_identity()
+    (backend,) = document["backends"]
+    assert backend["backend"] == "CpuRef"
+    assert backend["problem"] == ""
+    assert backend["kept"] is True
+    assert backend["figures"]["tensors"]["FLOAT32"] == {"exec_time": 1.0, "power_usage": 1.0}
+    assert backend["costs"]["rates"]
+    assert "no time was left" in backend["left_out"].values()
+
+
+def test_declared_facts_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = declaring(tmp_path)
+    assert main(["backends", "--capabilities", *options, "--json"]) == 0
+    devices = json.loads(capsys.readouterr().out)["devices"]
+    (found,) = [device for device in devices if device["backend"] == "Declarer"]
+    assert found["feature_level"] == 29
+    assert (found["num_cache_files"], found["num_data_cache_files"]) == (3, 2)
+    assert found["figures_source"] == "declared"
+    assert found["figures"]["tensors"]["FLOAT32"]["exec_time"] == 0.0625
+    assert found["figures"]["extensions"]["com.acme.math.QUANT64"]["power_usage"] == 4.5
+    assert main(["backends", "--capabilities", *options]) == 0
+    shown = capsys.readouterr().out
+    assert "cache files: 3, of data: 2" in shown
+    assert "com.acme.math.QUANT64" in shown
+    assert "0.0625" in shown
+
+
+def test_impossible_figures_are_not_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = declaring(tmp_path, "float('nan')")
+    assert main(["backends", "--capabilities", *options]) == 0
+    captured = capsys.readouterr()
+    assert "nan" not in captured.out
+    assert "get_device_figures" in captured.err
+
+
+def test_a_backend_that_is_not_there_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["calibrate", "--backend", "Missing"]) == 1
+    assert "Missing" in capsys.readouterr().err
+
+
+def test_a_runtime_has_the_same_devices() -> None:
+    with Runtime(RuntimeOptions(["CpuRef"])) as runtime:
+        (device,) = runtime.devices
+        assert (device.backend, device.type.name) == ("CpuRef", "CPU_REFERENCE")
+        assert device.figures is None
+        assert main(["calibrate", "--backend", "CpuRef", "--seconds", "1"]) == 0
+        (device,) = runtime.devices
+        assert device.figures is not None
