@@ -23,6 +23,11 @@ from armpy.backend.context import (
     Measurement as Measurement,
 )
 from armpy.backend.device_figures import DeviceFigures as DeviceFigures
+from armpy.backend.device_memory import (
+    DeviceMemoryRequest as DeviceMemoryRequest,
+    IDeviceMemory as IDeviceMemory,
+    MemoryRole as MemoryRole,
+)
 from armpy.backend.extension import (
     CreateOperation as CreateOperation,
     Extension as Extension,

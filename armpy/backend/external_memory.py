@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from armpy.backend.device_memory import IDeviceMemory
 from armpy.errors import InvalidArgumentError, MemoryImportError
 from armpy.ops.operation import Array
 from armpy.records import dataclass
@@ -21,6 +22,8 @@ class MemorySource(enum.Flag):
 
     ``MALLOC`` is memory of the process. ``DMA_BUF``, ``GRALLOC`` and ``SHARED_MEMORY`` (since
     1.2) are file descriptors that can be mapped; ``DMA_BUF_PROTECTED`` is one that cannot.
+    ``DEVICE`` (since 1.3) is what `IBackendInternal.allocate_device_memory` has made, which nobody
+    but its backend can use where it lies.
 
     References
     ----------
@@ -33,6 +36,7 @@ class MemorySource(enum.Flag):
     DMA_BUF_PROTECTED = 4
     GRALLOC = 8
     SHARED_MEMORY = 16
+    DEVICE = 32
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -49,7 +53,7 @@ class ExternalMemory:
         The bytes; only of `MemorySource.MALLOC`. What cannot be written is only imported to be
         read.
     file_descriptor : int
-        Of all other kinds; -1 without one.
+        Of all kinds that are one; -1 without.
     offset_bytes : int
         Where the tensor begins, counted from the beginning of the file.
     keep_alive : object
@@ -159,6 +163,19 @@ class ExternalMemory:
         return cls(source, size_bytes, None, file_descriptor, offset_bytes, keep_alive)
 
     @classmethod
+    def of_device(cls, device: IDeviceMemory, size_bytes: int) -> ExternalMemory:
+        """A backend's own buffer, which that backend imports where it lies. Since 1.3.
+
+        Parameters
+        ----------
+        device : IDeviceMemory
+            As the backend made it.
+        size_bytes : int
+            Of the tensor that is in it, or is going to be.
+        """
+        return cls(MemorySource.DEVICE, size_bytes, keep_alive=device)
+
+    @classmethod
     def shared(cls, size_bytes: int, name: str = "armpy") -> ExternalMemory:
         """New shared memory of zeros, which goes when nobody uses it any more.
 
@@ -184,6 +201,11 @@ class ExternalMemory:
         os.ftruncate(descriptor, size_bytes)
         return cls.of_file_descriptor(descriptor, size_bytes, keep_alive=owner)
 
+    @property
+    def device(self) -> IDeviceMemory | None:
+        """The backend's own buffer; None for memory of other kinds. Since 1.3."""
+        return self.keep_alive if isinstance(self.keep_alive, IDeviceMemory) else None
+
     def map(self, *, read: bool = True, write: bool = True) -> Array:
         """The bytes as the host sees them.
 
@@ -200,8 +222,8 @@ class ExternalMemory:
         Raises
         ------
         MemoryImportError
-            If the memory is protected, the file is too short or not open as it needs to be, or the
-            memory is to be written and cannot be.
+            If the memory is protected or a backend's own, the file is too short or not open as it
+            needs to be, or the memory is to be written and cannot be.
 
         Notes
         -----
@@ -210,6 +232,8 @@ class ExternalMemory:
         """
         if self.source is MemorySource.DMA_BUF_PROTECTED:
             raise _unmappable(self, "protected memory is never mapped by the host")
+        if self.source is MemorySource.DEVICE:
+            raise _unmappable(self, "a backend's own buffer is copied, and never mapped")
         if self.source is MemorySource.MALLOC:
             if self.array is None:
                 raise _unmappable(self, "it has no array")

@@ -10,6 +10,7 @@ from armpy.backend.caches import IBackendCache
 from armpy.backend.capabilities import Capabilities, PerformanceFigures
 from armpy.backend.context import IBackendContext, IBackendModelContext, IBackendProfilingContext
 from armpy.backend.device_figures import DeviceFigures
+from armpy.backend.device_memory import DeviceMemoryRequest, IDeviceMemory
 from armpy.backend.layer_support import ILayerSupport, ReasonCode, Support
 from armpy.backend.memory import ICustomAllocator, IMemoryManager
 from armpy.backend.optimization_views import OptimizationViews
@@ -404,3 +405,26 @@ class IBackendInternal(ABC):
         raise BackendCapabilityError(
             "the backend keeps no compiled subgraphs", where=self.backend_id
         )
+
+    def allocate_device_memory(self, request: DeviceMemoryRequest) -> IDeviceMemory | None:
+        """Make a buffer of its own for a tensor that stays there between executions.
+
+        Parameters
+        ----------
+        request : DeviceMemoryRequest
+
+        Returns
+        -------
+        IDeviceMemory or None
+            None, the default, if it has none for such a tensor: ordinary memory is used then.
+
+        Raises
+        ------
+        ArmpyError
+            If there is not as much memory.
+
+        Notes
+        -----
+        Since 1.3. Called for networks of one runtime, on the object that `for_runtime` gave it.
+        """
+        return None

@@ -27,6 +27,7 @@ from armpy.nnapi.execution_setup import (
     MAXIMUM_LOOP_TIMEOUT_NS as MAXIMUM_LOOP_TIMEOUT_NS,
 )
 from armpy.nnapi.memory import Memory as Memory
+from armpy.nnapi.memory_desc import MemoryDesc as MemoryDesc
 from armpy.nnapi.model import Model as Model
 from armpy.nnapi.model_description import ModelDescription as ModelDescription
 from armpy.nnapi.operand_type import OperandType as OperandType

@@ -328,6 +328,10 @@ class Compilation:
         ArmpyError
             If the model cannot run so.
         """
+        return self.loaded(omitted)[0]
+
+    def loaded(self, omitted: Collection[int]) -> tuple[LoadedNetwork, int]:
+        """`network`, and its id in the runtime."""
         if self._runtime is None:
             raise bad_state("the compilation is not ready", where="Compilation.network")
         key = frozenset(omitted)
@@ -336,7 +340,7 @@ class Compilation:
                 extensions = self._lookup()
                 graph = lower_model(self._description, sorted(key), extensions=extensions)
                 self._networks[key] = self._runtime.load_network(graph, self._properties)
-            return self._runtime.get_network(self._networks[key])
+            return self._runtime.get_network(self._networks[key]), self._networks[key]
 
     def check_ready(self, where: str) -> None:
         """Check that it can be run.

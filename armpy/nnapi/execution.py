@@ -32,6 +32,8 @@ from armpy.runtime.limits import UNSET, Unset, loop_timeout
 
 if TYPE_CHECKING:
     from armpy.nnapi.events import Event
+    from armpy.nnapi.memory_uses import Given, Targets
+    from armpy.runtime import LoadedNetwork
     from armpy.runtime.execution import Execution as BoundExecution
     from armpy.runtime.jobs import ExecutionFuture
 
@@ -218,7 +220,7 @@ class Execution(ExecutionResults):
             where=where,
             fix="Give its type with set_output",
         )
-        self._begin(where)
+        self._begin(where, is_fenced=True)
         event = Event(has_fence=True)
         self._start_after(dependencies, event, duration_ns)
         return event
@@ -277,11 +279,13 @@ class Execution(ExecutionResults):
             raise
         self._prepared.append(bound)
 
-    def _begin(self, where: str) -> None:
+    def _begin(self, where: str, *, is_fenced: bool = False) -> None:
         """Start, unless something is missing: it can be set still, and computed then."""
         if self._state is State.BUILDING:
             self._inputs.check_complete(where)
             self._outputs.check_complete(where)
+        if self._memories is not None and not is_fenced:
+            self._memories.check(where)
         self._take_turn(where)
 
     def _take_turn(self, where: str) -> None:
@@ -312,6 +316,9 @@ class Execution(ExecutionResults):
     def _end(self, result: ResultCode) -> None:
         """Note what it came to."""
         self._result = result
+        if self._memories is not None:
+            is_right = result is ResultCode.NO_ERROR
+            self._memories.end(self._shapes.noted if is_right else None)
         self._state = State.FINISHED
         if self._is_reusable:
             self._turn.append(None)
@@ -336,6 +343,13 @@ class Execution(ExecutionResults):
     def _compute(self) -> None:
         """Run with the arrays that were set, and write the outputs."""
         inputs, outputs = self._inputs, self._outputs
+        if self._memories is not None:
+            self._check_left_out()
+            inputs.renew()
+            self._shapes.begin()
+            part = self._network(inputs.arrays)
+            self._write(self._memories.run(part, inputs.arrays, self._run, _COMPUTE), _COMPUTE)
+            return
         network = self._compilation.whole
         if network is None or self._is_timed or self._timeout_ns or not self._is_in_place():
             self._check_left_out()
@@ -391,24 +405,39 @@ class Execution(ExecutionResults):
                     where=_COMPUTE,
                 )
 
-    def _results(self, arrays: Sequence[Array | None]) -> list[Array]:
-        """Run the network that is for these inputs."""
-        deadline_s = self._deadline_s()
-        started_ns = time.perf_counter_ns()
+    def _network(self, arrays: Sequence[Array | None]) -> LoadedNetwork:
+        """The network that is for these inputs."""
         # An operation without an optional operand is another layer, so there is a network for
         # each set of inputs that are left out; the others move up.
-        omitted = [position for position, array in enumerate(arrays) if array is None]
-        network = self._compilation.network(omitted)
-        given = [array for array in arrays if array is not None]
+        return self._compilation.network([i for i, array in enumerate(arrays) if array is None])
+
+    def _results(self, arrays: Sequence[Array | None]) -> list[Array]:
+        """Run the network that is for these inputs."""
+        return self._run(self._network(arrays), [array for array in arrays if array is not None])
+
+    def _run(
+        self, network: LoadedNetwork, given: Given, targets: Targets | None = None
+    ) -> list[Array]:
+        """Run a network, and measure it."""
+        deadline_s = self._deadline_s()
+        started_ns = time.perf_counter_ns()
         timing = ExecutionTiming()
         with timed_by(timing) if self._is_timed else nullcontext():
             results = network.run(
-                given,
+                given,  # type: ignore[arg-type]  # memory is imported in its place
+                targets,  # type: ignore[arg-type]
                 loop_timeout_s=self._loop_timeout_s(),
                 deadline_s=_left_s(deadline_s, _COMPUTE),
             )
         self._note_durations(timing, started_ns, started_ns)
         return results
+
+    def _write(self, results: Sequence[Array], where: str) -> None:
+        """Write results where they belong."""
+        buffers: Sequence[Array | None] = self._outputs.arrays
+        if self._memories is not None:
+            results, buffers = self._memories.taken(results, buffers, where)
+        self._shapes.write(buffers, results, where)
 
     def _start_after(self, dependencies: Sequence[Event], event: Event, duration_ns: int) -> None:
         """Start when all dependencies have ended well; fail if one fails, or time is up before."""
@@ -458,15 +487,27 @@ class Execution(ExecutionResults):
             deadlines.begin(watch)
         when_all_are_done(dependencies, begin)
 
-    def _start(self, event: Event, deadline_s: float | None, launched_ns: int) -> None:
+    def _start(
+        self,
+        event: Event,
+        deadline_s: float | None,
+        launched_ns: int,
+        *,
+        copies: bool = False,
+    ) -> None:
         """Run on a thread of the runtime's, and tell an event."""
-        from armpy.runtime import starting
-
         where = "Execution.start_compute"
         timing = ExecutionTiming()
         ready_ns = time.perf_counter_ns()
 
         def end(error: BaseException | None, *, was_begun: bool = True) -> None:
+            if error is not None and self._memories is not None and not copies:
+                try:
+                    if self._memories.may_copy(error, where):
+                        self._start(event, deadline_s, launched_ns, copies=True)
+                        return
+                except NnapiError as other:
+                    error = other
             failed = None if error is None else self._explained(error, where)
             code = ResultCode.NO_ERROR if failed is None else ResultCode.OP_FAILED
             if isinstance(failed, NnapiError):
@@ -479,7 +520,7 @@ class Execution(ExecutionResults):
 
         def finish(future: ExecutionFuture[dict[str, Array]]) -> None:
             try:
-                self._shapes.write(self._outputs.arrays, [*future.result().values()], where)
+                self._write([*future.result().values()], where)
                 self._note_durations(timing, launched_ns, ready_ns)
             except BaseException as error:  # noqa: BLE001 - told to whoever waits
                 end(error, was_begun=future.was_begun)
@@ -490,23 +531,36 @@ class Execution(ExecutionResults):
             self._check_left_out()
             self._inputs.renew()
             self._shapes.begin()
-            arrays = self._inputs.arrays
-            omitted = [position for position, array in enumerate(arrays) if array is None]
-            network = self._compilation.network(omitted)
-            limit_s = self._loop_timeout_s()
-            limit = nullcontext() if limit_s is UNSET else loop_timeout(limit_s)
-            with limit, timed_by(timing) if self._is_timed else nullcontext():
-                future = starting.start(
-                    network,
-                    [array for array in arrays if array is not None],
-                    priority=self._compilation.priority,
-                    deadline_s=_left_s(deadline_s, where),
-                    keep_alive=self._compilation,
-                )
+            with timed_by(timing) if self._is_timed else nullcontext():
+                future = self._submitted(_left_s(deadline_s, where), where, copies=copies)
         except BaseException as error:  # noqa: BLE001 - told to whoever waits
             end(error)
             return
         future.add_done_callback(finish)  # type: ignore[arg-type]  # with this one
+
+    def _submitted(
+        self, left_s: float | None, where: str, *, copies: bool
+    ) -> ExecutionFuture[dict[str, Array]]:
+        """Let a thread of the runtime's run it."""
+        from armpy.runtime import starting
+
+        arrays = self._inputs.arrays
+        network = self._network(arrays)
+        given: Given = [array for array in arrays if array is not None]
+        outputs: dict[str, object] = {}
+        if self._memories is not None:
+            self._memories.check(where)  # which an execution that this one waited for has written
+            given, outputs = self._memories.by_name(network, arrays, where, copies=copies)
+        limit_s = self._loop_timeout_s()
+        with nullcontext() if limit_s is UNSET else loop_timeout(limit_s):
+            return starting.start(
+                network,
+                given,  # type: ignore[arg-type]  # memory is imported in its place
+                outputs,
+                priority=self._compilation.priority,
+                deadline_s=left_s,
+                keep_alive=self._compilation,
+            )
 
     def _loop_timeout_s(self) -> float | Unset:
         """How long a loop may take; what the runtime's options say, unless it was set."""

@@ -5,13 +5,16 @@ from __future__ import annotations
 import enum
 import logging
 from numbers import Real
+from weakref import ref
 
 import numpy as np
 
 from armpy.nnapi.arguments import Arguments, Renew, Slot
 from armpy.nnapi.buffers import readable_bytes, writable_bytes
 from armpy.nnapi.compilation import Compilation
+from armpy.nnapi.described_memory import DescribedMemory, Role
 from armpy.nnapi.memory import Memory
+from armpy.nnapi.memory_uses import PLACEHOLDER, MemoryUses
 from armpy.nnapi.operand_type import OperandType
 from armpy.nnapi.outputs import OutputShapes
 from armpy.nnapi.request import check_dimensions
@@ -60,6 +63,7 @@ class ExecutionSetup:
         self._timeout_ns = 0
         self._is_timed = False
         self._is_reusable = False
+        self._memories: MemoryUses | None = None
 
     @property
     def compilation(self) -> Compilation:
@@ -186,12 +190,21 @@ class ExecutionSetup:
         Raises
         ------
         NnapiError
-            UNEXPECTED_NULL without memory; BAD_DATA if the region is not in it.
+            UNEXPECTED_NULL without memory; BAD_DATA if the region is not in it. Memory that was
+            made from a description is used as a whole (offset and length 0), in its roles: BAD_DATA
+            otherwise.
         """
         where = f"Execution.set_input_from_memory({index})"
         self._check_memory(memory, where)
         slot = self._inputs.slot(index, where)
         dimensions = check_dimensions(slot.operand, operand_type, where, allow_unspecified=False)
+        if isinstance(memory, DescribedMemory):
+            role = Role(ref(self._compilation), False, index)
+            memory.check_role(role, operand_type, offset, length, where)
+            self._inputs.check_unset(index, where)
+            self._inputs.put(index, PLACEHOLDER.view())
+            self._uses.add(index, memory, dimensions, is_output=False)
+            return
         data = memory.region(offset, length, where)
         self._inputs.check_unset(index, where)
         self._inputs.put(index, *slot.input_read(data, dimensions, where))
@@ -215,6 +228,15 @@ class ExecutionSetup:
         where = f"Execution.set_output_from_memory({index})"
         self._check_memory(memory, where)
         slot = self._outputs.slot(index, where)
+        if isinstance(memory, DescribedMemory):
+            role = Role(ref(self._compilation), True, index)
+            dimensions = check_dimensions(slot.operand, operand_type, where, allow_unspecified=True)
+            memory.check_role(role, operand_type, offset, length, where)
+            self._outputs.check_unset(index, where)
+            self._outputs.put(index, PLACEHOLDER.view())
+            self._shapes.expect(index, dimensions)
+            self._uses.add(index, memory, dimensions, is_output=True)
+            return
         data = memory.region(offset, length, where)
         require_data(memory.is_writable, "the memory is read-only", where=where)
         self._put_output(index, slot, data, operand_type, where)
@@ -313,6 +335,13 @@ class ExecutionSetup:
             actual="none was chosen" if devices is None else f"{len(devices)} devices",
             fix="Make it with Compilation.create_for_devices",
         )
+
+    @property
+    def _uses(self) -> MemoryUses:
+        """What is done with memory that was made from descriptions."""
+        if self._memories is None:
+            self._memories = MemoryUses(may_fall_back=self._compilation.devices is None)
+        return self._memories
 
     def _check_memory(self, memory: Memory, where: str) -> None:
         """An argument in memory needs memory, and an execution that has not started."""

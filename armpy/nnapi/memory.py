@@ -6,9 +6,22 @@ import contextlib
 import mmap
 import os
 from types import TracebackType
+from typing import TYPE_CHECKING
 
-from armpy.errors import NnapiError, ResultCode
-from armpy.nnapi.results import bad_data, bad_state, require_data, unexpected_null
+from armpy.backend import ExternalMemory
+from armpy.errors import MemoryImportError, NnapiError, ResultCode
+from armpy.nnapi.results import (
+    bad_data,
+    bad_state,
+    check_kind,
+    require_data,
+    result_codes,
+    unexpected_null,
+)
+
+if TYPE_CHECKING:
+    from armpy.nnapi.described_memory import DescribedMemory
+    from armpy.nnapi.memory_desc import MemoryDesc
 
 
 class Memory:
@@ -52,6 +65,7 @@ class Memory:
             raise bad_data("the buffer is not contiguous", where="Memory")
         require_data(len(self._view) > 0, "the memory has no bytes", where="Memory")
         self._mapping: mmap.mmap | None = None
+        self._external: ExternalMemory | None = None
 
     @classmethod
     def from_fd(
@@ -123,10 +137,130 @@ class Memory:
         memory._mapping = mapping
         return memory
 
+    @classmethod
+    def shared(cls, size: int) -> Memory:
+        """New memory of zeros, of which other processes can map the file.
+
+        Parameters
+        ----------
+        size : int
+            Bytes.
+
+        Raises
+        ------
+        NnapiError
+            BAD_DATA if the size is below 1; OUT_OF_MEMORY if the system has no more.
+
+        Notes
+        -----
+        A ``memfd`` of Linux. Whoever is sent `file_descriptor` maps it with `from_fd`.
+
+        References
+        ----------
+        NNAPI ``ANeuralNetworksMemory_createFromFd`` with ``ASharedMemory_create``.
+        """
+        where = "Memory.shared"
+        require_data(size > 0, "the size cannot be", where=where, actual=str(size))
+        try:
+            external = ExternalMemory.shared(size, "armpy-nnapi")
+            memory = cls(external.map())
+        except (OSError, MemoryImportError) as error:
+            code = ResultCode.OUT_OF_MEMORY
+            raise NnapiError(str(error), code=code, where=where) from error
+        memory._external = external
+        return memory
+
+    @staticmethod
+    def create_from_desc(desc: MemoryDesc) -> DescribedMemory:
+        """Make memory for certain inputs and outputs, on the device that has them all.
+
+        Parameters
+        ----------
+        desc : MemoryDesc
+            Finished.
+
+        Returns
+        -------
+        DescribedMemory
+            Without elements. Ordinary memory if no device makes any, its size is known, and none of
+            the compilations is for chosen devices (or the one device works in ordinary memory).
+
+        Raises
+        ------
+        NnapiError
+            UNEXPECTED_NULL without a description; BAD_STATE if it is not finished; OP_FAILED if no
+            memory can be made.
+
+        References
+        ----------
+        NNAPI ``ANeuralNetworksMemory_createFromDesc``.
+        """
+        from armpy.nnapi.memory_desc import MemoryDesc  # noqa: PLC0415 - it knows compilations
+
+        where = "Memory.create_from_desc"
+        if desc is None:
+            raise unexpected_null("the description", where=where)
+        check_kind(desc, MemoryDesc, where)
+        return desc.make()
+
+    @staticmethod
+    def copy(source: Memory, destination: Memory) -> None:
+        """Copy all elements from one memory to another, each of any kind.
+
+        Raises
+        ------
+        NnapiError
+            UNEXPECTED_NULL without one of them; BAD_DATA if the source has no elements, or the
+            destination is for others: of another size, type or dimensions; UNMAPPABLE if it is
+            read-only; BAD_STATE if one is closed; OP_FAILED if a device fails, after which the
+            destination has no elements.
+
+        Notes
+        -----
+        Nothing is done if both are the same.
+
+        References
+        ----------
+        NNAPI ``ANeuralNetworksMemory_copy``.
+        """
+        where = "Memory.copy"
+        for memory, what in ((source, "the source"), (destination, "the destination")):
+            if memory is None:
+                raise unexpected_null(what, where=where)
+            check_kind(memory, Memory, where)
+        if source is destination:
+            return
+        source._check_filled(where)
+        with result_codes(where):
+            destination._fill(source, where)
+
     @property
     def size(self) -> int:
         """Bytes."""
         return len(self._open_view())
+
+    @property
+    def data(self) -> memoryview:
+        r"""The bytes themselves, to be read, and to be written if the memory is writable.
+
+        Raises
+        ------
+        NnapiError
+            BAD_STATE if the memory is closed; BAD_DATA if it was made from a description.
+
+        Examples
+        --------
+        >>> memory = Memory.shared(8)
+        >>> memory.data[:4] = b"abcd"
+        >>> bytes(memory.data)
+        b'abcd\x00\x00\x00\x00'
+        """
+        return self._open_view()
+
+    @property
+    def file_descriptor(self) -> int:
+        """Of memory that `shared` has made, as long as that is open; -1 for all other."""
+        return -1 if self._external is None else self._external.file_descriptor
 
     @property
     def is_writable(self) -> bool:
@@ -152,9 +286,31 @@ class Memory:
         )
         return view[offset : offset + length]
 
+    def _bytes(self) -> memoryview:
+        """Its elements' bytes."""
+        return self._open_view()
+
+    def _check_filled(self, where: str) -> None:
+        """Check that it has elements, as all memory of an application has."""
+        self._open_view()
+
+    def _fill(self, source: Memory, where: str) -> None:
+        """Take another memory's elements."""
+        view, stored = self._open_view(), source._bytes()
+        require_data(
+            len(stored) == len(view),
+            "the source has another size",
+            where=where,
+            expected=f"{len(view)} bytes",
+            actual=f"{len(stored)} bytes",
+        )
+        if view.readonly:
+            raise NnapiError("the memory is read-only", code=ResultCode.UNMAPPABLE, where=where)
+        view[:] = stored
+
     def close(self) -> None:
         """Forget the memory; what still uses a part of it keeps it until it is done."""
-        self._view = None
+        self._view = self._external = None
         mapping, self._mapping = self._mapping, None
         if mapping is not None:
             # Where regions are in use, the mapping goes with the last of them.

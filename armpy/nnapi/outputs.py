@@ -70,6 +70,11 @@ class OutputShapes:
         self._dimensions = [slot.dimensions for slot in self._slots]
 
     @property
+    def noted(self) -> list[tuple[int, ...]]:
+        """Dimensions of every output, as far as they are known."""
+        return self._dimensions
+
+    @property
     def are_known(self) -> bool:
         """Whether every dimension is known beforehand."""
         return all(

@@ -67,6 +67,14 @@ def bad_state(failed: str, *, where: str = "", fix: str = "") -> NnapiError:
     return NnapiError(failed, code=ResultCode.BAD_STATE, where=where, fix=fix)
 
 
+def op_failed(
+    failed: str, *, where: str = "", expected: str = "", actual: str = "", fix: str = ""
+) -> NnapiError:
+    """The error for what could not be done although the call was right."""
+    code = ResultCode.OP_FAILED
+    return NnapiError(failed, code=code, where=where, expected=expected, actual=actual, fix=fix)
+
+
 def unexpected_null(what: str, *, where: str = "", expected: str = "") -> NnapiError:
     """The error for None in the place of something that must be there."""
     code = ResultCode.UNEXPECTED_NULL

@@ -11,6 +11,7 @@ from armpy.backend import (
     Capabilities,
     CompiledFiles,
     DeviceFigures,
+    DeviceMemoryRequest,
     Extension,
     ExtensionOperand,
     ExtensionOperation,
@@ -23,6 +24,7 @@ from armpy.backend import (
     IBackendProfiling,
     IBackendProfilingContext,
     ICustomAllocator,
+    IDeviceMemory,
     ILayerSupport,
     IMemoryManager,
     ITensorArena,
@@ -351,6 +353,11 @@ class GuardedBackend(IBackendInternal):
     ) -> OptimizationViews:
         return self._ask(OptimizationViews, "load_compiled", view, files, request)
 
+    def allocate_device_memory(self, request: DeviceMemoryRequest) -> GuardedDeviceMemory | None:
+        """What the backend makes, behind a guard of its own."""
+        made = self._ask_or_none(IDeviceMemory, "allocate_device_memory", request)
+        return None if made is None else GuardedDeviceMemory(self._id, made)
+
     def get_default_allocator(self) -> ICustomAllocator | None:
         return self._ask_or_none(ICustomAllocator, "get_default_allocator")
 
@@ -487,3 +494,31 @@ class GuardedArena(ITensorArena):
     def release(self) -> None:
         """Tell the arena."""
         call_method(self._backend_id, self._arena, "release")
+
+
+class GuardedDeviceMemory(IDeviceMemory):
+    """A backend's own buffer, behind the plugin boundary.
+
+    Parameters
+    ----------
+    backend_id : str
+    memory : IDeviceMemory
+
+    Attributes
+    ----------
+    backend_id : str
+    unguarded : IDeviceMemory
+        For the backend, which knows its own.
+    """
+
+    def __init__(self, backend_id: BackendId, memory: IDeviceMemory) -> None:
+        self.backend_id = backend_id
+        self.unguarded = memory
+
+    def copy_in_from(self, source: Array) -> None:
+        """Tell the buffer."""
+        call_method(self.backend_id, self.unguarded, "copy_in_from", source)
+
+    def copy_out_to(self, target: Array) -> None:
+        """Ask the buffer."""
+        call_method(self.backend_id, self.unguarded, "copy_out_to", target)

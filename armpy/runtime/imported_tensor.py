@@ -272,6 +272,8 @@ def _extent_of(memory: ExternalMemory, size_bytes: int) -> Extent:
     if memory.array is not None:
         begin = memory.array.ctypes.data
         return MemorySource.MALLOC, begin, begin + size_bytes
+    if memory.device is not None:
+        return memory.device, 0, size_bytes
     try:
         status = os.fstat(memory.file_descriptor)
     except OSError:  # it is of a kind of its own

@@ -109,6 +109,13 @@ class Importer:
             raise _named(error, MemoryExportError, where) from error
         return ImportedTensor(name, True, result.info, memory, {backend_id: found}, self._owner)
 
+    def users(self, index: int, *, is_output: bool) -> tuple[BackendId, ...]:
+        """The backends that read an input, the first one first; the one that writes an output."""
+        graph = self._network.graph
+        if is_output:
+            return (writer_of(self._network, graph.outputs[index])[1],)
+        return readers_of(self._network, graph.inputs[index])
+
     def for_one_call(
         self, index: int, memory: ExternalMemory, *, is_output: bool
     ) -> ImportedTensor | Array:

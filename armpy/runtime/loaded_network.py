@@ -120,7 +120,7 @@ class LoadedNetwork:
 
             check_shapes_known(self.graph)
         self.profiler = settings.profiler
-        self._backends = tuple(backends)
+        self.backends = tuple(backends)
         self._evaluator = evaluator
         self._settings = settings
         self._plans: OrderedDict[PlanKey, Plan] = OrderedDict()
@@ -130,7 +130,7 @@ class LoadedNetwork:
         self._lock = self._family.lock
         self.shared_state = shared_state or SharedState()
         about = settings, self.shared_state, self.shared_state.open(self.graph.variables)
-        self._surroundings = Surroundings(self.graph, *about, self._backends)
+        self._surroundings = Surroundings(self.graph, *about, self.backends)
         self.inputs = self._surroundings.input_slots([None] * len(self.graph.inputs))
         self.latest: Prepared | None = None
         self.number = next(_numbers)
@@ -267,8 +267,8 @@ class LoadedNetwork:
         """
         if deadline_s is not None:
             return self._run_until(inputs, outputs, loop_timeout_s, deadline_s)
-        run = self.prepared_for(inputs).run
         results = None if outputs is None else list(outputs)
+        run = self.prepared_for(inputs, results or ()).run
         if loop_timeout_s is UNSET:
             return run(inputs, results)
         with loop_timeout(loop_timeout_s):

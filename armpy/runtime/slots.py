@@ -7,7 +7,7 @@ from typing import TypeGuard
 from numpy import empty, ndarray
 
 from armpy.ops.operation import Array
-from armpy.runtime.imported_tensor import ImportedTensor
+from armpy.runtime.imported_tensor import ImportedTensor, ToImport
 from armpy.runtime.tensors import as_input, check_output_array
 from armpy.tensor import TensorInfo
 
@@ -114,8 +114,8 @@ class OutputSlot:
 
         Notes
         -----
-        An imported tensor stands for itself.
+        An imported tensor stands for itself, and so does what is to be imported.
         """
-        if isinstance(given, ImportedTensor):
+        if isinstance(given, (ImportedTensor, ToImport)):
             return given  # type: ignore[return-value]  # stands for an array
         return check_output_array(self.name, self._info, given)

@@ -18,6 +18,7 @@ from armpy.backend import (
     IBackendProfiling,
     ICompletion,
     ICustomAllocator,
+    IDeviceMemory,
     IMemoryOptimizerStrategy,
     ITensorHandle,
     ITensorHandleFactory,
@@ -46,6 +47,8 @@ from tests.support.sabotage import (
 
 NOT_CALLED = {
     (IBackendInternal, "get_performance"),  # tests below ask for it
+    (IBackendInternal, "allocate_device_memory"),  # for described memory: test_memory_domains
+    *((IDeviceMemory, member) for member in members(IDeviceMemory)),
     (IBackendInternal, "get_caches"),  # by the command line only, which has tests of its own
     # not yet
     (IBackendInternal, "get_device_figures"),

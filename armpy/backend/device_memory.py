@@ -1,0 +1,97 @@
+"""Buffers of a backend's own that tensors stay in between executions and networks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from armpy.ops.operation import Array
+from armpy.records import dataclass
+from armpy.tensor import TensorInfo
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRole:
+    """One use that a buffer is for: an input or output of a network of the backend's.
+
+    Parameters
+    ----------
+    network_id : int
+        As `IBackendContext.before_load_network` was told it.
+    name : str
+        Of the input or output.
+    frequency : float
+        How likely the buffer is to be used so, above 0 and at most 1.
+
+    References
+    ----------
+    NNAPI HAL 1.3 ``BufferRole``.
+    """
+
+    network_id: int
+    name: str
+    frequency: float = 1.0
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class DeviceMemoryRequest:
+    """What a buffer is wanted for.
+
+    Parameters
+    ----------
+    info : TensorInfo
+        Of the tensor in it, which is the same in all roles. The shape may not be known, or not all
+        of its dimensions: it comes with each use then.
+    inputs : tuple of MemoryRole
+        Where it is read.
+    outputs : tuple of MemoryRole
+        Where it is written.
+
+    Notes
+    -----
+    Since 1.3; minor versions may add fields.
+
+    References
+    ----------
+    NNAPI ``IDevice::allocate``.
+    """
+
+    info: TensorInfo
+    inputs: tuple[MemoryRole, ...] = ()
+    outputs: tuple[MemoryRole, ...] = ()
+
+
+class IDeviceMemory(ABC):
+    """A buffer of a backend's own, which holds one tensor at a time.
+
+    Notes
+    -----
+    Since 1.3. It comes to the backend's tensor handle factories as an `ExternalMemory` of
+    `MemorySource.DEVICE` whose `device` it is: a factory that has this kind among its
+    `import_sources` imports it without a copy, and answers no in `can_import` if the buffer is
+    another device's. Whoever cannot import it gets a copy that the core makes with these methods.
+    The core reads nothing that was not written before, and lets one execution at a time write it.
+    The memory goes with the object's last reference.
+
+    References
+    ----------
+    NNAPI ``IBuffer``; ``ANeuralNetworksMemory_createFromDesc``.
+    """
+
+    @abstractmethod
+    def copy_in_from(self, source: Array) -> None:
+        """Overwrite the tensor.
+
+        Parameters
+        ----------
+        source : ndarray, dtype of the request's info, C-contiguous
+            Of a shape that agrees with the request's; the tensor has it from now on.
+
+        Raises
+        ------
+        ArmpyError
+            If it does not fit.
+        """
+
+    @abstractmethod
+    def copy_out_to(self, target: Array) -> None:
+        """Copy the tensor to an array of its dtype and shape, C-contiguous."""
