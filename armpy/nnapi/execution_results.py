@@ -95,11 +95,13 @@ class ExecutionResults(ExecutionSetup):
         now_ns = time.perf_counter_ns()
         on_device = timing.on_device_ns
         on_hardware = DURATION_UNAVAILABLE if on_device is None else on_device
+        # The time in the driver includes that on the device, whose clock may be another.
+        at_least_ns = on_device or 0
         self._durations_ns = {
             DurationCode.ON_HARDWARE: on_hardware,
-            DurationCode.IN_DRIVER: now_ns - launched_ns,
+            DurationCode.IN_DRIVER: max(now_ns - launched_ns, at_least_ns),
             DurationCode.FENCED_ON_HARDWARE: on_hardware,
-            DurationCode.FENCED_IN_DRIVER: now_ns - ready_ns,
+            DurationCode.FENCED_IN_DRIVER: max(now_ns - ready_ns, at_least_ns),
         }
 
     def _check_has_shapes(self, where: str) -> None:

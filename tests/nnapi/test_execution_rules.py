@@ -13,11 +13,14 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
+from armpy.backend import current_timing
 from armpy.errors import NnapiError, ResultCode
 from armpy.nnapi import (
+    DURATION_UNAVAILABLE,
     Burst,
     Compilation,
     DeviceManager,
+    DurationCode,
     Event,
     Execution,
     Memory,
@@ -26,6 +29,7 @@ from armpy.nnapi import (
     OperandCode,
     OperandType,
     OperationCode,
+    Priority,
     idling,
 )
 from armpy.ops.operation import Array
@@ -40,7 +44,7 @@ from tests.support.nnapi_models import (
     floats,
     sum_model,
 )
-from tests.support.scripted_backend import ScriptedBackend, raises, waits
+from tests.support.scripted_backend import Call, ScriptedBackend, raises, waits
 
 DEAD = NnapiError("the device is gone", code=ResultCode.DEAD_OBJECT)
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
@@ -492,3 +496,176 @@ def test_what_was_set_is_computed_however_it_is_computed(device: Device) -> None
             execution, _, total = execution_of(compilation, reusable=reusable)
             compute(compilation, execution)
             assert total.tolist() == [11, 22]
+
+
+def test_a_burst_computes_models_with_loops() -> None:
+    compilation = loop()
+    execution, value, result = Execution(compilation), np.array([True]), np.ones(1, np.bool_)
+    execution.set_reusable(True)
+    execution.set_input(0, value)
+    execution.set_output(0, result)
+    with Burst(compilation) as burst:
+        for given in (True, False, True):
+            value[:], result[:] = given, True
+            burst.compute(execution)
+            assert result.tolist() == [False]
+
+
+# The order in which calls are checked
+
+
+def started_execution(compilation: Compilation) -> Execution:
+    """One that has been computed."""
+    execution, _, _ = execution_of(compilation)
+    execution.compute()
+    return execution
+
+
+def test_options_of_one_device_are_refused_before_the_start_matters(device: Device) -> None:
+    chosen = started_execution(device.compiled())
+    free = started_execution(compiled(sum_model(manager=device.manager)))
+    options: list[Callable[[Execution], None]] = [
+        lambda execution: execution.set_timeout(1),
+        lambda execution: execution.set_measure_timing(True),
+    ]
+    for set_option in options:
+        with fails(ResultCode.BAD_STATE, "has been started"):
+            set_option(chosen)
+        with fails(ResultCode.BAD_DATA, "one chosen device"):
+            set_option(free)
+
+
+@pytest.mark.parametrize(
+    ("is_started", "dependencies", "duration_ns", "code"),
+    [
+        (True, None, -1, ResultCode.UNEXPECTED_NULL),
+        (True, [None], -1, ResultCode.UNEXPECTED_NULL),
+        (True, [], 1, ResultCode.BAD_STATE),
+        (False, [], 1, ResultCode.BAD_DATA),
+    ],
+)
+def test_what_is_wrong_with_a_fenced_start_is_found_in_order(
+    device: Device, is_started: bool, dependencies: object, duration_ns: int, code: ResultCode
+) -> None:
+    compilation = compiled(sum_model(manager=device.manager))
+    execution = started_execution(compilation) if is_started else Execution(compilation)
+    with fails(code, "None|has been started|one chosen device"):
+        execution.start_compute_with_dependencies(dependencies, duration_ns)  # type: ignore[arg-type]
+
+
+def test_a_fenced_start_that_is_refused_is_no_start(device: Device) -> None:
+    execution = Execution(device.compiled())
+    with fails(ResultCode.BAD_DATA, "output 0 is not set"):
+        execution.start_compute_with_dependencies([])
+    total = np.zeros(2, np.float32)
+    execution.set_output(0, total)
+    with fails(ResultCode.BAD_DATA, "input 0 is not set"):
+        execution.start_compute_with_dependencies([])
+    execution.set_input(0, floats(1, 2))
+    execution.set_input(1, floats(1, 2))
+    execution.start_compute_with_dependencies([]).wait(30)
+    assert total.tolist() == [2, 4]
+
+
+# Under way
+
+
+def test_what_is_under_way_goes_on_when_nobody_has_it_any_more(device: Device) -> None:
+    compilation = device.compiled()
+    device.block()
+    execution, _, total = execution_of(compilation)
+    event = execution.start_compute()
+    device.wait_until_busy()
+    del execution, compilation
+    gc.collect()
+    device.gate.set()
+    event.wait(30)
+    assert total.tolist() == [11, 22]
+
+
+def test_what_waits_for_a_fence_goes_on_when_nobody_has_it_any_more(device: Device) -> None:
+    with pipe() as (fence, signal):
+        execution, _, total = execution_of(device.compiled())
+        event = execution.start_compute_with_dependencies([fence])
+        del execution, fence
+        gc.collect()
+        signal()
+        event.wait(30)
+    assert total.tolist() == [11, 22]
+
+
+def test_the_end_of_an_event_is_told_once() -> None:
+    event = Event()
+    told: list[BaseException | None] = []
+    event.when_done(told.append)
+    event.settle(None)
+    event.settle(NnapiError("too late", code=ResultCode.OP_FAILED))
+    event.when_done(told.append)
+    event.wait(0)
+    assert told == [None, None]
+
+
+def test_what_is_urgent_does_not_keep_others_waiting_for_ever(device: Device) -> None:
+    device.block()
+    order: list[str] = []
+    blocker = execution_of(device.compiled())[0].start_compute()
+    device.wait_until_busy()
+    events = []
+    for priority in (Priority.HIGH, Priority.LOW):
+        compilation = Compilation.create_for_devices(
+            sum_model(manager=device.manager), device.manager.devices
+        )
+        compilation.set_priority(priority)
+        compilation.finish()
+        for _ in range(20 if priority is Priority.HIGH else 1):
+            event = execution_of(compilation)[0].start_compute()
+            event.when_done(lambda _, name=priority.name: order.append(name))  # type: ignore[misc]
+            events.append(event)
+    device.gate.set()
+    for event in (blocker, *events):
+        event.wait(30)
+    assert order[0] == "HIGH"
+    assert order.index("LOW") <= 4  # behind three that are more urgent, and one under way
+
+
+# Times
+
+
+def test_the_time_in_the_driver_includes_that_on_the_device(device: Device) -> None:
+    def execute(call: Call) -> object:
+        timing = current_timing()
+        assert timing is not None
+        timing.add_device_time(2e6)  # more than it can have taken
+        return call.right()
+
+    device.backend.script["execute"] = execute
+    compilation = device.compiled()
+    ways: list[Callable[[Execution], None]] = [
+        lambda execution: execution.compute(),
+        lambda execution: execution.start_compute_with_dependencies([]).wait(30),
+    ]
+    for compute in ways:
+        execution, _, _ = execution_of(compilation)
+        execution.set_measure_timing(True)
+        compute(execution)
+        for on_hardware, in_driver in (
+            (DurationCode.ON_HARDWARE, DurationCode.IN_DRIVER),
+            (DurationCode.FENCED_ON_HARDWARE, DurationCode.FENCED_IN_DRIVER),
+        ):
+            assert execution.get_duration(on_hardware) == 2_000_000_000
+            assert execution.get_duration(in_driver) >= 2_000_000_000
+
+
+def test_an_execution_that_failed_has_no_times(device: Device) -> None:
+    compilation = device.compiled()
+    execution, _, total = execution_of(compilation, reusable=True)
+    execution.set_measure_timing(True)
+    execution.compute()
+    assert execution.get_duration() > 0
+    device.backend.script["execute"] = raises(NnapiError("no", code=ResultCode.OP_FAILED))
+    with fails(ResultCode.OP_FAILED, "no"):
+        execution.compute()
+    with pytest.raises(NnapiError, match="has not ended well") as caught:
+        execution.get_duration()
+    assert (caught.value.code, caught.value.value) == (ResultCode.BAD_STATE, DURATION_UNAVAILABLE)
+    assert total.tolist() == [11, 22]
