@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from armpy.devices.costs import BackendCosts, FigureSource, Rate
+from armpy.devices.costs import BackendCosts, CopyRate, FigureSource, Rate
 from armpy.types import BackendId, DeviceType
 
 _REFERENCE: Mapping[str, Rate] = MappingProxyType(
@@ -19,6 +19,9 @@ _REFERENCE: Mapping[str, Rate] = MappingProxyType(
     }
 )
 """About what NumPy takes on one processor of 2020; only proportions matter."""
+
+ASSUMED_COPY = CopyRate(2e-6, 0.25e-9)
+"""Of a backend that does not work in the host's memory: as memory is copied by a processor."""
 
 _TIMES: Mapping[DeviceType, float] = MappingProxyType(
     {
@@ -43,5 +46,7 @@ def assumed_costs(
         FigureSource.ASSUMED,
         rates,
         part_s=20e-6,
+        copy_in=ASSUMED_COPY,
+        copy_out=ASSUMED_COPY,
         shares_host_memory=shares_host_memory,
     )

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 
 from armpy.backend import DeviceFigures, IBackendInternal, PerformanceFigures
-from armpy.devices.assumptions import assumed_costs
+from armpy.devices.assumptions import ASSUMED_COPY, assumed_costs
 from armpy.devices.costs import BackendCosts, FigureSource, Rate
 from armpy.devices.facts import declared_figures
 from armpy.devices.store import FiguresStore
@@ -124,6 +124,8 @@ def _declared_costs(
         backend_id,
         FigureSource.DECLARED,
         part_s=reference.part_s,
+        copy_in=ASSUMED_COPY,
+        copy_out=ASSUMED_COPY,
         shares_host_memory=shares_host_memory,
     )
     return BackendCosts(

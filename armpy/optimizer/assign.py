@@ -230,6 +230,8 @@ def assign_backends(
     oracle: SupportOracle,
     excluded: Mapping[tuple[int, BackendId], Support],
     wanted: Mapping[int, BackendId] = MappingProxyType({}),
+    *,
+    asks_all_before: bool = False,
 ) -> Assignment:
     """Assign every layer.
 
@@ -239,6 +241,8 @@ def assign_backends(
         Refusals that are known from earlier attempts.
     wanted : mapping of int to str
         By layer id, the backend that is asked first.
+    asks_all_before : bool
+        Whether the backends that are preferred to the wanted one are asked for their refusals, too.
 
     Raises
     ------
@@ -255,10 +259,10 @@ def assign_backends(
             candidates = _asked_first(wanted_id, candidates)
             if candidates[0].backend_id != wanted_id:
                 refusals.append(_absence(layer, wanted_id))
+            elif asks_all_before:
+                refusals += _refusals_before(wanted_id, layer, oracle, excluded)
         for backend in candidates:
-            answer = excluded.get((layer.id, backend.backend_id))
-            if answer is None:
-                answer = oracle.ask(backend, layer)
+            answer = _answer(backend, layer, oracle, excluded)
             if answer:
                 result.backends[layer.id] = backend
                 break
@@ -270,6 +274,33 @@ def assign_backends(
         if not isinstance(layer.operation, ControlFlow):  # the core's own layers are no fallback
             result.refusals += refusals
     return result
+
+
+def _answer(
+    backend: IBackendInternal,
+    layer: Layer,
+    oracle: SupportOracle,
+    excluded: Mapping[tuple[int, BackendId], Support],
+) -> Support:
+    """What has turned out of a layer and a backend, else what the backend says."""
+    known = excluded.get((layer.id, backend.backend_id))
+    return oracle.ask(backend, layer) if known is None else known
+
+
+def _refusals_before(
+    wanted_id: BackendId,
+    layer: Layer,
+    oracle: SupportOracle,
+    excluded: Mapping[tuple[int, BackendId], Support],
+) -> list[Refusal]:
+    """The refusals of the backends that are preferred to one."""
+    found = []
+    for backend in oracle.candidates(layer):
+        if backend.backend_id == wanted_id:
+            break
+        if not (answer := _answer(backend, layer, oracle, excluded)):
+            found.append(_refusal(layer, backend, answer))
+    return found
 
 
 def _asked_first(

@@ -97,7 +97,10 @@ def optimize_graph(
         layer.id: tuple(o.id for o in substituted.made_from.get(layer.id, (layer,)))
         for layer in substituted.graph.layers
     }
-    placement = _report(bridged, assignment, partitions, origins, memory, backends)
+    by_order = options.preference is Preference.ORDER
+    placement = _report(
+        bridged, assignment, partitions, origins, memory, backends, by_order=by_order
+    )
     _act_on_fallback(placement, backends, options)
     return OptimizedNetwork(
         bridged.graph,
@@ -173,7 +176,13 @@ class _Rounds:
     def run(self) -> tuple[Assignment, list[SubgraphView], list[Substitution]]:
         """Repeat until every offered part is taken; each round excludes at least one pair."""
         while True:
-            assignment = assign_backends(self._graph, self._oracle, self._excluded, self._wanted)
+            assignment = assign_backends(
+                self._graph,
+                self._oracle,
+                self._excluded,
+                self._wanted,
+                asks_all_before=self._options.preference is not Preference.ORDER,
+            )
             if self._exclude_all_or_nothing(assignment):
                 continue
             backends = assignment.backends
@@ -236,7 +245,7 @@ class _Rounds:
         options = self._options
         return PreparationRequest(
             options.model_options.get(backend_id, NO_OPTIONS),
-            Preference(options.preference),
+            options.preference,
             Priority(options.priority),
             next_deadline(),
         )
@@ -257,6 +266,8 @@ def _report(
     origins: dict[int, tuple[int, ...]],
     memory: MemoryPlan,
     backends: Sequence[IBackendInternal],
+    *,
+    by_order: bool = True,
 ) -> Placement:
     """Collect the placement report."""
     graph, backend_ids = bridged.graph, bridged.backend_ids
@@ -277,11 +288,15 @@ def _report(
     shares = {name: 0 for name in (*(backend.backend_id for backend in backends), HOST)}
     for backend in assignment.backends.values():
         shares[backend.backend_id] += 1
+    first = backends[0].backend_id
+    fallbacks = len(assignment.backends) - shares[first] - shares[HOST]
+    if not by_order:  # what runs elsewhere because it is cheaper there has not fallen back
+        fallbacks = len({r.layer_id for r in assignment.refusals if r.backend == first})
     return Placement(
         layers,
         (*assignment.refusals, *_refused_imports(bridged)),
         {name: count for name, count in shares.items() if count},
-        len(assignment.backends) - shares[backends[0].backend_id] - shares[HOST],
+        fallbacks,
         len(partitions),
         bridged.num_copies,
         working_memory(graph, backend_ids, memory),

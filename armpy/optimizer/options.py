@@ -28,8 +28,8 @@ class OptimizerOptions:
     Parameters
     ----------
     on_fallback : {"allow", "warn", "error"}
-        What to do when a layer does not run on the first preferred backend: nothing, log a
-        warning, or raise `BackendCapabilityError`.
+        What to do when a layer does not run on the first preferred backend, as that refuses it:
+        nothing, log a warning, or raise `BackendCapabilityError`.
     model_options : mapping of str to mapping
         Checked options of scope MODEL by backend id, for backends that were given any.
     memory_strategies : mapping of str to IMemoryOptimizerStrategy

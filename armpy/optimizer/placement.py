@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import asdict, replace
 
 from armpy.records import dataclass
-from armpy.types import BackendId
+from armpy.types import BackendId, Preference
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,33 @@ class LayerPlacement:
 
 
 @dataclass(frozen=True, slots=True)
+class Alternative:
+    """A way to place the layers that was weighed against others.
+
+    Parameters
+    ----------
+    name : str
+        Backend that gets all it takes, the others what is left; ``mixed`` for other ways.
+    layers_by_backend : dict of str to int
+    estimated_us : float
+        What it costs by the figures of the devices: microseconds of one execution, for low power
+        of one busy processor's energy.
+    measured_us : float, optional
+        What one execution took on this machine; None if it was not tried.
+    is_chosen : bool
+    failure : str
+        Why it could not be tried; empty if it was, or was not to be.
+    """
+
+    name: str
+    layers_by_backend: dict[BackendId, int]
+    estimated_us: float
+    measured_us: float | None = None
+    is_chosen: bool = False
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Placement:
     """The placement report of an optimised network.
 
@@ -74,11 +101,20 @@ class Placement:
     layers_by_backend : dict of str to int
         How many of the model's layers each backend runs.
     fallbacks : int
-        How many of the model's layers run on a backend that is not the first preferred one.
+        How many of the model's layers do not run on the first preferred backend. Those that it
+        would take, and that are cheaper elsewhere, do not count.
     num_partitions, num_copies : int
         Subgraphs, and tensors copied between memories of backends.
     arena_bytes : dict of str to int
         Working memory per backend and execution.
+    preference : str
+        Value of the `armpy.Preference` that placement went by.
+    basis : {"order", "estimated", "measured", "remembered"}
+        Where the decision comes from: the backends' order, the figures of their devices, or
+        measuring the alternatives, now or when the same was asked before.
+    alternatives : tuple of Alternative
+        What was weighed, the cheapest first; empty if the order of the backends decides. A report
+        of several parts has those of each.
     """
 
     layers: tuple[LayerPlacement, ...]
@@ -88,6 +124,9 @@ class Placement:
     num_partitions: int
     num_copies: int
     arena_bytes: dict[BackendId, int]
+    preference: str = Preference.ORDER.value
+    basis: str = "order"
+    alternatives: tuple[Alternative, ...] = ()
 
     @property
     def peak_bytes(self) -> int:
@@ -109,6 +148,9 @@ class Placement:
             self.num_partitions + other.num_partitions,
             self.num_copies + other.num_copies,
             dict(Counter(self.arena_bytes) + Counter(other.arena_bytes)),
+            self.preference,
+            self.basis,
+            self.alternatives + other.alternatives,
         )
 
     def inside(self, where: str) -> Placement:
@@ -127,6 +169,9 @@ class Placement:
         text += f", {self.peak_bytes / 1024:.0f} KiB working memory"
         if self.fallbacks:
             text += f"; {self.fallbacks} fell back: {self._short_reasons()}"
+        if self.alternatives:
+            text += f"; {self.preference}, {self.basis}: "
+            text += ", ".join(map(_short, self.alternatives))
         return text
 
     def _short_reasons(self) -> str:
@@ -140,6 +185,29 @@ class Placement:
             parts.append(f"{len(reasons) - len(parts)} more reasons in the placement report")
         return "; ".join(parts)
 
+    def describe_alternatives(self) -> str:
+        """One line per alternative, its costs and shares; empty if there were none."""
+        lines = [f"{self.preference}, {self.basis}:"] if self.alternatives else []
+        for alternative in self.alternatives:
+            measured = alternative.measured_us
+            lines.append(
+                f"{'*' if alternative.is_chosen else ' '} {alternative.name:24}"
+                f" estimated {alternative.estimated_us:11.1f} us  "
+                + (f"measured {measured:11.1f} us  " if measured is not None else "")
+                + ", ".join(f"{name} {n}" for name, n in alternative.layers_by_backend.items())
+                + (f"  ({alternative.failure})" if alternative.failure else "")
+            )
+        return "\n".join(lines)
+
     def to_json(self, indent: int | None = None) -> str:
         """The complete report as JSON text."""
         return json.dumps(asdict(self) | {"peak_bytes": self.peak_bytes}, indent=indent)
+
+
+def _short(alternative: Alternative) -> str:
+    """An alternative and its cost in a few words."""
+    cost, unit = alternative.measured_us, "us"
+    if cost is None:
+        cost, unit = alternative.estimated_us, "us estimated"
+    chosen = " (chosen)" if alternative.is_chosen else ""
+    return f"{alternative.name} {cost:.0f} {unit}{chosen}"

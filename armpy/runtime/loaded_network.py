@@ -126,7 +126,8 @@ class LoadedNetwork:
         self._plans: OrderedDict[PlanKey, Plan] = OrderedDict()
         self._ready: dict[PlanKey, Prepared] = {}  # of the plans that are for the whole network
         self._family = family or NetworkFamily(backends, evaluator, settings, _load_inner)
-        self._planner = Planner(self._family, self._family.graph_names.get(graph, ""), wanted)
+        name = self._family.graph_names.get(graph, "")
+        self._planner = Planner(self._family, name, wanted, is_inner=is_inner)
         self._lock = self._family.lock
         self.shared_state = shared_state or SharedState()
         about = settings, self.shared_state, self.shared_state.open(self.graph.variables)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from armpy.errors import InvalidArgumentError, UnimplementedError
 from armpy.graph import Graph, nested_graphs, verify_graph
@@ -11,12 +10,12 @@ from armpy.network import Network, check_shape_fits
 from armpy.optimizer import (
     Evaluator,
     OptimizedNetwork,
-    OptimizerOptions,
     optimize_graph,
     specialize,
 )
 from armpy.optimizer.simplify import simplified
-from armpy.runtime.model_options import merged_model_options
+from armpy.runtime.deciding import decide
+from armpy.runtime.settings import NetworkSettings
 from armpy.runtime.setup import BackendSetup
 from armpy.runtime.stepwise_plan import is_shaped
 
@@ -44,10 +43,10 @@ def optimize_with(
     setup: BackendSetup,
     evaluator: Evaluator | None,
     graph: Graph,
-    options: OptimizerOptions,
+    settings: NetworkSettings,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
 ) -> OptimizedNetwork:
-    """Optimise a graph for a setup's backends; parameters and errors as for `armpy.optimize`."""
+    """Optimise a graph for a setup's backends; shapes and errors as for `armpy.optimize`."""
     for part in (graph, *nested_graphs(graph)):
         verify_graph(part)
     chosen = _chosen_shapes(graph, shapes or {})
@@ -58,11 +57,12 @@ def optimize_with(
             where="optimize",
             fix="Load the network itself, which is optimised when it runs",
         )
-    merged = merged_model_options(setup.backends, setup.model_options, options.model_options)
-    strategies = {**setup.memory_strategies, **options.memory_strategies}
-    complete = replace(options, model_options=merged, memory_strategies=strategies)
-    simple = simplified(known, setup.backends, complete)
-    return optimize_graph(simple, setup.backends, complete)
+    options = settings.optimizer
+    simple = simplified(known, setup.backends, options)
+    decision = decide(simple, setup.backends, evaluator, settings)
+    wanted = None if decision is None else decision.backends
+    made = optimize_graph(simple, setup.backends, options, wanted=wanted)
+    return made if decision is None else decision.reported_by(made)
 
 
 def _chosen_shapes(graph: Graph, given: Mapping[str, tuple[int, ...]]) -> list[tuple[int, ...]]:

@@ -17,6 +17,7 @@ from armpy.optimizer.assign import Exclusions, Failed
 from armpy.optimizer.bridge import ImportRefusals
 from armpy.optimizer.preparing import time_per_part
 from armpy.optimizer.simplify import simplified
+from armpy.runtime.deciding import decide
 from armpy.runtime.dynamic_plan import DynamicPlan
 from armpy.runtime.family import NetworkFamily
 from armpy.runtime.imported_tensor import ImportedTensor
@@ -30,6 +31,7 @@ from armpy.runtime.working_memory import ImportRefusedError
 from armpy.types import HOST, BackendId
 
 if TYPE_CHECKING:
+    from armpy.optimizer.placing.decision import Decision
     from armpy.runtime.prepared import Plan
 
 _log = logging.getLogger("armpy.runtime")
@@ -48,6 +50,8 @@ class Planner:
     wanted : mapping of int to str, optional
         By layer id, the backends that an optimised network says; it has been through the
         optimiser's passes.
+    is_inner : bool
+        Whether control flow runs the graphs.
     """
 
     def __init__(
@@ -55,8 +59,11 @@ class Planner:
         family: NetworkFamily,
         name: str = "",
         wanted: Mapping[int, BackendId] | None = None,
+        *,
+        is_inner: bool = False,
     ) -> None:
         self._family = family
+        self._is_inner = is_inner
         self._wanted = wanted
         self._settings = family.settings
         properties = family.settings.properties
@@ -69,16 +76,18 @@ class Planner:
         factories = HandleFactories(sessions)
         options = self._settings.optimizer
         refused: ImportRefusals = {}
-        if self._wanted is None:
+        wanted, decision = self._wanted, None
+        if wanted is None:
             graph = simplified(graph, backends, options)
         check_layers(graph, self._settings.memory_limit_bytes)
+        if wanted is None:
+            decision = self._decide(graph)
+            wanted = None if decision is None else decision.backends
 
         def optimize(excluded: Exclusions) -> OptimizedNetwork:
-            network = optimize_graph(
-                graph, backends, options, excluded, factories, refused, self._wanted
-            )
+            network = optimize_graph(graph, backends, options, excluded, factories, refused, wanted)
             self._check_memory(network)
-            return network
+            return network if decision is None else decision.reported_by(network)
 
         def make(network: OptimizedNetwork) -> StaticPlan:
             try:
@@ -88,6 +97,18 @@ class Planner:
                 raise
 
         return self._prepared(graph, optimize, make)
+
+    def _decide(self, graph: Graph) -> Decision | None:
+        """Where layers are to run, if that does not go by the order of the backends."""
+        family = self._family
+        return decide(
+            graph,
+            family.backends,
+            family.evaluator,
+            self._settings,
+            family.excluded(graph),
+            measures=not self._is_inner,
+        )
 
     def importing_plan(
         self,

@@ -249,7 +249,8 @@ class Runtime:
         if self.is_closed:
             raise InvalidArgumentError("the runtime is closed", fix="Make another one")
         options = options or self.options.optimizer_options()
-        return optimize_with(self._setup, self._evaluator, graph_of(network), options, shapes)
+        settings = self._network_settings(NetworkProperties(optimizer=options))
+        return optimize_with(self._setup, self._evaluator, graph_of(network), settings, shapes)
 
     def _network_settings(
         self,
@@ -278,6 +279,7 @@ class Runtime:
             executors=self._executors,
             properties=properties,
             protected_mode=options.protected_mode,
+            environment=repr((options.num_threads, options.backend_options)),
         )
 
     def get_profiler(self, network_id: int) -> Profiler | None:

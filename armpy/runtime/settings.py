@@ -46,6 +46,8 @@ class NetworkSettings:
         As the application gave them.
     protected_mode : bool
         Whether nobody is to see the network's tensors.
+    environment : str
+        What else of the runtime's options has an effect on how fast the network is.
     """
 
     optimizer: OptimizerOptions
@@ -58,6 +60,7 @@ class NetworkSettings:
     executors: Executors = field(default_factory=Executors)
     properties: NetworkProperties = field(default_factory=NetworkProperties)
     protected_mode: bool = False
+    environment: str = ""
 
     def watched_by(self, contexts: BackendContexts, network_id: int) -> NetworkSettings:
         """The same, with contexts that are told when an execution has come to its end."""

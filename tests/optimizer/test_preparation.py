@@ -87,7 +87,7 @@ def test_a_backend_of_an_older_contract_gets_its_old_call() -> None:
             raise AssertionError("no model options were given")
 
     backend = Older()
-    load(backend, preference=Preference.FASTEST, preparation_timeout_s=60.0)
+    load(backend, preference=Preference.SUSTAINED, preparation_timeout_s=60.0)
     assert [len(view.layers) for view in backend.offered] == [4]
 
 
