@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Sequence
 from contextlib import suppress
@@ -65,6 +66,8 @@ class WorkerProcess:
         Numbers of the parts that it has.
     culprit : object
         The execution that has ended it; None while it runs.
+    failed_s : float or None
+        When it was noticed that it failed, by `time.perf_counter`.
 
     Raises
     ------
@@ -88,6 +91,7 @@ class WorkerProcess:
         self.busy: set[object] = set()
         self.prepared: set[int] = set()
         self.culprit: object = None
+        self.failed_s: float | None = None
         self._reason = ""
         self._connection, theirs = socket.socketpair()
         self._life, their_life = socket.socketpair()
@@ -184,7 +188,8 @@ class WorkerProcess:
         self.kill(otherwise)
 
     def kill(self, reason: str) -> None:
-        """End the process."""
+        """End the process, as it has failed."""
+        self._note_end()
         self._reason = self._reason or reason
         with suppress(ProcessLookupError):
             self._process.kill()
@@ -197,9 +202,15 @@ class WorkerProcess:
 
     def dead_object(self) -> DeadObjectError:
         """The error for what it did not come to the end of."""
+        self._note_end()
         error = DeadObjectError(f"the backend's process has ended: {self.reason}")
         error.where = self._where
         return error
+
+    def _note_end(self) -> None:
+        """Keep the time at which the end is noticed first."""
+        if self.failed_s is None:
+            self.failed_s = time.perf_counter()
 
     @property
     def reason(self) -> str:

@@ -23,6 +23,8 @@ class IsolationStatus:
         How long the backend will not be started again; 0 if it is not in quarantine.
     last_failure : str
         Why the last process has ended that failed; empty if none has.
+    last_failure_s : float, optional
+        When it was noticed that the last one failed, by `time.perf_counter`.
     in_force : mapping of str to str
         Rights that the process has given up, and limits, by name; what the system does not have
         says so.
@@ -34,4 +36,5 @@ class IsolationStatus:
     num_failures: int
     quarantine_left_s: float
     last_failure: str
+    last_failure_s: float | None
     in_force: dict[str, str]

@@ -95,6 +95,7 @@ class Supervisor:
         self._failures: deque[float] = deque()
         self._num_failures = 0
         self._last_failure = ""
+        self._last_failure_s: float | None = None
         self._free_at = 0.0
         self._in_force: dict[str, str] = {}
         self._is_closed = False
@@ -127,6 +128,7 @@ class Supervisor:
                 self._num_failures,
                 max(self._free_at - time.monotonic(), 0.0),
                 self._last_failure,
+                self._last_failure_s,
                 dict(self._in_force),
             )
 
@@ -214,7 +216,7 @@ class Supervisor:
         worker.stop()
         now, limits = time.monotonic(), self.limits
         self._num_failures += 1
-        self._last_failure = reason
+        self._last_failure, self._last_failure_s = reason, worker.failed_s
         self._failures.append(now)
         while self._failures[0] < now - limits.failure_window_s:
             self._failures.popleft()

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from armpy import BackendRegistry, IsolationLimits, Runtime, RuntimeOptions
-from tests.isolation.test_isolation import LIMITS, isolated, negation, run
 from tests.support import faulty_backend as faulty
 from tests.support.faulty_backend import CuriousBackend
+from tests.support.injections import LIMITS, children, held, isolated, negation, run
 
 IN_FORCE = "not confined"
 
@@ -61,41 +61,22 @@ def test_worker_that_is_not_confined_can_do_what_the_user_can(
     assert (tmp_path / "forbidden").exists()
 
 
-def children() -> set[int]:
-    """The processes that this one has started, zombies included."""
-    found = set()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if int(fields[1]) == os.getpid():
-                found.add(int(entry.name))
-    return found
-
-
-def descriptors() -> int:
-    """How many descriptors this process has."""
-    return len(os.listdir("/proc/self/fd"))
-
-
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts what /proc has")
 def test_failures_and_the_runtimes_end_leave_nothing_behind() -> None:
     with isolated():
         pass
     gc.collect()
-    before = children(), descriptors()
+    before = held()
     with isolated() as runtime:
         network = runtime.load_network(negation())
         for fault in (faulty.ABORT, faulty.HANG, faulty.EXIT):
             with pytest.raises(Exception, match="process has ended"):
                 run(runtime, network, fault)
         run(runtime, network, 0)
-        assert children() > before[0]
+        assert len(children()) > before["processes"]
     del runtime
     gc.collect()
-    assert (children(), descriptors()) == before
+    assert held() == before
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts what /proc has")
@@ -108,7 +89,7 @@ def test_networks_that_are_unloaded_leave_nothing_behind() -> None:
             run(runtime, network, 0)
             runtime.unload_network(network)
             gc.collect()
-            return descriptors()
+            return held()["descriptors"]
 
         counts = [once() for _ in range(6)]
         assert counts[-1] == counts[1]
@@ -116,8 +97,7 @@ def test_networks_that_are_unloaded_leave_nothing_behind() -> None:
 
 APPLICATION = """\
 import sys
-from tests.isolation.test_isolation import isolated, negation, run
-import threading, time
+from tests.support.injections import isolated, negation, run
 with isolated() as runtime:
     network = runtime.load_network(negation())
     runtime._setup.isolated["Faulty"].supervisor.wait_for_spare()

@@ -5,23 +5,16 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from armpy_reference import ReferenceBackend
 
 from armpy import (
     BackendRegistry,
-    DataType,
     InvalidArgumentError,
     IsolationLimits,
-    Network,
     Runtime,
     RuntimeOptions,
-    TensorInfo,
-    ops,
 )
 from armpy.errors import (
     ArmpyError,
@@ -30,58 +23,10 @@ from armpy.errors import (
     DeadObjectError,
     ExecutionTimeoutError,
 )
-from armpy.ops.operation import Array
 from armpy.runtime import NetworkProperties
 from tests.support import faulty_backend as faulty
 from tests.support.faulty_backend import FaultyBackend
-
-LIMITS = IsolationLimits(
-    timeout_s=1.0, grace_s=0.1, memory_bytes=1 << 30, max_failures=1000, quarantine_s=0.3
-)
-
-
-def negation(size: int = 8) -> Network:
-    """A network that gives the negative of its one input."""
-    net = Network("negation")
-    given = net.input("x", TensorInfo((size,), DataType.FLOAT32))
-    net.output("y", net.add(ops.ElementwiseUnary(ops.UnaryOperation.NEG), given))
-    return net
-
-
-@contextmanager
-def isolated(
-    make: Callable[[], FaultyBackend] = FaultyBackend,
-    limits: IsolationLimits = LIMITS,
-    *,
-    with_reference: bool = False,
-) -> Iterator[Runtime]:
-    """A runtime with an isolated backend, and perhaps with CpuRef in this process."""
-    registry = BackendRegistry()
-    registry.register(faulty.NAME, make)
-    registry.register("CpuRef", ReferenceBackend)
-    names = [faulty.NAME, "CpuRef"] if with_reference else [faulty.NAME]
-    options = RuntimeOptions(
-        backends=names,
-        registry=registry,
-        isolation={faulty.NAME: "process"},
-        isolation_limits=limits,
-    )
-    with Runtime(options) as runtime:
-        yield runtime
-
-
-def run(runtime: Runtime, network_id: int, first: float, size: int = 8) -> Array:
-    """Negate numbers of which the first says what is to happen."""
-    given = np.arange(size, dtype=np.float32)
-    given[0] = first
-    return runtime.enqueue_workload(network_id, {"x": given})["y"]
-
-
-def negative(first: float, size: int = 8) -> Array:
-    """What `run` should give."""
-    expected = -np.arange(size, dtype=np.float32)
-    expected[0] = -first
-    return expected
+from tests.support.injections import isolated, negation, negative, run
 
 
 def test_isolated_backend_gives_the_same_result_in_another_process() -> None:

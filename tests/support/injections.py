@@ -1,0 +1,196 @@
+"""Injects faults into an isolated backend's process, and watches what becomes of it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from armpy_reference import ReferenceBackend
+
+from armpy import (
+    BackendRegistry,
+    DataType,
+    IsolationLimits,
+    Network,
+    Runtime,
+    RuntimeOptions,
+    TensorInfo,
+    ops,
+)
+from armpy.errors import ArmpyError, DeadObjectError
+from armpy.ops.operation import Array
+from tests.support import faulty_backend as faulty
+from tests.support.faulty_backend import FaultyBackend
+
+LIMITS = IsolationLimits(
+    timeout_s=1.0, grace_s=0.1, memory_bytes=1 << 30, max_failures=10**9, quarantine_s=0.3
+)
+FROM_OUTSIDE = "killed from outside"
+KINDS = (*faulty.FAULTS, FROM_OUTSIDE)
+
+
+def negation(size: int = 8) -> Network:
+    """A network that gives the negative of its one input."""
+    net = Network("negation")
+    given = net.input("x", TensorInfo((size,), DataType.FLOAT32))
+    net.output("y", net.add(ops.ElementwiseUnary(ops.UnaryOperation.NEG), given))
+    return net
+
+
+@contextmanager
+def isolated(
+    make: type[FaultyBackend] = FaultyBackend,
+    limits: IsolationLimits = LIMITS,
+    *,
+    with_reference: bool = False,
+) -> Iterator[Runtime]:
+    """A runtime with an isolated backend, and perhaps with CpuRef in this process."""
+    registry = BackendRegistry()
+    registry.register(faulty.NAME, make)
+    registry.register("CpuRef", ReferenceBackend)
+    options = RuntimeOptions(
+        backends=[faulty.NAME, "CpuRef"] if with_reference else [faulty.NAME],
+        registry=registry,
+        isolation={faulty.NAME: "process"},
+        isolation_limits=limits,
+    )
+    with Runtime(options) as runtime:
+        yield runtime
+
+
+def run(runtime: Runtime, network_id: int, first: float, size: int = 8) -> Array:
+    """Negate numbers of which the first says what is to happen."""
+    given = np.arange(size, dtype=np.float32)
+    given[0] = first
+    return runtime.enqueue_workload(network_id, {"x": given})["y"]
+
+
+def negative(first: float, size: int = 8) -> Array:
+    """What `run` should give."""
+    expected = -np.arange(size, dtype=np.float32)
+    expected[0] = -first
+    return expected
+
+
+@dataclass
+class Outcome:
+    """What became of injections.
+
+    Attributes
+    ----------
+    recovery_s : list of (str, float)
+        By kind of fault, from when the failure was noticed to the next right result.
+    errors : Counter
+        How often executions ended in each class of error.
+    wrong : list of str
+        What should not be: wrong results, errors without a type of armpy's, faults without effect.
+    left : dict of str to tuple of int
+        Processes, descriptors and mappings of shared memory before and after that differ.
+    """
+
+    recovery_s: list[tuple[str, float]] = field(default_factory=list)
+    errors: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+    left: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+
+def inject(count: int, seed: int = 1) -> Outcome:
+    """Inject faults, every fourth beside an execution of another network.
+
+    Notes
+    -----
+    Each waits for the spare process, which is started in the background.
+    """
+    random_numbers, outcome = random.Random(seed), Outcome()
+    with isolated() as runtime:  # what is loaded when it is first used
+        run(runtime, runtime.load_network(negation()), 0)
+    del runtime
+    gc.collect()
+    before = held()
+    with isolated() as runtime:
+        first, second = runtime.load_network(negation()), runtime.load_network(negation(16))
+        for number in range(count):
+            kind = random_numbers.choice(KINDS)
+            _inject_one(runtime, (first, second), kind, outcome, has_company=number % 4 == 0)
+    del runtime
+    gc.collect()
+    after = held()
+    outcome.left = {n: (before[n], after[n]) for n in before if before[n] != after[n]}
+    return outcome
+
+
+def _inject_one(
+    runtime: Runtime, networks: tuple[int, int], kind: str, outcome: Outcome, *, has_company: bool
+) -> None:
+    """Inject one fault and execute rightly afterwards."""
+    runtime._setup.isolated[faulty.NAME].supervisor.wait_for_spare()
+    status = runtime.isolation[faulty.NAME]
+    company = threading.Thread(target=_doze, args=(runtime, networks[1], outcome))
+    if has_company:
+        company.start()
+        time.sleep(faulty.DOZE_S / 6)
+    try:
+        if kind == FROM_OUTSIDE:
+            assert status.pid is not None
+            os.kill(status.pid, signal.SIGKILL)
+            run(runtime, networks[0], faulty.FINE)
+        else:
+            run(runtime, networks[0], faulty.FAULTS[kind])
+            outcome.wrong.append(f"{kind}: no error")
+    except ArmpyError as error:
+        outcome.errors[type(error).__name__] += 1
+        if not isinstance(error, DeadObjectError):
+            outcome.wrong.append(f"{kind}: {error}")
+    if not np.array_equal(run(runtime, networks[0], 0), negative(0)):
+        outcome.wrong.append(f"{kind}: wrong result afterwards")
+    now = time.perf_counter()
+    noticed = runtime.isolation[faulty.NAME].last_failure_s
+    if runtime.isolation[faulty.NAME].num_failures != status.num_failures + 1 or noticed is None:
+        outcome.wrong.append(f"{kind}: not one failure")
+    else:
+        outcome.recovery_s.append((kind, now - noticed))
+    if has_company:
+        company.join()
+
+
+def _doze(runtime: Runtime, network: int, outcome: Outcome) -> None:
+    """Execute something that takes long, and should not notice."""
+    try:
+        if not np.array_equal(run(runtime, network, faulty.DOZE, 16), negative(faulty.DOZE, 16)):
+            outcome.wrong.append("another network: wrong result")
+    except ArmpyError as error:
+        outcome.wrong.append(f"another network: {error}")
+
+
+def held() -> dict[str, int]:
+    """What this process has of processes, descriptors and shared memory."""
+    maps = Path("/proc/self/maps").read_text()
+    return {
+        "processes": len(children()),
+        "descriptors": len(os.listdir("/proc/self/fd")),
+        "shared memory": maps.count("memfd:armpy"),
+    }
+
+
+def children() -> set[int]:
+    """The processes that this one has started, zombies included."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[1]) == os.getpid():
+                found.add(int(entry.name))
+    return found
