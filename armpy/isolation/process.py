@@ -6,6 +6,7 @@ import fcntl
 import json
 import logging
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -22,6 +23,7 @@ from armpy.isolation.limits import IsolationLimits
 from armpy.isolation.protocol import (
     CONFIGURE,
     LOAD,
+    OUT_OF_MEMORY,
     WorkerGoneError,
     error_from_fields,
     receive_answer,
@@ -43,6 +45,8 @@ UNKNOWN = object()
 """In the place of a culprit: one of those that were under way."""
 
 _SHOWN_OUTPUT_BYTES = 2000
+_REPORT_BYTES = 64 << 10
+_FAULTING_THREAD = re.compile(r"^Current thread 0x([0-9a-f]+) ", re.MULTILINE)
 _KEPT_OUTPUT_BYTES = 1 << 20
 
 
@@ -175,7 +179,7 @@ class WorkerProcess:
         if "error" not in answer:
             return answer
         failure = answer["error"]
-        if isinstance(failure, dict) and failure.get("kind") == "MemoryError":
+        if isinstance(failure, dict) and failure.get("kind") == OUT_OF_MEMORY:
             self.kill("it had no memory left")
             raise self.dead_object()
         raise error_from_fields(failure)
@@ -192,9 +196,7 @@ class WorkerProcess:
         self._note_end()
         self._reason = self._reason or reason
         with suppress(ProcessLookupError):
-            self._process.kill()
-        with suppress(subprocess.TimeoutExpired):  # in the kernel's hands
-            self._process.wait(5.0)
+            self._process.kill()  # who waits for its end is in no hurry: see `stop`
 
     def stop(self) -> None:
         """End the process and give all it had back."""
@@ -229,13 +231,19 @@ class WorkerProcess:
         except ValueError:
             return f"it was ended by signal {-code}"
 
-    def output(self) -> str:
+    def output(self, size_bytes: int = _SHOWN_OUTPUT_BYTES) -> str:
         """The last that it wrote to its standard output and error, fault reports included."""
         if not self._finalizer.alive:
             return ""
         size = os.fstat(self._output).st_size
-        last = os.pread(self._output, _SHOWN_OUTPUT_BYTES, max(size - _SHOWN_OUTPUT_BYTES, 0))
+        last = os.pread(self._output, size_bytes, max(size - size_bytes, 0))
         return last.decode(errors="replace").strip()
+
+    def faulting_thread(self) -> int | None:
+        """The thread in which a fatal signal has ended it, as its fault report says."""
+        if not (found := _FAULTING_THREAD.findall(self.output(_REPORT_BYTES))):
+            return None
+        return int(found[-1], 16)
 
     def forget_output(self) -> None:
         """Forget what it has written, if that is much."""

@@ -33,6 +33,9 @@ OPEN = "open"
 RELEASE = "release"
 """Forget a part."""
 
+OUT_OF_MEMORY = "MemoryError"
+"""In the place of an error's class: the worker has no memory left."""
+
 GO = b"\1"
 """Execute, to a worker."""
 DONE = b"\0"
@@ -113,12 +116,22 @@ def _received(connection: socket.socket, length: int) -> bytes:
 
 def error_as_fields(error: BaseException) -> dict[str, str]:
     """An error in the form of JSON."""
+    if _is_out_of_memory(error):
+        return {"kind": OUT_OF_MEMORY, "failed": str(error)[:_CUT]}
     if not isinstance(error, ArmpyError):
-        kind = "MemoryError" if isinstance(error, MemoryError) else "BackendError"
-        return {"kind": kind, "failed": f"the backend raised {error!r}"[:_CUT]}
+        return {"kind": "BackendError", "failed": f"the backend raised {error!r}"[:_CUT]}
     kinds = [cls.__name__ for cls in type(error).__mro__ if cls.__module__ == "armpy.errors"]
     texts = {name: str(getattr(error, name, ""))[:_CUT] for name in _FIELDS}
     return {"kind": kinds[0], **texts}
+
+
+def _is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether the process has no memory left, rather than an execution no right to more."""
+    while error is not None:
+        if isinstance(error, MemoryError) and not isinstance(error, ArmpyError):
+            return True
+        error = error.__cause__
+    return False
 
 
 def error_from_fields(fields: object) -> ArmpyError:

@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from armpy.backend import OptionValues
@@ -92,6 +92,8 @@ class Supervisor:
         self.current: WorkerProcess | None = None
         self._spare: WorkerProcess | None = None
         self._starting: threading.Thread | None = None
+        self._hurry = threading.Event()
+        self._dead: list[WorkerProcess] = []
         self._failures: deque[float] = deque()
         self._num_failures = 0
         self._last_failure = ""
@@ -110,27 +112,28 @@ class Supervisor:
             workers = [self.current, self._spare]
             self.current = self._spare = None
             starting = self._starting
+            self._hurry.set()
         for worker in filter(None, workers):
             worker.stop()
         if starting is not None and starting is not threading.current_thread():
             starting.join()  # what it starts ends itself then
+        self._bury()
 
     @property
     def status(self) -> IsolationStatus:
         """How the backend's process is."""
-        with self._lock:
-            current = self.current
-            running = current is not None and current.is_running
-            return IsolationStatus(
-                self.backend_id,
-                current.pid if current is not None and running else None,
-                self._spare is not None and self._spare.is_running,
-                self._num_failures,
-                max(self._free_at - time.monotonic(), 0.0),
-                self._last_failure,
-                self._last_failure_s,
-                dict(self._in_force),
-            )
+        current = self.current
+        running = current is not None and current.is_running
+        return IsolationStatus(
+            self.backend_id,
+            current.pid if current is not None and running else None,
+            self._spare is not None and self._spare.is_running,
+            self._num_failures,
+            max(self._free_at - time.monotonic(), 0.0),
+            self._last_failure,
+            self._last_failure_s,
+            dict(self._in_force),
+        )
 
     def add(self, part: Part) -> None:
         """Let the worker forget a part when nobody has it any more."""
@@ -207,13 +210,21 @@ class Supervisor:
                 return
             self.current = None
             self._note_failure(worker)
+            self._dead.append(worker)
             if not self._is_closed and self._free_at <= time.monotonic() and self._spare:
                 self._take_over(self._next())
+            else:
+                self._bury()
+
+    def _bury(self) -> None:
+        """Wait for the end of workers that have failed, which takes a while for large ones."""
+        while self._dead:
+            with contextlib.suppress(IndexError):  # another thread was faster
+                self._dead.pop().stop()
 
     def _note_failure(self, worker: WorkerProcess) -> None:
         """Count a failure, and put the backend into quarantine after some."""
         reason, output = worker.reason, worker.output()
-        worker.stop()
         now, limits = time.monotonic(), self.limits
         self._num_failures += 1
         self._last_failure, self._last_failure_s = reason, worker.failed_s
@@ -231,19 +242,12 @@ class Supervisor:
 
     def fresh(self) -> WorkerProcess:
         """A worker for the caller alone, who stops it; errors as for `worker`."""
-        with self._lock:
-            return self._next()
+        self._check_allowed()
+        return self._start()
 
     def _next(self) -> WorkerProcess:
         """The spare worker, or a new one."""
-        if self._is_closed:
-            raise DeadObjectError("the runtime is closed", where=self.backend_id)
-        left_s = self._free_at - time.monotonic()
-        if left_s > 0:
-            raise DeadObjectError(
-                f"the backend is in quarantine for another {left_s:.0f} s: {self._last_failure}",
-                where=self.backend_id,
-            )
+        self._check_allowed()
         self.wait_for_spare()
         worker, self._spare = self._spare, None
         if worker is not None and worker.is_running:
@@ -252,12 +256,25 @@ class Supervisor:
             worker.stop()
         return self._start()
 
+    def _check_allowed(self) -> None:
+        """Check that a worker may be started."""
+        if self._is_closed:
+            raise DeadObjectError("the runtime is closed", where=self.backend_id)
+        left_s = self._free_at - time.monotonic()
+        if left_s > 0:
+            raise DeadObjectError(
+                f"the backend is in quarantine for another {left_s:.0f} s: {self._last_failure}",
+                where=self.backend_id,
+            )
+
     def _take_over(self, worker: WorkerProcess) -> None:
         """Let a worker be the one."""
         self.current = worker
         self._in_force = in_force(worker.description)
         if self.limits.keep_spare:
             self._start_spare()
+        else:
+            self._bury()
 
     def _start(self) -> WorkerProcess:
         """Start a worker; what goes wrong is a dead object, too."""
@@ -275,12 +292,17 @@ class Supervisor:
         """Begin to start a spare worker."""
         if self._starting is None and self._spare is None and not self._is_closed:
             name = f"armpy-spare-{self.backend_id}"
-            run = _spare_starter(weakref.ref(self))
+            self._hurry.clear()
+            run = _spare_starter(weakref.ref(self), self._hurry)
             self._starting = threading.Thread(target=run, name=name, daemon=True)
             self._starting.start()
 
     def start_spare_now(self) -> None:
         """Start a spare worker and keep it; what goes wrong is only logged."""
+        self._bury()
+        if self._is_closed:
+            self._starting = None
+            return
         try:
             worker = WorkerProcess(self._source, self.limits, self._options)
         except (ArmpyError, OSError) as error:
@@ -295,13 +317,21 @@ class Supervisor:
         """Wait until no spare worker is being started any more."""
         starting = self._starting
         if starting is not None:
+            self._hurry.set()
             starting.join()
 
 
-def _spare_starter(reference: weakref.ref[Supervisor]) -> Any:  # Any: a callable
+_SPARE_DELAY_S = 0.25
+"""How long a spare worker is not started: one that has taken over needs the processor."""
+
+
+def _spare_starter(
+    reference: weakref.ref[Supervisor], hurry: threading.Event
+) -> Callable[[], None]:
     """What a thread does that starts a spare worker."""
 
     def run() -> None:
+        hurry.wait(_SPARE_DELAY_S)
         supervisor = reference()
         if supervisor is not None:
             supervisor.start_spare_now()

@@ -22,6 +22,7 @@ from armpy.isolation.protocol import (
     GO,
     MAX_FAILURE_BYTES,
     OPEN,
+    OUT_OF_MEMORY,
     error_from_fields,
     parse_failure,
 )
@@ -59,6 +60,8 @@ class Place:
     ----------
     inputs, outputs : list of ndarray
         In shared memory.
+    thread : object
+        The worker's thread for it, as fault reports call it.
     """
 
     def __init__(self, part: Part, worker: WorkerProcess, timeout_s: float) -> None:
@@ -66,7 +69,10 @@ class Place:
         mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         block = create_block(part.layout.size_bytes)
         try:
-            worker.request((OPEN, part.number), [theirs.fileno(), block], timeout_s=timeout_s)
+            answer = worker.request(
+                (OPEN, part.number), [theirs.fileno(), block], timeout_s=timeout_s
+            )
+            self.thread = answer.get("thread")
             memory = map_block(block)
         except BaseException:
             mine.close()
@@ -146,7 +152,7 @@ class Place:
         fields = parse_failure(answer)
         if fields is None:
             self._give_up("it does not keep to the protocol")
-        elif fields.get("kind") == "MemoryError":
+        elif fields.get("kind") == OUT_OF_MEMORY:
             self._give_up("it had no memory left")
         elif cancellation is not None and cancellation.is_cancelled:
             raise cancellation.error  # the worker does not know why it was told to stop
@@ -161,11 +167,19 @@ class Place:
         worker.kill(reason)
         raise self._lost()
 
+    def _found_culprit(self) -> object:
+        """Which of several executions has ended the worker, if that is known."""
+        thread = self.worker.faulting_thread()
+        for other in [*self.worker.busy]:
+            if isinstance(other, Place) and other.thread == thread:
+                return other
+        return UNKNOWN
+
     def _lost(self) -> _LostError:
         """What an execution comes to whose worker has ended."""
         worker = self.worker
         if worker.culprit is None:
-            worker.culprit = self if worker.busy <= {self} else UNKNOWN
+            worker.culprit = self if worker.busy <= {self} else self._found_culprit()
         return _LostError(worker.dead_object(), worker.culprit is self)
 
 

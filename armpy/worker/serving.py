@@ -209,8 +209,9 @@ class _Server:
         block = map_block(descriptors[1])
         call = bound_call(network, block)
         connection = os.dup(descriptors[0])
-        threading.Thread(target=_execute, args=(connection, call), daemon=True).start()
-        return {}
+        thread = threading.Thread(target=_execute, args=(connection, call), daemon=True)
+        thread.start()
+        return {"thread": thread.ident}
 
 
 def describe(backend: IBackendInternal) -> dict[str, object]:

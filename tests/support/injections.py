@@ -132,35 +132,45 @@ def inject(count: int, seed: int = 1) -> Outcome:
 def _inject_one(
     runtime: Runtime, networks: tuple[int, int], kind: str, outcome: Outcome, *, has_company: bool
 ) -> None:
-    """Inject one fault and execute rightly afterwards."""
+    """Inject one fault, and execute rightly as soon as it is noticed."""
     runtime._setup.isolated[faulty.NAME].supervisor.wait_for_spare()
     status = runtime.isolation[faulty.NAME]
-    company = threading.Thread(target=_doze, args=(runtime, networks[1], outcome))
+    threads = [threading.Thread(target=_fail, args=(runtime, networks[0], kind, outcome))]
     if has_company:
-        company.start()
+        threads.insert(0, threading.Thread(target=_doze, args=(runtime, networks[1], outcome)))
+    threads[0].start()
+    for thread in threads[1:]:
         time.sleep(faulty.DOZE_S / 6)
+        thread.start()
+    late_at = time.monotonic() + 30.0
+    while runtime.isolation[faulty.NAME].num_failures == status.num_failures:
+        if time.monotonic() > late_at:
+            outcome.wrong.append(f"{kind}: not noticed")
+            break
+        time.sleep(0.0005)
+    if not np.array_equal(run(runtime, networks[0], 0), negative(0)):
+        outcome.wrong.append(f"{kind}: wrong result afterwards")
+    now = time.perf_counter()
+    outcome.recovery_s.append((kind, now - (runtime.isolation[faulty.NAME].last_failure_s or 0.0)))
+    for thread in threads:
+        thread.join()
+    if runtime.isolation[faulty.NAME].num_failures != status.num_failures + 1:
+        outcome.wrong.append(f"{kind}: not one failure")
+
+
+def _fail(runtime: Runtime, network: int, kind: str, outcome: Outcome) -> None:
+    """Execute what fails."""
     try:
         if kind == FROM_OUTSIDE:
-            assert status.pid is not None
-            os.kill(status.pid, signal.SIGKILL)
-            run(runtime, networks[0], faulty.FINE)
+            os.kill(runtime.isolation[faulty.NAME].pid or 0, signal.SIGKILL)
+            run(runtime, network, faulty.FINE)
         else:
-            run(runtime, networks[0], faulty.FAULTS[kind])
+            run(runtime, network, faulty.FAULTS[kind])
             outcome.wrong.append(f"{kind}: no error")
     except ArmpyError as error:
         outcome.errors[type(error).__name__] += 1
         if not isinstance(error, DeadObjectError):
             outcome.wrong.append(f"{kind}: {error}")
-    if not np.array_equal(run(runtime, networks[0], 0), negative(0)):
-        outcome.wrong.append(f"{kind}: wrong result afterwards")
-    now = time.perf_counter()
-    noticed = runtime.isolation[faulty.NAME].last_failure_s
-    if runtime.isolation[faulty.NAME].num_failures != status.num_failures + 1 or noticed is None:
-        outcome.wrong.append(f"{kind}: not one failure")
-    else:
-        outcome.recovery_s.append((kind, now - noticed))
-    if has_company:
-        company.join()
 
 
 def _doze(runtime: Runtime, network: int, outcome: Outcome) -> None:
