@@ -28,7 +28,7 @@ from armpy.backend import (
     WorkloadInfo,
 )
 from armpy.backend.options import NO_OPTIONS
-from armpy.errors import ArmpyError, BackendError, BackendUnavailableError, DeadObjectError
+from armpy.errors import BackendError, BackendUnavailableError, DeadObjectError
 from armpy.graph import SubgraphView
 from armpy.isolation.limits import IsolationLimits
 from armpy.isolation.parts import graph_of_layer, graph_of_view, is_sendable
@@ -230,17 +230,19 @@ class IsolatedBackend(IBackendInternal):
     def optimize_subgraph_for_network(
         self, view: SubgraphView, request: PreparationRequest
     ) -> OptimizationViews:
-        """Let it prepare a part."""
+        """Let it prepare a part.
+
+        Raises
+        ------
+        ArmpyError
+            What it could not prepare the part for; a `DeadObjectError` if its process ended.
+        """
         views = OptimizationViews()
         values = (*view.inputs, *view.outputs)
         if not view.outputs or not is_sendable([value.info for value in values]):
             views.fail(view, "sizes depend on elements, which does not go to another process")
             return views
-        try:
-            part = _prepared(self._running(), view, request)
-        except ArmpyError as error:
-            views.fail(view, str(error))
-            return views
+        part = _prepared(self._running(), view, request)
         shapes = tuple(value.info.known_shape for value in view.outputs)
         operation = PreCompiled(
             IsolatedProgram(part, self._running()), shapes, part.layout.size_bytes

@@ -12,6 +12,7 @@ from armpy.errors import (
     ArmpyError,
     BackendCapabilityError,
     BackendUnavailableError,
+    DeadObjectError,
     ExecutionTimeoutError,
     MemoryExportError,
     MemoryImportError,
@@ -24,6 +25,7 @@ from armpy.errors import (
 RESULT_CODES: Mapping[type[BaseException], ResultCode] = MappingProxyType(
     {
         PreparationTimeoutError: ResultCode.MISSED_DEADLINE_PERSISTENT,  # it would take as long
+        DeadObjectError: ResultCode.DEAD_OBJECT,
         ExecutionTimeoutError: ResultCode.MISSED_DEADLINE_TRANSIENT,
         MemoryLimitError: ResultCode.OUT_OF_MEMORY,
         MemoryError: ResultCode.OUT_OF_MEMORY,

@@ -1,0 +1,111 @@
+"""What a process of its own costs an execution, and how soon one is there again.
+
+``python -m benchmarks.isolation [--faults N]`` prints, for sums of few and of many elements, the
+medians in microseconds of CpuRef in this process and in its own, taken in turns; the cost is the
+median of the pairs' differences, less one copy of the inputs and the output. With ``--faults``, it
+injects faults, and prints how long after each the next right result was there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import statistics
+import timeit
+from collections import defaultdict
+from collections.abc import Callable
+
+import numpy as np
+
+from armpy import DataType, Network, Runtime, RuntimeOptions, TensorInfo, ops
+from armpy.ops.operation import Array
+from tests.support.injections import inject
+
+SIZES = (8, 1 << 12, 1 << 16, 1 << 20)
+ROUNDS = 101
+
+
+def main() -> None:
+    """Compare, and perhaps inject."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--faults", type=int, default=0, help="how many to inject")
+    arguments = parser.parse_args()
+    for size in SIZES:
+        _compare(size)
+    if arguments.faults:
+        _inject(arguments.faults)
+
+
+def _sum_network(size: int) -> Network:
+    """The sum of two vectors."""
+    net = Network("sum")
+    info = TensorInfo((size,), DataType.FLOAT32)
+    add = ops.ElementwiseBinary(ops.BinaryOperation.ADD)
+    net.output("sum", net.add(add, net.input("x", info), net.input("y", info)))
+    return net
+
+
+def _compare(size: int) -> None:
+    """Print the cost for vectors of a size."""
+    one, other, result = (np.ones(size, np.float32) for _ in range(3))
+    with (
+        Runtime(RuntimeOptions(backends=["CpuRef"])) as here,
+        Runtime(RuntimeOptions(backends=["CpuRef"], isolation="process")) as there,
+    ):
+        networks = [r.get_network(r.load_network(_sum_network(size))) for r in (here, there)]
+        bound = [
+            n.bind({"x": one, "y": other}, {"sum": result}, cancellable=False) for n in networks
+        ]
+
+        def copy() -> None:
+            """One copy in and out."""
+            np.copyto(spare[0], one)
+            np.copyto(spare[1], other)
+            np.copyto(result, spare[2])
+
+        spare = [np.ones(size, np.float32) for _ in range(3)]
+        runs: list[Callable[[], object]] = [
+            lambda: networks[0].run([one, other], [result]),
+            lambda: networks[1].run([one, other], [result]),
+        ]
+        for name, calls in (("run", runs), ("bound", bound)):
+            times = _taken([*calls, copy], 200 if size < 1 << 16 else 20)
+            cost = times[1] - times[0] - times[2]
+            low, high = np.percentile(cost, [25, 75])
+            print(
+                f"{size} elements, {name}: {np.median(times[0]):.1f} us here, "
+                f"{np.median(times[1]):.1f} us in its own process, "
+                f"copies {np.median(times[2]):.1f} us; isolation "
+                f"costs {np.median(cost):.1f} us ({low:.1f} to {high:.1f})"
+            )
+
+
+def _taken(calls: list[Callable[[], object]], number: int) -> list[Array]:
+    """Microseconds per call in each round, the rounds of all taken in turn."""
+    times: list[list[float]] = [[] for _ in calls]
+    for _ in range(ROUNDS):
+        for found, call in zip(times, calls, strict=True):
+            found.append(timeit.timeit(call, number=number) / number * 1e6)
+    return [np.array(found) for found in times]
+
+
+def _inject(count: int) -> None:
+    """Print how soon a backend was there again after faults."""
+    logging.getLogger("armpy").setLevel(logging.ERROR)
+    outcome = inject(count)
+    by_kind = defaultdict(list)
+    for kind, duration_s in outcome.recovery_s:
+        by_kind[kind].append(duration_s * 1e3)
+        by_kind["all"].append(duration_s * 1e3)
+    for kind, found in sorted(by_kind.items()):
+        found.sort()
+        p99 = found[min(int(len(found) * 0.99), len(found) - 1)]
+        print(
+            f"{kind}: {len(found)} faults, the next result after {found[0]:.0f} to "
+            f"{found[-1]:.0f} ms, median {statistics.median(found):.0f}, p99 {p99:.0f}"
+        )
+    print(f"errors {dict(outcome.errors)}, wrong {outcome.wrong}, left behind {outcome.left}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""The Neural Networks API on isolated backends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from armpy_reference import ReferenceBackend
+
+from armpy import BackendRegistry, NnapiError, RuntimeOptions
+from armpy.errors import ResultCode
+from armpy.nnapi import Compilation, DeviceManager, ModelBuilder
+from tests.support import faulty_backend as faulty
+from tests.support.faulty_backend import FaultyBackend
+from tests.support.injections import LIMITS
+
+
+def test_chosen_device_whose_process_ends_is_a_dead_object() -> None:
+    registry = BackendRegistry()
+    registry.register(faulty.NAME, FaultyBackend)
+    registry.register("CpuRef", ReferenceBackend)
+    manager = DeviceManager(
+        RuntimeOptions(
+            backends=[faulty.NAME, "CpuRef"],
+            registry=registry,
+            isolation={faulty.NAME: "process"},
+            isolation_limits=LIMITS,
+        )
+    )
+    device = next(d for d in manager.devices if d.name == faulty.NAME)
+    builder = ModelBuilder(manager)
+    total = builder.add(*(builder.input(np.float32, (4,)) for _ in range(2)))
+    compilation = Compilation.create_for_devices(builder.finish(total), [device])
+    compilation.finish()
+    one = np.ones(4, np.float32)
+    np.testing.assert_array_equal(compilation(one * 0, one)[0], one)
+    with pytest.raises(NnapiError, match="ended by SIGABRT") as caught:
+        compilation(one * faulty.ABORT, one)
+    assert caught.value.code is ResultCode.DEAD_OBJECT
+    np.testing.assert_array_equal(compilation(one * 0, one)[0], one)
+    manager.close()
