@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from armpy.cli.conformance_crash import crash
+from armpy.cli.conformance_options import backend_option, runtime_options, trial_options
 from armpy.cli.once import OnceGroup
 from armpy.cli.options import WRITABLE_FILE, dynamic_backends_option, json_option, verbosity_options
 
@@ -51,14 +53,7 @@ def conformance() -> None:
     help="Cases that may fail, one 'case id  # reason' per line; they must go on failing.",
 )
 @click.option("--html", type=WRITABLE_FILE, help="Write the result as one page to this file.")
-@click.option(
-    "--backend-option",
-    "backend_options",
-    multiple=True,
-    metavar="ID.NAME=VALUE",
-    help="An option of the backend; may be repeated.",
-)
-@dynamic_backends_option
+@trial_options
 @json_option
 @verbosity_options
 @click.pass_context
@@ -77,17 +72,9 @@ def cases(
     What it says it does not support is skipped, with its reason. Exit code 1 if a case
     fails, or if a known failure does not.
     """
-    from armpy.cli.load_request import parse_backend_options, split_option
-    from armpy.plugins import BackendRegistry, PluginOptions
-    from armpy.runtime import RuntimeOptions
     from armpy.testing import run_conformance
 
-    given = [split_option(text) for text in backend_options]
-    registry = BackendRegistry.discover(PluginOptions(dynamic_backends_path=dynamic_backends_path))
-    options = RuntimeOptions(
-        dynamic_backends_path=dynamic_backends_path,
-        backend_options=parse_backend_options(registry, given),
-    )
+    options = runtime_options(dynamic_backends_path, backend_options)
     result = run_conformance(
         backend, runtime_options=options, filter=filter_, known_failures=known_failures
     )
@@ -96,7 +83,7 @@ def cases(
 
 @conformance.command("nnapi-vectors", short_help="NNAPI's published operation tests, as data.")
 @click.argument("directory", type=click.Path(exists=True, file_okay=False, readable=True))
-@click.option("--backend", required=True, metavar="ID", help="The backend to try out.")
+@backend_option
 @click.option("--filter", "filter_", default="", metavar="TEXT", help="Only examples with this.")
 @click.option(
     "--jobs", type=click.IntRange(min=1), help="Processes at a time; one per core if left out."
@@ -135,7 +122,7 @@ def nnapi_vectors(
 
 
 @conformance.command("random-graphs", short_help="Random NNAPI models, compared with CpuRef.")
-@click.option("--backend", required=True, metavar="ID", help="The backend to try out.")
+@backend_option
 @click.option(
     "--count", type=click.IntRange(min=1), default=1000, show_default=True, help="How many models."
 )
@@ -181,6 +168,9 @@ def random_graphs(
         folder=output,
     )
     _report(context, result, as_json=as_json)
+
+
+conformance.add_command(crash)
 
 
 def _report(

@@ -31,7 +31,7 @@ from armpy.backend import (
     WorkloadInfo,
     current_cancellation,
 )
-from armpy.errors import ExecutionCancelledError
+from armpy.errors import BackendUnavailableError, ExecutionCancelledError
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DeviceType
@@ -40,6 +40,8 @@ from .Sample_common import Floats, SampleSupport, compute, step_of
 
 BACKEND_ID = "SampleQueue"
 FACTORY_ID = "sample/queue"
+ANSWER_S = 10.0
+"""How long the device may take to answer when it is opened."""
 
 
 def get_backend_id() -> str:
@@ -247,7 +249,17 @@ class QueueBackend(IBackendInternal):
         return type(self)()
 
     def create_backend_context(self, options: OptionValues) -> IBackendContext | None:
-        """What closes the queue."""
+        """What closes the queue, once the device has answered for the first time.
+
+        Notes
+        -----
+        The thread is there from now on. One that is only begun with the first command may find no
+        memory for that, and nobody would ever tell who waits for the command.
+        """
+        try:
+            self._queue.submit(bool).result(ANSWER_S)
+        except (FutureTimeoutError, RuntimeError) as error:
+            raise BackendUnavailableError("the device does not answer", where=BACKEND_ID) from error
         return QueueContext(self._queue)
 
     def get_layer_support(self) -> ILayerSupport:

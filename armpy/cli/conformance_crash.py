@@ -1,0 +1,113 @@
+"""``armpy conformance crash``: whether applications survive a backend."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import click
+
+from armpy.cli.conformance_options import backend_option, runtime_options, trial_options
+from armpy.cli.options import json_option, verbosity_options
+
+if TYPE_CHECKING:
+    from armpy.testing.crash import CrashResult, CrashRun
+
+# What a command needs is imported when it runs: --help and usage errors are quick.
+# ruff: noqa: PLC0415
+
+_SHOWN_LINES = 12
+
+
+@click.command(short_help="Load, threads, stops, kills and want of memory, each case apart.")
+@backend_option
+@click.option("--filter", "filter_", default="", metavar="TEXT", help="Only cases with this text.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of everything random."
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="A case that takes longer hangs.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Processes at a time; one per core if left out."
+)
+@trial_options
+@json_option
+@verbosity_options
+@click.pass_context
+def crash(
+    context: click.Context,
+    backend: str,
+    filter_: str,
+    seed: int,
+    timeout_s: float,
+    jobs: int | None,
+    backend_options: tuple[str, ...],
+    dynamic_backends_path: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Try to make a backend end its process, hang, fail or lie.
+
+    Each case runs in a process of its own: parallel inference, many loads, large and zero-sized
+    inputs, random cancellation, killed processes, memory pressure. It comes to SUCCESS, FAILURE,
+    HANG or CRASH; exit code 1 unless all is SUCCESS.
+    """
+    from armpy.cli.printer import print_json
+    from armpy.testing.crash import run_crash
+
+    result = run_crash(
+        backend,
+        runtime_options=runtime_options(dynamic_backends_path, backend_options),
+        filter=filter_,
+        seed=seed,
+        timeout_s=timeout_s,
+        jobs=jobs,
+    )
+    if as_json:
+        print_json(result.to_document())
+    else:
+        print_crash(result)
+    if not result.is_passed:
+        context.exit(1)
+
+
+def print_crash(run: CrashRun) -> None:
+    """Print the outcome of every case, and what the processes of bad ones have written."""
+    from armpy.cli.printer import Printer
+
+    printer = Printer()
+    rows = [(r.outcome.value, r.case, f"{r.duration_s:.1f}", r.text) for r in run.results]
+    printer.table(["outcome", "case", "s>", "what"], rows)
+    if run.left_out:
+        printer.heading(f"{run.backend} takes no layer of")
+        printer.line(", ".join(run.left_out))
+    if any(problem.output for problem in run.problems):
+        printer.heading("What the processes wrote last")
+        for output, problem in _outputs(run.problems).items():
+            printer.line(f"{problem}:")
+            for line in _telling(output):
+                printer.line(f"  {line}")
+    printer.heading(f"{run} in {run.duration_s:.1f} s; seed {run.seed}")
+
+
+def _telling(output: str) -> list[str]:
+    """The lines of a fault's report from the one on that names it, or the last ones."""
+    lines = output.splitlines()
+    starts = [i for i, line in enumerate(lines) if line.startswith("Fatal Python error")]
+    return lines[starts[-1] :][:_SHOWN_LINES] if starts else lines[-_SHOWN_LINES:]
+
+
+def _outputs(problems: tuple[CrashResult, ...]) -> dict[str, str]:
+    """What was written, each text once, and the cases that it is of."""
+    counts = Counter(problem.output for problem in problems if problem.output)
+    first = {p.output: p.case for p in reversed(problems)}
+    return {
+        output: first[output] if count == 1 else f"{first[output]} and {count - 1} others"
+        for output, count in counts.items()
+    }

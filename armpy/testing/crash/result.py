@@ -1,0 +1,104 @@
+"""What a run of crash cases has found."""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from dataclasses import asdict, field
+
+from armpy.records import dataclass
+from armpy.types import BackendId
+
+
+class CrashOutcome(enum.StrEnum):
+    """What became of one case, in words of Android's driver crash tests.
+
+    Notes
+    -----
+    SUCCESS: every answer was right, or an error that the case allows. FAILURE: a wrong answer, an
+    error, or something left behind. HANG: no end in time. CRASH: the process ended by itself.
+    """
+
+    SUCCESS = "SUCCESS"
+    FAILURE = "FAILURE"
+    HANG = "HANG"
+    CRASH = "CRASH"
+
+
+@dataclass(frozen=True, slots=True)
+class CrashResult:
+    """One case's outcome.
+
+    Parameters
+    ----------
+    case : str
+        ``what happens/network``.
+    outcome : CrashOutcome
+    text : str
+        What was done, or what went wrong.
+    duration_s : float
+        With the start of the process.
+    output : str
+        The last that the process wrote, such as the traceback of a fault.
+    """
+
+    case: str
+    outcome: CrashOutcome
+    text: str = ""
+    duration_s: float = field(default=0.0, compare=False)
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CrashRun:
+    """All outcomes of a run.
+
+    Parameters
+    ----------
+    backend : str
+    seed : int
+        With which the run can be repeated.
+    results : tuple of CrashResult
+        The first one is of the question which networks the backend takes layers of.
+    left_out : tuple of str
+        Networks of which the backend takes no layer.
+    duration_s : float
+    """
+
+    backend: BackendId
+    seed: int
+    results: tuple[CrashResult, ...]
+    left_out: tuple[str, ...] = ()
+    duration_s: float = field(default=0.0, compare=False)
+
+    @property
+    def problems(self) -> tuple[CrashResult, ...]:
+        """Everything but successes."""
+        return tuple(r for r in self.results if r.outcome is not CrashOutcome.SUCCESS)
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether the backend took layers of a network, and all cases have succeeded."""
+        return len(self.results) > 1 and not self.problems
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of cases by outcome, every outcome included."""
+        found = Counter(result.outcome for result in self.results)
+        return {outcome.value: found[outcome] for outcome in CrashOutcome}
+
+    def to_document(self) -> dict[str, object]:
+        """Everything as plain dictionaries and lists."""
+        return {
+            "backend": self.backend,
+            "seed": self.seed,
+            "is_passed": self.is_passed,
+            "duration_s": round(self.duration_s, 3),
+            "counts": self.counts,
+            "left_out": list(self.left_out),
+            "results": [asdict(r) | {"outcome": r.outcome.value} for r in self.results],
+        }
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{number} {name}" for name, number in self.counts.items() if number)
+        return f"{self.backend}: {counts or 'no cases'}"
