@@ -184,7 +184,7 @@ def _calibrated(
     against = samples if backend_id == REFERENCE_BACKEND_ID else reference
     figures = figures_from(samples, against)
     record = DeviceRecord(backend_id, backend.version, figures, costs, time.time(), samples)
-    declared = declared_figures(backend)
+    declared = None if against is samples else declared_figures(backend)
     report = CalibrationReport(
         backend_id,
         backend.version,

@@ -8,7 +8,11 @@ from armpy.devices.costs import (
     transition_seconds as transition_seconds,
 )
 from armpy.devices.facts import DeviceFacts as DeviceFacts, device_facts as device_facts
-from armpy.devices.lookup import costs_of as costs_of, lookup_performance as lookup_performance
+from armpy.devices.lookup import (
+    UNKNOWN_PERFORMANCE as UNKNOWN_PERFORMANCE,
+    costs_of as costs_of,
+    lookup_performance as lookup_performance,
+)
 from armpy.devices.machine import (
     describe_machine as describe_machine,
     machine_identity as machine_identity,

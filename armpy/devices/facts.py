@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 
-from armpy.backend import DeviceFigures, IBackendInternal
+from armpy.backend import DeviceFigures, IBackendInternal, PerformanceFigures
 from armpy.devices.costs import FigureSource
 from armpy.devices.store import FiguresStore
 from armpy.errors import ArmpyError
 from armpy.records import dataclass
-from armpy.types import BackendId, DeviceType
+from armpy.types import REFERENCE_BACKEND_ID, BackendId, DataType, DeviceType
 
 _log = logging.getLogger("armpy.devices")
 
@@ -34,7 +34,8 @@ class DeviceFacts:
     figures : DeviceFigures, optional
         Speed and power against CpuRef; None if they are not known.
     figures_source : FigureSource
-        DECLARED by the backend, or MEASURED; ASSUMED if there are none.
+        DECLARED by the backend, or MEASURED; ASSUMED if there are none. Those of CpuRef are 1 by
+        definition, and so DECLARED.
 
     References
     ----------
@@ -89,8 +90,17 @@ def device_facts(backend: IBackendInternal, store: FiguresStore | None = None) -
 
 def declared_figures(backend: IBackendInternal) -> DeviceFigures | None:
     """What a backend says of its device; None if it says nothing, or what cannot be used."""
+    if backend.backend_id == REFERENCE_BACKEND_ID:
+        return _reference_figures()
     try:
         return backend.get_device_figures()
     except ArmpyError as error:
         _log.warning("figures are not used: %s", error)
         return None
+
+
+def _reference_figures() -> DeviceFigures:
+    """1 for everything, as the reference is what others are set against."""
+    one = PerformanceFigures(1.0, 1.0)
+    every = dict.fromkeys(DataType, one)
+    return DeviceFigures(every, every, {}, one, one, one, one)

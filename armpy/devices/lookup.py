@@ -15,7 +15,10 @@ from armpy.types import REFERENCE_BACKEND_ID, BackendId, DataType, DeviceType
 
 _log = logging.getLogger("armpy.devices")
 
-UNKNOWN_PERFORMANCE = PerformanceFigures(float("inf"), float("inf"))
+_LARGEST = float.fromhex("0x1.fffffep+127")
+"""NNAPI's ``FLT_MAX``."""
+
+UNKNOWN_PERFORMANCE = PerformanceFigures(_LARGEST, _LARGEST)
 """What NNAPI's look-up answers for a type of operand of which nothing is known."""
 
 
@@ -42,7 +45,7 @@ def lookup_performance(
     Returns
     -------
     PerformanceFigures
-        Infinite if nothing is known of the type.
+        `UNKNOWN_PERFORMANCE` if nothing is known of the type.
 
     References
     ----------
@@ -85,7 +88,8 @@ def costs_of(
     """
     store = store or FiguresStore()
     record = store.read(backend.backend_id, backend.version)
-    figures = declared_figures(backend)
+    is_reference = backend.backend_id == REFERENCE_BACKEND_ID
+    figures = None if is_reference else declared_figures(backend)
     if figures is not None:
         reference = _reference_costs(store)
         measured = record.costs if record else None

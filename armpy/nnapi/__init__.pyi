@@ -2,6 +2,7 @@ from armpy.errors import NnapiError as NnapiError, ResultCode as ResultCode
 from armpy.nnapi.burst import Burst as Burst
 from armpy.nnapi.builder import ModelBuilder as ModelBuilder
 from armpy.nnapi.builder_values import Value as Value
+from armpy.nnapi.capabilities import Capabilities as Capabilities
 from armpy.nnapi.codes import (
     DeviceTypeCode as DeviceTypeCode,
     DurationCode as DurationCode,

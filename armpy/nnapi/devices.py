@@ -11,8 +11,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from armpy.backend import OptionScope
+from armpy.devices import DeviceFacts, device_facts
 from armpy.errors import ArmpyError, BackendUnavailableError
 from armpy.nnapi.allow_list import AllowList
+from armpy.nnapi.capabilities import Capabilities, capabilities_from
 from armpy.nnapi.codes import DeviceTypeCode, FeatureLevel
 from armpy.nnapi.extensions import TypeManager
 from armpy.nnapi.results import (
@@ -104,6 +106,32 @@ class Device:
     def feature_level(self) -> FeatureLevel:
         """The latest: backends are asked about each layer, whatever version it is of."""
         return FeatureLevel.LEVEL_4
+
+    @property
+    def facts(self) -> DeviceFacts:
+        """What is known of it: the same as `Runtime.devices` has."""
+        return device_facts(self._backend)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Its speed and power by type of operand, as it declares or ``armpy calibrate`` measured.
+
+        References
+        ----------
+        NNAPI ``IDevice::getCapabilities_1_3``.
+        """
+        return capabilities_from(self.facts.figures)
+
+    @property
+    def number_of_cache_files_needed(self) -> tuple[int, int]:
+        """How many files of models, and of data, one prepared model is kept in.
+
+        References
+        ----------
+        NNAPI ``IDevice::getNumberOfCacheFilesNeeded``.
+        """
+        facts = self.facts
+        return facts.num_cache_files, facts.num_data_cache_files
 
     @property
     def supported_extensions(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from armpy.cli.__main__ import main
 from armpy.devices import FiguresStore, machine_identity
 from armpy.plugins.modules import forget_module
 from armpy.runtime import Runtime, RuntimeOptions
+from armpy.types import DataType
 from tests.support.dynamic_modules import module_source, private_modules, write_module
 
 for library in ("click", "rich"):
@@ -59,7 +60,7 @@ def test_a_calibration_is_kept_and_shown(capsys: pytest.CaptureFixture[str]) -> 
     assert FiguresStore().read("CpuRef") is not None
     assert main(["backends", "--capabilities"]) == 0
     shown = capsys.readouterr().out
-    assert "figures, measured" in shown
+    assert "figures, declared" in shown
     assert "type CPU_REFERENCE" in shown
     assert "feature level 30" in shown
 
@@ -116,11 +117,12 @@ def test_a_backend_that_is_not_there_is_an_error(capsys: pytest.CaptureFixture[s
     assert "Missing" in capsys.readouterr().err
 
 
-def test_a_runtime_has_the_same_devices() -> None:
-    with Runtime(RuntimeOptions(["CpuRef"])) as runtime:
-        (device,) = runtime.devices
-        assert (device.backend, device.type.name) == ("CpuRef", "CPU_REFERENCE")
-        assert device.figures is None
-        assert main(["calibrate", "--backend", "CpuRef", "--seconds", "1"]) == 0
-        (device,) = runtime.devices
-        assert device.figures is not None
+def test_a_runtime_has_the_same_devices(tmp_path: Path) -> None:
+    options = declaring(tmp_path)
+    with Runtime(RuntimeOptions(["Declarer", "CpuRef"], dynamic_backends_path=tmp_path)) as runtime:
+        declarer, reference = runtime.devices
+        assert (reference.backend, reference.type.name) == ("CpuRef", "CPU_REFERENCE")
+        assert declarer.figures is not None
+        assert declarer.figures.tensors[DataType.FLOAT32].exec_time == 0.0625
+        assert main(["calibrate", "--backend", "Declarer", "--seconds", "1", *options]) == 0
+        assert runtime.devices == (declarer, reference)

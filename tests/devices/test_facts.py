@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from armpy_reference import ReferenceBackend
 
@@ -170,8 +171,23 @@ def test_look_up_goes_by_type_relaxation_and_scalar() -> None:
     assert time(DataType.FLOAT32, is_relaxed=True) == 5.0
     assert time(DataType.FLOAT32, is_relaxed=True, is_scalar=True) == 3.0
     assert time(DataType.SIGNED32, is_relaxed=True) == 2.0
-    assert time(DataType.BOOLEAN) == math.inf
-    assert lookup_performance(None, DataType.FLOAT32).power_usage == math.inf
+    largest = float(np.finfo(np.float32).max)
+    assert time(DataType.BOOLEAN) == time("com.acme.U") == largest
+    assert lookup_performance(None, DataType.FLOAT32).power_usage == largest
+
+
+def test_the_reference_is_what_others_are_set_against(tmp_path: Path) -> None:
+    facts = device_facts(GuardedBackend(ReferenceBackend()), FiguresStore(tmp_path))
+    assert facts.figures is not None
+    assert {*facts.figures.tensors} == {*facts.figures.scalars} == {*DataType}
+    assert {*facts.figures.tensors.values(), facts.figures.if_} == {PerformanceFigures(1.0, 1.0)}
+
+
+def test_the_references_costs_are_measured_all_the_same(tmp_path: Path) -> None:
+    backend, store = GuardedBackend(ReferenceBackend()), FiguresStore(tmp_path)
+    assert costs_of(backend, store).source is FigureSource.ASSUMED
+    store.write(record(version=backend.version, backend="CpuRef"))
+    assert costs_of(backend, store).part_s == 3.0
 
 
 def test_costs_are_those_measured(tmp_path: Path) -> None:
