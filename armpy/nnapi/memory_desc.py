@@ -83,9 +83,9 @@ class MemoryDesc:
         role = Role(ref(compilation), is_output, index)
         require_data(role not in self._roles, "the role is there already", where=where)
         require_data(compilation.is_finished, "the compilation is not finished", where=where)
-        main = compilation.description.main
-        indexes = main.outputs if is_output else main.inputs
-        operand = main.operands[indexes[check_index(index, len(indexes), kind, where)]]
+        slots = compilation.signature.outputs if is_output else compilation.signature.inputs
+        slot = slots[check_index(index, len(slots), kind, where)]
+        operand = slot.operand
         require_data(
             self._operand is None or same_metadata(operand, self._operand),
             "the type is not that of the other roles",
@@ -93,7 +93,8 @@ class MemoryDesc:
             expected=_describe(self._operand or operand),
             actual=_describe(operand),
         )
-        dimensions = self._combined(operand, operand.dimensions, where)
+        # Those that follow from the inputs' are known here, where the model does not say them.
+        dimensions = self._combined(operand, slot.dimensions, where)
         require_data(
             isinstance(frequency, Real) and 0 < frequency <= 1,
             "the frequency cannot be",

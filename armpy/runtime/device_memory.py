@@ -6,8 +6,8 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from armpy.backend import DeviceMemoryRequest, MemoryRole, MemorySource
-from armpy.errors import ArmpyError
+from armpy.backend import DeviceMemoryRequest, ExternalMemory, MemoryRole, MemorySource
+from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.optimizer.bridge import handle_factories
 from armpy.plugins.guard import GuardedDeviceMemory
 from armpy.records import dataclass
@@ -16,6 +16,7 @@ from armpy.types import HOST, BackendId
 
 if TYPE_CHECKING:
     from armpy.runtime.loaded_network import LoadedNetwork
+    from armpy.runtime.model import Model
 
 _log = logging.getLogger("armpy.runtime")
 
@@ -113,3 +114,64 @@ def works_in_host_memory(roles: Sequence[TensorRole]) -> bool:
     backend = next(one for one in roles[0].network.backends if one.backend_id == user)
     factories, _ = handle_factories(backend)
     return bool(MemorySource.MALLOC & factories[0].export_sources)
+
+
+def allocate_memory(
+    inputs: Sequence[tuple[Model, str]] = (), outputs: Sequence[tuple[Model, str]] = ()
+) -> ExternalMemory:
+    """Device memory for a tensor that one model writes and others read.
+
+    Parameters
+    ----------
+    inputs, outputs : sequence of (Model, str)
+        Which inputs and outputs it is for, by name, of the shapes that the models are prepared for.
+
+    Returns
+    -------
+    ExternalMemory
+        To be given to `Model.import_inputs` and `import_outputs`. A buffer of the backend's own if
+        one backend has all of them and makes such buffers, else shared memory.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such input or output, none is given, shapes are not known, or the tensors are
+        not the same.
+
+    Examples
+    --------
+    >>> memory = allocate_memory([(second, "x")], [(first, "y")])  # doctest: +SKIP
+    >>> y = first.import_outputs({"y": memory})                    # doctest: +SKIP
+    >>> x = second.import_inputs({"x": memory})                    # doctest: +SKIP
+    """
+    wanted = [(*one, False) for one in inputs] + [(*one, True) for one in outputs]
+    roles = [_role(model, name, is_output=is_output) for model, name, is_output in wanted]
+    if not roles:
+        raise InvalidArgumentError("the memory is for nothing", expected="an input or output")
+    infos = [role.network.importer().info(role.index, is_output=role.is_output) for role in roles]
+    for (_, name, is_output), info in zip(wanted, infos, strict=True):
+        if info != infos[0] or not info.is_fully_shaped:
+            raise InvalidArgumentError(
+                "the tensors that the memory is for are not the same",
+                where=f"{'output' if is_output else 'input'} '{name}'",
+                expected=str(infos[0]),
+                actual=str(info),
+            )
+    buffer = allocate_device_memory(infos[0], roles)
+    if buffer is None:
+        return ExternalMemory.shared(infos[0].size_bytes)
+    return ExternalMemory.of_device(buffer.unguarded, infos[0].size_bytes)
+
+
+def _role(model: Model, name: str, *, is_output: bool) -> TensorRole:
+    """An input or output of a model by its name."""
+    graph = model.graph
+    names = [*graph.output_names] if is_output else [value.name for value in graph.inputs]
+    if name not in names:
+        raise InvalidArgumentError(
+            f"the model has no such {'output' if is_output else 'input'}",
+            expected=", ".join(names),
+            actual=repr(name),
+        )
+    network = model.runtime.get_network(model.network_id)
+    return TensorRole(network, model.network_id, names.index(name), is_output)

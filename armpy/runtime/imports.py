@@ -116,6 +116,11 @@ class Importer:
             return (writer_of(self._network, graph.outputs[index])[1],)
         return readers_of(self._network, graph.inputs[index])
 
+    def info(self, index: int, *, is_output: bool) -> TensorInfo:
+        """What an input or output is for these shapes."""
+        graph = self._network.graph
+        return (graph.outputs if is_output else graph.inputs)[index].info
+
     def for_one_call(
         self, index: int, memory: ExternalMemory, *, is_output: bool
     ) -> ImportedTensor | Array:

@@ -791,3 +791,8 @@ def test_memory_outlives_the_compilations_that_it_is_for(
 def test_a_read_only_destination_takes_no_copy() -> None:
     with fails(ResultCode.UNMAPPABLE, "the memory is read-only"):
         Memory.copy(Memory.shared(4), Memory(b"abcd"))
+
+
+def test_dimensions_that_follow_from_those_of_the_inputs_are_known(manager: DeviceManager) -> None:
+    compilation = compiled(sum_model(output=FLOAT_OPEN, manager=manager))
+    assert memory_for((compilation, "output", 0)).dimensions == (2,)

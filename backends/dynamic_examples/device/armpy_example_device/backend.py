@@ -9,11 +9,13 @@ from armpy.backend import (
     BackendOption,
     Capabilities,
     Capability,
+    DeviceMemoryRequest,
     IBackendContext,
     IBackendInternal,
     IBackendProfiling,
     IBackendProfilingContext,
     ICustomAllocator,
+    IDeviceMemory,
     ILayerSupport,
     IMemoryManager,
     IWorkloadFactory,
@@ -27,7 +29,7 @@ from armpy.backend import (
 from armpy.types import BackendId, DeviceType
 from armpy_example_device.device import DEFAULT_MEMORY_BYTES, Device
 from armpy_example_device.layer_support import DeviceLayerSupport
-from armpy_example_device.memory import FACTORY_ID, DeviceHandleFactory
+from armpy_example_device.memory import FACTORY_ID, DeviceBuffer, DeviceHandleFactory
 from armpy_example_device.profiling import Transfers, declare_counters
 from armpy_example_device.workloads import DeviceWorkloadFactory
 
@@ -154,6 +156,10 @@ class ExampleDeviceBackend(IBackendInternal):
     def get_handle_factory_preferences(self) -> Sequence[str]:
         """Tensors in the device's memory."""
         return [FACTORY_ID]
+
+    def allocate_device_memory(self, request: DeviceMemoryRequest) -> IDeviceMemory | None:
+        """A tensor that stays in the device's memory; none for one whose size is not known."""
+        return DeviceBuffer(request.info, self.device) if request.info.is_fully_shaped else None
 
     def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
         """Whether the device can use an application's memory where it lies."""

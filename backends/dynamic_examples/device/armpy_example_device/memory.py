@@ -11,6 +11,7 @@ from armpy.backend import (
     ALIGNMENT_BYTES,
     ExternalMemory,
     ICustomAllocator,
+    IDeviceMemory,
     ITensorArena,
     ITensorHandle,
     ITensorHandleFactory,
@@ -191,6 +192,29 @@ class AllocatedArena(ITensorArena):
         self._give_back()
 
 
+class DeviceBuffer(IDeviceMemory):
+    """A tensor in the device's memory that belongs to an application, for many executions.
+
+    Parameters
+    ----------
+    info : TensorInfo
+        Fully shaped.
+    device : Device
+    """
+
+    def __init__(self, info: TensorInfo, device: Device) -> None:
+        self.device = device
+        self.region = device.alloc(info.size_bytes)
+
+    def copy_in_from(self, source: Array) -> None:
+        """Upload."""
+        self.device.upload(self.region, source)
+
+    def copy_out_to(self, target: Array) -> None:
+        """Download."""
+        self.device.download(self.region, target)
+
+
 class DeviceHandleFactory(ITensorHandleFactory):
     """Makes the device's tensors of one network.
 
@@ -215,7 +239,8 @@ class DeviceHandleFactory(ITensorHandleFactory):
         self._device = device
         self._transfers = transfers
         self._allocator = allocator
-        self._import_sources = MemorySource.SHARED_MEMORY | sources & MemorySource.MALLOC
+        always = MemorySource.SHARED_MEMORY | MemorySource.DEVICE
+        self._import_sources = always | sources & MemorySource.MALLOC
 
     @property
     def factory_id(self) -> str:
@@ -224,7 +249,7 @@ class DeviceHandleFactory(ITensorHandleFactory):
 
     @property
     def import_sources(self) -> MemorySource:
-        """What the device can use where it lies: what can be mapped, and registered memory."""
+        """What the device can use where it lies: what can be mapped, registered, or is its own."""
         return self._import_sources
 
     @property
@@ -257,6 +282,8 @@ class DeviceHandleFactory(ITensorHandleFactory):
             return Support.no(ReasonCode.OTHER, f"the device cannot use {memory.source}")
         if not info.size_bytes:
             return Support.no(ReasonCode.OTHER, "there are no elements")
+        if memory.source is MemorySource.DEVICE:
+            return self._can_use(memory.device, info)
         if memory.array is not None:
             start, size = memory.array.ctypes.data, memory.array.nbytes
         else:
@@ -269,6 +296,16 @@ class DeviceHandleFactory(ITensorHandleFactory):
             return Support.no(ReasonCode.OTHER, "the memory is not aligned to whole elements")
         return Support.yes()
 
+    def _can_use(self, buffer: object, info: TensorInfo) -> Support:
+        """Whether a buffer is the device's, and large enough."""
+        if not isinstance(buffer, DeviceBuffer) or buffer.device is not self._device:
+            return Support.no(ReasonCode.OTHER, "the buffer is another device's")
+        size = buffer.region.elements.nbytes
+        if size < info.size_bytes:
+            text = f"the buffer has {size} bytes, the tensor {info.size_bytes}"
+            return Support.no(ReasonCode.OTHER, text)
+        return Support.yes()
+
     def import_memory(
         self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
     ) -> ITensorHandle:
@@ -276,6 +313,9 @@ class DeviceHandleFactory(ITensorHandleFactory):
         answer = self.can_import(info, memory)
         if not answer:
             raise MemoryImportError(answer.text, where=FACTORY_ID, expected=str(info))
+        if isinstance(memory.device, DeviceBuffer):
+            region = memory.device.region.part(0, info.size_bytes)
+            return DeviceTensorHandle(info, region, self._device, self._transfers)
         elements = memory.map(read=read, write=write)[: info.size_bytes]
         return RegisteredTensorHandle(info, self._device.register(elements))
 

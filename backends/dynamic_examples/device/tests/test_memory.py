@@ -208,7 +208,7 @@ def test_host_memory_is_not_imported_unless_the_application_says_that_it_gives_s
 ) -> None:
     factory = factory_of(ExampleDeviceBackend(device))
     memory = ExternalMemory(MemorySource.MALLOC, 16, np.zeros(16, np.uint8))
-    assert factory.import_sources == MemorySource.SHARED_MEMORY
+    assert factory.import_sources == MemorySource.SHARED_MEMORY | MemorySource.DEVICE
     assert not factory.can_import(INFO, memory)
 
 
