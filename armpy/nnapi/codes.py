@@ -282,6 +282,7 @@ class FeatureLevel(enum.IntEnum):
     LEVEL_4 = 30
 
 
+LOWEST_FEATURE_LEVEL = FeatureLevel.LEVEL_1
 LATEST_FEATURE_LEVEL = FeatureLevel.LEVEL_4
 
 MAX_IMMEDIATE_COPY_BYTES = 128

@@ -32,7 +32,6 @@ from armpy.nnapi.results import (
     result_codes,
     unexpected_null,
 )
-from armpy.nnapi.support import supported_operations
 from armpy.ops.operation import Array
 from armpy.optimizer.preparing import prepared_by
 from armpy.runtime import LoadedNetwork, NetworkProperties, Runtime
@@ -220,7 +219,7 @@ class Compilation:
             # For devices that the application chose NNAPI has no fallback, so an operation that
             # none of them has is an error here and not in an execution.
             if self._devices is not None:
-                self._check_support(runtime)
+                self._check_support()
             self._properties = self._network_properties(runtime)
             with prepared_by(deadline_s):
                 self._prepare(runtime, where)
@@ -228,12 +227,16 @@ class Compilation:
     def _network_properties(self, runtime: Runtime) -> NetworkProperties:
         """How the model's networks are loaded."""
         common = runtime.options.optimizer_options()
+        devices = self._manager.devices if self._devices is None else self._devices
         optimizer = replace(
             common,
             preference=self._preference_said or common.preference,
             priority=self._priority,
+            feature_levels=self._manager.layer_levels(self._description, devices),
         )
-        return NetworkProperties(optimizer=optimizer)
+        # What a device fails to execute others do, unless the application chose the devices.
+        on_failure = "next" if self._devices is None else "error"
+        return NetworkProperties(optimizer=optimizer, on_failure=on_failure)
 
     def _prepare(self, runtime: Runtime, where: str) -> None:
         """Load the network for all inputs, unless that has to wait for an execution."""
@@ -256,10 +259,10 @@ class Compilation:
                 raise as_bad_data(error, where) from error
             raise
 
-    def _check_support(self, runtime: Runtime) -> None:
+    def _check_support(self) -> None:
         """Check that the chosen devices can run every operation, as far as that can be told."""
-        lookup = self._lookup()
-        answers = supported_operations(self._description, runtime, lookup)
+        is_relaxed = self._description.relaxed
+        answers = self._manager.ask(self._description, self._devices or (), is_relaxed=is_relaxed)
         for number, (node, answer) in enumerate(
             zip(self._description.main.operations, answers, strict=True)
         ):

@@ -15,7 +15,12 @@ from armpy.devices import DeviceFacts, device_facts
 from armpy.errors import ArmpyError, BackendUnavailableError
 from armpy.nnapi.allow_list import AllowList
 from armpy.nnapi.capabilities import Capabilities, capabilities_from
-from armpy.nnapi.codes import DeviceTypeCode, FeatureLevel
+from armpy.nnapi.codes import (
+    LATEST_FEATURE_LEVEL,
+    LOWEST_FEATURE_LEVEL,
+    DeviceTypeCode,
+    FeatureLevel,
+)
 from armpy.nnapi.extensions import TypeManager
 from armpy.nnapi.results import (
     bad_data,
@@ -26,7 +31,9 @@ from armpy.nnapi.results import (
     result_codes,
     unexpected_null,
 )
-from armpy.nnapi.support import supported_operations
+from armpy.nnapi.shapes import with_known_dimensions
+from armpy.nnapi.support import Answer, supported_operations
+from armpy.nnapi.versions import Levels, layer_levels, operation_levels
 from armpy.plugins import BackendRegistry
 from armpy.plugins.guard import GuardedBackend
 from armpy.runtime import Runtime, RuntimeOptions
@@ -34,6 +41,7 @@ from armpy.types import REFERENCE_BACKEND_ID, BackendId, DeviceType
 
 if TYPE_CHECKING:
     from armpy.nnapi.model import Model
+    from armpy.nnapi.model_description import ModelDescription
 
 REFERENCE_DEVICE_NAME = "nnapi-reference"
 """Name of the device that is CpuRef."""
@@ -104,8 +112,21 @@ class Device:
 
     @property
     def feature_level(self) -> FeatureLevel:
-        """The latest: backends are asked about each layer, whatever version it is of."""
-        return FeatureLevel.LEVEL_4
+        """The latest version of NNAPI's operations that it is given; armpy's if it has more.
+
+        Raises
+        ------
+        NnapiError
+            BAD_STATE if the backend says a level that there is not.
+        """
+        if self.level < LOWEST_FEATURE_LEVEL:
+            raise bad_state(f"there is no feature level {self.level}", where=self.name)
+        return FeatureLevel(min(self.level, LATEST_FEATURE_LEVEL))
+
+    @property
+    def level(self) -> int:
+        """The feature level as the backend says it, whether there is such a one or not."""
+        return self._backend.feature_level
 
     @property
     def facts(self) -> DeviceFacts:
@@ -322,11 +343,45 @@ class DeviceManager:
                 "the devices are another manager's", where=where, actual=repr(devices[0])
             )
         supported = [False] * len(order)
-        lookup = self.extensions.lookup([device.backend_id for device in devices])
-        answers = supported_operations(model.description, self.runtime(devices), lookup)
+        answers = self.ask(model.description, devices)
         for number, answer in zip(order, answers, strict=True):
             supported[number] = bool(answer)
         return supported
+
+    def ask(
+        self, description: ModelDescription, devices: Sequence[Device], *, is_relaxed: bool = False
+    ) -> list[Answer]:
+        """What some devices say of each operation of a valid model.
+
+        Returns
+        -------
+        list of (Support or None)
+            See `armpy.nnapi.support.supported_operations`.
+        """
+
+        def runtime_of(level: int) -> Runtime | None:
+            able = [device for device in devices if device.level >= level]
+            return self.runtime(able, is_relaxed=is_relaxed) if able else None
+
+        lookup = self.extensions.lookup([device.backend_id for device in devices])
+        levels = self._levels(description, devices)
+        return supported_operations(description, runtime_of, lookup, levels)
+
+    def layer_levels(
+        self, description: ModelDescription, devices: Sequence[Device]
+    ) -> dict[str, int]:
+        """The feature levels that devices need for layers; nothing if all have the latest one."""
+        levels = self._levels(description, devices)
+        return {} if levels is None else layer_levels(description, levels)
+
+    def _levels(self, description: ModelDescription, devices: Sequence[Device]) -> Levels | None:
+        """The feature levels of a model's operations; None if all devices have the latest one."""
+        if all(device.level >= LATEST_FEATURE_LEVEL for device in devices):
+            return None
+        # A rank that is open needs a newer level, but not where it follows from others: devices
+        # are given layers of known shapes.
+        lookup = self.extensions.lookup([device.backend_id for device in devices])
+        return operation_levels(with_known_dimensions(description, lookup))
 
     def runtime(
         self, devices: Sequence[Device] | None = None, *, is_relaxed: bool = False
@@ -371,7 +426,9 @@ class DeviceManager:
         found: dict[BackendId, Mapping[str, object]] = {}
         for device in devices:
             given = self._options.backend_options.get(device.backend_id, {})
-            if device.has_fast_math and FAST_MATH_OPTION not in given:
+            # Models of the lowest level cannot say it, so it is lost with the conversion.
+            is_told = device.level > LOWEST_FEATURE_LEVEL
+            if is_told and device.has_fast_math and FAST_MATH_OPTION not in given:
                 found[device.backend_id] = {**given, FAST_MATH_OPTION: True}
         return found
 

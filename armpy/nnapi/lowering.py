@@ -318,6 +318,11 @@ def lower_model(
     return _ModelLowering(description, extensions).lower(description.main, name, omitted)
 
 
+def layer_name(node: OperationNode, number: int) -> str:
+    """Name of the layer that one of NNAPI's own operations becomes, by its number in its graph."""
+    return f"{OperationCode(node.type).name}_{number}"
+
+
 class _ModelLowering:
     """Lowers the graphs of one model, each referenced one once for the inputs it goes without."""
 
@@ -379,7 +384,7 @@ class _ModelLowering:
             definition = _definition(node.type)
             arguments = Arguments(definition.match(ins, outs), ins, outs)
             operation = NnapiOperation(definition, arguments)
-        label = f"{OperationCode(node.type).name}_{number}"
+        label = layer_name(node, number)
         infos = [operand.info for operand in outs]
         layer = net.add_layer(operation, inputs, name=label, outputs=infos)
         return layer.outputs[: len(outs)]

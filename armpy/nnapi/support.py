@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import TypeAlias
 
 from armpy.backend import ReasonCode, Support
 from armpy.errors import ArmpyError, LayerValidationError
-from armpy.graph import Graph
-from armpy.nnapi.codes import CONTROL_FLOW_CODES, OperandCode, OperationCode
-from armpy.nnapi.extensions import ExtensionLookup
-from armpy.nnapi.lowering import lower_model
-from armpy.nnapi.model_description import (
-    Lifetime,
-    ModelDescription,
-    Operand,
-    OperationNode,
-    Subgraph,
+from armpy.nnapi.codes import (
+    CONTROL_FLOW_CODES,
+    LOWEST_FEATURE_LEVEL,
+    OperandCode,
+    OperationCode,
 )
+from armpy.nnapi.extensions import ExtensionLookup
+from armpy.nnapi.model_description import ModelDescription, Operand, OperationNode
+from armpy.nnapi.shapes import FROM_OUTSIDE, Dimensions, learned, lowered_alone, made_dimensions
 from armpy.ops.composite import Composite
 from armpy.optimizer import specialize
 from armpy.records import dataclass
 from armpy.runtime import Runtime
 from armpy.types import REFERENCE_BACKEND_ID
 
-_FROM_OUTSIDE = (
-    Lifetime.TEMPORARY_VARIABLE,
-    Lifetime.SUBGRAPH_INPUT,
-    Lifetime.SUBGRAPH_OUTPUT,
-)
-
 Answer: TypeAlias = Support | None
 """What is said of an operation; None if that cannot be told before an execution."""
 
-_Dimensions: TypeAlias = tuple[int, ...]
+RuntimeOfLevel: TypeAlias = Callable[[int], Runtime | None]
+"""Gives the runtime of the devices that have a feature level; None if none has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +54,22 @@ _MAX_SIZES_OF_CONSTANTS = 4
 
 
 def supported_operations(
-    description: ModelDescription, runtime: Runtime, extensions: ExtensionLookup
+    description: ModelDescription,
+    runtimes: RuntimeOfLevel,
+    extensions: ExtensionLookup,
+    levels: Sequence[Sequence[int]] | None = None,
 ) -> list[Answer]:
-    """Which operations of the main graph a runtime's backends can run.
+    """Which operations of the main graph some devices can run.
 
     Parameters
     ----------
     description : ModelDescription
         Valid.
-    runtime : Runtime
+    runtimes : callable
     extensions : callable
-        Gives the extensions of the runtime's backends.
+        Gives the extensions of the devices.
+    levels : sequence of sequence of int, optional
+        What `armpy.nnapi.versions.operation_levels` says, if a device has not the latest level.
 
     Returns
     -------
@@ -81,15 +79,16 @@ def supported_operations(
 
     Notes
     -----
-    Each operation is lowered by itself, with the shapes that those before it give to its operands.
-    Where the model leaves dimensions open that way, backends are asked about examples of them: an
-    operation is supported if it is for one. CpuRef runs every operation of NNAPI. IF and WHILE
-    are supported if everything in their models is: armpy runs them itself.
+    A device is asked about the operations that its feature level has. Each is lowered by itself,
+    with the shapes that those before it give to its operands. Where the model leaves dimensions
+    open that way, backends are asked about examples of them: an operation is supported if it is
+    for one. CpuRef runs every operation of NNAPI. IF and WHILE are supported if everything in
+    their models is: armpy runs them itself.
     """
     answers: list[Answer] = [None] * len(description.main.operations)
     for stand_in in _stand_ins(description):
-        inquiry = _Inquiry(description, runtime, extensions, stand_in)
-        found, _ = inquiry.graph(description.main)
+        inquiry = _Inquiry(description, runtimes, extensions, levels, stand_in)
+        found, _ = inquiry.graph(0)
         answers = [
             new if old is None or new else old for old, new in zip(answers, found, strict=True)
         ]
@@ -122,53 +121,59 @@ class _Inquiry:
     def __init__(
         self,
         description: ModelDescription,
-        runtime: Runtime,
+        runtimes: RuntimeOfLevel,
         extensions: ExtensionLookup,
+        levels: Sequence[Sequence[int]] | None,
         stand_in: _StandIn,
     ) -> None:
         self._description = description
-        self._runtime = runtime
+        self._graphs = (description.main, *description.referenced)
+        self._runtimes = runtimes
         self._extensions = extensions
+        self._levels = levels
         self._stand_in = stand_in
-        self._has_reference = REFERENCE_BACKEND_ID in runtime.get_device_spec().supported_backends
-        self._referenced: dict[tuple[int, tuple[_Dimensions, ...]], _Found] = {}
+        self._referenced: dict[tuple[int, tuple[Dimensions, ...]], _Found] = {}
 
-    def graph(self, graph: Subgraph, given: Sequence[_Dimensions] = ()) -> _Found:
+    def graph(self, index: int, given: Sequence[Dimensions] = ()) -> _Found:
         """The answers for the operations of one graph, and the dimensions of its outputs."""
+        graph = self._graphs[index]
         operands = list(graph.operands)
-        for index, dimensions in zip(graph.inputs, given, strict=False):
-            operands[index] = _learned(operands[index], dimensions)
+        for i, dimensions in zip(graph.inputs, given, strict=False):
+            operands[i] = learned(operands[i], dimensions)
         answers = []
-        for node in graph.operations:
-            for index in node.inputs:
-                if operands[index].lifetime in _FROM_OUTSIDE:
-                    operands[index] = self._stand_in.fill(operands[index])
-            answer, shapes = self._operation(operands, node)
+        for number, node in enumerate(graph.operations):
+            for i in node.inputs:
+                if operands[i].lifetime in FROM_OUTSIDE:
+                    operands[i] = self._stand_in.fill(operands[i])
+            level = LOWEST_FEATURE_LEVEL if self._levels is None else self._levels[index][number]
+            answer, shapes = self._operation(operands, node, level)
             answers.append(answer)
-            for index, dimensions in zip(node.outputs, shapes, strict=False):
-                operands[index] = _learned(operands[index], dimensions)
-        return answers, [operands[index].dimensions for index in graph.outputs]
+            for i, dimensions in zip(node.outputs, shapes, strict=False):
+                operands[i] = learned(operands[i], dimensions)
+        return answers, [operands[i].dimensions for i in graph.outputs]
 
     def _operation(
-        self, operands: Sequence[Operand], node: OperationNode
-    ) -> tuple[Answer, list[_Dimensions]]:
+        self, operands: Sequence[Operand], node: OperationNode, level: int
+    ) -> tuple[Answer, list[Dimensions]]:
         """The answer for one operation, and what it says of its outputs' dimensions."""
         if node.type == OperationCode.OEM_OPERATION:
             return Support.no(ReasonCode.OPERATION, "no backend has OEM operations"), []
         if node.type in CONTROL_FLOW_CODES:
             return self._control_flow(operands, node)
+        runtime = self._runtimes(level)
         # Not by asking it: shapes that are known in an execution only are no obstacle to it.
-        if node.type in tuple(OperationCode) and self._has_reference:
+        if node.type in tuple(OperationCode) and runtime is not None and _has_reference(runtime):
             return Support.yes(), []
         try:
-            graph = specialize(self._lowered(operands, node))
-            shapes = [
-                _dimensions(value.info.shape, operands[index])
-                for value, index in zip(graph.outputs, node.outputs, strict=True)
-            ]
+            alone = lowered_alone(self._description, operands, node, self._extensions)
+            graph = specialize(alone)
+            shapes = made_dimensions(graph, operands, node)
+            if runtime is None:
+                text = f"it is of feature level {level}, which no device has"
+                return Support.no(ReasonCode.OPERATION, text), shapes
             if any(isinstance(layer.operation, Composite) for layer in graph.layers):
                 return None, shapes
-            return self._runtime.get_layer_support(graph), shapes
+            return runtime.get_layer_support(graph), shapes
         except LayerValidationError as error:
             # An example that breaks the operation's rules says nothing of others.
             refusal = Support.no(ReasonCode.OTHER, str(error))
@@ -178,7 +183,7 @@ class _Inquiry:
 
     def _control_flow(
         self, operands: Sequence[Operand], node: OperationNode
-    ) -> tuple[Answer, list[_Dimensions]]:
+    ) -> tuple[Answer, list[Dimensions]]:
         """The answer for IF or WHILE: that for everything in their models."""
         models = [operands[i] for i in node.inputs if operands[i].type == OperandCode.MODEL]
         first = 3 if node.type == OperationCode.IF else 2
@@ -192,49 +197,22 @@ class _Inquiry:
         shapes = found[-1][1] if node.type == OperationCode.WHILE or _agree(found) else []
         return (None if None in answers else Support.yes()), shapes
 
-    def _reference(self, index: int, given: tuple[_Dimensions, ...]) -> _Found:
+    def _reference(self, index: int, given: tuple[Dimensions, ...]) -> _Found:
         """The answers for a referenced graph."""
         key = index, given
         if key not in self._referenced:
-            self._referenced[key] = self.graph(self._description.referenced[index], given)
+            self._referenced[key] = self.graph(1 + index, given)
         return self._referenced[key]
 
-    def _lowered(self, operands: Sequence[Operand], node: OperationNode) -> Graph:
-        """One operation as a graph of its own."""
-        from_outside = dict.fromkeys(
-            index for index in node.inputs if operands[index].lifetime in _FROM_OUTSIDE
-        )
-        alone = Subgraph(tuple(operands), (node,), tuple(from_outside), node.outputs)
-        description = ModelDescription(
-            alone,
-            self._description.referenced,
-            self._description.relaxed,
-            self._description.extensions,
-        )
-        return lower_model(description, extensions=self._extensions)
+
+def _has_reference(runtime: Runtime) -> bool:
+    """Whether CpuRef is among the backends."""
+    return REFERENCE_BACKEND_ID in runtime.get_device_spec().supported_backends
 
 
-_Found: TypeAlias = tuple[list[Answer], list[_Dimensions]]
+_Found: TypeAlias = tuple[list[Answer], list[Dimensions]]
 
 
 def _agree(found: Sequence[_Found]) -> bool:
     """Whether graphs give outputs of the same dimensions."""
     return all(shapes == found[0][1] for _, shapes in found)
-
-
-def _learned(operand: Operand, dimensions: _Dimensions) -> Operand:
-    """An operand with what dimensions say beyond what the model declares."""
-    own = operand.dimensions
-    if not operand.is_tensor or (own and len(own) != len(dimensions)):
-        return operand
-    known = own or (0,) * len(dimensions)
-    pairs = zip(known, dimensions, strict=True)
-    return replace(operand, dimensions=tuple(mine or other for mine, other in pairs))
-
-
-def _dimensions(shape: Sequence[int | None] | None, operand: Operand) -> _Dimensions:
-    """A shape of the core as an operand's dimensions."""
-    if shape is None:
-        return ()
-    rank = len(shape) - len(operand.element_shape)
-    return tuple(dim or 0 for dim in shape[:rank])

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from armpy.errors import NnapiError, ResultCode
 from armpy.nnapi.codes import (
+    LATEST_FEATURE_LEVEL,
     OPERAND_TRAITS,
     FeatureLevel,
     OperandCode,
     is_extension,
 )
+from armpy.nnapi.lowering import layer_name
 from armpy.nnapi.model_description import (
     Lifetime,
     ModelDescription,
@@ -187,6 +190,55 @@ def compliant_slice(description: ModelDescription, feature_level: int) -> ModelS
         description, main=main, referenced=description.referenced if has_control_flow else ()
     )
     return ModelSlice(made, tuple(kept)) if main.outputs else None
+
+
+Levels: TypeAlias = tuple[tuple[int, ...], ...]
+"""Feature levels of the operations of a model's main graph, and then of each referenced one."""
+
+
+def operation_levels(description: ModelDescription) -> Levels:
+    """The feature level that a device must have to be asked about each operation.
+
+    Parameters
+    ----------
+    description : ModelDescription
+        Valid.
+
+    Returns
+    -------
+    Levels
+        By operation, the lowest level whose slice of the graph has it.
+    """
+    graphs = (description.main, *description.referenced)
+    return tuple(_graph_levels(replace(description, main=graph)) for graph in graphs)
+
+
+def _graph_levels(own: ModelDescription) -> tuple[int, ...]:
+    """By operation of the main graph, the lowest level whose slice has it."""
+    levels = [int(LATEST_FEATURE_LEVEL)] * len(own.main.operations)
+    for level in sorted(FeatureLevel, reverse=True):
+        part = compliant_slice(own, level)
+        for number in () if part is None else part.operations:
+            levels[number] = int(level)
+    return tuple(levels)
+
+
+def layer_levels(description: ModelDescription, levels: Levels) -> dict[str, int]:
+    """The feature level that a device must have to be given each layer that a model becomes.
+
+    Notes
+    -----
+    Layers are known by name. Of those of the same name in several graphs, as many as there are of
+    one operation in one place, the highest level counts.
+    """
+    by_name: dict[str, int] = {}
+    graphs = (description.main, *description.referenced)
+    for graph, found in zip(graphs, levels, strict=True):
+        for number, (node, level) in enumerate(zip(graph.operations, found, strict=True)):
+            if not is_extension(node.type):  # who has the extension has its operations
+                name = layer_name(node, number)
+                by_name[name] = max(level, by_name.get(name, 0))
+    return by_name
 
 
 class _Slicer:

@@ -87,14 +87,18 @@ class SupportOracle:
         Most preferred first.
     model_options : mapping of str to mapping, optional
         By backend id, where the caller gave any.
+    feature_levels : mapping of str to int
+        As `OptimizerOptions` has them.
     """
 
     def __init__(
         self,
         backends: Sequence[IBackendInternal],
         model_options: Mapping[BackendId, OptionValues] | None = None,
+        feature_levels: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         self.backends = tuple(backends)
+        self._feature_levels = feature_levels
         self._model_options = model_options or {}
         self._supports: dict[BackendId, ILayerSupport | Support] = {}
         self._answers: dict[tuple[Layer, BackendId], Support] = {}
@@ -116,7 +120,9 @@ class SupportOracle:
 
     def _ask(self, backend: IBackendInternal, layer: Layer) -> Support:
         """Put the question to the backend."""
-        missing = _missing_capability(backend, layer)
+        missing = self._missing_level(backend, layer)
+        if missing is None:
+            missing = _missing_capability(backend, layer)
         if missing is not None:
             return missing
         support = self._support_of(backend)
@@ -133,6 +139,17 @@ class SupportOracle:
         except ArmpyError as error:
             _log.warning("%s, asked about %s", error, layer.where, exc_info=wants_traceback(_log))
             return Support.no(ReasonCode.OTHER, str(error))
+
+    def _missing_level(self, backend: IBackendInternal, layer: Layer) -> Support | None:
+        """The refusal of what a backend has too low a feature level for."""
+        if not self._feature_levels:
+            return None
+        names = layer.origins or (layer.name,)
+        needed = max(self._feature_levels.get(name, 0) for name in names)
+        if backend.feature_level >= needed:
+            return None
+        text = f"it has feature level {backend.feature_level}, the operation is of {needed}"
+        return Support.no(ReasonCode.OPERATION, text)
 
     def _ask_about_graphs(self, backend: IBackendInternal, layer: Layer) -> Support:
         """Whether a backend that takes a layer also takes all that the layer's graphs hold."""

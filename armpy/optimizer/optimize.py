@@ -78,7 +78,7 @@ def optimize_graph(
     verify_graph(graph)
     options = options or OptimizerOptions()
     excluded = {} if excluded is None else excluded
-    oracle = SupportOracle(backends, options.model_options)
+    oracle = SupportOracle(backends, options.model_options, options.feature_levels)
     rounds = _Rounds(graph, oracle, excluded, options, wanted)
     with time_per_part(options.preparation_timeout_s):
         assignment, partitions, substitutions = rounds.run()
@@ -137,7 +137,7 @@ def place_layers(
         As for `optimize_graph`.
     """
     options = options or OptimizerOptions()
-    oracle = SupportOracle(backends, options.model_options)
+    oracle = SupportOracle(backends, options.model_options, options.feature_levels)
     assignment = assign_backends(graph, oracle, excluded or {})
     ids = _ids(assignment)
     parts = [SubgraphView.of(graph, [layer]) for layer in graph.layers]

@@ -56,6 +56,9 @@ class OptimizerOptions:
         How long a backend may take to prepare one part, in seconds. One that takes longer is no
         longer waited for, and its part goes to the next backend. None for no limit. Where that is
         set, backends prepare in threads of their own.
+    feature_levels : mapping of str to int
+        By name of a layer, also of graphs that control flow runs, the feature level that a backend
+        must have to be asked about it, where it is not to be any.
 
     Raises
     ------
@@ -77,6 +80,7 @@ class OptimizerOptions:
     preference: Preference = Preference.ORDER
     priority: Priority = Priority.MEDIUM
     preparation_timeout_s: float | None = None
+    feature_levels: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check_choice("on_fallback", self.on_fallback, ON_FALLBACK)
