@@ -102,6 +102,8 @@ class Event:
         """
         if self._is_foreign:
             self._look(timeout_s)
+        if timeout_s is not None:
+            timeout_s = min(timeout_s, threading.TIMEOUT_MAX)
         if not self._is_done.wait(0.0 if self._is_foreign else timeout_s):
             raise NnapiError(
                 "the execution still goes on",
@@ -132,15 +134,19 @@ class Event:
         NNAPI ``ANeuralNetworksEvent_getSyncFenceFd``.
         """
         where = "Event.get_sync_fence_fd"
-        with self._lock:
-            if self._has_fence and self._fence is None:
-                self._fence = Fence.create()
-                if self._fence is not None and self._is_done.is_set():
-                    self._fence.signal(is_failed=self._failed is not None)
-            if self._fence is not None:
-                return Fence.duplicate(self._fence.fd, where).detach()
+        reason = "there is no fence"
+        try:
+            with self._lock:
+                if self._has_fence and self._fence is None:
+                    self._fence = Fence.create()
+                    if self._fence is not None and self._is_done.is_set():
+                        self._fence.signal(is_failed=self._failed is not None)
+                if self._fence is not None:
+                    return Fence.duplicate(self._fence.fd, where).detach()
+        except (OSError, NnapiError) as error:
+            reason = str(error)
         raise NnapiError(
-            "there is no fence",
+            reason,
             code=ResultCode.OP_FAILED,
             value=-1,
             where=where,

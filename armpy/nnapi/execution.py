@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armpy.backend import ExecutionTiming, timed_by
-from armpy.errors import ArmpyError, ExecutionTimeoutError, NnapiError, ResultCode
+from armpy.errors import (
+    ArmpyError,
+    ExecutionTimeoutError,
+    InvalidArgumentError,
+    NnapiError,
+    ResultCode,
+)
 from armpy.nnapi.compilation import Compilation
 from armpy.nnapi.execution_results import ExecutionResults
 from armpy.nnapi.execution_setup import State, check_duration
@@ -26,6 +32,7 @@ from armpy.nnapi.results import (
 )
 from armpy.ops.operation import Array
 from armpy.runtime.limits import UNSET, Unset, loop_timeout
+from armpy.runtime.stopping import deadline_in
 
 # What few executions need is imported by those.
 # ruff: noqa: PLC0415
@@ -164,7 +171,9 @@ class Execution(ExecutionResults):
         """
         from armpy.nnapi.events import Event
 
-        self._begin("Execution.start_compute")
+        where = "Execution.start_compute"
+        self._compilation.check_ready(where)
+        self._begin(where)
         event = Event()
         self._start(event, self._deadline_s(), time.perf_counter_ns())
         return event
@@ -203,6 +212,7 @@ class Execution(ExecutionResults):
         from armpy.nnapi.events import Event
 
         where = "Execution.start_compute_with_dependencies"
+        self._compilation.check_ready(where)
         if dependencies is None:
             raise unexpected_null("the list of dependencies", where=where)
         for position, dependency in enumerate(dependencies):
@@ -336,6 +346,8 @@ class Execution(ExecutionResults):
         """The result code of what it failed with."""
         if isinstance(error, ExecutionTimeoutError) and error.fix:  # it is of control flow
             error.fix = "Call set_loop_timeout before if the loop needs longer; at most 15 s"
+        if isinstance(error, InvalidArgumentError) and not self._compilation.is_finished:
+            return bad_state("the compilation is closed", where=where)
         if isinstance(error, (ArmpyError, MemoryError)):
             return as_nnapi_error(error, where)
         return error
@@ -469,9 +481,8 @@ class Execution(ExecutionResults):
             if watch is not None:
                 deadlines.end(watch)
             if failed is None:
-                times = [] if deadline_s is None else [deadline_s]
-                if duration_ns:
-                    times.append(time.perf_counter() + duration_ns / 1e9)
+                after_fence_s = deadline_in(duration_ns / 1e9) if duration_ns else None
+                times = [one for one in (deadline_s, after_fence_s) if one is not None]
                 # In the context of who has launched it, not of what it has waited for.
                 context.run(self._start, event, min(times, default=None), launched_ns)
                 return
@@ -568,7 +579,7 @@ class Execution(ExecutionResults):
 
     def _deadline_s(self) -> float | None:
         """When it has to have come to its end if it starts now, by `time.perf_counter`."""
-        return time.perf_counter() + self._timeout_ns / 1e9 if self._timeout_ns else None
+        return deadline_in(self._timeout_ns / 1e9) if self._timeout_ns else None
 
 
 def _left_s(deadline_s: float | None, where: str) -> float | None:

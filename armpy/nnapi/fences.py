@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import select
 import weakref
 
+from armpy.errors import NnapiError, ResultCode
 from armpy.nnapi.results import bad_data
 
 _GOOD = 1
@@ -14,6 +16,9 @@ _GOOD = 1
 
 _FAILED = 1 << 32
 """What it counts when that failed; nobody gets there by signalling more than once."""
+
+_MOST_S = 2.0e6
+"""The longest time that poll takes, 23 days; longer ones are without limit."""
 
 _COUNT = re.compile(r"^eventfd-count:\s*([0-9a-f]+)$", re.MULTILINE)
 
@@ -45,12 +50,15 @@ class Fence:
         Raises
         ------
         NnapiError
-            BAD_DATA if it is not open.
+            BAD_DATA if it is not open; RESOURCE_EXHAUSTED_TRANSIENT if there is no other.
         """
         try:
             return cls(os.dup(fd))
         except OSError as error:
-            raise bad_data(f"descriptor {fd} is not open: {error}", where=where) from error
+            if error.errno == errno.EBADF:
+                raise bad_data(f"descriptor {fd} is not open: {error}", where=where) from error
+            code = ResultCode.RESOURCE_EXHAUSTED_TRANSIENT
+            raise NnapiError(f"there is no descriptor: {error}", code=code, where=where) from error
 
     def signal(self, *, is_failed: bool) -> None:
         """Signal it."""
@@ -78,7 +86,9 @@ def wait_for_fence(fd: int, timeout_s: float | None) -> bool | None:
     """
     poll = select.poll()
     poll.register(fd, select.POLLIN)
-    ready = poll.poll(None if timeout_s is None else timeout_s * 1000)
+    # Negative times, which have passed, would be without limit; so are those of many days.
+    is_limited = timeout_s is not None and timeout_s < _MOST_S
+    ready = poll.poll(max(timeout_s or 0.0, 0.0) * 1000 if is_limited else None)
     if not ready:
         return None
     _, events = ready[0]

@@ -96,6 +96,10 @@ _SLICE_S = 0.002
 """How long to wait for a lock before looking whether to stop."""
 
 
+_FOREVER_S = threading.TIMEOUT_MAX / 2
+"""Nobody can wait for so long, and nobody means it: 2**64 - 1 ns stands for no limit in C."""
+
+
 def deadline_in(duration_s: float | None) -> float | None:
     """When something has to be done that is begun now, by `time.perf_counter`; None for no limit.
 
@@ -114,4 +118,4 @@ def deadline_in(duration_s: float | None) -> float | None:
             expected="seconds from the call, 0 or more, or None for no limit",
             actual=repr(duration_s),
         )
-    return time.perf_counter() + duration_s if duration_s < math.inf else None
+    return time.perf_counter() + duration_s if duration_s < _FOREVER_S else None

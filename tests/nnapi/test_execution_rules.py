@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
 import os
 import sys
@@ -669,3 +670,80 @@ def test_an_execution_that_failed_has_no_times(device: Device) -> None:
         execution.get_duration()
     assert (caught.value.code, caught.value.value) == (ResultCode.BAD_STATE, DURATION_UNAVAILABLE)
     assert total.tolist() == [11, 22]
+
+
+# Times without end, and systems without room
+
+
+@pytest.mark.parametrize("duration_ns", [2**63, 2**64 - 1, float("inf")])
+def test_times_without_end_are_no_limit(device: Device, duration_ns: int) -> None:
+    compilation = device.compiled()
+    ways: list[Callable[[Execution], None]] = [
+        lambda execution: execution.compute(),
+        lambda execution: execution.start_compute().wait(30),
+        lambda execution: execution.start_compute_with_dependencies([]).wait(30),
+        lambda execution: execution.start_compute_with_dependencies([], duration_ns).wait(30),
+    ]
+    for compute in ways:
+        execution, _, total = execution_of(compilation)
+        execution.set_timeout(duration_ns)
+        compute(execution)
+        assert total.tolist() == [11, 22]
+    later, _, _ = execution_of(compilation)  # whoever watches deadlines is still there
+    later.set_timeout(20_000_000)
+    device.block()
+    with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "deadline"):
+        later.start_compute().wait(30)
+
+
+@pytest.mark.parametrize("timeout_s", [1e9, 1e12, float("inf")])
+def test_an_event_is_waited_for_without_end(device: Device, timeout_s: float) -> None:
+    with pipe() as (fence, signal):
+        event = execution_of(device.compiled())[0].start_compute_with_dependencies([fence])
+        threading.Timer(0.02, signal).start()
+        fence.wait(timeout_s)
+        event.wait(timeout_s)
+
+
+def test_a_time_below_0_has_passed() -> None:
+    with pipe() as (fence, _), fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "still goes on"):
+        fence.wait(-1.0)
+
+
+@pytest.mark.skipif(not hasattr(os, "eventfd"), reason="the system has no eventfd")
+def test_a_process_without_a_free_descriptor_has_no_fence(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    with pipe() as (fence, signal):
+        event = execution_of(device.compiled())[0].start_compute_with_dependencies([fence])
+        for function in ("eventfd", "dup"):
+            monkeypatch.setattr(os, function, refuse)
+            for one in (event, fence) if function == "dup" else (event,):
+                with pytest.raises(NnapiError, match="too many open files") as caught:
+                    one.get_sync_fence_fd()
+                assert (caught.value.code, caught.value.value) == (ResultCode.OP_FAILED, -1)
+        with fails(ResultCode.RESOURCE_EXHAUSTED_TRANSIENT, "too many open files"):
+            Event.create_from_sync_fence_fd(1)
+        monkeypatch.undo()
+        signal()
+        event.wait(30)
+
+
+# Compilations that are closed
+
+
+@pytest.mark.parametrize("is_prepared", [False, True])
+def test_executions_of_a_closed_compilation_are_in_the_wrong_state(
+    device: Device, is_prepared: bool
+) -> None:
+    compilation = device.compiled()
+    execution, _, _ = execution_of(compilation, reusable=True)
+    if is_prepared:
+        execution.compute()
+    compilation.close()
+    for call in (execution.compute, execution.start_compute):
+        with fails(ResultCode.BAD_STATE, "is closed|is not ready"):
+            call()
