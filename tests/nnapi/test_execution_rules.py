@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from armpy.backend import current_timing
-from armpy.errors import NnapiError, ResultCode
+from armpy.errors import BackendError, NnapiError, ResultCode
 from armpy.nnapi import (
     DURATION_UNAVAILABLE,
     Burst,
@@ -41,11 +41,12 @@ from tests.support.nnapi_models import (
     FLOAT_2,
     add_operands,
     compiled,
+    devices_of,
     fails,
     floats,
     sum_model,
 )
-from tests.support.scripted_backend import Call, ScriptedBackend, raises, waits
+from tests.support.scripted_backend import Call, ScriptedBackend, raises, right, waits
 
 DEAD = NnapiError("the device is gone", code=ResultCode.DEAD_OBJECT)
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
@@ -747,3 +748,68 @@ def test_executions_of_a_closed_compilation_are_in_the_wrong_state(
     for call in (execution.compute, execution.start_compute):
         with fails(ResultCode.BAD_STATE, "is closed|is not ready"):
             call()
+
+
+# Devices that fail
+
+
+WAYS: dict[str, Callable[[Execution], None]] = {
+    "compute": lambda execution: execution.compute(),
+    "start": lambda execution: execution.start_compute().wait(30),
+    "fenced": lambda execution: execution.start_compute_with_dependencies([]).wait(30),
+    "burst": lambda execution: Burst(execution.compilation).compute(execution),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("reusable", [False, True])
+def test_the_reference_computes_what_a_device_fails_to(way: str, reusable: bool) -> None:
+    backend = ScriptedBackend()
+    with devices_of(backend) as manager:
+        execution, values, total = execution_of(
+            compiled(sum_model(manager=manager)), reusable=reusable
+        )
+        planted = raises(BackendError("planted"))
+        steps = [right(), planted, right()] if reusable else [planted]
+        for first, step in enumerate(steps):
+            values[:], backend.script["execute"] = first, step
+            WAYS[way](execution)
+            assert total.tolist() == [first + 10, first + 20]
+        assert backend.calls_of("execute")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nobody_else_computes_what_a_chosen_device_fails_to(device: Device, way: str) -> None:
+    compilation = device.compiled()
+    device.backend.script["execute"] = raises(BackendError("planted"))
+    execution, _, _ = execution_of(compilation)
+    with fails(ResultCode.OP_FAILED, "planted"):
+        WAYS[way](execution)
+    assert len(device.backend.calls_of("execute")) == 1
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nobody_else_computes_what_does_not_fit_its_buffer(way: str) -> None:
+    backend = ScriptedBackend()
+    builder = ModelBuilder()
+    multiples = builder.input(np.int32, (1,))
+    model = builder.finish(builder.tile(np.full(1, 7, np.float32), multiples))
+    with devices_of(backend) as manager:
+        compilation = Compilation(model, manager)
+        compilation.finish()
+        execution = Execution(compilation)
+        execution.set_input(0, np.array([4], np.int32))
+        filled = np.zeros(3, np.float32)
+        if way == "fenced":  # which takes known outputs only, and those fit their buffers
+            execution.set_output(0, filled, OperandType.of(filled))
+            with fails(ResultCode.OP_FAILED, "other dimensions than were given"):
+                WAYS[way](execution)
+        else:
+            execution.set_output(0, filled)
+            with fails(ResultCode.OUTPUT_INSUFFICIENT_SIZE, "does not fit"):
+                WAYS[way](execution)
+            with pytest.raises(NnapiError) as caught:
+                execution.get_output_operand_dimensions(0)
+            assert caught.value.value == (4,)
+    assert not filled.any()
+    assert len(backend.calls_of("execute")) <= 1
