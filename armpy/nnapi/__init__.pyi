@@ -32,6 +32,24 @@ from armpy.nnapi.memory_desc import MemoryDesc as MemoryDesc
 from armpy.nnapi.model import Model as Model
 from armpy.nnapi.model_description import ModelDescription as ModelDescription
 from armpy.nnapi.operand_type import OperandType as OperandType
+from armpy.nnapi.request import (
+    Request as Request,
+    RequestArgument as RequestArgument,
+    validate_request as validate_request,
+)
+from armpy.nnapi.utilities import (
+    align_bytes_needed as align_bytes_needed,
+    compliant_with as compliant_with,
+    convert_to as convert_to,
+    has_unspecified_dimensions as has_unspecified_dimensions,
+    is_extension_operand_type as is_extension_operand_type,
+    is_extension_operation_type as is_extension_operation_type,
+    is_scalar_type as is_scalar_type,
+    lookup_performance as lookup_performance,
+    non_extension_operand_performance as non_extension_operand_performance,
+    size_of_data as size_of_data,
+    update_performance as update_performance,
+)
 from armpy.nnapi.validation import (
     validate_model as validate_model,
     validate_operation as validate_operation,
