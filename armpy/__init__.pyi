@@ -32,7 +32,7 @@ from armpy.loading import load as load
 from armpy.network import Network as Network
 from armpy.optimizer.optimized import OptimizedNetwork as OptimizedNetwork
 from armpy.optimizer.options import OptimizerOptions as OptimizerOptions
-from armpy.optimizer.placement import Placement as Placement
+from armpy.optimizer.placement import Alternative as Alternative, Placement as Placement
 from armpy.runtime.execution import Execution as Execution
 from armpy.plugins.discovery import backend_registry as backend_registry
 from armpy.plugins.registry import BackendRegistry as BackendRegistry

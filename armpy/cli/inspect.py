@@ -13,6 +13,7 @@ from armpy.cli.load_request import LoadRequest, find_origin
 from armpy.graph import Graph, nested_graphs
 from armpy.graph.dump import to_dot
 from armpy.hooks.section import ReportSection
+from armpy.optimizer import Alternative
 from armpy.plugins.boundary import plain_text
 from armpy.records import dataclass
 from armpy.runtime import Model, TensorSpec
@@ -160,6 +161,8 @@ class ModelReport:
         None for a model that is no file.
     sections : tuple of SectionReport
         From plugins.
+    alternatives : tuple of Alternative
+        Placements that were weighed, the cheapest first; empty if the backends' order decides.
     """
 
     inputs: tuple[TensorReport, ...]
@@ -175,6 +178,7 @@ class ModelReport:
     variables_bytes: int
     format: FormatReport | None = None
     sections: tuple[SectionReport, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
 
 
 def inspect_file(model: Model, request: LoadRequest) -> ModelReport:
@@ -268,6 +272,7 @@ def inspect_model(model: Model, signatures: tuple[SignatureReport, ...] = ()) ->
         placement.peak_bytes if placement is not None else 0,
         _weights_bytes(graph),
         sum(variable.initial.nbytes for variable in graph.variables),
+        alternatives=() if placement is None else placement.alternatives,
     )
 
 

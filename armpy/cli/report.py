@@ -10,6 +10,7 @@ from armpy.cli.printer import Printer
 from armpy.cli.profile import PartReport, ProfileReport, StepReport
 from armpy.cli.results import OutputReport
 from armpy.cli.run import RunReport
+from armpy.optimizer import Alternative
 from armpy.tensor import format_shape
 
 _KIB = 1024
@@ -25,6 +26,7 @@ def print_run(report: RunReport) -> None:
     printer.line(f"inputs: {report.inputs}")
     for output in report.outputs:
         _print_output(printer, output)
+    _print_alternatives(printer, report.alternatives)
     if report.timing is not None:
         timing = report.timing
         printer.line(
@@ -37,6 +39,27 @@ def print_run(report: RunReport) -> None:
         _print_profile(printer, report.profile)
     for path in report.files:
         printer.line(f"written: {path}")
+
+
+def _print_alternatives(printer: Printer, alternatives: Sequence[Alternative]) -> None:
+    """Print what placements were weighed, and what each costs."""
+    if not alternatives:
+        return
+    printer.heading("Placements that were weighed")
+    printer.table(
+        ["", "estimated us>", "measured us>", "placement", "layers", "problem"],
+        [
+            (
+                "*" if one.is_chosen else "",
+                f"{one.estimated_us:.1f}",
+                "" if one.measured_us is None else f"{one.measured_us:.1f}",
+                one.name,
+                ", ".join(f"{name} {count}" for name, count in one.layers_by_backend.items()),
+                one.failure,
+            )
+            for one in alternatives
+        ],
+    )
 
 
 def _print_steps(printer: Printer, steps: Sequence[StepReport]) -> None:
@@ -156,6 +179,7 @@ def print_model(report: ModelReport, *, with_layers: bool = False) -> None:
     if report.layers_by_backend:
         printer.heading("Placement")
         printer.table(["layers>", "backend"], [(n, b) for b, n in report.layers_by_backend.items()])
+    _print_alternatives(printer, report.alternatives)
     if report.refusals:
         printer.heading("Refusals")
         printer.table(

@@ -17,6 +17,7 @@ from armpy.cli.labels import Labels, read_labels
 from armpy.cli.profile import ProfileReport, StepReport, profile_report, steps_of
 from armpy.cli.results import Array, Mask, OutputReport, as_mask, report_output
 from armpy.errors import InvalidArgumentError, LayerValidationError
+from armpy.optimizer import Alternative
 from armpy.records import dataclass
 from armpy.runtime import Model
 from armpy.tensor import TensorInfo, format_shape
@@ -152,6 +153,8 @@ class RunReport:
         The slowest first; empty without profiling.
     profile : ProfileReport, optional
         Where all of the time went; None without profiling.
+    alternatives : tuple of Alternative
+        Placements that were weighed, the cheapest first; empty if the backends' order decides.
     """
 
     inputs: str
@@ -163,6 +166,7 @@ class RunReport:
     hints: tuple[str, ...] = ()
     steps: tuple[StepReport, ...] = ()
     profile: ProfileReport | None = None
+    alternatives: tuple[Alternative, ...] = ()
 
 
 def run_model(model: Model, request: RunRequest) -> RunReport:
@@ -198,6 +202,7 @@ def run_model(model: Model, request: RunRequest) -> RunReport:
         tuple(hints),
         () if profiler is None else tuple(steps_of(profiler)),
         None if profiler is None else profile_report(profiler),
+        () if placement is None else placement.alternatives,
     )
 
 

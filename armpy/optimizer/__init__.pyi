@@ -12,6 +12,7 @@ from armpy.optimizer.passes.context import (
 from armpy.optimizer.passes.pipeline import BUILT_IN_PASSES as BUILT_IN_PASSES
 from armpy.optimizer.passes.rebuild import Rebuild as Rebuild
 from armpy.optimizer.placement import (
+    Alternative as Alternative,
     LayerPlacement as LayerPlacement,
     Placement as Placement,
     Refusal as Refusal,

@@ -70,9 +70,14 @@ class Trial:
 
     @property
     def seconds(self) -> float:
-        """One execution: the median of the faster half of all turns."""
+        """One execution: the mean of the fastest quarter of all turns.
+
+        Notes
+        -----
+        Whatever else the machine does only ever adds to a turn.
+        """
         times = sorted(self.times_s or [self.turn_s])
-        return statistics.median(times[: (len(times) + 1) // 2])
+        return statistics.fmean(times[: (len(times) + 3) // 4])
 
     def run_turn(self) -> None:
         """Take a turn in the race."""

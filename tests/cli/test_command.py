@@ -368,3 +368,20 @@ def test_control_characters_in_names_do_not_reach_the_terminal(
     out = succeed(armpy_command, "run", MODEL, "--labels", str(path))
     assert "\x1b" not in out
     assert "\\x1b[31m[red]" in out
+
+
+@pytest.mark.parametrize("command", ["run", "inspect"])
+def test_a_preference_is_followed_and_what_was_weighed_is_told(
+    armpy_command: Command, command: str
+) -> None:
+    options = ("--backends", "CpuRef,NumbaAcc", "--preference", "sustained")
+    code, out, _ = armpy_command(command, MODEL, "--json", *options)
+    assert code == 0
+    told = json.loads(out)["alternatives"]
+    assert {one["name"] for one in told} >= {"CpuRef", "NumbaAcc"}
+    (chosen,) = [one for one in told if one["is_chosen"]]
+    assert chosen == min(told, key=lambda one: one["estimated_us"])
+    code, out, _ = armpy_command(command, MODEL, *options)
+    assert "Placements that were weighed" in out
+    code, out, _ = armpy_command(command, MODEL, "--json", *options[:2])
+    assert json.loads(out)["alternatives"] == []

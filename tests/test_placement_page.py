@@ -1,0 +1,41 @@
+"""docs/placement.md is followed from top to bottom: what the page shows is what runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from armpy.optimizer.placing.partition import WIDTH
+from armpy.runtime import trials
+from armpy.types import Preference
+
+PAGE = Path(__file__).parents[1] / "docs" / "placement.md"
+TEXT = " ".join(PAGE.read_text(encoding="utf-8").split())
+
+
+def test_the_pages_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path))
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(blocks) == 2
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, str(PAGE), "exec"), names)
+
+
+def test_the_page_lists_every_preference() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert rows == [one.value for one in Preference]
+
+
+def test_the_pages_numbers_are_those_of_the_code() -> None:
+    for text in (
+        f"more than {WIDTH} ways",
+        f"for at most {trials.RACE_S} s, each turn at least {1e3 * trials.SAMPLE_S:.1f} ms",
+        f"take {trials.FAR_BEHIND:.0f} times as long as the fastest",
+        f"those that take {trials.BEHIND} times as long",
+        f"at most {100 * (trials.SIMPLER - 1):.0f} % longer",
+        "crossings five times as dear",
+    ):
+        assert text in TEXT
