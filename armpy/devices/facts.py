@@ -36,6 +36,8 @@ class DeviceFacts:
     figures_source : FigureSource
         DECLARED by the backend, or MEASURED; ASSUMED if there are none. Those of CpuRef are 1 by
         definition, and so DECLARED.
+    is_isolated : bool
+        Whether the backend runs in a process of its own; `Runtime.isolation` says how that is.
 
     References
     ----------
@@ -52,6 +54,7 @@ class DeviceFacts:
     num_data_cache_files: int = 0
     figures: DeviceFigures | None = None
     figures_source: FigureSource = FigureSource.ASSUMED
+    is_isolated: bool = False
 
 
 def device_facts(backend: IBackendInternal, store: FiguresStore | None = None) -> DeviceFacts:

@@ -84,7 +84,7 @@ def record_from(fields: Fields) -> DeviceRecord:
         return DeviceRecord(
             _text(fields["backend"]),
             _text(fields["version"]),
-            _figures_from(fields["figures"], fields["backend"]),
+            figures_from(fields["figures"], fields["backend"]),
             _costs_from(fields["costs"]),
             _number(fields["measured_s"]),
             {_text(k): Sample(*map(_number, pair)) for k, pair in fields["samples"].items()},
@@ -130,8 +130,16 @@ def _pair(figures: PerformanceFigures) -> Fields:
     return {"exec_time": figures.exec_time, "power_usage": figures.power_usage}
 
 
-def _figures_from(fields: Fields, backend_id: BackendId) -> DeviceFigures:
-    """Figures of an object, checked."""
+def figures_from(fields: Fields, backend_id: BackendId) -> DeviceFigures:
+    """The figures that `figures_fields` made an object of, checked.
+
+    Raises
+    ------
+    KeyError, TypeError, AttributeError
+        If it is no such object.
+    BackendError
+        If a figure is none.
+    """
     figures = DeviceFigures(
         {DataType[key]: _pair_from(value) for key, value in fields["tensors"].items()},
         {DataType[key]: _pair_from(value) for key, value in fields["scalars"].items()},

@@ -11,6 +11,7 @@ from armpy.backend import (
     BackendOption,
     Capabilities,
     Capability,
+    DeviceFigures,
     IBackendContext,
     IBackendInternal,
     ILayerSupport,
@@ -28,6 +29,7 @@ from armpy.backend import (
     WorkloadInfo,
 )
 from armpy.backend.options import NO_OPTIONS
+from armpy.devices.records import figures_from
 from armpy.errors import BackendError, BackendUnavailableError, DeadObjectError
 from armpy.graph import SubgraphView
 from armpy.isolation.limits import IsolationLimits
@@ -136,6 +138,20 @@ class IsolatedBackend(IBackendInternal):
     def feature_level(self) -> int:
         """As it says."""
         return self._read("feature_level", int)
+
+    def get_device_figures(self) -> DeviceFigures | None:
+        """As it declares them."""
+        said = self._said.get("figures")
+        if said is None:
+            return None
+        try:
+            return figures_from(said, self.backend_id)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise BackendError(
+                "what the process says of the backend cannot be read",
+                where=f"{self._source.backend_id} / get_device_figures",
+                actual=repr(said)[:200],
+            ) from error
 
     @property
     def supported_extensions(self) -> Sequence[str]:

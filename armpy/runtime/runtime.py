@@ -177,8 +177,9 @@ class Runtime:
         BackendError
             If a backend says something of itself that it may not.
         """
-        store = FiguresStore()
-        return tuple([device_facts(backend, store) for backend in self._setup.backends])
+        store, isolated = FiguresStore(), self._setup.isolated
+        found = [device_facts(backend, store) for backend in self._setup.backends]
+        return tuple([replace(facts, is_isolated=facts.backend in isolated) for facts in found])
 
     def load_network(
         self,

@@ -23,6 +23,8 @@ from armpy.backend import (
     Support,
     cancellable,
 )
+from armpy.devices.facts import declared_figures
+from armpy.devices.records import figures_fields
 from armpy.errors import ArmpyError, BackendError
 from armpy.graph import Graph
 from armpy.isolation.protocol import (
@@ -216,12 +218,14 @@ class _Server:
 
 def describe(backend: IBackendInternal) -> dict[str, object]:
     """What a backend says of itself, in the form of JSON."""
+    figures = declared_figures(backend)
     return {
         "backend_id": backend.backend_id,
         "api_version": backend.api_version,
         "version": backend.version,
         "device_type": backend.device_type.name,
         "feature_level": backend.feature_level,
+        "figures": figures and figures_fields(figures),
         "supported_extensions": list(backend.supported_extensions),
         "capabilities": {str(k): v for k, v in backend.get_capabilities().items()},
         "options": [

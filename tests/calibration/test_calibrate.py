@@ -36,6 +36,7 @@ from armpy.types import DataType
 from tests.support.device_memory import DeviceBackend
 from tests.support.fake_backends import FakeBackend, registry_of
 from tests.support.fake_time import FakeTime
+from tests.support.slow_backend import SlowBackend
 
 Rates = Callable[[Operation, WorkloadInfo], Rate]
 
@@ -219,6 +220,19 @@ def test_a_backend_that_fails_has_a_problem_and_no_record(
     assert "burnt out" in problems["Broken"]
     assert problems["Fine"] == problems["CpuRef"] == ""
     assert store.read("Broken") is None
+
+
+def test_a_backend_that_hangs_is_not_waited_for(time: FakeTime, store: FiguresStore) -> None:
+    slow = SlowBackend()  # in real time, of which a second passes at most
+    try:
+        both = registry_of(slow, Timed("CpuRef", time))
+        calibrate(both, ["CpuRef"], store=store, clock=time.clock)
+        (report,) = calibrate(both, ["Slow"], store=store, seconds=0.2)
+    finally:
+        slow.gate.set()
+    assert slow.entered.is_set()
+    assert "deadline" in report.problem
+    assert report.figures is None
 
 
 def test_a_backend_that_is_not_there_is_an_error(time: FakeTime, store: FiguresStore) -> None:
