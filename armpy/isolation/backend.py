@@ -33,12 +33,12 @@ from armpy.devices.records import figures_from
 from armpy.errors import BackendError, BackendUnavailableError, DeadObjectError
 from armpy.graph import SubgraphView
 from armpy.isolation.limits import IsolationLimits
+from armpy.isolation.messages import SUPPORT
 from armpy.isolation.parts import graph_of_layer, graph_of_view, is_sendable
-from armpy.isolation.process import WorkerProcess
-from armpy.isolation.protocol import SUPPORT
 from armpy.isolation.source import BackendSource
 from armpy.isolation.status import IsolationStatus
 from armpy.isolation.supervisor import Part, Supervisor
+from armpy.isolation.worker_process import WorkerProcess
 from armpy.isolation.workload import IsolatedWorkload, PartRunner
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import OperandInfos, Operation

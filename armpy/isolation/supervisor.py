@@ -17,12 +17,12 @@ from armpy.backend import OptionValues
 from armpy.errors import ArmpyError, DeadObjectError
 from armpy.graph import Graph
 from armpy.isolation.limits import IsolationLimits
+from armpy.isolation.messages import PREPARE, RELEASE
 from armpy.isolation.parts import PackedPart, pack
-from armpy.isolation.process import UNKNOWN, WorkerProcess
-from armpy.isolation.protocol import PREPARE, RELEASE
 from armpy.isolation.shared_block import TensorLayout
 from armpy.isolation.source import BackendSource
 from armpy.isolation.status import IsolationStatus
+from armpy.isolation.worker_process import UNKNOWN, WorkerProcess
 
 _log = logging.getLogger("armpy.isolation")
 _numbers = itertools.count(1)
@@ -192,7 +192,6 @@ class Supervisor:
             if number in worker.prepared:
                 worker.prepared.discard(number)
                 worker.request((RELEASE, number), timeout_s=self.limits.start_timeout_s)
-        worker.forget_output()
 
     @contextlib.contextmanager
     def deaths_of(self, worker: WorkerProcess) -> Iterator[None]:

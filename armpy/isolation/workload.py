@@ -16,19 +16,18 @@ import numpy as np
 from armpy.backend import Cancellation, ITensorHandle, IWorkload, current_cancellation
 from armpy.backend.tensor_handle import HostTensorHandle
 from armpy.errors import DeadObjectError
-from armpy.isolation.process import UNKNOWN, WorkerProcess
-from armpy.isolation.protocol import (
+from armpy.isolation.messages import (
     DONE,
     GO,
     MAX_FAILURE_BYTES,
     OPEN,
-    OUT_OF_MEMORY,
-    error_from_fields,
     parse_failure,
 )
 from armpy.isolation.shared_block import create_block, map_block, stop_flag
 from armpy.isolation.supervisor import Part, Supervisor
+from armpy.isolation.worker_process import UNKNOWN, WorkerProcess
 from armpy.ops.operation import Array
+from armpy.processes.protocol import OUT_OF_MEMORY, error_from_fields
 
 _TICK_S = 0.005
 """How often an execution looks whether it is to stop."""

@@ -8,7 +8,6 @@ import logging
 import mmap
 import os
 import pickle
-import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -27,7 +26,7 @@ from armpy.devices.facts import declared_figures
 from armpy.devices.records import figures_fields
 from armpy.errors import ArmpyError, BackendError
 from armpy.graph import Graph
-from armpy.isolation.protocol import (
+from armpy.isolation.messages import (
     CONFIGURE,
     DONE,
     LOAD,
@@ -36,15 +35,13 @@ from armpy.isolation.protocol import (
     PREPARE,
     RELEASE,
     SUPPORT,
-    error_as_fields,
-    receive_request,
-    send_answer,
 )
 from armpy.isolation.shared_block import TensorLayout, map_block
 from armpy.isolation.source import BackendSource
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.plugins import BackendRegistry
 from armpy.plugins.guard import GuardedBackend
+from armpy.processes.protocol import error_as_fields
 from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.runtime.options import RuntimeOptions
 from armpy.runtime.properties import NetworkProperties
@@ -72,36 +69,14 @@ class StopFlag(Cancellation):
         self.deadline_s = None
 
 
-def serve(connection: int, in_force: Mapping[str, str]) -> None:
-    """Answer requests until there are no more.
+class BackendServer:
+    """One backend, and the parts of networks that it has prepared.
 
     Parameters
     ----------
-    connection : int
-        Descriptor of the application's socket.
     in_force : mapping of str to str
         What the process has given up.
     """
-    server = _Server(in_force)
-    with socket.socket(fileno=connection) as stream:
-        while True:
-            try:
-                request, descriptors = receive_request(stream)
-            except EOFError:
-                return
-            try:
-                answer = server.answer(request, descriptors)
-            except BaseException as error:  # noqa: BLE001 - worker boundary: it is the answer
-                answer = {"error": error_as_fields(error)}
-            finally:
-                for descriptor in descriptors:
-                    os.close(descriptor)
-            send_answer(stream, answer)
-            del request
-
-
-class _Server:
-    """One backend, and the parts of networks that it has prepared."""
 
     def __init__(self, in_force: Mapping[str, str]) -> None:
         self._in_force = in_force

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from armpy.worker.landlock import restrict
+from armpy.processes.landlock import restrict
 
 _NO_LIMIT = "no limit"
 

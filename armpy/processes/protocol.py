@@ -4,8 +4,7 @@ Notes
 -----
 Requests are frames on a Unix stream socket, each answered before the next. The application's are
 pickles, as the worker trusts it; a worker's answers are JSON, as the application does not trust the
-worker. Executions have sockets of their own, with a single byte in each direction if all is well;
-their tensors lie in shared memory.
+worker.
 """
 
 from __future__ import annotations
@@ -20,32 +19,11 @@ from typing import Any
 import armpy.errors
 from armpy.errors import ArmpyError, BackendError
 
-LOAD = "load"
-"""Load the backend and describe it; the first request."""
-CONFIGURE = "configure"
-"""Set the backend up with options of scope RUNTIME."""
-SUPPORT = "support"
-"""Ask whether a layer can run."""
-PREPARE = "prepare"
-"""Prepare a part, which comes in shared memory."""
-OPEN = "open"
-"""Open a place where a part is executed: a socket and shared memory."""
-RELEASE = "release"
-"""Forget a part."""
-
 OUT_OF_MEMORY = "MemoryError"
 """In the place of an error's class: the worker has no memory left."""
 
-GO = b"\1"
-"""Execute, to a worker."""
-DONE = b"\0"
-"""All outputs are written, from a worker."""
-
 MAX_ANSWER_BYTES = 1 << 20
 """Longest answer that is read from a worker."""
-MAX_FAILURE_BYTES = 16 << 10
-"""Longest packet that a worker says with what went wrong in an execution."""
-
 _LENGTH = struct.Struct("<I")
 _MAX_DESCRIPTORS = 2
 _CUT = 2000
@@ -146,12 +124,3 @@ def error_from_fields(fields: object) -> ArmpyError:
         return kind(failed, **dict(zip(_FIELDS[1:], others, strict=True)))
     except TypeError:  # its signature is another one
         return BackendError(failed)
-
-
-def parse_failure(packet: bytes) -> dict[str, Any] | None:  # Any: read with care
-    """What a worker says went wrong in an execution; None if it cannot be read."""
-    try:
-        fields = json.loads(packet)
-    except (ValueError, RecursionError):
-        return None
-    return fields if isinstance(fields, dict) else None

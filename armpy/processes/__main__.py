@@ -1,4 +1,4 @@
-"""``python -m armpy.worker``: says what a worker would be confined to here."""
+"""``python -m armpy.processes``: says what a worker would be confined to here."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import socket
 import sys
 
-from armpy.worker.confinement import confine
+from armpy.processes.confinement import confine
 
 if __name__ == "__main__":
     mine, theirs = socket.socketpair()

@@ -1,0 +1,43 @@
+"""What the application and the worker of a backend say to each other.
+
+Notes
+-----
+Requests are tuples that begin with one of these words. Executions have sockets of their own, with
+a single byte in each direction if all is well; their tensors lie in shared memory.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+LOAD = "load"
+"""Load the backend and describe it; the first request."""
+CONFIGURE = "configure"
+"""Set the backend up with options of scope RUNTIME."""
+SUPPORT = "support"
+"""Ask whether a layer can run."""
+PREPARE = "prepare"
+"""Prepare a part, which comes in shared memory."""
+OPEN = "open"
+"""Open a place where a part is executed: a socket and shared memory."""
+RELEASE = "release"
+"""Forget a part."""
+
+
+GO = b"\1"
+"""Execute, to a worker."""
+DONE = b"\0"
+"""All outputs are written, from a worker."""
+
+MAX_FAILURE_BYTES = 16 << 10
+"""Longest packet that a worker says with what went wrong in an execution."""
+
+
+def parse_failure(packet: bytes) -> dict[str, Any] | None:  # Any: read with care
+    """What a worker says went wrong in an execution; None if it cannot be read."""
+    try:
+        fields = json.loads(packet)
+    except (ValueError, RecursionError):
+        return None
+    return fields if isinstance(fields, dict) else None

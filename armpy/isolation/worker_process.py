@@ -1,0 +1,75 @@
+"""The worker of one isolated backend."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from armpy.isolation.limits import IsolationLimits
+from armpy.isolation.messages import CONFIGURE, LOAD
+from armpy.isolation.source import BackendSource
+from armpy.processes.worker import Worker, WorkerSettings
+
+HANDLER = "armpy.worker.serving:BackendServer"
+"""What answers in the worker; by name, as it stands above the runtime."""
+
+UNKNOWN = object()
+"""In the place of a culprit: one of those that were under way."""
+
+
+class WorkerProcess(Worker):
+    """A process that has one backend.
+
+    Parameters
+    ----------
+    source : BackendSource
+    limits : IsolationLimits
+    options : mapping, optional
+        Of scope RUNTIME; the backend is only described if they are left out.
+
+    Attributes
+    ----------
+    description : dict of str to object
+        What the backend says of itself.
+    busy : set of object
+        The executions that are under way, and preparations.
+    prepared : set of int
+        Numbers of the parts that it has.
+    culprit : object
+        The execution that has ended it; None while it runs.
+
+    Raises
+    ------
+    ArmpyError
+        What the backend raises there while it is loaded.
+    DeadObjectError
+        If the process ends instead.
+    OSError
+        If none can be started.
+    """
+
+    def __init__(
+        self,
+        source: BackendSource,
+        limits: IsolationLimits,
+        options: dict[str, Any] | None = None,  # Any: as the options are
+    ) -> None:
+        writable = tuple(os.fspath(path) for path in limits.writable_paths)
+        settings = WorkerSettings(limits.memory_bytes, limits.confined, writable)
+        super().__init__(HANDLER, settings, where=source.backend_id)
+        self._start_timeout_s = limits.start_timeout_s
+        self.busy: set[object] = set()
+        self.prepared: set[int] = set()
+        self.culprit: object = None
+        try:
+            answer = self.request((LOAD, source), timeout_s=limits.start_timeout_s)
+            self.description: dict[str, Any] = answer  # Any: read with care
+            if options is not None:
+                self.configure(options)
+        except BaseException:
+            self.stop()
+            raise
+
+    def configure(self, options: dict[str, Any]) -> None:  # Any: as the options are
+        """Set the backend up; errors as for `request`."""
+        self.request((CONFIGURE, options), timeout_s=self._start_timeout_s)

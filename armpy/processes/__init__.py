@@ -1,0 +1,1 @@
+"""Workers: processes in which code runs that may take its process with it."""

@@ -1,0 +1,246 @@
+"""One worker process, as the application sees it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from armpy.errors import DeadObjectError
+from armpy.processes.output import Output
+from armpy.processes.protocol import (
+    OUT_OF_MEMORY,
+    WorkerGoneError,
+    error_from_fields,
+    receive_answer,
+    send_request,
+)
+from armpy.records import dataclass
+
+_CHILD = """\
+import json, sys
+settings = json.loads(sys.argv[1])
+sys.path[:] = settings["sys_path"]
+from armpy.processes.child import main
+main(settings)
+"""
+_FAULTING_THREAD = re.compile(r"^Current thread 0x([0-9a-f]+) ", re.MULTILINE)
+_END_S = 0.5
+"""How long a process that has closed its connections is waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """What a worker may do.
+
+    Parameters
+    ----------
+    memory_bytes : int, optional
+        How much memory of its own it may have; three quarters of the machine's if None, 0 for no
+        limit.
+    confined : bool
+        Whether it gives up rights.
+    writable : tuple of str
+        Directories that it can write to then, besides armpy's cache.
+    writes_bytecode : bool
+        Whether it writes compiled files beside the modules that it imports.
+    """
+
+    memory_bytes: int | None = 0
+    confined: bool = False
+    writable: tuple[str, ...] = ()
+    writes_bytecode: bool = True
+
+
+class Worker:
+    """A process that answers requests, whatever becomes of it.
+
+    Parameters
+    ----------
+    handler : str
+        ``"module:function"``; see `armpy.processes.child.main`.
+    settings : WorkerSettings, optional
+    where : str
+        Whose it is, for messages.
+
+    Attributes
+    ----------
+    failed_s : float or None
+        When it was noticed that it failed, by `time.perf_counter`.
+
+    Raises
+    ------
+    OSError
+        If no process can be started.
+
+    Notes
+    -----
+    It is started anew with the same interpreter and ``sys.path``, but without Python's own
+    environment variables and without standard input, and ends with the last reference to this.
+    """
+
+    def __init__(
+        self, handler: str, settings: WorkerSettings | None = None, *, where: str = ""
+    ) -> None:
+        settings = settings or WorkerSettings()
+        self._where = where
+        self._lock = threading.Lock()
+        self._reason = ""
+        self.failed_s: float | None = None
+        self._connection, theirs = socket.socketpair()
+        self._life, their_life = socket.socketpair()
+        request = {
+            "sys_path": [str(path) for path in sys.path],
+            "handler": handler,
+            "connection": theirs.fileno(),
+            "life": their_life.fileno(),
+            "memory_bytes": settings.memory_bytes,
+            "confined": settings.confined,
+            "writable": settings.writable,
+        }
+        flags = ["-I"] if settings.writes_bytecode else ["-I", "-B"]
+        output, their_output = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, *flags, "-c", _CHILD, json.dumps(request)],
+                stdin=subprocess.DEVNULL,
+                stdout=their_output,
+                stderr=their_output,
+                pass_fds=(theirs.fileno(), their_life.fileno()),
+                start_new_session=True,  # so that the terminal's interrupts are the application's
+            )
+        except BaseException:
+            for end in (self._connection, self._life):
+                end.close()
+            os.close(output)
+            raise
+        finally:
+            theirs.close()
+            their_life.close()
+            os.close(their_output)
+        self._output = Output(output)
+        ends = self._connection, self._life
+        self._finalizer = weakref.finalize(self, _end, self._process, ends)
+
+    @property
+    def pid(self) -> int:
+        """The process's number."""
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        return self._finalizer.alive and self._process.poll() is None
+
+    @property
+    def exit_code(self) -> int | None:
+        """What it has ended with by itself, below 0 for a signal; None if it has not."""
+        if self._reason:
+            return None
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_END_S)
+        return self._process.returncode
+
+    def request(
+        self, request: object, descriptors: Sequence[int] = (), *, timeout_s: float
+    ) -> dict[str, Any]:  # Any: the reader checks
+        """Ask for something and wait for the answer.
+
+        Raises
+        ------
+        ArmpyError
+            What went wrong there.
+        DeadObjectError
+            If the process has ended, or does not answer in time, and is ended therefore.
+        """
+        with self._lock:
+            try:
+                self._connection.settimeout(timeout_s)
+                send_request(self._connection, request, descriptors)
+                answer = receive_answer(self._connection)
+            except TimeoutError as error:
+                self.kill(f"it gave no answer within {timeout_s:g} s")
+                raise self.dead_object() from error
+            except (WorkerGoneError, OSError) as error:
+                if isinstance(error, WorkerGoneError) and self.exit_code is None:
+                    self.kill(str(error))
+                raise self.dead_object() from error
+        if "error" not in answer:
+            return answer
+        failure = answer["error"]
+        if isinstance(failure, dict) and failure.get("kind") == OUT_OF_MEMORY:
+            self.kill("it had no memory left")
+            raise self.dead_object()
+        raise error_from_fields(failure)
+
+    def kill(self, reason: str) -> None:
+        """End the process, as it has failed; `stop` waits for its end."""
+        self._note_end()
+        self._reason = self._reason or reason
+        _kill_group(self._process)
+
+    def stop(self) -> None:
+        """End the process and what it has started, and give all it had back."""
+        self._finalizer()
+
+    def dead_object(self) -> DeadObjectError:
+        """The error for what it did not come to the end of."""
+        self._note_end()
+        return DeadObjectError(f"the backend's process has ended: {self.reason}", where=self._where)
+
+    def _note_end(self) -> None:
+        """Keep the time at which the end is noticed first."""
+        if self.failed_s is None:
+            self.failed_s = time.perf_counter()
+
+    @property
+    def reason(self) -> str:
+        """Why it has ended, in words."""
+        if self._reason:
+            return self._reason
+        code = self.exit_code
+        if code is None:
+            return "it closed the connection"
+        return f"it exited with code {code}" if code >= 0 else f"it was ended by {_signal(-code)}"
+
+    def output(self) -> str:
+        """The last that it wrote to its standard output and error, fault reports included."""
+        return self._output.text(has_ended=not self.is_running)
+
+    def faulting_thread(self) -> int | None:
+        """The thread in which a fatal signal has ended it, as its fault report says."""
+        found = _FAULTING_THREAD.findall(self.output())
+        return int(found[-1], 16) if found else None
+
+
+def _end(process: subprocess.Popen[bytes], connections: Sequence[socket.socket]) -> None:
+    """End a process that nobody needs, and give back what belonged to it."""
+    _kill_group(process)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(5.0)
+    for connection in connections:
+        connection.close()
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and those that it has started in its group."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _signal(number: int) -> str:
+    """The name of a signal."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
