@@ -26,6 +26,7 @@ from armpy.plugins import (
 )
 from armpy.plugins.directories import ENVIRONMENT_VARIABLE as PATH_VARIABLE
 from armpy.plugins.trust import ENVIRONMENT_VARIABLE as TRUST_VARIABLE
+from armpy.processes.check import find_in_force
 from armpy.records import dataclass
 
 OK = "ok"
@@ -194,6 +195,7 @@ def _facts(options: PluginOptions) -> dict[str, str]:
         "trust file": trust_file or "none",
         "directories": ", ".join(_directories(options)) or "none",
         "environment": ", ".join(variables) or "no ARMPY_ variables",
+        "isolated backends": "; ".join(f"{n}: {text}" for n, text in find_in_force().items()),
     }
 
 

@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import os
-import selectors
-import signal
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from armpy.errors import ArmpyError, DeadObjectError
 from armpy.plugins.candidate import Candidate, CandidateKind
 from armpy.plugins.probe_cache import fingerprint, recall, remember
 from armpy.plugins.probe_result import ProbeOutcome, ProbeResult, result_from
-
-MAX_OUTPUT_BYTES = 64 << 10
-"""How much is kept of what a candidate writes to its standard output and error."""
+from armpy.processes.worker import Worker, WorkerSettings
 
 _MAX_AT_ONCE = 8
 _DUMP_AFTER = 0.6
 """Part of the time limit after which the child writes down where it is."""
 
-_POLL_S = 0.05
-_CHILD = """\
-import json, sys
-request = json.loads(sys.argv[1])
-sys.path[:] = request["sys_path"]
-from armpy.plugins.probe_child import main
-main(request)
-"""
+_HANDLER = "armpy.plugins.probe_child:Prober"
 
 
 def probe_candidates(
@@ -62,10 +45,10 @@ def probe_candidates(
     Nothing is imported in this process. The child has the same ``sys.path`` and environment but
     none of Python's own environment variables, and no standard input.
     """
-    stop = threading.Event()
+    running = _Running()
 
     def probe_one(candidate: Candidate) -> ProbeResult:
-        return _probe(candidate, timeout_s, examine, stop)
+        return _probe(candidate, timeout_s, examine, running)
 
     if not candidates:
         return []
@@ -73,13 +56,11 @@ def probe_candidates(
         try:
             return list(pool.map(probe_one, candidates))
         except BaseException:
-            stop.set()
+            running.stop()
             raise
 
 
-def _probe(
-    candidate: Candidate, timeout_s: float, examine: str, stop: threading.Event
-) -> ProbeResult:
+def _probe(candidate: Candidate, timeout_s: float, examine: str, running: _Running) -> ProbeResult:
     """Recall the result for one candidate, or find it out."""
     if candidate.kind is CandidateKind.CODE:
         reason = "only what is found in a distribution or directory can be probed"
@@ -89,134 +70,73 @@ def _probe(
     if known := recall(candidate, state):
         return known
     start = time.monotonic()
-    result = _run(candidate, timeout_s, examine, stop)
+    result = _run(candidate, timeout_s, examine, running)
     result = replace(result, duration_s=round(time.monotonic() - start, 3))
-    if not stop.is_set():
+    if not running.is_stopped:
         remember(candidate, state, result)
     return result
 
 
-def _run(
-    candidate: Candidate, timeout_s: float, examine: str, stop: threading.Event
-) -> ProbeResult:
+def _run(candidate: Candidate, timeout_s: float, examine: str, running: _Running) -> ProbeResult:
     """Load one candidate in a child process."""
+    # No bytecode is written, so that looking at a folder does not change it.
+    settings = WorkerSettings(writes_bytecode=False)
     with TemporaryDirectory(prefix="armpy-probe-", ignore_cleanup_errors=True) as folder:
-        answer = Path(folder) / "answer.json"
-        request = {
-            "sys_path": [str(path) for path in sys.path],
-            "kind": candidate.kind.value,
-            "backend_id": candidate.backend_id,
-            "name": candidate.name,
-            "path": candidate.path,
-            "entry": candidate.entry,
-            "common": candidate.common,
-            "distribution": candidate.distribution,
-            "pin": candidate.pin,
-            "common_pin": candidate.common_pin,
-            "is_plugin": "yes" if candidate.is_plugin else "",
-            "examine": examine,
-            "answer": str(answer),
-            "dump_after_s": str(timeout_s * _DUMP_AFTER),
-        }
-        # No bytecode is written, so that looking at a folder does not change it.
-        command = [sys.executable, "-I", "-B", "-c", _CHILD, json.dumps(request)]
         try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            worker = Worker(_HANDLER, settings, where=candidate.label)
         except OSError as error:
             reason = f"it cannot be probed, for no process can be started: {error}"
             return ProbeResult(ProbeOutcome.NOT_RUN, reason)
-        with process:
-            output = _Output(process)
-            try:
-                finished = _wait(process, output, time.monotonic() + timeout_s, stop)
-            finally:
-                _kill_group(process)
-            text = output.text()
-        if not finished:
-            reason = f"it did not finish within {timeout_s:g} s"
-            return ProbeResult(ProbeOutcome.HUNG, reason, output=text)
-        return _judge(process.returncode, answer, text)
+        try:
+            running.add(worker)
+            request = (candidate, examine, folder, timeout_s * _DUMP_AFTER)
+            result = _ask(worker, request, timeout_s)
+        finally:
+            worker.stop()
+            running.discard(worker)
+        return replace(result, output=worker.output())
 
 
-def _judge(code: int, answer: Path, output: str) -> ProbeResult:
-    """The result of a process that ended by itself."""
-    if code < 0:
-        reason = f"its process was ended by {_signal_name(-code)}"
-        return ProbeResult(ProbeOutcome.CRASHED, reason, output=output)
+def _ask(worker: Worker, request: object, timeout_s: float) -> ProbeResult:
+    """What a worker finds out, or how it ends instead."""
     try:
-        result = result_from(json.loads(answer.read_bytes()))
-    except (OSError, ValueError):
-        result = None
-    if result is None:
+        result = result_from(worker.request(request, timeout_s=timeout_s))
+    except DeadObjectError:
+        code = worker.exit_code
+        if code is None:
+            reason = (
+                f"it did not finish within {timeout_s:g} s" if worker.is_late else worker.reason
+            )
+            return ProbeResult(ProbeOutcome.HUNG, reason)
+        if code < 0:
+            reason = worker.reason.replace("it was", "its process was", 1)
+            return ProbeResult(ProbeOutcome.CRASHED, reason)
         reason = f"its process exited with code {code} while it was loaded"
-        return ProbeResult(ProbeOutcome.EXITED, reason, output=output, exit_code=code)
-    return replace(result, output=output)
+        return ProbeResult(ProbeOutcome.EXITED, reason, exit_code=code)
+    except ArmpyError as error:
+        return ProbeResult(ProbeOutcome.RAISED, str(error))
+    return result or ProbeResult(ProbeOutcome.EXITED, "what its process said cannot be read")
 
 
-def _wait(
-    process: subprocess.Popen[bytes], output: _Output, deadline: float, stop: threading.Event
-) -> bool:
-    """Wait for a process's end; false if it has to be stopped instead."""
-    while process.poll() is None:
-        if time.monotonic() >= deadline or stop.is_set():
-            return False
-        if not output.read(_POLL_S):
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(_POLL_S)
-    return True
+class _Running:
+    """The processes of probes that are under way, which the user's interrupt ends."""
 
+    def __init__(self) -> None:
+        self._workers: set[Worker] = set()
+        self.is_stopped = False
 
-class _Output:
-    """The last that a process writes, read without waiting for its end.
+    def add(self, worker: Worker) -> None:
+        """Note that one is under way."""
+        self._workers.add(worker)
+        if self.is_stopped:
+            worker.kill("the probe was stopped")
 
-    Notes
-    -----
-    A process of its own that it has started may hold the pipe open for ever.
-    """
+    def discard(self, worker: Worker) -> None:
+        """Note that one has come to its end."""
+        self._workers.discard(worker)
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdout is not None  # it was asked for
-        self._pipe = process.stdout.fileno()
-        self._kept = bytearray()
-        self._selector = selectors.DefaultSelector()
-        self._selector.register(self._pipe, selectors.EVENT_READ)
-
-    def read(self, timeout_s: float) -> bool:
-        """Read what there is, waiting for it a while; false at the end."""
-        if not self._selector.get_map():
-            return False
-        if self._selector.select(timeout_s):
-            chunk = os.read(self._pipe, MAX_OUTPUT_BYTES)
-            if not chunk:
-                self._selector.unregister(self._pipe)
-                return False
-            self._kept += chunk
-            del self._kept[:-MAX_OUTPUT_BYTES]
-        return True
-
-    def text(self) -> str:
-        """Read what is left in the pipe, and give all that was kept."""
-        self.read(0)  # a pipe holds no more than is read at once
-        self._selector.close()
-        return self._kept.decode(errors="replace")
-
-
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and those that it has started in its group."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def _signal_name(number: int) -> str:
-    """The name of a signal."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+    def stop(self) -> None:
+        """End all of them."""
+        self.is_stopped = True
+        for worker in [*self._workers]:
+            worker.kill("the probe was stopped")

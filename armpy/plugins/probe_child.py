@@ -1,18 +1,16 @@
-"""What the child process of a probe does: load one candidate and write down how that went."""
+"""What the worker of a probe does: load one candidate and say how that went."""
 
 from __future__ import annotations
 
 import faulthandler
 import importlib
 import json
-import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 
-from armpy.plugins.candidate import Candidate, CandidateKind, RejectionError
+from armpy.plugins.candidate import Candidate, RejectionError
 from armpy.plugins.hook_checks import check_plugin
 from armpy.plugins.loading import (
     check_invalid_id,
@@ -25,52 +23,50 @@ from armpy.plugins.snapshot import PinnedCode
 from armpy.plugins.trust import pinned_code
 
 
-def main(request: Mapping[str, str]) -> None:  # pragma: no cover - runs in the child process
-    """Load the candidate that a request describes and leave the process at once.
+class Prober:
+    """Loads a candidate in a worker's process.
 
     Parameters
     ----------
-    request : mapping
-        ``kind``, ``backend_id``, ``name``, ``path``, ``entry``, ``common``, ``distribution``,
-        ``pin``, ``common_pin``, ``is_plugin`` of the candidate; ``examine``, ``answer``
-        (the file to write) and ``dump_after_s``.
+    in_force : mapping of str to str
+        What the process has given up.
     """
-    _leave_no_core_dump()
-    faulthandler.enable()
-    faulthandler.dump_traceback_later(float(request["dump_after_s"]))
-    answer = Path(request["answer"])
-    # What is left there goes with it: nothing is tidied up at the end of this process.
-    tempfile.tempdir = str(answer.parent)
-    fields = json.dumps(load_and_describe(request).as_fields())
-    unfinished = answer.with_suffix(".unfinished")
-    unfinished.write_text(fields)
-    unfinished.replace(answer)
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(Exception):  # the backend may have closed or replaced it
-            stream.flush()
-    os._exit(0)  # whatever threads and exit handlers the backend has left
+
+    def __init__(self, in_force: Mapping[str, str]) -> None:
+        self._in_force = in_force
+
+    def answer(
+        self, request: tuple[Candidate, str, str, float], descriptors: Sequence[int]
+    ) -> Mapping[str, object]:
+        """Load a candidate.
+
+        Parameters
+        ----------
+        request : tuple of Candidate, str, str, float
+            The candidate; what to examine it with; a folder for temporary files; after how many
+            seconds to write down where it hangs.
+        descriptors : sequence of int
+            None.
+        """
+        candidate, examine, folder, dump_after_s = request
+        # What is left there goes with it: nothing is tidied up at the end of this process.
+        tempfile.tempdir = folder
+        faulthandler.dump_traceback_later(dump_after_s)
+        try:
+            return load_and_describe(candidate, examine).as_fields()
+        finally:
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(Exception):  # the backend may have closed or replaced it
+                    stream.flush()
 
 
-def load_and_describe(request: Mapping[str, str]) -> ProbeResult:
+def load_and_describe(candidate: Candidate, examine: str) -> ProbeResult:
     """Load a candidate and say what came of it."""
-    candidate = Candidate(
-        request["backend_id"],
-        source="",
-        kind=CandidateKind(request["kind"]),
-        name=request["name"],
-        path=request["path"],
-        entry=request["entry"],
-        common=request["common"],
-        distribution=request["distribution"],
-        pin=request["pin"],
-        common_pin=request["common_pin"],
-        is_plugin=bool(request["is_plugin"]),
-    )
     private = private_name(candidate.path, candidate.entry)
     try:
         pinned = pinned_code(candidate)
         make = _make_plugin if candidate.is_plugin else _make_backend
-        details = _examiner(request["examine"])(make(candidate, private, pinned))
+        details = _examiner(examine)(make(candidate, private, pinned))
         json.dumps(details)
     except RejectionError as error:
         return _result(ProbeOutcome.REJECTED, candidate, reason=str(error))
@@ -136,13 +132,3 @@ def _examiner(reference: str) -> Callable[[object], Mapping[str, object]]:
         importlib.import_module(module), name
     )
     return examine
-
-
-def _leave_no_core_dump() -> None:  # pragma: no cover - runs in the child process
-    """Keep a crash from writing the process's memory to a file."""
-    try:
-        import resource  # noqa: PLC0415 - not on every platform
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    except (ImportError, ValueError, OSError):
-        return

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from armpy.processes.landlock import restrict
+from armpy.processes.landlock import NOTHING_IN_FORCE, restrict
 
 _NO_LIMIT = "no limit"
 
@@ -45,17 +45,18 @@ def confine(
     }
     _be_first_to_go()
     faulthandler.enable()
-    cache = _cache()
-    for folder in filter(None, (cache, cache and cache / "tmp")):
+    return in_force | (_give_up_rights(writable) if rights else NOTHING_IN_FORCE)
+
+
+def _give_up_rights(writable: Sequence[str]) -> dict[str, str]:
+    """Give up rights, and make temporary files where that is allowed yet."""
+    folders = [*writable]
+    if (cache := _cache()) is not None:
+        folders.insert(0, str(cache))
         with suppress(OSError):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if cache is not None:
+            (cache / "tmp").mkdir(mode=0o700, parents=True, exist_ok=True)
         tempfile.tempdir = os.environ["TMPDIR"] = str(cache / "tmp")
-    if rights:
-        in_force |= restrict([*([str(cache)] if cache else []), *writable])
-    else:
-        in_force |= {"files": "not confined", "network": "not confined"}
-    return in_force
+    return restrict(folders)
 
 
 def _tie(life: int) -> str:

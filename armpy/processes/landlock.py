@@ -35,6 +35,13 @@ _REFER, _TRUNCATE = 1 << 13, 1 << 14  # since versions 2 and 3
 _TCP = 3  # bind and connect, since version 4
 _SCOPES = 3  # abstract Unix sockets and signals, since version 6
 
+NOTHING_IN_FORCE = {
+    "files": "not confined",
+    "network": "not confined",
+    "signals": "not confined",
+}
+"""What `restrict` says where it can do nothing."""
+
 _WRITABLE_DEVICES = (
     "/dev/null",
     "/dev/zero",
@@ -71,13 +78,12 @@ def restrict(writable: Iterable[str]) -> dict[str, str]:
     dict of str to str
         What is in force for ``files``, ``network`` and ``signals``, in words.
     """
-    nothing = {"files": "not confined", "network": "not confined", "signals": "not confined"}
     if not sys.platform.startswith("linux"):
-        return nothing
+        return NOTHING_IN_FORCE
     library = ctypes.CDLL(None, use_errno=True)
     if library.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
-        return nothing
-    in_force = nothing | _apply_landlock(library, [*writable])
+        return NOTHING_IN_FORCE
+    in_force = NOTHING_IN_FORCE | _apply_landlock(library, [*writable])
     if _apply_seccomp(library):
         in_force["network"] = "no sockets but Unix ones (seccomp)"
     return in_force

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import threading
 
 KEPT_BYTES = 64 << 10
@@ -18,26 +19,48 @@ class Output:
     Parameters
     ----------
     descriptor : int
-        The pipe's end to read from; closed with the last writer.
+        The pipe's end to read from, which is closed when there is no more to read.
     """
 
     def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
         self._kept = bytearray()
-        self._thread = threading.Thread(target=self._read, name="armpy-output", daemon=True)
+        stopped, self._stop = os.pipe()
+        self._is_stopped = False
+        self._thread = threading.Thread(
+            target=_read, args=(descriptor, stopped, self._kept), name="armpy-output", daemon=True
+        )
         self._thread.start()
-
-    def _read(self) -> None:
-        """Read until nobody has the other end."""
-        try:
-            while chunk := os.read(self._descriptor, KEPT_BYTES):
-                self._kept += chunk
-                del self._kept[:-KEPT_BYTES]
-        finally:
-            os.close(self._descriptor)
 
     def text(self, *, has_ended: bool = False) -> str:
         """What was kept; of a process that has ended, all of it."""
         if has_ended:
             self._thread.join(_WAIT_S)
         return bytes(self._kept).decode(errors="replace")
+
+    def stop(self) -> None:
+        """Read what there is and no more, whoever has the other end yet."""
+        if not self._is_stopped:
+            self._is_stopped = True
+            os.close(self._stop)
+            self._thread.join()
+
+
+def _read(descriptor: int, stopped: int, kept: bytearray) -> None:
+    """Read a pipe until nobody has its other end, or nobody wants more."""
+    poll = select.poll()
+    for each in (descriptor, stopped):
+        poll.register(each, select.POLLIN)
+    try:
+        while True:
+            ready = dict(poll.poll())
+            if descriptor in ready:
+                chunk = os.read(descriptor, KEPT_BYTES)
+                if not chunk:
+                    return
+                kept += chunk
+                del kept[:-KEPT_BYTES]
+            if stopped in ready:
+                return
+    finally:
+        os.close(descriptor)
+        os.close(stopped)

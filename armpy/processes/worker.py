@@ -77,6 +77,8 @@ class Worker:
     ----------
     failed_s : float or None
         When it was noticed that it failed, by `time.perf_counter`.
+    is_late : bool
+        Whether it was ended as it gave no answer in time.
 
     Raises
     ------
@@ -97,6 +99,7 @@ class Worker:
         self._lock = threading.Lock()
         self._reason = ""
         self.failed_s: float | None = None
+        self.is_late = False
         self._connection, theirs = socket.socketpair()
         self._life, their_life = socket.socketpair()
         request = {
@@ -130,7 +133,7 @@ class Worker:
             os.close(their_output)
         self._output = Output(output)
         ends = self._connection, self._life
-        self._finalizer = weakref.finalize(self, _end, self._process, ends)
+        self._finalizer = weakref.finalize(self, _end, self._process, ends, self._output)
 
     @property
     def pid(self) -> int:
@@ -169,6 +172,7 @@ class Worker:
                 send_request(self._connection, request, descriptors)
                 answer = receive_answer(self._connection)
             except TimeoutError as error:
+                self.is_late = True
                 self.kill(f"it gave no answer within {timeout_s:g} s")
                 raise self.dead_object() from error
             except (WorkerGoneError, OSError) as error:
@@ -223,13 +227,16 @@ class Worker:
         return int(found[-1], 16) if found else None
 
 
-def _end(process: subprocess.Popen[bytes], connections: Sequence[socket.socket]) -> None:
+def _end(
+    process: subprocess.Popen[bytes], connections: Sequence[socket.socket], output: Output
+) -> None:
     """End a process that nobody needs, and give back what belonged to it."""
     _kill_group(process)
     with suppress(subprocess.TimeoutExpired):
         process.wait(5.0)
     for connection in connections:
         connection.close()
+    output.stop()
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:

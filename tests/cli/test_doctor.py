@@ -269,6 +269,8 @@ def test_the_environment_in_force_is_told(
     assert facts["trust file"] == str(trust)
     assert facts["directories"] == str(tmp_path)
     assert f"ARMPY_TRUST_FILE={trust}" in facts["environment"]
+    assert "files: " in facts["isolated backends"]
+    assert "network: " in facts["isolated backends"]
 
 
 def candidate(**fields: Any) -> Candidate:

@@ -26,10 +26,10 @@ from armpy.plugins import (
     probe_candidates,
 )
 from armpy.plugins.modules import forget_module
-from armpy.plugins.probe import MAX_OUTPUT_BYTES
 from armpy.plugins.probe_cache import fingerprint
 from armpy.plugins.probe_child import load_and_describe
 from armpy.plugins.probe_result import result_from
+from armpy.processes.output import KEPT_BYTES
 from armpy.runtime import Runtime, RuntimeOptions
 from armpy.types import DeviceType
 from tests.support.dynamic_modules import module_source, private_modules, write_module
@@ -173,7 +173,7 @@ def test_a_module_has_no_input_and_its_output_is_bounded(tmp_path: Path) -> None
     """
     result = probe(tmp_path, source)
     assert result.reason == "ZeroDivisionError: division by zero"
-    assert len(result.output) == MAX_OUTPUT_BYTES
+    assert len(result.output) == KEPT_BYTES
     assert result.output.endswith("xend''\n")
     assert probe(tmp_path / "other", "print(repr(input()))").reason.startswith("EOFError")
 
@@ -287,20 +287,6 @@ def test_the_users_interrupt_ends_all_probes_at_once(tmp_path: Path) -> None:
     assert not list((tmp_path / "cache").rglob("*.json"))
 
 
-REQUEST = {
-    "kind": "directory",
-    "backend_id": "",
-    "name": "Arm_Npu_backend",
-    "distribution": "",
-    "pin": "",
-    "entry": "",
-    "common": "",
-    "common_pin": "",
-    "is_plugin": "",
-    "examine": "",
-}
-
-
 @pytest.mark.parametrize(
     ("source", "examine", "outcome", "reason"),
     [
@@ -321,7 +307,7 @@ def test_what_the_child_finds_out(
     tmp_path: Path, source: str, examine: str, outcome: ProbeOutcome, reason: str
 ) -> None:
     path = write_module(tmp_path, "Arm_Npu_backend", source)
-    result = load_and_describe({**REQUEST, "path": str(path), "examine": examine})
+    result = load_and_describe(module_candidate(path), examine)
     assert result.outcome is outcome
     assert result.reason.startswith(reason)
     if outcome is ProbeOutcome.EXITED:
