@@ -17,6 +17,14 @@ from armpy.backend import CompiledFiles, ICompletion, PreparationRequest
 from armpy.errors import ArmpyError, BackendCapabilityError, BackendUnavailableError
 from armpy.graph import SubgraphView
 from armpy.network import Network
+from armpy.nnapi import (
+    Compilation,
+    DeviceManager,
+    DurationCode,
+    Execution,
+    ModelBuilder,
+    OperandType,
+)
 from armpy.ops import FullyConnected
 from armpy.runtime import Runtime, RuntimeOptions
 from armpy.testing import run_conformance
@@ -168,6 +176,30 @@ def test_the_queue_answers_before_its_device_is_done(folder: Path) -> None:
     result = np.empty(4, np.float32)
     handles[1].copy_out_to(result)
     assert result.tolist() == [0, 0, 1, 2]
+
+
+@pytest.mark.parametrize("way", ["compute", "start", "fenced"])
+def test_the_queue_tells_how_long_its_device_took(folder: Path, way: str) -> None:
+    options = RuntimeOptions(["SampleQueue"], dynamic_backends_path=folder)
+    with DeviceManager(options) as manager:
+        builder = ModelBuilder()
+        total = builder.add(*(builder.input(np.float32, (4,)) for _ in range(2)))
+        compilation = Compilation.create_for_devices(builder.finish(total), manager.devices)
+        compilation.finish()
+        execution, result = Execution(compilation), np.zeros(4, np.float32)
+        execution.set_measure_timing(True)
+        for index in (0, 1):
+            execution.set_input(index, X)
+        execution.set_output(0, result, OperandType.of(result))
+        if way == "compute":
+            execution.compute()
+        elif way == "start":
+            execution.start_compute().wait(30)
+        else:
+            execution.start_compute_with_dependencies([]).wait(30)
+        assert result.tolist() == [-2, 0, 2, 4]
+        on_hardware = execution.get_duration(DurationCode.ON_HARDWARE)
+        assert 0 < on_hardware <= execution.get_duration(DurationCode.IN_DRIVER) < 60 * 10**9
 
 
 EXITS = {"abort": -6, "segfault": -11, "kill": -9, "exit": 0}

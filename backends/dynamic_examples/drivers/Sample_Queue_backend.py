@@ -10,6 +10,7 @@ NNAPI ``IPreparedModel::execute_1_3`` and ``IExecutionCallback``; ``IDevice::all
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
@@ -30,6 +31,7 @@ from armpy.backend import (
     TensorHandleFactoryRegistry,
     WorkloadInfo,
     current_cancellation,
+    current_timing,
 )
 from armpy.errors import BackendUnavailableError, ExecutionCancelledError
 from armpy.ops.operation import Array, Operation
@@ -174,12 +176,15 @@ class QueueWorkload(IWorkload):
         """Enqueue the command; those before it may still be writing what it reads."""
         reads = [None if handle is None else _buffer(handle) for handle in inputs]
         target = _buffer(outputs[0])
-        cancellation = current_cancellation()
+        cancellation, timing = current_cancellation(), current_timing()
 
         def command() -> None:
             if cancellation is not None:
                 cancellation.check()
+            started_s = time.perf_counter()
             compute(self._step, reads, target)
+            if timing is not None:
+                timing.add_device_time((time.perf_counter() - started_s) * 1e6)
 
         return Completion(self._queue.submit(command))
 
