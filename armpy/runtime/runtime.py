@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from armpy.backend import OptionValues, ReasonCode, Support
-from armpy.devices import DeviceFacts, FiguresStore, device_facts
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.graph import Graph
 from armpy.network import Network
@@ -35,6 +34,7 @@ from armpy.runtime.settings import NetworkSettings
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 if TYPE_CHECKING:
+    from armpy.devices import DeviceFacts
     from armpy.isolation.status import IsolationStatus
 
 _log = logging.getLogger("armpy.runtime")
@@ -177,6 +177,11 @@ class Runtime:
         BackendError
             If a backend says something of itself that it may not.
         """
+        from armpy.devices import (  # noqa: PLC0415 - few processes ask
+            FiguresStore,
+            device_facts,
+        )
+
         store, isolated = FiguresStore(), self._setup.isolated
         found = [device_facts(backend, store) for backend in self._setup.backends]
         return tuple([replace(facts, is_isolated=facts.backend in isolated) for facts in found])

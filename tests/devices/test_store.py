@@ -6,6 +6,8 @@ import json
 import logging
 import math
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -183,3 +185,9 @@ def test_the_folder_is_in_armpys_cache_directory(
 ) -> None:
     monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path))
     assert FiguresStore().directory == tmp_path / "devices" / machine_identity()
+
+
+def test_a_process_that_asks_for_no_figures_does_not_load_the_store() -> None:
+    code = "import sys, armpy; armpy.Runtime().close(); print('armpy.devices.store' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"
