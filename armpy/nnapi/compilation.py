@@ -36,6 +36,7 @@ from armpy.ops.operation import Array
 from armpy.optimizer.preparing import prepared_by
 from armpy.runtime import LoadedNetwork, NetworkProperties, Runtime
 from armpy.types import Preference, Priority
+from armpy.vlog import is_on, vlog
 
 _log = logging.getLogger("armpy.nnapi")
 
@@ -214,6 +215,10 @@ class Compilation:
         limit_s = self._timeout_ns / 1e9
         deadline_s = time.perf_counter() + limit_s if self._timeout_ns else None
         self._is_finished = True  # first: NNAPI lets it be tried once, whatever comes of it
+        if is_on.compilation:
+            names = ", ".join(device.name for device in self._devices or ()) or "all devices"
+            count = len(self._description.main.operations)
+            vlog("compilation", "%s: %d operations, %s", where, count, names)
         with result_codes(where):
             runtime = self._manager.runtime(self._devices, is_relaxed=self._description.relaxed)
             # For devices that the application chose NNAPI has no fallback, so an operation that

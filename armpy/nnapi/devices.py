@@ -38,6 +38,7 @@ from armpy.plugins import BackendRegistry
 from armpy.plugins.guard import GuardedBackend
 from armpy.runtime import Runtime, RuntimeOptions
 from armpy.types import REFERENCE_BACKEND_ID, BackendId, DeviceType
+from armpy.vlog import is_on, vlog
 
 if TYPE_CHECKING:
     from armpy.nnapi.model import Model
@@ -268,6 +269,9 @@ class DeviceManager:
                 self._devices = tuple(
                     Device(GuardedBackend(registry.get(backend_id)), self) for backend_id in ordered
                 )
+                for device in self._devices if is_on.manager else ():
+                    about = device.name, device.feature_level, device.version
+                    vlog("manager", "device %s, feature level %d, version '%s'", *about)
             return self._devices
 
     @property

@@ -20,6 +20,7 @@ from armpy.nnapi.results import as_nnapi_error, bad_state
 from armpy.ops.operation import Array
 from armpy.runtime.limits import UNSET, Unset
 from armpy.runtime.stopping import deadline_in
+from armpy.vlog import is_on, vlog
 
 if TYPE_CHECKING:
     from armpy.runtime import LoadedNetwork
@@ -129,6 +130,8 @@ class ExecutionTurns(ExecutionResults):
     def _end(self, result: ResultCode) -> None:
         """Note what it came to."""
         self._result = result
+        if is_on.execution:
+            vlog("execution", "an NNAPI execution came to %s", result.name)
         if self._memories is not None:
             is_right = result is ResultCode.NO_ERROR
             self._memories.end(self._shapes.noted if is_right else None)

@@ -21,6 +21,7 @@ from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy.runtime import LoadedNetwork
 from armpy.runtime.imported_tensor import ImportedTensor, ToImport
+from armpy.vlog import vlog
 
 _log = logging.getLogger("armpy.nnapi")
 
@@ -170,6 +171,7 @@ class MemoryUses:
         """
         if isinstance(error, (MemoryImportError, MemoryExportError)):
             _log.info("%s: elements are copied, as memory cannot be shared: %s", where, error)
+            vlog("memory", "%s: elements are copied: %s", where, error)
             return True
         if not self._may_fall_back or not isinstance(error, (BackendError, MemoryLimitError)):
             return False

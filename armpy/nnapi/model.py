@@ -39,6 +39,7 @@ from armpy.nnapi.results import (
     unexpected_null,
 )
 from armpy.nnapi.validation import check_channel_quant, validate_operation
+from armpy.vlog import begin_vlog, is_on, vlog
 
 _log = logging.getLogger("armpy.nnapi")
 
@@ -68,6 +69,7 @@ class Model:
     """
 
     def __init__(self, manager: DeviceManager | None = None) -> None:
+        begin_vlog()
         self._manager = manager
         self._list = OperandList()
         self._operations: list[OperationNode] = []
@@ -325,8 +327,8 @@ class Model:
         self._is_invalid = True
         self._completed = complete(ModelDescription(main, referenced, self._is_relaxed, names))
         self._is_invalid = False
-        if _log.isEnabledFor(logging.DEBUG):
-            _log.debug("%s", graph_dump(self._completed.description))
+        if is_on.model:
+            vlog("model", "%s", graph_dump(self._completed.description))
 
     @property
     def is_finished(self) -> bool:

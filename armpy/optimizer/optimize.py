@@ -36,6 +36,7 @@ from armpy.optimizer.preparing import in_time, next_deadline, time_per_part
 from armpy.optimizer.substitute import apply_substitutions, backends_after, offer
 from armpy.profiling import phase
 from armpy.types import HOST, BackendId, Preference, Priority
+from armpy.vlog import is_on, vlog
 
 _log = logging.getLogger("armpy.optimizer")
 
@@ -219,6 +220,8 @@ class _Rounds:
             try:
                 request = self._request(backend.backend_id)
                 about = f"{len(part.layers)} layers from {part.layers[0].where}"
+                if is_on.compilation:
+                    vlog("compilation", "%s is offered %s", backend.backend_id, about)
                 with phase("compile", backend.backend_id, about):
                     views = in_time(
                         backend.backend_id,

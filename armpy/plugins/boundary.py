@@ -12,6 +12,7 @@ from typing import ParamSpec, TypeVar
 from armpy.errors import ArmpyError, BackendError
 from armpy.ops.operation import located
 from armpy.types import BackendId
+from armpy.vlog import is_on, vlog
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -31,6 +32,8 @@ def call_backend(
         If it raises; its own ArmpyErrors are raised as they are, with the backend's name.
     """
     where = f"{backend_id} / {getattr(method, '__name__', method)}"
+    if is_on.driver:
+        vlog("driver", "%s", where)
     try:
         return method(*args, **kwargs)
     except ArmpyError as error:

@@ -80,7 +80,7 @@ class Binding:
         self._sources = call.sources
         self._copies = call.copies
         stops = call.prepared.stops_in_place or call.writes_imported
-        self.is_private = is_stoppable and not stops
+        self.is_private: bool = is_stoppable and not stops
         self._names = call.names
         self._targets: list[Array | None] = []
         self.shown: dict[str, Array] = {}

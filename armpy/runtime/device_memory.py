@@ -13,6 +13,7 @@ from armpy.plugins.guard import GuardedDeviceMemory
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import HOST, BackendId
+from armpy.vlog import is_on, vlog
 
 if TYPE_CHECKING:
     from armpy.runtime.loaded_network import LoadedNetwork
@@ -88,6 +89,8 @@ def allocate_device_memory(
     NNAPI ``ANeuralNetworksMemory_createFromDesc``.
     """
     user = single_user(roles)
+    if is_on.memory:
+        vlog("memory", "%d roles of %s: %s", len(roles), info, user or "no single backend")
     if user is None:
         return None
     told = [(role.is_output, role.told) for role in roles]
@@ -103,6 +106,7 @@ def allocate_device_memory(
         return backend.allocate_device_memory(request)
     except ArmpyError as error:
         _log.info("%s makes no buffer for %s: %s", user, info, error)
+        vlog("memory", "%s makes no buffer for %s: %s", user, info, error)
         return None
 
 

@@ -131,10 +131,10 @@ class LoadedNetwork:
         self._lock = self._family.lock
         self.shared_state = shared_state or SharedState()
         about = settings, self.shared_state, self.shared_state.open(self.graph.variables)
-        self._surroundings = Surroundings(self.graph, *about, self.backends)
+        self.number = next(_numbers)
+        self._surroundings = Surroundings(self.graph, *about, self.backends, self.number)
         self.inputs = self._surroundings.input_slots([None] * len(self.graph.inputs))
         self.latest: Prepared | None = None
-        self.number = next(_numbers)
         self.executors = settings.executors
         self._is_closed = False
         self._executions: weakref.WeakSet[Execution] = weakref.WeakSet()

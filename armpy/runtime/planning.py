@@ -28,13 +28,17 @@ from armpy.runtime.session import HandleFactories, SessionError
 from armpy.runtime.static_plan import StaticPlan
 from armpy.runtime.steps import PreparationError, PreparationFailure
 from armpy.runtime.working_memory import ImportRefusedError
-from armpy.types import HOST, BackendId
+from armpy.types import HOST, BackendId, DeviceType
+from armpy.vlog import is_on, vlog
 
 if TYPE_CHECKING:
     from armpy.optimizer.placing.decision import Decision
     from armpy.runtime.prepared import Plan
 
 _log = logging.getLogger("armpy.runtime")
+
+_PROCESSORS = (DeviceType.CPU_COMPILED, DeviceType.CPU_REFERENCE)
+"""Whose layers are told as executed by a processor."""
 
 AnyPlan = TypeVar("AnyPlan", StaticPlan, DynamicPlan)
 
@@ -69,6 +73,12 @@ class Planner:
         properties = family.settings.properties
         self._makes_memory = not (properties.external_memory or properties.asynchronous)
         self._measure = measure_for(family.settings.profiler, name)
+        if is_on.cpuexe:
+            from armpy.runtime.verbose import logged_steps  # noqa: PLC0415 - few log
+
+            types = {backend.backend_id: backend.device_type for backend in family.backends}
+            on_host = {HOST, *(name for name, kind in types.items() if kind in _PROCESSORS)}
+            self._measure = logged_steps(self._measure, on_host)
 
     def static_plan(self, graph: Graph) -> StaticPlan:
         """Optimise and prepare."""
@@ -163,6 +173,8 @@ class Planner:
                 _log.warning("%s; the tensor is copied", error)
                 continue
             _log.info("%s", network.placement)
+            if is_on.compilation:
+                vlog("compilation", "%s", network.placement)
             return plan
 
     def _check_memory(self, network: OptimizedNetwork) -> None:

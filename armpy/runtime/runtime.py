@@ -32,6 +32,7 @@ from armpy.runtime.options import RuntimeOptions
 from armpy.runtime.properties import NetworkProperties
 from armpy.runtime.settings import NetworkSettings
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
+from armpy.vlog import is_on, vlog
 
 if TYPE_CHECKING:
     from armpy.devices import DeviceFacts
@@ -232,6 +233,10 @@ class Runtime:
             shared = self.get_network(shares_state_with).shared_state
 
         def make(network_id: int) -> LoadedNetwork:
+            if is_on.model:
+                from armpy.runtime.verbose import described_graph  # noqa: PLC0415 - few log
+
+                vlog("model", "network %d is loaded: %s", network_id, described_graph(graph))
             with profiled_by(settings.profiler), phase("load"):
                 return LoadedNetwork(
                     graph,

@@ -35,6 +35,7 @@ from armpy.plugins.guard import GuardedBackend
 from armpy.runtime.contexts import BackendContexts
 from armpy.runtime.options import RuntimeOptions, backend_preferences
 from armpy.types import BackendId
+from armpy.vlog import begin_vlog, is_on, vlog
 
 if TYPE_CHECKING:
     from armpy.isolation.backend import IsolatedBackend
@@ -105,6 +106,7 @@ class BackendSetup:
     """
 
     def __init__(self, options: RuntimeOptions, registry: BackendRegistry) -> None:
+        begin_vlog()
         self._options = options
         self._registry = registry
         self.contexts = BackendContexts()
@@ -131,6 +133,7 @@ class BackendSetup:
                 if named is not None:
                     raise refusal.cause from refusal.cause.__cause__
                 _log.warning("backend '%s' is left out: %s", backend_id, refusal)
+                vlog("manager", "backend '%s' is left out: %s", backend_id, refusal)
                 self.left_out[backend_id] = str(refusal)
         if not usable:
             raise BackendUnavailableError(
@@ -138,6 +141,10 @@ class BackendSetup:
             )
         if named is None and self.isolated:  # which tell their device types only now
             usable.sort(key=lambda backend: (backend.device_type, backend.backend_id))
+        if is_on.manager:
+            for backend in usable:
+                about = backend.backend_id, backend.version, backend.device_type.name
+                vlog("manager", "backend '%s' %s, %s, is set up", *about)
         return tuple(usable)
 
     def _chosen(

@@ -29,6 +29,7 @@ from armpy.runtime.settings import NetworkSettings
 from armpy.runtime.slots import InputSlot, OutputSlot
 from armpy.runtime.state import SharedState, State
 from armpy.runtime.static_plan import StaticPlan
+from armpy.vlog import is_on
 
 # What few networks need is imported by those.
 # ruff: noqa: PLC0415
@@ -58,6 +59,8 @@ class Surroundings:
     state : State
         The network's part of it.
     backends : sequence of GuardedBackend
+    number : int
+        That tells the loaded network from others.
 
     Notes
     -----
@@ -71,11 +74,13 @@ class Surroundings:
         shared_state: SharedState,
         state: State,
         backends: Sequence[GuardedBackend] = (),
+        number: int = 0,
     ) -> None:
         self._graph = graph
         self._settings = settings
         self._shared_state = shared_state
         self._state = state
+        self._number = number
         self._cancellable = {one.backend_id for one in backends if _is_cancellable(one)}
 
     def prepared(
@@ -122,6 +127,10 @@ class Surroundings:
             run = with_state(run, num_outputs, is_static, *about, is_profiled=is_profiled)
         if profiler is not None or after_run is not None:
             run = observed(run, profiler, after_run)
+        if is_on.execution:
+            from armpy.runtime.verbose import logged_run
+
+            run, bound = logged_run(run, self._number), None
         if bound is not None and memory is None and not self._graph.variables:
             bind = binds_plan(bound, profiler, after_run)
         else:
