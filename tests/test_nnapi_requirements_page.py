@@ -1,0 +1,84 @@
+"""The page about the requirements of NNAPI's documents names tests that exist."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.test_guide_page import names_in, rows
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "nnapi_requirements.md"
+_REFERENCE = re.compile(r"`([\w/]+\.py)::(\w+)`")
+_ANSWERS = ("yes", "otherwise", "partly", "no")
+NUM_REQUIREMENTS = 93
+
+
+def problems(page: str) -> list[str]:
+    """What is wrong with the page."""
+    found = []
+    for expected, cells in enumerate(rows(page), 1):
+        if len(cells) != 5:
+            found.append(f"row {expected} has {len(cells)} cells")
+            continue
+        number, text, answer, here, held = cells
+        if number != str(expected):
+            found.append(f"row {number} is the {expected}th")
+        if answer not in _ANSWERS or not text:
+            found.append(f"row {number} has no answer")
+        if answer != "yes" and not here:
+            found.append(f"row {number} has no reason")
+        named = _REFERENCE.findall(held)
+        if not named and answer != "no":
+            found.append(f"row {number} names no test")
+        found += [f"there is no {f}::{name}" for f, name in named if name not in names_in(f)]
+    return found
+
+
+def test_every_requirement_is_held_by_tests_that_exist_or_has_a_reason() -> None:
+    page = PAGE.read_text()
+    assert len(rows(page)) == NUM_REQUIREMENTS
+    assert problems(page) == []
+
+
+def test_the_page_about_nnapi_leads_to_it() -> None:
+    assert "(nnapi_requirements.md)" in (ROOT / "docs" / "nnapi.md").read_text()
+
+
+def test_most_requirements_are_met() -> None:
+    answers = Counter(cells[2] for cells in rows(PAGE.read_text()))
+    assert answers["yes"] + answers["otherwise"] >= 85
+
+
+ROW = (
+    "| 1 | a rule | yes | here "
+    "| `tests/test_nnapi_requirements_page.py::test_a_wrong_page_is_noticed` |"
+)
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        (ROW, ""),
+        (
+            ROW.replace("wrong", "right"),
+            "there is no tests/test_nnapi_requirements_page.py::test_a",
+        ),
+        (ROW.replace("requirements", "no"), "there is no tests/test_nnapi_no_page.py::test_a"),
+        (ROW.replace("| 1", "| 2"), "row 2 is the 1th"),
+        (ROW.replace("yes", "maybe"), "row 1 has no answer"),
+        (ROW.replace("yes | here", "partly | "), "row 1 has no reason"),
+        (ROW.replace("`", ""), "row 1 names no test"),
+        ("| 1 | a rule | no | why | |", ""),
+        ("| 1 | a rule | no | | |", "row 1 has no reason"),
+        ("| 1 | a rule | partly | why | |", "row 1 names no test"),
+        (ROW + " more |", "row 1 has 6 cells"),
+    ],
+)
+def test_a_wrong_page_is_noticed(row: str, problem: str) -> None:
+    found = "; ".join(problems(row))
+    assert found.startswith(problem)
+    assert bool(found) is bool(problem)
