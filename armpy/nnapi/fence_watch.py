@@ -7,6 +7,7 @@ import os
 import select
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 _log = logging.getLogger("armpy.nnapi")
 
@@ -50,10 +51,13 @@ class FenceWatch:
             self._watched[fd] = when_ready
             if self._wake_fds is None:
                 self._wake_fds = os.pipe()
+                for end in self._wake_fds:
+                    os.set_blocking(end, False)
                 # A daemon: fences that nobody signals do not keep the process from ending.
                 threading.Thread(target=self._wait, name="armpy-fences", daemon=True).start()
             else:
-                os.write(self._wake_fds[1], b"x")
+                with suppress(BlockingIOError):  # so full that the thread is awake
+                    os.write(self._wake_fds[1], b"x")
 
     def _wait(self) -> None:
         """What the thread does."""
