@@ -12,6 +12,8 @@ from armpy.records import dataclass
 _ROUNDS = 8
 _FEWEST_ROUNDS = 3
 _MOST_CALLS = 10_000
+_CONFIRMED = 1.1
+_LONGER = 3.0
 _LEAST_POWER = 0.01
 """Of a processor; whatever computes takes some."""
 
@@ -41,7 +43,8 @@ def measure(run: Callable[[], object], clock: Clock, *, seconds: float) -> Sampl
         Called once before it is measured.
     clock : Clock
     seconds : float
-        How long to measure, about; a slow call is measured a few times all the same.
+        How long to measure, about: up to three times as long while no second round comes near the
+        quickest, and a few rounds of a slow call.
 
     Returns
     -------
@@ -54,14 +57,19 @@ def measure(run: Callable[[], object], clock: Clock, *, seconds: float) -> Sampl
     run()
     once = max(clock.now() - begin, 1e-9)
     calls = max(1, min(int(seconds / _ROUNDS / once), _MOST_CALLS))
-    best, num_rounds = once, 0
+    best, second, num_rounds = once, once, 0
     first, computed = clock.now(), clock.processors()
-    while num_rounds < _FEWEST_ROUNDS or clock.now() - first < seconds:
+    while True:
         begin = clock.now()
         for _ in range(calls):
             run()
-        best = min(best, (clock.now() - begin) / calls)
+        now = clock.now()
+        taken = (now - begin) / calls
+        best, second = min(best, taken), max(best, min(second, taken))
         num_rounds += 1
+        is_confirmed = second <= best * _CONFIRMED or now - first >= _LONGER * seconds
+        if num_rounds >= _FEWEST_ROUNDS and now - first >= seconds and is_confirmed:
+            break
     # What others compute meanwhile makes calls longer, but does not add to what a call computes.
     computed = (clock.processors() - computed) / (num_rounds * calls)
     return Sample(best, max(computed / best, _LEAST_POWER))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ from armpy.cli.options import EXIT_PROBLEMS, dynamic_backends_option, json_optio
 if TYPE_CHECKING:
     from armpy.calibration import CalibrationReport
     from armpy.devices import FiguresStore
+
+_MOST_BUSY = 0.5
 
 # What a command needs is imported when it runs: --help and usage errors are quick.
 # ruff: noqa: PLC0415
@@ -59,6 +62,12 @@ def calibrate(
     options = PluginOptions(dynamic_backends_path=dynamic_backends_path)
     store = FiguresStore()
     registry = BackendRegistry.discover(options)
+    if (num_busy := busy_processors()) > _MOST_BUSY:
+        click.echo(
+            f"armpy: warning: other programs keep {num_busy:.1f} processors busy, which makes "
+            "figures too high",
+            err=True,
+        )
     with progress_shown():
         reports = measure_backends(registry, backend_ids or None, store=store, seconds=seconds)
     if as_json:
@@ -67,6 +76,14 @@ def calibrate(
         print_calibration(reports, store)
     if any(report.problem or not report.is_kept for report in reports):
         context.exit(EXIT_PROBLEMS)
+
+
+def busy_processors() -> float:
+    """How many processors were busy in the last minute, where the system says it; else 0."""
+    try:
+        return os.getloadavg()[0]
+    except (AttributeError, OSError):
+        return 0.0
 
 
 def print_calibration(reports: Sequence[CalibrationReport], store: FiguresStore) -> None:

@@ -1,4 +1,5 @@
 from armpy.devices.assumptions import assumed_costs as assumed_costs
+from armpy.devices.cache import DevicesCache as DevicesCache
 from armpy.devices.checks import check_figures as check_figures
 from armpy.devices.costs import (
     BackendCosts as BackendCosts,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import logging
@@ -18,6 +19,10 @@ from armpy.types import BackendId
 
 T = TypeVar("T")
 
+MOST_ANSWERS = 1000
+"""Answers that are kept; those go first that were not asked for the longest time."""
+
+_FIGURES, _ANSWERS = "figures", "answers"
 _FORMAT = 1
 _LARGEST_BYTES = 4 << 20
 
@@ -73,7 +78,7 @@ class FiguresStore:
         version : str, optional
             What was measured of another one does not count; of any if left out.
         """
-        record = self._read("figures", backend_id, record_from)
+        record = self._read(_FIGURES, backend_id, record_from)
         if record is None or version not in (None, record.version):
             return None
         if record.backend != backend_id:
@@ -83,12 +88,12 @@ class FiguresStore:
 
     def write(self, record: DeviceRecord) -> bool:
         """Keep a record in the place of the earlier one; False if that cannot be done."""
-        return self._write("figures", record.backend, record_fields(record))
+        return self._write(_FIGURES, record.backend, record_fields(record))
 
     def remove(self, backend_id: BackendId) -> bool:
         """Forget what was measured of a backend; whether there was anything."""
         try:
-            self._path("figures", backend_id).unlink()
+            self._path(_FIGURES, backend_id).unlink()
         except (OSError, RuntimeError):
             return False
         return True
@@ -101,7 +106,11 @@ class FiguresStore:
         question : str
             With all that the answer depends on, figures and versions included.
         """
-        return self._read("answers", question, lambda fields: fields)
+        answer = self._read(_ANSWERS, question, lambda fields: fields)
+        if answer is not None:
+            with contextlib.suppress(OSError):  # it may be another user's, or gone
+                os.utime(self._path(_ANSWERS, question))
+        return answer
 
     def keep_answer(self, question: str, answer: Fields) -> bool:
         """Keep an answer that took long to find; False if that cannot be done.
@@ -112,12 +121,45 @@ class FiguresStore:
         answer : dict
             A JSON object.
         """
-        return self._write("answers", question, answer)
+        is_kept = self._write(_ANSWERS, question, answer)
+        self._drop_oldest_answers()
+        return is_kept
+
+    def files(self) -> list[Path]:
+        """Every file of this machine, in no order."""
+        try:
+            return [*self.directory.glob("*/*.json")]
+        except (OSError, RuntimeError):
+            return []
+
+    def problem_of(self, path: Path) -> str:
+        """Why one of `files` cannot be used; empty if it can."""
+        try:
+            content = path.read_bytes()
+            envelope = _checked_envelope(content, self._machine)
+            if path.parent.name == _FIGURES:
+                record_from(envelope["body"])
+            if path.name != _file_name(envelope["key"]):
+                return "it is another one's file"
+        except (OSError, ValueError, RecursionError) as error:
+            return str(error)
+        return ""
+
+    def _drop_oldest_answers(self) -> None:
+        """Keep to the number of answers that there may be."""
+        try:
+            paths = [*(self.directory / _ANSWERS).glob("*.json")]
+            if len(paths) <= MOST_ANSWERS:
+                return
+            paths.sort(key=lambda path: path.stat().st_mtime_ns)
+            for path in paths[:-MOST_ANSWERS]:
+                path.unlink(missing_ok=True)
+        except (OSError, RuntimeError) as error:  # another process drops them, or nobody can
+            _log.debug("answers are not dropped: %s", error)
 
     def _path(self, kind: str, key: str) -> Path:
         """Where something of a kind is kept."""
-        name = hashlib.sha256(key.encode()).hexdigest()[:32]
-        return self.directory / kind / f"{name}.json"
+        return self.directory / kind / _file_name(key)
 
     def _read(self, kind: str, key: str, make: Callable[[Fields], T]) -> T | None:
         """What is kept of a key, checked."""
@@ -160,8 +202,22 @@ def _sealed(body: Fields, machine: str, key: str) -> bytes:
     return json.dumps({**envelope, "sha256": _checksum(envelope)}, indent=1).encode()
 
 
+def _file_name(key: object) -> str:
+    """The name of a key's file."""
+    return f"{hashlib.sha256(str(key).encode()).hexdigest()[:32]}.json"
+
+
 def _unsealed(content: bytes, machine: str, key: str) -> Fields:
     """The body of a file, checked."""
+    envelope = _checked_envelope(content, machine)
+    if envelope.get("key") != key:
+        raise ValueError("it is of another backend or question")
+    body: Fields = envelope["body"]
+    return body
+
+
+def _checked_envelope(content: bytes, machine: str) -> Fields:
+    """What a file has, if it is sound and this machine's."""
     envelope = json.loads(content)
     if not isinstance(envelope, dict) or not isinstance(envelope.get("body"), dict):
         raise ValueError("it is no file of figures")  # noqa: TRY004 - a file's mistake
@@ -169,10 +225,9 @@ def _unsealed(content: bytes, machine: str, key: str) -> Fields:
         raise ValueError("its checksum is wrong")
     if envelope.get("format") != _FORMAT:
         raise ValueError(f"its format is {envelope.get('format')!r}, not {_FORMAT}")
-    if envelope.get("machine") != machine or envelope.get("key") != key:
-        raise ValueError("it is of another machine or backend")
-    body: Fields = envelope["body"]
-    return body
+    if envelope.get("machine") != machine:
+        raise ValueError("it is of another machine")
+    return envelope
 
 
 def _checksum(envelope: Fields) -> str:

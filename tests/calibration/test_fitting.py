@@ -89,3 +89,15 @@ def test_a_slow_call_is_measured_three_times_more() -> None:
 
     measure(call, time.clock, seconds=0.01)
     assert len(calls) == 5  # one that warms up, one that tells how long it takes
+
+
+def test_a_time_that_no_other_round_confirms_is_measured_longer() -> None:
+    time = FakeTime()
+    durations = itertools.chain([1.0, 1.0, 0.2, 0.9, 0.9, 0.9, 0.21], itertools.repeat(0.9))
+    sample = measure(lambda: time.work(next(durations)), time.clock, seconds=1.0)
+    assert sample.seconds == pytest.approx(0.2)
+    assert time.now_s == pytest.approx(2.0 + 0.2 + 3 * 0.9 + 0.21)
+    never = itertools.chain([1.0, 1.0, 0.2], itertools.repeat(0.9))
+    time = FakeTime()
+    measure(lambda: time.work(next(never)), time.clock, seconds=1.0)
+    assert 3.0 <= time.now_s - 2.0 < 4.0

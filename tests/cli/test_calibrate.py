@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -126,3 +127,15 @@ def test_a_runtime_has_the_same_devices(tmp_path: Path) -> None:
         assert declarer.figures.tensors[DataType.FLOAT32].exec_time == 0.0625
         assert main(["calibrate", "--backend", "Declarer", "--seconds", "1", *options]) == 0
         assert runtime.devices == (declarer, reference)
+
+
+@pytest.mark.parametrize(("load", "is_warned"), [(3.25, True), (0.25, False)])
+def test_a_busy_machine_is_warned_of(
+    load: float,
+    is_warned: bool,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
+    assert main(["calibrate", "--backend", "CpuRef", "--seconds", "1"]) == 0
+    assert ("keep 3.2 processors busy" in capsys.readouterr().err) == is_warned

@@ -17,6 +17,7 @@ from armpy.devices import (
     BackendCosts,
     CopyRate,
     DeviceRecord,
+    DevicesCache,
     FigureSource,
     FiguresStore,
     Rate,
@@ -164,6 +165,39 @@ def test_answers_are_kept_by_question(tmp_path: Path) -> None:
     store.keep_answer("where?", {"place": ["here", 1]})
     assert store.recall_answer("where?") == {"place": ["here", 1]}
     assert store.recall_answer("when?") is None
+
+
+def test_answers_that_were_not_asked_for_long_go_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("armpy.devices.store.MOST_ANSWERS", 3)
+    store = FiguresStore(tmp_path)
+    for number in range(3):
+        store.keep_answer(f"q{number}", {"n": number})
+        (path,) = [p for p in store.files() if json.loads(p.read_bytes())["key"] == f"q{number}"]
+        os.utime(path, (number, number))
+    assert store.recall_answer("q0") == {"n": 0}  # used now
+    store.keep_answer("q3", {"n": 3})
+    assert store.recall_answer("q1") is None
+    assert [store.recall_answer(f"q{n}") for n in (0, 2, 3)] == [{"n": 0}, {"n": 2}, {"n": 3}]
+
+
+def test_the_store_is_a_cache_to_look_at_check_and_clear(tmp_path: Path) -> None:
+    store = FiguresStore(tmp_path)
+    cache = DevicesCache(store)
+    assert cache.list_entries() == []
+    store.write(RECORD)
+    store.keep_answer("where?", {"place": 1})
+    described = {entry.description for entry in cache.list_entries()}
+    assert described == {"figures of a backend", "answer about placement"}
+    assert cache.location == str(store.directory)
+    assert [entry.problem for entry in cache.verify()] == ["", ""]
+    file_of(store).write_bytes(b"{}")
+    problems = [entry.problem for entry in cache.verify()]
+    assert sorted(problems) == ["", "it is no file of figures"]
+    assert cache.clear() == 2
+    assert cache.list_entries() == []
+    assert store.recall_answer("where?") is None
 
 
 def test_a_removed_record_is_gone(tmp_path: Path) -> None:
