@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from armpy.cli.conformance_accuracy import accuracy
 from armpy.cli.conformance_crash import crash
 from armpy.cli.conformance_options import backend_option, runtime_options, trial_options
 from armpy.cli.once import OnceGroup
@@ -171,6 +172,7 @@ def random_graphs(
 
 
 conformance.add_command(crash)
+conformance.add_command(accuracy)
 
 
 def _report(

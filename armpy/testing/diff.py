@@ -155,7 +155,7 @@ def first_difference(
     sides = _Sides.of(backend, against, runtime_options or RuntimeOptions())
     with load(os.fspath(model_path), runtime=sides.against) as model:
         graph = model.graph
-    arrays = _arrays(graph, inputs or {}, seed)
+    arrays = input_arrays(graph, inputs or {}, seed)
     graph = specialize(graph, [array.shape for array in arrays], evaluator=sides.evaluator)
     if not graph.is_fully_shaped:
         raise UnimplementedError(
@@ -362,7 +362,7 @@ def _backend_of(layer: Layer, placement: Placement | None) -> BackendId:
     return ""
 
 
-def _arrays(graph: Graph, given: Mapping[str, Array], seed: int) -> list[Array]:
+def input_arrays(graph: Graph, given: Mapping[str, Array], seed: int) -> list[Array]:
     """One array per input: the caller's, or one made of chance."""
     names = [value.name for value in graph.inputs]
     unknown = [name for name in given if name not in names]

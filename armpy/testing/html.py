@@ -7,7 +7,7 @@ from html import escape
 
 from armpy.testing.result import CaseResult, ConformanceResult, Outcome
 
-_STYLE = """
+STYLE = """
 :root { color-scheme: light dark; --line: #8884; --bad: #c62828; --good: #2e7d32; --dim: #777; }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; }
 h1 { font-size: 1.5rem; margin-bottom: 0; } h2 { font-size: 1.1rem; margin-top: 2rem; }
@@ -21,7 +21,7 @@ code { font: 13px/1.4 ui-monospace, monospace; }
 details { margin-top: 2rem; } summary { cursor: pointer; font-weight: 600; }
 """
 
-_PAGE = """<!doctype html>
+PAGE = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -52,7 +52,7 @@ def page(result: ConformanceResult) -> str:
     parts += ["<h2>By data type</h2>", _counts("data type", result.by_data_type)]
     parts += [f"<details><summary>Every case</summary>{_cases(result.results)}</details>"]
     title = escape(f"Conformance of {result.backend}{version}")
-    return _PAGE.format(title=title, style=_STYLE, body="\n".join(parts))
+    return PAGE.format(title=title, style=STYLE, body="\n".join(parts))
 
 
 def _verdict(result: ConformanceResult) -> str:
