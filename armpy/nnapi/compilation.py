@@ -123,7 +123,8 @@ class Compilation:
 
         Notes
         -----
-        Devices are told it when they prepare the model.
+        Where operations run goes by it, and devices are told it when they prepare the model. If
+        it is never called, operations run on the first device that takes them.
         """
         where = "Compilation.set_preference"
         self._check_open(where)

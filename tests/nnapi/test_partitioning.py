@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from armpy.backend import IBackendInternal
+from armpy.backend import DeviceFigures, IBackendInternal, PerformanceFigures
 from armpy.errors import BackendError, ResultCode
 from armpy.nnapi import (
     Compilation,
@@ -17,10 +17,12 @@ from armpy.nnapi import (
     ModelBuilder,
     OperandCode,
     OperandType,
+    PreferenceCode,
 )
 from armpy.ops import Activation, ElementwiseBinary, ElementwiseUnary
+from armpy.types import DataType
 from tests.support.nnapi_models import BOOL_1, FLOAT_2, devices_of, fails, floats
-from tests.support.scripted_backend import ScriptedBackend, raises, right
+from tests.support.scripted_backend import ScriptedBackend, declaration, raises, right
 
 COUNT = OperandType(OperandCode.TENSOR_INT32, (1,))
 FAILS = {"execute": raises(BackendError("out of units"))}
@@ -113,6 +115,37 @@ def test_parts_with_open_dimensions_between_them_run_where_they_can() -> None:
             (made,) = compilation(np.array(values, np.float32))
             assert made.tolist() == [max(0, 2 * v) for v in values]
         assert where(compilation) == ["Adder", "CpuRef"]
+
+
+def of_power(backend_id: str, power: float) -> ScriptedBackend:
+    """A device as fast as the reference that takes this part of its power."""
+    figures = DeviceFigures(tensors={DataType.FLOAT32: PerformanceFigures(1.0, power)})
+    return ScriptedBackend(backend_id, declared=declaration(figures=figures))
+
+
+@pytest.mark.parametrize(
+    ("powers", "chosen"),
+    [
+        ({"One": 0.5, "Two": 0.4}, "Two"),
+        ({"One": 0.4, "Two": 0.5}, "One"),
+        ({"One": 0.5, "Two": 0.5}, "One"),
+        ({"One": 1.5, "Two": 1.2}, "CpuRef"),
+    ],
+)
+def test_where_power_counts_the_device_that_takes_least_gets_the_model(
+    powers: dict[str, float], chosen: str
+) -> None:
+    with devices_of(*(of_power(*item) for item in powers.items())) as manager:
+        builder = ModelBuilder(manager)
+        ones = np.ones((300, 300), np.float32)
+        total = builder.add(builder.input(np.float32, (300, 300)), ones)
+        model = builder.finish(builder.relu(builder.abs(total)))
+        for preference, expected in ((PreferenceCode.LOW_POWER, chosen), (None, "One")):
+            compilation = Compilation(model)
+            if preference is not None:
+                compilation.set_preference(preference)
+            compilation.finish()
+            assert set(where(compilation)) == {expected}
 
 
 # Failures in executions.

@@ -10,9 +10,11 @@ import pytest
 from armpy.backend import ILayerSupport, ReasonCode, Support
 from armpy.errors import ResultCode
 from armpy.nnapi import (
+    DURATION_UNAVAILABLE,
     Compilation,
     Device,
     DeviceManager,
+    Execution,
     Model,
     ModelBuilder,
     OperandCode,
@@ -57,6 +59,15 @@ def relu_of_sum(shape: tuple[int, ...]) -> Model:
     builder = ModelBuilder()
     value = builder.input(np.float32, shape)
     return builder.finish(builder.relu(builder.add(value, ROW)))
+
+
+def test_such_a_model_can_be_timed_there(accelerator: Device) -> None:
+    with Compilation.create_for_devices(relu_of_sum((0, 4)), [accelerator]) as compilation:
+        compilation.finish()
+        execution = Execution(compilation)
+        execution.set_measure_timing(True)
+        execution.run([np.ones((2, 4), np.float32)])
+        assert 0 < execution.get_duration() < DURATION_UNAVAILABLE
 
 
 @pytest.mark.parametrize("shape", [(2, 4), (0, 4), (0, 0)])
