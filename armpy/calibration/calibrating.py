@@ -10,7 +10,7 @@ from dataclasses import field
 from armpy.backend import DeviceFigures, Progress, report_progress
 from armpy.calibration.clocks import Clock, measure
 from armpy.calibration.copies import Copies, measure_copies
-from armpy.calibration.figures import RELAXED, SCALAR, figures_from
+from armpy.calibration.figures import RELAXED, RELAXED_SCALAR, SCALAR, figures_from
 from armpy.calibration.fitting import fit_rates
 from armpy.calibration.workloads import (
     ReferenceWorkload,
@@ -223,7 +223,9 @@ class _Session:
         workloads = [*reference_workloads()]
         scalars = [*scalar_workloads()]
         relaxed = [w for w in workloads if has_fast_math and _is_large_float(w)]
-        steps = _Steps(self._backend.backend_id, len(workloads) + len(scalars) + len(relaxed) + 1)
+        relaxed_scalars = [w for w in scalars if has_fast_math and w.data_type is DataType.FLOAT32]
+        num_relaxed = len(relaxed) + len(relaxed_scalars)
+        steps = _Steps(self._backend.backend_id, len(workloads) + len(scalars) + num_relaxed + 1)
         with self._runtime({}) as runtime:
             steps.next()
             self._measure_frame(runtime)
@@ -235,8 +237,11 @@ class _Session:
                 sample = self._sample(runtime, workload.name, workload.graph)
                 if sample is not None:
                     self.samples[workload] = sample
-        if relaxed:
+        if num_relaxed:
             with self._runtime({FAST_MATH_OPTION: True}) as runtime:
+                for workload in relaxed_scalars:
+                    steps.next()
+                    self._keep_other(runtime, RELAXED_SCALAR + workload.name, workload.graph)
                 for workload in relaxed:
                     steps.next()
                     self._keep_other(runtime, RELAXED + workload.name, workload.graph)

@@ -10,9 +10,10 @@ from armpy.devices import Sample
 from armpy.types import DataType
 
 Samples = Mapping[str, Sample]
-"""By the workload's name, ``kind/DATA_TYPE/size``, with ``scalar/`` or ``relaxed/`` ahead."""
+"""By the workload's name, ``kind/DATA_TYPE/size``, with one of these words ahead, or none."""
 
-SCALAR, RELAXED = "scalar/", "relaxed/"
+SCALAR, RELAXED, RELAXED_SCALAR = "scalar/", "relaxed/", "relaxed scalar/"
+_AHEAD = (SCALAR, RELAXED, RELAXED_SCALAR)
 
 
 def figures_from(samples: Samples, reference: Samples) -> DeviceFigures:
@@ -29,15 +30,15 @@ def figures_from(samples: Samples, reference: Samples) -> DeviceFigures:
         Geometric means by data type, so that each workload counts as much as any other. Relaxed
         ones are set against the exact ones of the reference.
     """
-    plain = {name: each for name, each in samples.items() if not name.startswith((SCALAR, RELAXED))}
-    scalars = _without(samples, SCALAR)
-    relaxed = _without(samples, RELAXED)
+    plain = {name: each for name, each in samples.items() if not name.startswith(_AHEAD)}
+    of_scalars = _without(reference, SCALAR)
     control = {kind: _named(plain, f"{kind}/") for kind in ("If", "While")}
     layers = {name: each for name, each in plain.items() if not name.startswith(("If/", "While/"))}
     return DeviceFigures(
         _by_type(layers, reference),
-        _by_type(scalars, _without(reference, SCALAR)),
-        relaxed_tensor=_ratio(relaxed, reference),
+        _by_type(_without(samples, SCALAR), of_scalars),
+        relaxed_tensor=_ratio(_without(samples, RELAXED), reference),
+        relaxed_scalar=_ratio(_without(samples, RELAXED_SCALAR), of_scalars),
         if_=_ratio(control["If"], reference),
         while_=_ratio(control["While"], reference),
     )

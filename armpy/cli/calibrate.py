@@ -59,7 +59,7 @@ def calibrate(
     from armpy.devices import FiguresStore
     from armpy.plugins import BackendRegistry, PluginOptions
 
-    options = PluginOptions(dynamic_backends_path=dynamic_backends_path)
+    options = PluginOptions(dynamic_backends_path=dynamic_backends_path, probe=True)
     store = FiguresStore()
     registry = BackendRegistry.discover(options)
     if (num_busy := busy_processors()) > _MOST_BUSY:

@@ -118,12 +118,16 @@ def _declared_costs(
 ) -> BackendCosts:
     """The reference's costs times a backend's own figures; the copies as they were measured."""
     by_class = _by_class(figures)
+    by_name = {"If": figures.if_, "While": figures.while_}
     known = {
         f"{family}/{types}": reference.rate_of(family, types)
         for family in ("products", "elements", "moves")
         for types in ("float32", *by_class)
     }
-    rates = {k: _scaled(k, rate, by_class) for k, rate in {**known, **reference.rates}.items()}
+    rates = {
+        key: _scaled(rate, by_name.get(key.partition("/")[0]) or _of_class(key, by_class))
+        for key, rate in {**known, **reference.rates}.items()
+    }
     copies = measured or BackendCosts(
         backend_id,
         FigureSource.DECLARED,
@@ -151,8 +155,12 @@ def _by_class(figures: DeviceFigures) -> Mapping[str, PerformanceFigures]:
     return found
 
 
-def _scaled(key: str, rate: Rate, by_class: Mapping[str, PerformanceFigures]) -> Rate:
-    """A rate of the reference's, as a backend with these figures would have it."""
+def _of_class(key: str, by_class: Mapping[str, PerformanceFigures]) -> PerformanceFigures:
+    """The figures that a rate's class of data types has; float32's if it has none."""
     types = key.rpartition("/")[2]
-    pair = by_class.get(types) or by_class.get("float32") or PerformanceFigures()
+    return by_class.get(types) or by_class.get("float32") or PerformanceFigures()
+
+
+def _scaled(rate: Rate, pair: PerformanceFigures) -> Rate:
+    """A rate of the reference's, as a backend with these figures would have it."""
     return rate.scaled(pair.exec_time, pair.power_usage / pair.exec_time)

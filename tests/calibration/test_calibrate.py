@@ -264,7 +264,10 @@ def test_relaxed_workloads_run_with_the_backends_option(
     assert report.figures is not None
     assert report.figures.relaxed_tensor is not None
     assert report.figures.relaxed_tensor.exec_time == pytest.approx(0.25, rel=1e-3)
+    assert report.figures.relaxed_scalar is not None
+    assert report.figures.relaxed_scalar.exec_time == pytest.approx(0.25, rel=1e-3)
     assert report.figures.tensors[DataType.FLOAT32].exec_time == pytest.approx(0.5, rel=1e-3)
+    assert report.figures.scalars[DataType.FLOAT32].exec_time == pytest.approx(0.5, rel=1e-3)
 
 
 def test_copies_are_measured_where_the_memory_is_the_devices_own(

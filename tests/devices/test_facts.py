@@ -213,3 +213,18 @@ def test_what_is_not_known_goes_by_the_kind_of_device(tmp_path: Path) -> None:
         assumed_costs("A", kind).rate_of("Softmax", "float32").overhead_s for kind in DeviceType
     ]
     assert order == sorted(order)
+
+
+def test_declared_control_flow_and_types_that_are_not_declared_have_costs(tmp_path: Path) -> None:
+    store = FiguresStore(tmp_path)
+    rates = {"If/bool": Rate(8.0), "elements/float32": Rate(4.0), "elements/quant8": Rate(2.0)}
+    costs = BackendCosts("CpuRef", FigureSource.MEASURED, rates)
+    store.write(DeviceRecord("CpuRef", "1", DeviceFigures(), costs))
+    figures = DeviceFigures(
+        {DataType.QASYMM_U8: PerformanceFigures(0.5)}, if_=PerformanceFigures(0.25)
+    )
+    found = costs_of(GuardedBackend(Declaring(figures)), store)
+    assert found.rate_of("If", "bool").overhead_s == 2.0
+    assert found.rate_of("Softmax", "quant8").overhead_s == 1.0
+    # As long as the reference, as nothing is said of floats.
+    assert found.rate_of("Softmax", "float32").overhead_s == 4.0

@@ -8,6 +8,7 @@ import math
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -165,6 +166,26 @@ def test_answers_are_kept_by_question(tmp_path: Path) -> None:
     store.keep_answer("where?", {"place": ["here", 1]})
     assert store.recall_answer("where?") == {"place": ["here", 1]}
     assert store.recall_answer("when?") is None
+
+
+def test_threads_that_write_and_read_at_once_see_whole_records(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    others = [DeviceRecord("Fast", "1.0", FIGURES, COSTS, float(n)) for n in range(4)]
+    FiguresStore(tmp_path).write(others[0])
+
+    def work(number: int) -> bool:
+        store = FiguresStore(tmp_path)
+        seen = True
+        for _ in range(50):
+            store.write(others[number])
+            seen &= store.read("Fast", "1.0") in others
+        return seen
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(4)))
+    assert not caplog.records
+    assert len(FiguresStore(tmp_path).files()) == 1
 
 
 def test_answers_that_were_not_asked_for_long_go_first(
