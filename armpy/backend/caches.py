@@ -26,6 +26,8 @@ class CacheEntry:
         What it is, for people.
     problem : str
         Why it cannot be used; empty if nothing is wrong with it, or it was not checked.
+    group : str
+        What it is summed up with for people, such as the name of a model. Since 1.3.
     """
 
     name: str
@@ -33,6 +35,7 @@ class CacheEntry:
     last_used_s: float
     description: str = ""
     problem: str = ""
+    group: str = ""
 
 
 class IBackendCache(ABC):

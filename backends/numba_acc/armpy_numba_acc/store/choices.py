@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from armpy_numba_acc.store.entries import Entries
+from armpy.caching.entries import Entries
 from armpy_numba_acc.store.host import processor
 
 if TYPE_CHECKING:  # a process that finds everything on disk lowers nothing

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import enum
 import hashlib
 import importlib.util
 import logging
@@ -14,12 +12,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from armpy import __version__
-from armpy.graph import Graph, SubgraphView, Value
+from armpy.caching.digests import UnknownContentsError, digest_of
+from armpy.graph import SubgraphView
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.store.settings import disk_entries
@@ -40,8 +38,6 @@ _SOURCES = (
 _DISTRIBUTIONS = ("armpy", "numba", "llvmlite", "numpy")
 
 _IMPORTED_VERSIONS = {"armpy": __version__, "numpy": np.__version__}
-
-_PLAIN = frozenset((type(None), bool, int, float, str))
 
 _log = logging.getLogger("armpy.NumbaAcc")
 
@@ -88,14 +84,11 @@ def _key(*parts: object) -> str:
     origin = _origin()
     if not origin:
         return ""
-    digest = hashlib.sha256(origin.encode())
     try:
-        for part in parts:
-            _Feed(digest).value(part)
-    except _UnknownError as error:
+        return digest_of(*parts, origin=origin.encode()).hex()[:32]
+    except UnknownContentsError as error:
         _log.info("nothing is kept: %s", error)
         return ""
-    return digest.hexdigest()[:32]
 
 
 @cache
@@ -171,105 +164,3 @@ def _last_change_ns() -> int:
 def _changed_ns(info: os.stat_result) -> int:
     """When a file was changed, or put where it is."""
     return max(info.st_mtime_ns, info.st_ctime_ns)
-
-
-@cache
-def _field_names(kind: type[Any]) -> tuple[str, ...]:  # Any: a dataclass
-    """Names of a class's fields."""
-    return tuple(field.name for field in dataclasses.fields(kind))
-
-
-class _UnknownError(Exception):
-    """Something whose contents cannot be told from its bytes."""
-
-
-class _Feed:
-    """Feeds values to a digest so that different ones never look alike."""
-
-    def __init__(self, digest: Any) -> None:  # Any: hashlib's class has no name
-        self._digest = digest
-        self._numbers: dict[Value, int] = {}
-
-    def _words(self, *words: str) -> None:
-        """Texts, each told from the next one."""
-        texts = "".join([f"{len(word)}:{word}" for word in words])
-        self._digest.update(texts.encode(errors="surrogatepass"))
-
-    def value(self, value: object) -> None:
-        """Any value that attributes and infos consist of.
-
-        Raises
-        ------
-        _UnknownError
-            If it is of another kind.
-        """
-        kind = type(value)
-        if isinstance(value, SubgraphView):
-            self._view(value)
-        elif isinstance(value, Graph):
-            self._view(SubgraphView(value.layers, value.inputs, value.outputs))
-        elif isinstance(value, enum.Enum):
-            self._words(kind.__qualname__, value.name)
-        elif kind in _PLAIN:
-            self._words(kind.__name__, repr(value))
-        elif isinstance(value, (tuple, list)):
-            self._sequence(value)
-        elif isinstance(value, (np.ndarray, np.generic)):
-            self._array(np.asarray(value))
-        elif dataclasses.is_dataclass(value):
-            names = _field_names(kind)  # type: ignore[arg-type]  # classes have hashes
-            self._words(kind.__module__, kind.__qualname__, str(len(names)), *names)
-            for name in names:
-                self.value(getattr(value, name))
-        else:
-            raise _UnknownError(f"what a {kind.__name__} holds cannot be told")
-
-    def _sequence(self, items: tuple[object, ...] | list[object]) -> None:
-        """A sequence's items; thousands of scales and zero points are quicker at once."""
-        kinds = {type(item) for item in items}
-        self._words(type(items).__name__, str(len(items)))
-        if kinds == {float}:
-            self._words("floats")
-            self._array(np.array(items))
-        elif kinds == {int}:
-            self._words(repr(items))
-        else:
-            for item in items:
-                self.value(item)
-
-    def _array(self, array: np.ndarray[Any, Any]) -> None:  # Any: of every shape and type
-        """An array's elements."""
-        if array.dtype.hasobject:
-            raise _UnknownError("an array holds objects")
-        self._words("array", array.dtype.str, str(array.shape))
-        self._digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-
-    def _view(self, view: SubgraphView) -> None:
-        """A region: layers with attributes, tensors, constants, and how all is joined.
-
-        Notes
-        -----
-        Names are a part of it, because programs tell people which layers they compute.
-        """
-        self._words("region", str(len(view.layers)))
-        self._tensors(view.inputs)
-        for layer in view.layers:
-            self._words(layer.name)
-            self.value(layer.operation)
-            self._tensors(layer.inputs)
-            self._tensors(layer.outputs)
-        self._tensors(view.outputs)
-
-    def _tensors(self, values: tuple[Value | None, ...]) -> None:
-        """Tensors: everything at the first time, then a number."""
-        self._words("tensors", str(len(values)))
-        for value in values:
-            if value is None:
-                self._words("none")
-            elif value in self._numbers:
-                self._words(str(self._numbers[value]))
-            else:
-                self._words("new", value.name)
-                self._numbers[value] = len(self._numbers)
-                self.value(value.info)
-                self.value(value.data)

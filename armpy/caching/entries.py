@@ -19,11 +19,13 @@ import numpy as np
 from armpy.backend import CacheEntry, IBackendCache
 from armpy.ops.operation import Array
 from armpy.records import dataclass
-from armpy_numba_acc.machine.alignment import ALIGNMENT_BYTES, aligned
 
 Part: TypeAlias = bytes | Array
 
-_MAGIC = b"armpynb1"
+ALIGNMENT_BYTES = 64
+"""Of every part that is read: a cache line."""
+
+_MAGIC = b"armpyca1"
 _HEAD = struct.Struct("<8s32sQQ8x")
 """Magic; SHA-256 of all that follows; bytes of the file; bytes of the JSON that is next."""
 _FIRST_CHECKED = 40
@@ -36,7 +38,7 @@ _STALE_S = 3600.0
 _SLACK = 32
 """So small a part of the limit may be written before the folder is listed again."""
 
-_log = logging.getLogger("armpy.NumbaAcc")
+_log = logging.getLogger("armpy.caching")
 
 
 class UnusableError(Exception):
@@ -50,7 +52,24 @@ class _Header:
     kind: str
     key: str
     description: str
+    group: str
     sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What became of looking an entry up.
+
+    Parameters
+    ----------
+    parts : list of (ndarray, uint8), or None
+        Each beginning at a cache line. None if there is nothing that can be used.
+    reason : str
+        Why there is nothing; empty if there is something.
+    """
+
+    parts: list[Array] | None
+    reason: str = ""
 
 
 class Entries(IBackendCache):
@@ -62,6 +81,8 @@ class Entries(IBackendCache):
         Made when something is written.
     limit_bytes : int
         Of all entries together.
+    name : str
+        What they are, for people.
 
     Notes
     -----
@@ -76,15 +97,16 @@ class Entries(IBackendCache):
     Processes that write side by side may exceed the limit by that much each.
     """
 
-    def __init__(self, folder: Path, limit_bytes: int) -> None:
+    def __init__(self, folder: Path, limit_bytes: int, name: str = "compiled") -> None:
         self._folder = folder
+        self._name = name
         self._limit_bytes = limit_bytes
         self._unlisted_bytes = limit_bytes // _SLACK * os.urandom(1)[0] // 256
 
     @property
     def name(self) -> str:
-        """``compiled``."""
-        return "compiled"
+        """What the entries are."""
+        return self._name
 
     @property
     def location(self) -> str:
@@ -97,28 +119,29 @@ class Entries(IBackendCache):
         return self._limit_bytes
 
     def read(self, kind: str, key: str) -> list[Array] | None:
-        """What was written under a key.
+        """What was written under a key, as `look_up` finds it; None if nothing can be used."""
+        return self.look_up(kind, key).parts
 
-        Returns
-        -------
-        list of (ndarray, uint8), or None
-            Each beginning at a cache line. None if there is nothing that can be used.
-        """
+    def look_up(self, kind: str, key: str) -> Found:
+        """What was written under a key, or why it cannot be used."""
         path = self._path(kind, key)
         try:
             header, parts = _parsed(_contents(path, self._limit_bytes))
             if (header.kind, header.key) != (kind, key):
                 _refuse("it is another entry")
         except FileNotFoundError:
-            return None
+            return Found(None, "there is none")
         except (OSError, MemoryError, UnusableError) as error:
-            _log.info("%s is not used: %s", path, error)
-            return None
+            reason = str(error) or type(error).__name__
+            _log.info("%s is not used: %s", path, reason)
+            return Found(None, reason)
         with contextlib.suppress(OSError):  # where nothing can be written, nothing is dropped
             os.utime(path)
-        return parts
+        return Found(parts)
 
-    def write(self, kind: str, key: str, parts: Sequence[Part], description: str) -> None:
+    def write(
+        self, kind: str, key: str, parts: Sequence[Part], description: str, group: str = ""
+    ) -> bool:
         """Keep something, if that can be done.
 
         Parameters
@@ -128,14 +151,25 @@ class Entries(IBackendCache):
         parts : sequence of (bytes or ndarray)
         description : str
             For people; the end of a long one is left out.
+        group : str
+            What it is summed up with for people: the name of a model, as a rule.
+
+        Returns
+        -------
+        bool
+            Whether it is kept now.
         """
         try:
-            header = _Header(kind, key, description[:_LONGEST_DESCRIPTION], ())
-            self._unlisted_bytes -= self._write(self._path(kind, key), header, parts)
+            shown, summed = description[:_LONGEST_DESCRIPTION], group[:_LONGEST_DESCRIPTION]
+            header = _Header(kind, key, shown, summed, ())
+            size = self._write(self._path(kind, key), header, parts)
+            self._unlisted_bytes -= size
             if self._unlisted_bytes < 0:
                 self._unlisted_bytes = self._make_room()
         except OSError as error:
             _log.info("nothing is kept in %s: %s", self._folder, error)
+            return False
+        return size > 0
 
     def list_entries(self) -> Sequence[CacheEntry]:
         """What is there, as the files say themselves."""
@@ -222,20 +256,21 @@ class Entries(IBackendCache):
     def _described(self, look: Callable[[Path], _Header]) -> Iterator[CacheEntry]:
         """Files for people, without those that another process drops meanwhile."""
         for path, info in self._files():
-            description = problem = ""
+            description = group = problem = ""
             try:
-                description = look(path).description
+                header = look(path)
+                description, group = header.description, header.group
             except FileNotFoundError:
                 continue
             except (OSError, MemoryError, UnusableError) as error:
                 problem = str(error) or type(error).__name__
-            yield CacheEntry(path.name, info.st_size, info.st_mtime, description, problem)
+            yield CacheEntry(path.name, info.st_size, info.st_mtime, description, problem, group)
 
 
 def _pieces(header: _Header, parts: Sequence[Array]) -> list[bytes | memoryview]:
     """A file's contents, in pieces to write one after the other."""
-    fields = [header.kind, header.key, header.description, [part.size for part in parts]]
-    text = json.dumps(fields).encode()
+    texts = [header.kind, header.key, header.description, header.group]
+    text = json.dumps([*texts, [part.size for part in parts]]).encode()
     body: list[bytes | memoryview] = [text, _padding(len(text))]
     for part in parts:
         body += [part.data, _padding(part.size)]
@@ -258,7 +293,7 @@ def _contents(path: Path, largest: int) -> Array:
         size = os.fstat(handle).st_size
         if not _HEAD.size <= size <= largest:
             _refuse(f"its size of {size} bytes cannot be right")
-        contents = aligned(size, zeroed=False)
+        contents = _aligned(size)
         with open(handle, "rb", buffering=0, closefd=False) as file:
             view, count = contents.data, 0
             while count < size and (more := file.readinto(view[count:])):
@@ -266,6 +301,13 @@ def _contents(path: Path, largest: int) -> Array:
         if count < size:
             _refuse("it is being shortened")
         return contents
+
+
+def _aligned(size_bytes: int) -> Array:
+    """Memory that begins at a cache line."""
+    memory: Array = np.empty(size_bytes + ALIGNMENT_BYTES, np.uint8)
+    skip = -int(memory.ctypes.data) % ALIGNMENT_BYTES
+    return memory[skip : skip + size_bytes]
 
 
 @contextlib.contextmanager
@@ -305,13 +347,13 @@ def _header(contents: bytes, size: int) -> tuple[_Header, int]:
     if said_size != size or len(text) != num_text:
         _refuse("it is not whole")
     try:
-        kind, key, description, sizes = json.loads(text)
+        kind, key, description, group, sizes = json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
         raise UnusableError("what it says about itself cannot be read") from error
-    named = all(isinstance(word, str) for word in (kind, key, description))
+    named = all(isinstance(word, str) for word in (kind, key, description, group))
     if not named or not isinstance(sizes, list) or not all(type(s) is int for s in sizes):
         _refuse("what it says about itself cannot be understood")
-    header = _Header(kind, key, description, tuple(sizes))
+    header = _Header(kind, key, description, group, tuple(sizes))
     return header, _HEAD.size + num_text + len(_padding(num_text))
 
 

@@ -12,13 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from armpy_numba_acc.store import entries as entries_module
-from armpy_numba_acc.store.entries import Entries
-from armpy_numba_acc.store.settings import disk_entries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from armpy.errors import InvalidArgumentError
+from armpy.caching import entries as entries_module
+from armpy.caching.entries import Entries
 
 LIMIT = 1 << 20
 needs_posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here")
@@ -44,10 +42,11 @@ def entries(tmp_path: Path) -> Entries:
 def test_what_is_written_is_read(parts: list[bytes], description: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         entries = Entries(Path(folder), LIMIT)
-        entries.write("a", "1", parts, description)
+        assert entries.write("a", "1", parts, description, description[::-1])
         assert stored(entries, "a", "1") == parts
         (listed,) = entries.list_entries()
-        assert (listed.description, listed.problem) == (description, "")
+        told = (listed.description, listed.group, listed.problem)
+        assert told == (description, description[::-1], "")
         assert entries.verify() == [listed]
 
 
@@ -124,7 +123,7 @@ def test_other_versions_of_the_format_are_not_believed(
     entries: Entries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(entries_module, "_MAGIC", b"armpynb0")
+        patch.setattr(entries_module, "_MAGIC", b"armpyca0")
         entries.write("a", "1", [b"one"], "")
     assert entries.read("a", "1") is None
     assert entries.verify()[0].problem == "it is of another kind"
@@ -197,7 +196,7 @@ def test_a_disk_that_takes_nothing_stops_nothing(
         raise OSError(code, os.strerror(code))
 
     entries.write("a", "0", [b"zero"], "")
-    with monkeypatch.context() as patch, caplog.at_level(logging.INFO, "armpy.NumbaAcc"):
+    with monkeypatch.context() as patch, caplog.at_level(logging.INFO, "armpy.caching"):
         patch.setattr(owner, name, fail, raising=False)
         entries.write("a", "1", [b"one"], "")
         assert os.strerror(code) in caplog.text
@@ -344,7 +343,7 @@ def test_clearing_deletes_entries_and_what_was_left_unfinished(entries: Entries)
 WORKER = """
 import random, sys
 from pathlib import Path
-from armpy_numba_acc.store.entries import Entries
+from armpy.caching.entries import Entries
 
 folder, seed = Path(sys.argv[1]), int(sys.argv[2])
 entries, chooser = Entries(folder, 60_000), random.Random(seed)
@@ -381,31 +380,3 @@ def test_processes_need_not_know_of_each_other(tmp_path: Path) -> None:
         assert worker.returncode == 0, errors
         assert int(output) > 0
     assert not list(tmp_path.glob("*.tmp"))
-
-
-def test_the_environment_says_where_and_how_much(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path))
-    monkeypatch.delenv("ARMPY_NUMBA_CACHE", raising=False)
-    monkeypatch.setenv("ARMPY_NUMBA_CACHE_MB", "3")
-    entries = disk_entries()
-    assert entries is not None
-    assert (entries.location, entries.limit_bytes) == (str(tmp_path / "numba_acc"), 3 << 20)
-    monkeypatch.setenv("ARMPY_NUMBA_CACHE", "off")
-    assert disk_entries() is None
-
-
-def test_a_limit_of_thousands_of_digits_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ARMPY_NUMBA_CACHE_MB", "9" * 5000)
-    with pytest.raises(InvalidArgumentError, match=r"at most 12 digits; got '9{40}\.\.\.'"):
-        disk_entries()
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("ARMPY_NUMBA_CACHE", "/tmp"), ("ARMPY_NUMBA_CACHE_MB", "-1")]
-)
-def test_other_settings_are_errors(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(name, value)
-    with pytest.raises(InvalidArgumentError, match=f"{name}: .*{value}"):
-        disk_entries()
