@@ -4,6 +4,7 @@ from armpy.backend.external_memory import (
     MemorySource as MemorySource,
 )
 from armpy.backend.progress import watch_progress as watch_progress
+from armpy.caching.settings import CompilationCaching as CompilationCaching
 from armpy.errors import (
     ArmpyError as ArmpyError,
     BackendCapabilityError as BackendCapabilityError,

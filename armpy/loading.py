@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from armpy.backend.caches import model_named
 from armpy.errors import (
     ArmpyError,
     BackendCapabilityError,
@@ -221,13 +222,17 @@ class ModelOrigin:
         """What the front-end tells of the file."""
         return self.front_end.describe(open_model_file(self.source))
 
+    @property
+    def title(self) -> str:
+        """What the model is called among what is kept on disk."""
+        source = self.source
+        return Path(source).stem if isinstance(source, str | os.PathLike) else "model"
+
     def name_of(self, network: Network | Graph) -> str:
         """What messages call the network."""
         if self.front_end.is_own and isinstance(network, Network):
             return network.name
-        source = self.source
-        stem = Path(source).stem if isinstance(source, str | os.PathLike) else "model"
-        return f"{stem} / {self.front_end.where}"
+        return f"{self.title} / {self.front_end.where}"
 
     def signature_names(self) -> tuple[str, ...]:
         """Names of the file's signatures."""
@@ -254,7 +259,8 @@ def _named_errors(
     """What goes wrong while a file's network is prepared is the file's fault, or a backend's."""
     name = origin.name_of(network)
     try:
-        yield
+        with model_named(origin.title):
+            yield
     except (BackendCapabilityError, BackendUnavailableError):
         raise
     except ArmpyError as error:

@@ -1,7 +1,11 @@
 from armpy.backend.caches import (
     CacheEntry as CacheEntry,
+    CacheUse as CacheUse,
+    GroupedCacheEntry as GroupedCacheEntry,
     IBackendCache as IBackendCache,
     cache_directory as cache_directory,
+    model_name as model_name,
+    report_cache_use as report_cache_use,
 )
 from armpy.backend.cancellation import (
     Cancellation as Cancellation,

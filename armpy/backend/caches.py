@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from armpy.records import dataclass
+from armpy.types import BackendId
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +29,6 @@ class CacheEntry:
         What it is, for people.
     problem : str
         Why it cannot be used; empty if nothing is wrong with it, or it was not checked.
-    group : str
-        What it is summed up with for people, such as the name of a model. Since 1.3.
     """
 
     name: str
@@ -35,7 +36,99 @@ class CacheEntry:
     last_used_s: float
     description: str = ""
     problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedCacheEntry(CacheEntry):
+    """One thing that is kept, of several that are summed up for people.
+
+    Parameters
+    ----------
+    group : str
+        What it is a part of: the name of a model, as a rule; see `model_name`.
+
+    Notes
+    -----
+    Since 1.3.
+    """
+
     group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheUse:
+    """What became of looking for something that may be kept.
+
+    Parameters
+    ----------
+    backend_id : str
+    what : str
+        For people: ``2 layers from 'conv_1'``, ``7 kernels``.
+    is_hit : bool
+        Whether it was there.
+    reason : str
+        Why it was not there, or is not kept; empty for a hit that needs no words.
+
+    Notes
+    -----
+    Since 1.3.
+    """
+
+    backend_id: BackendId
+    what: str
+    is_hit: bool
+    reason: str = ""
+
+    def __str__(self) -> str:
+        reason = f" ({self.reason})" if self.reason else ""
+        return f"{self.backend_id}: {self.what}: {'hit' if self.is_hit else 'miss'}{reason}"
+
+
+_USES: ContextVar[list[CacheUse] | None] = ContextVar("cache uses", default=None)
+_MODEL_NAME: ContextVar[str] = ContextVar("model name", default="")
+
+
+@contextmanager
+def gathered_cache_uses() -> Iterator[list[CacheUse]]:
+    """Gather what is told by `report_cache_use` in a block; for the core, which reports it."""
+    uses: list[CacheUse] = []
+    token = _USES.set(uses)
+    try:
+        yield uses
+    finally:
+        _USES.reset(token)
+
+
+def report_cache_use(use: CacheUse) -> None:
+    """Tell what became of looking for something; for backends that keep things themselves.
+
+    Notes
+    -----
+    Since 1.3. While a network is prepared, it becomes a part of the placement report.
+    """
+    uses = _USES.get()
+    if uses is not None:
+        uses.append(use)
+
+
+@contextmanager
+def model_named(name: str) -> Iterator[None]:
+    """Say what a model is called while it is prepared; for the core."""
+    token = _MODEL_NAME.set(name)
+    try:
+        yield
+    finally:
+        _MODEL_NAME.reset(token)
+
+
+def model_name() -> str:
+    """What the model that is being prepared is called, for `CacheEntry.group`; may be empty.
+
+    Notes
+    -----
+    Since 1.3.
+    """
+    return _MODEL_NAME.get()
 
 
 class IBackendCache(ABC):

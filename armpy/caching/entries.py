@@ -16,7 +16,7 @@ from typing import NoReturn, TypeAlias
 
 import numpy as np
 
-from armpy.backend import CacheEntry, IBackendCache
+from armpy.backend import GroupedCacheEntry, IBackendCache
 from armpy.ops.operation import Array
 from armpy.records import dataclass
 
@@ -171,11 +171,11 @@ class Entries(IBackendCache):
             return False
         return size > 0
 
-    def list_entries(self) -> Sequence[CacheEntry]:
+    def list_entries(self) -> Sequence[GroupedCacheEntry]:
         """What is there, as the files say themselves."""
         return list(self._described(_peek))
 
-    def verify(self) -> Sequence[CacheEntry]:
+    def verify(self) -> Sequence[GroupedCacheEntry]:
         """What is there, every file read and checked."""
         return list(self._described(self._check))
 
@@ -197,7 +197,7 @@ class Entries(IBackendCache):
         size = sum(map(len, pieces))
         if size > self._limit_bytes:
             return 0
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._make_folder()
         import tempfile  # noqa: PLC0415 - not needed to read
 
         handle, unfinished = tempfile.mkstemp(suffix=_UNFINISHED, dir=self._folder)
@@ -211,6 +211,10 @@ class Entries(IBackendCache):
                 os.unlink(unfinished)
             raise
         return size
+
+    def _make_folder(self) -> None:
+        """Make the folder, if it is not there."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def _make_room(self) -> int:
         """Drop what was used longest ago, if the limit is exceeded; how much may now be added.
@@ -253,7 +257,7 @@ class Entries(IBackendCache):
             _refuse("it is another entry")
         return header
 
-    def _described(self, look: Callable[[Path], _Header]) -> Iterator[CacheEntry]:
+    def _described(self, look: Callable[[Path], _Header]) -> Iterator[GroupedCacheEntry]:
         """Files for people, without those that another process drops meanwhile."""
         for path, info in self._files():
             description = group = problem = ""
@@ -264,7 +268,9 @@ class Entries(IBackendCache):
                 continue
             except (OSError, MemoryError, UnusableError) as error:
                 problem = str(error) or type(error).__name__
-            yield CacheEntry(path.name, info.st_size, info.st_mtime, description, problem, group)
+            yield GroupedCacheEntry(
+                path.name, info.st_size, info.st_mtime, description, problem, group
+            )
 
 
 def _pieces(header: _Header, parts: Sequence[Array]) -> list[bytes | memoryview]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 import weakref
@@ -10,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType, TracebackType
 
+from armpy.caching.settings import TOKEN_BYTES, CompilationCaching
 from armpy.errors import (
     ArmpyError,
     BackendCapabilityError,
@@ -86,6 +88,7 @@ class Compilation:
         self._preference_said: Preference | None = None
         self._priority = Priority.MEDIUM
         self._timeout_ns = 0
+        self._caching = CompilationCaching(enabled=False)  # NNAPI keeps nothing without a token
         self._properties = NetworkProperties()
         self._is_finished = False
         self._runtime: Runtime | None = None
@@ -200,6 +203,51 @@ class Compilation:
             raise bad_data("a duration is negative", where=where, actual=str(duration_ns))
         self._timeout_ns = duration_ns
 
+    def set_caching(self, directory: str | os.PathLike[str], token: bytes) -> None:
+        """Keep what devices compile in a folder of the application's.
+
+        Parameters
+        ----------
+        directory : path
+            It has to be there; otherwise nothing is kept. Empty for the current one.
+        token : bytes, 32
+            Names the model. Devices, their versions, preference and priority are told apart.
+
+        Raises
+        ------
+        NnapiError
+            UNEXPECTED_NULL without one of them; BAD_STATE after `finish`; BAD_DATA if the token
+            has another length.
+
+        Notes
+        -----
+        Nothing that is wrong with files is an error: the model is compiled anew, and
+        `armpy.Placement.cache_uses` of the network says why. Unlike in Android, files that were
+        made of another model under the same token are not used.
+
+        References
+        ----------
+        NNAPI ``ANeuralNetworksCompilation_setCaching``.
+        """
+        where = "Compilation.set_caching"
+        if directory is None or token is None:
+            raise unexpected_null("the directory or token", where=where)
+        self._check_open(where)
+        if not isinstance(token, bytes) or len(token) != TOKEN_BYTES:
+            raise bad_data(
+                "the token cannot be used",
+                where=where,
+                expected=f"{TOKEN_BYTES} bytes",
+                actual=repr(token),
+            )
+        try:
+            folder = os.fsdecode(directory)
+        except TypeError as error:
+            raise bad_data(
+                "the directory is no path", where=where, actual=repr(directory)
+            ) from error
+        self._caching = CompilationCaching(folder, token)
+
     def finish(self) -> None:
         """Make the model ready to run, as far as that can be done without its inputs.
 
@@ -239,6 +287,7 @@ class Compilation:
             preference=self._preference_said or common.preference,
             priority=self._priority,
             feature_levels=self._manager.layer_levels(self._description, devices),
+            caching=self._caching,
         )
         # What a device fails to execute others do, unless the application chose the devices.
         on_failure = "next" if self._devices is None else "error"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from armpy.backend import (
@@ -16,6 +17,8 @@ from armpy.backend import (
     Support,
     has_matching_capability,
 )
+from armpy.backend.caches import gathered_cache_uses
+from armpy.caching.compiled import CompiledParts
 from armpy.errors import ArmpyError, BackendCapabilityError, BackendError
 from armpy.graph import Graph, Layer, SubgraphView, select_subgraphs, verify_graph
 from armpy.logs import wants_traceback
@@ -28,12 +31,13 @@ from armpy.optimizer.bridge import (
     bridge,
     handle_factories,
 )
+from armpy.optimizer.cached import prepare
 from armpy.optimizer.memory_plan import MemoryPlan, plan_memory
 from armpy.optimizer.optimized import OptimizedNetwork
 from armpy.optimizer.options import OptimizerOptions
 from armpy.optimizer.placement import LayerPlacement, Placement, Refusal
 from armpy.optimizer.preparing import in_time, next_deadline, time_per_part
-from armpy.optimizer.substitute import apply_substitutions, backends_after, offer
+from armpy.optimizer.substitute import apply_substitutions, backends_after
 from armpy.profiling import phase
 from armpy.types import HOST, BackendId, Preference, Priority
 from armpy.vlog import is_on, vlog
@@ -81,7 +85,7 @@ def optimize_graph(
     excluded = {} if excluded is None else excluded
     oracle = SupportOracle(backends, options.model_options, options.feature_levels)
     rounds = _Rounds(graph, oracle, excluded, options, wanted)
-    with time_per_part(options.preparation_timeout_s):
+    with time_per_part(options.preparation_timeout_s), gathered_cache_uses() as uses:
         assignment, partitions, substitutions = rounds.run()
     substituted = apply_substitutions(graph, substitutions)
     by_layer = backends_after(substituted, assignment.backends)
@@ -102,6 +106,7 @@ def optimize_graph(
     placement = _report(
         bridged, assignment, partitions, origins, memory, backends, by_order=by_order
     )
+    placement = replace(placement, cache_uses=tuple(uses))
     _act_on_fallback(placement, backends, options)
     return OptimizedNetwork(
         bridged.graph,
@@ -171,6 +176,8 @@ class _Rounds:
         self._oracle = oracle
         self._excluded = excluded
         self._options = options
+        caching = options.caching
+        self._caching = CompiledParts.of(caching), None if caching is None else caching.token
         # A part that comes out the same in a later round is not compiled again.
         self._answers: dict[tuple[BackendId, tuple[int, ...]], list[Substitution]] = {}
 
@@ -226,7 +233,7 @@ class _Rounds:
                     views = in_time(
                         backend.backend_id,
                         request.deadline_s,
-                        partial(offer, self._graph, backend, part, request),
+                        partial(prepare, self._graph, backend, part, request, *self._caching),
                     )
             except ArmpyError as error:
                 _log.warning(

@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from armpy.backend import IMemoryOptimizerStrategy, OptionValues
+from armpy.caching.settings import CompilationCaching
 from armpy.errors import InvalidArgumentError
 from armpy.records import dataclass
 from armpy.types import BackendId, Preference, Priority
@@ -59,6 +60,8 @@ class OptimizerOptions:
     feature_levels : mapping of str to int
         By name of a layer, also of graphs that control flow runs, the feature level that a backend
         must have to be asked about it, where it is not to be any.
+    caching : CompilationCaching, optional
+        Where compiled parts are kept. Left out, as `RuntimeOptions` says.
 
     Raises
     ------
@@ -81,6 +84,7 @@ class OptimizerOptions:
     priority: Priority = Priority.MEDIUM
     preparation_timeout_s: float | None = None
     feature_levels: Mapping[str, int] = field(default_factory=dict)
+    caching: CompilationCaching | None = None
 
     def __post_init__(self) -> None:
         _check_choice("on_fallback", self.on_fallback, ON_FALLBACK)

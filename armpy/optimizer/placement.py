@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from dataclasses import asdict, replace
 
+from armpy.backend import CacheUse
 from armpy.records import dataclass
 from armpy.types import BackendId, Preference
 
@@ -115,6 +116,8 @@ class Placement:
     alternatives : tuple of Alternative
         What was weighed, the cheapest first; empty if the order of the backends decides. A report
         of several parts has those of each.
+    cache_uses : tuple of CacheUse
+        What was found compiled, and why other things were not; in order.
     """
 
     layers: tuple[LayerPlacement, ...]
@@ -127,6 +130,7 @@ class Placement:
     preference: str = Preference.ORDER.value
     basis: str = "order"
     alternatives: tuple[Alternative, ...] = ()
+    cache_uses: tuple[CacheUse, ...] = ()
 
     @property
     def peak_bytes(self) -> int:
@@ -151,6 +155,7 @@ class Placement:
             self.preference,
             self.basis,
             self.alternatives + other.alternatives,
+            self.cache_uses + other.cache_uses,
         )
 
     def inside(self, where: str) -> Placement:
@@ -172,6 +177,9 @@ class Placement:
         if self.alternatives:
             text += f"; {self.preference}, {self.basis}: "
             text += ", ".join(map(_short, self.alternatives))
+        if self.cache_uses:
+            hits = sum(use.is_hit for use in self.cache_uses)
+            text += f"; cache: {hits} hits, {len(self.cache_uses) - hits} misses"
         return text
 
     def _short_reasons(self) -> str:

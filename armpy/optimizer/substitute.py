@@ -48,7 +48,23 @@ def offer(
     request = request or PreparationRequest()
     name, arguments = _call(backend, view, request)
     views = ask_method(backend.backend_id, OptimizationViews, backend, name, *arguments)
-    where = f"{backend.backend_id} / {name}"
+    return check_answer(graph, f"{backend.backend_id} / {name}", view, views)
+
+
+def check_answer(
+    graph: Graph, where: str, view: SubgraphView, views: OptimizationViews
+) -> OptimizationViews:
+    """Check what a backend has answered; result and errors as of `offer`.
+
+    Parameters
+    ----------
+    graph : Graph
+    where : str
+        Backend and method, for messages.
+    view : SubgraphView
+        What it was offered.
+    views : OptimizationViews
+    """
     try:
         return _checked(graph, view, views)
     except BackendError as error:

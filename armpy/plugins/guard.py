@@ -63,6 +63,14 @@ from armpy.types import BackendId, DataType, DeviceType
 T = TypeVar("T")
 _NOTHING = type(None)
 
+MAX_CACHE_FILES = 32
+"""Most files of either kind that a backend keeps of a part.
+
+References
+----------
+NNAPI ``Constant::MAX_NUMBER_OF_CACHE_FILES``.
+"""
+
 
 class GuardedBackend(IBackendInternal):
     """Another backend, behind the plugin boundary.
@@ -88,9 +96,8 @@ class GuardedBackend(IBackendInternal):
         self._options = self._read_options()
         self._extensions = self._read_extensions()
         self._extension_names = self._read_extension_names()
-        self._num_cache_files = read_backend(self._id, backend, "number_of_cache_files", int)
-        name = "number_of_data_cache_files"
-        self._num_data_cache_files = read_backend(self._id, backend, name, int)
+        self._num_cache_files = self._read_count("number_of_cache_files")
+        self._num_data_cache_files = self._read_count("number_of_data_cache_files")
         self._feature_level = read_backend(self._id, backend, "feature_level", int)
         self._capabilities = self._read_capabilities()
 
@@ -125,6 +132,18 @@ class GuardedBackend(IBackendInternal):
                     actual=describe(item),
                 )
         return tuple(map(exact, items))  # type: ignore[arg-type]  # of the kind that was checked
+
+    def _read_count(self, name: str) -> int:
+        """How many files the backend says that it keeps of each part."""
+        count = read_backend(self._id, self._backend, name, int)
+        if not 0 <= count <= MAX_CACHE_FILES:
+            raise BackendError(
+                "the number of cache files cannot be used",
+                where=f"{self._id} / {name}",
+                expected=f"0 to {MAX_CACHE_FILES}",
+                actual=str(count),
+            )
+        return count
 
     def _read_options(self) -> tuple[BackendOption, ...]:
         """The declared options, if they can be used."""

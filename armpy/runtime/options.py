@@ -8,6 +8,7 @@ from dataclasses import field
 
 from armpy.backend import ICustomAllocator, IMemoryOptimizerStrategy
 from armpy.backend.control_flow import DEFAULT_LOOP_TIMEOUT_S
+from armpy.caching.settings import CompilationCaching
 from armpy.errors import InvalidArgumentError
 from armpy.isolation.limits import Isolation, IsolationLimits, check_isolation
 from armpy.optimizer import OptimizerOptions
@@ -75,6 +76,9 @@ class RuntimeOptions:
         as many as there are processors, 2 to 4.
     preference : Preference
         What decides where layers run; see `OptimizerOptions`.
+    caching : CompilationCaching
+        Where compiled parts of networks are kept, for backends that keep any: in armpy's cache
+        directory, unless it says otherwise.
     isolation : {"process", "none"} or mapping of str to these, optional
         Whether backends live in processes of their own; of a mapping, by backend id. See
         docs/isolation.md.
@@ -105,6 +109,7 @@ class RuntimeOptions:
     preference: Preference = Preference.ORDER
     isolation: Isolation = None
     isolation_limits: IsolationLimits = IsolationLimits()
+    caching: CompilationCaching = CompilationCaching()
 
     def __post_init__(self) -> None:
         checked = self.optimizer_options()  # raises if there is no such choice
@@ -152,7 +157,7 @@ class RuntimeOptions:
 
     def optimizer_options(self) -> OptimizerOptions:
         """How networks are optimised that do not say it themselves."""
-        return OptimizerOptions(self.on_fallback, preference=self.preference)
+        return OptimizerOptions(self.on_fallback, preference=self.preference, caching=self.caching)
 
     def plugin_options(self) -> PluginOptions:
         """Those of the options that say where backends come from and what is trusted."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from armpy.backend import ReasonCode
+from armpy.backend import CacheUse, ReasonCode
+from armpy.backend.caches import gathered_cache_uses, model_named
 from armpy.backend.control_flow import network_timeout
 from armpy.errors import BackendError, MemoryLimitError
 from armpy.graph import Graph, graphs_of
@@ -156,11 +158,10 @@ class Planner:
         excluded = self._family.excluded(graph)
         while True:
             try:
-                network = optimize(excluded)
+                with model_named(self._settings.name):
+                    network = optimize(excluded)
                 self._family.name_graphs(network.graph)
-                timeout_s = self._settings.optimizer.preparation_timeout_s
-                with network_timeout(self._settings.loop_timeout_s), time_per_part(timeout_s):
-                    plan = make(network)
+                plan = self._made(network, make)
             except SessionError as error:
                 self._family.refuse(error)
                 excluded.update(self._family.excluded(graph))
@@ -172,10 +173,28 @@ class Planner:
             except ImportRefusedError as error:
                 _log.warning("%s; the tensor is copied", error)
                 continue
-            _log.info("%s", network.placement)
+            _log.info("%s", plan.placement)
             if is_on.compilation:
-                vlog("compilation", "%s", network.placement)
+                vlog("compilation", "%s", plan.placement)
             return plan
+
+    def _made(
+        self, network: OptimizedNetwork, make: Callable[[OptimizedNetwork], AnyPlan]
+    ) -> AnyPlan:
+        """Let backends make what runs, and report what they found made already."""
+        timeout_s = self._settings.optimizer.preparation_timeout_s
+        uses: list[CacheUse]
+        with (
+            network_timeout(self._settings.loop_timeout_s),
+            time_per_part(timeout_s),
+            gathered_cache_uses() as uses,
+            model_named(self._settings.name),
+        ):
+            plan = make(network)
+        if uses:
+            every = (*network.placement.cache_uses, *uses)
+            plan.network = replace(network, placement=replace(network.placement, cache_uses=every))
+        return plan
 
     def _check_memory(self, network: OptimizedNetwork) -> None:
         """Check what one execution needs against the limit, before anything is allocated."""

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from armpy.backend import OptionValues, ReasonCode, Support
+from armpy.backend.caches import model_name
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.graph import Graph
 from armpy.network import Network
@@ -228,6 +229,8 @@ class Runtime:
             settings = self._network_settings(given, network.model_options)
         else:
             graph, settings = graph_of(network), self._network_settings(given)
+        name = network.name if isinstance(network, Network) else ""
+        settings = replace(settings, name=model_name() or name)
         shared = None
         if shares_state_with is not None:
             shared = self.get_network(shares_state_with).shared_state
@@ -280,6 +283,7 @@ class Runtime:
             replace(
                 optimizer,
                 model_options=model_options,
+                caching=options.caching if optimizer.caching is None else optimizer.caching,
                 memory_strategies={**setup.memory_strategies, **optimizer.memory_strategies},
             ),
             options.plan_cache_size,

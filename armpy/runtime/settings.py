@@ -48,6 +48,8 @@ class NetworkSettings:
         Whether nobody is to see the network's tensors.
     environment : str
         What else of the runtime's options has an effect on how fast the network is.
+    name : str
+        What it is called, for people; may be empty.
     """
 
     optimizer: OptimizerOptions
@@ -61,6 +63,7 @@ class NetworkSettings:
     properties: NetworkProperties = field(default_factory=NetworkProperties)
     protected_mode: bool = False
     environment: str = ""
+    name: str = ""
 
     def watched_by(self, contexts: BackendContexts, network_id: int) -> NetworkSettings:
         """The same, with contexts that are told when an execution has come to its end."""

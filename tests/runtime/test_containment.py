@@ -51,8 +51,7 @@ NOT_CALLED = {
     *((IDeviceMemory, member) for member in members(IDeviceMemory)),
     (IBackendInternal, "get_caches"),  # by the command line only, which has tests of its own
     (IBackendInternal, "get_device_figures"),  # for devices and placement: tests/devices
-    # not yet
-    (IBackendInternal, "save_compiled"),
+    (IBackendInternal, "save_compiled"),  # if it keeps files; see tests/caching/test_compiled.py
     (IBackendInternal, "load_compiled"),
     *((IBackendCache, member) for member in members(IBackendCache)),
     (IBackendContext, "close"),  # when the runtime has gone; see test_lifetimes

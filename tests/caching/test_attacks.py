@@ -1,0 +1,318 @@
+"""Whatever happens to a cache's files, results are right and the application sees no error."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from armpy.backend import CompiledFiles, OptimizationViews, PreparationRequest, Substitution
+from armpy.caching import entries as entries_module
+from armpy.caching.settings import CompilationCaching
+from armpy.errors import BackendCapabilityError
+from armpy.graph import Graph, SubgraphView
+from armpy.network import Network
+from armpy.ops import PreCompiled
+from armpy.ops.operation import Array
+from armpy.optimizer import OptimizerOptions
+from armpy.runtime import Model, NetworkProperties
+from tests.support.fake_backends import runtime_of
+from tests.support.networks import ADD, MUL, f32, floats
+from tests.support.scripted_backend import ScriptedBackend, declaration, log_of, write_scripted
+
+X = floats(1, 2, 3)
+
+
+class Credulous(ScriptedBackend):
+    """Believes its files: the constants that it computes with are those that it loads."""
+
+    def __init__(self) -> None:
+        super().__init__("Npu", declared=declaration(cache_files=(1, 2)))
+
+    def save_compiled(
+        self, view: SubgraphView, views: OptimizationViews, request: PreparationRequest
+    ) -> CompiledFiles | None:
+        factor, summand = (constant.tobytes() for constant in constants_of(view))
+        return CompiledFiles((b"multiply and add",), (factor, summand))
+
+    def load_compiled(
+        self, view: SubgraphView, files: CompiledFiles, request: PreparationRequest
+    ) -> OptimizationViews:
+        if files.model != (b"multiply and add",):
+            raise BackendCapabilityError("another program")
+        found = [np.frombuffer(contents, np.float32) for contents in files.data]
+        shapes = tuple(value.info.known_shape for value in view.outputs)
+        program = SubgraphView.of(graph := scaling(*found), graph.layers)
+        return OptimizationViews(
+            substitutions=[Substitution.by_operation(view, PreCompiled(program, shapes))]
+        )
+
+
+def constants_of(view: SubgraphView) -> list[Array]:
+    return [v.data for layer in view.layers for v in layer.inputs if v and v.data is not None]
+
+
+def scaling(factor: Array, summand: Array) -> Graph:
+    """``y = factor x + summand``"""
+    net = Network()
+    x = net.add(MUL, net.input("x", f32(3)), net.constant(np.asarray(factor, np.float32)))
+    net.output("y", net.add(ADD, x, net.constant(np.asarray(summand, np.float32))))
+    return net.build()
+
+
+def run(folder: Path, factor: float, token: bytes | None = None) -> tuple[Array, bool]:
+    """The result of one model, and whether it came from files."""
+    optimizer = OptimizerOptions(caching=CompilationCaching(folder, token))
+    model = Model(
+        scaling(floats(factor), floats(factor + 1)),
+        runtime_of(Credulous()),
+        properties=NetworkProperties(optimizer=optimizer),
+    )
+    assert model.placement is not None
+    assert model.placement.layers_by_backend == {"Npu": 2}
+    (use,) = model.placement.cache_uses
+    assert use.is_hit or use.reason
+    return model(X), use.is_hit  # type: ignore[return-value]  # there is one output
+
+
+def expected(factor: float) -> list[float]:
+    return [factor * 1 + factor + 1, factor * 2 + factor + 1, factor * 3 + factor + 1]
+
+
+Attack = Callable[[list[Path], st.DataObject], None]
+
+
+def flip(files: list[Path], data: st.DataObject) -> None:
+    path = data.draw(st.sampled_from(files))
+    contents = bytearray(path.read_bytes())
+    if contents:
+        place = data.draw(st.integers(0, len(contents) - 1))
+        contents[place] ^= 1 << data.draw(st.integers(0, 7))
+        path.write_bytes(contents)
+
+
+def truncate(files: list[Path], data: st.DataObject) -> None:
+    path = data.draw(st.sampled_from(files))
+    os.truncate(path, data.draw(st.integers(0, path.stat().st_size)))
+
+
+def extend(files: list[Path], data: st.DataObject) -> None:
+    with data.draw(st.sampled_from(files)).open("ab") as file:
+        file.write(data.draw(st.binary(min_size=1, max_size=80)))
+
+
+def swap(files: list[Path], data: st.DataObject) -> None:
+    one, two = data.draw(st.sampled_from(files)), data.draw(st.sampled_from(files))
+    contents = one.read_bytes(), two.read_bytes()
+    one.write_bytes(contents[1])
+    two.write_bytes(contents[0])
+
+
+def remove(files: list[Path], data: st.DataObject) -> None:
+    data.draw(st.sampled_from(files)).unlink()
+
+
+def put_something_else(files: list[Path], data: st.DataObject) -> None:
+    path = data.draw(st.sampled_from(files))
+    path.unlink()
+    kind = data.draw(st.sampled_from(["folder", "link", "text"]))
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "link":
+        path.symlink_to(data.draw(st.sampled_from(files)))
+    else:
+        path.write_text("not ours")
+
+
+def let_others_write(files: list[Path], data: st.DataObject) -> None:
+    data.draw(st.sampled_from(files)).chmod(0o666)
+
+
+ATTACKS: list[Attack] = [
+    *(flip, truncate, extend, swap, remove, put_something_else, let_others_write),
+]
+
+
+@settings(max_examples=80)
+@given(st.data())
+@pytest.mark.parametrize("token", [None, bytes(range(32))], ids=["automatic", "token"])
+def test_no_attack_on_files_gives_a_wrong_result_or_an_error(
+    token: bytes | None, data: st.DataObject
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for factor in (2.0, 3.0):
+            result, _ = run(folder, factor, token)
+            np.testing.assert_array_equal(result, expected(factor))
+        for attack in data.draw(st.lists(st.sampled_from(ATTACKS), min_size=1, max_size=4)):
+            files = sorted(path for path in folder.iterdir() if path.is_file())
+            if files:
+                attack(files, data)
+        for factor in (2.0, 3.0, 2.0):
+            result, _ = run(folder, factor, token)
+            np.testing.assert_array_equal(result, expected(factor))
+
+
+def test_the_credulous_backend_would_be_wrong_without_checks(tmp_path: Path) -> None:
+    """Or the test above could not fail."""
+    net = scaling(floats(2), floats(3))
+    view = SubgraphView.of(net, net.layers)
+    wrong = floats(20).tobytes(), floats(3).tobytes()
+    views = Credulous().load_compiled(
+        view, CompiledFiles((b"multiply and add",), wrong), PreparationRequest()
+    )
+    program = views.substitutions[0].replacement.layers[0].operation
+    assert isinstance(program, PreCompiled)
+    factor, _ = constants_of(program.program)
+    assert factor.tolist() == [20]
+
+
+def test_what_was_damaged_is_written_anew(tmp_path: Path) -> None:
+    run(tmp_path, 2)
+    for path in tmp_path.iterdir():
+        path.write_bytes(path.read_bytes()[:-1])
+    assert not run(tmp_path, 2)[1]
+    assert run(tmp_path, 2)[1]
+
+
+def test_files_that_were_not_written_together_are_not_used(tmp_path: Path) -> None:
+    """One of an older making of the same part is sound by itself."""
+    run(tmp_path, 2)
+    kept = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    for path in kept:
+        path.unlink()
+    run(tmp_path, 2)
+    path = min(kept)
+    path.write_bytes(kept[path])
+    result, is_hit = run(tmp_path, 2)
+    assert not is_hit
+    np.testing.assert_array_equal(result, expected(2))
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT])
+@pytest.mark.parametrize("place", ["makedirs", "open", "write", "replace"])
+def test_a_disk_that_takes_nothing_stops_nothing(
+    code: int, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    owner, name = {
+        "makedirs": (Path, "mkdir"),
+        "open": (tempfile, "mkstemp"),
+        "write": (entries_module, "open"),
+        "replace": (os, "replace"),
+    }[place]
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, fail, raising=False)
+        result, is_hit = run(tmp_path / "store", 2)
+    assert not is_hit
+    np.testing.assert_array_equal(result, expected(2))
+    assert not [*(tmp_path / "store").glob("*")]
+
+
+FULL = """
+import resource, signal, sys
+from pathlib import Path
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+from tests.caching.test_attacks import expected, run
+result, is_hit = run(Path(sys.argv[1]), 2.0)
+assert result.tolist() == expected(2.0)
+print(is_hit)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such limit here")
+def test_a_disk_that_is_full_in_the_middle_of_a_file_stops_nothing(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout == "False\n"
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_folder_that_can_only_be_read_gives_what_is_there(tmp_path: Path) -> None:
+    run(tmp_path, 2)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.MonkeyPatch.context() as patch:  # an administrator may write to every folder
+
+        def refuse(*_: object, **__: object) -> None:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+        patch.setattr(os, "utime", refuse)
+        patch.setattr(tempfile, "mkstemp", refuse)
+        patch.setattr(os, "unlink", refuse)
+        assert run(tmp_path, 2)[1]
+        assert not run(tmp_path, 3)[1]
+    after = {path: path.read_bytes() for path in tmp_path.glob("*.entry")}
+    assert after == before
+
+
+def test_a_limit_below_one_file_keeps_nothing(tmp_path: Path) -> None:
+    optimizer = OptimizerOptions(caching=CompilationCaching(tmp_path, limit_bytes=10))
+    properties = NetworkProperties(optimizer=optimizer)
+    graph = scaling(floats(2), floats(3))
+    model = Model(graph, runtime_of(Credulous()), properties=properties)
+    np.testing.assert_array_equal(model(X), expected(2))
+    assert model.placement is not None
+    assert model.placement.cache_uses[0].reason == "there is none; it could not be written"
+
+
+PREPARER = """
+import sys, time
+from pathlib import Path
+import armpy
+from armpy.runtime import Runtime, RuntimeOptions
+from tests.caching.test_attacks import X, expected, scaling
+from tests.support.networks import floats
+folder, backends, start = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
+options = RuntimeOptions(
+    backends=["Npu", "CpuRef"], dynamic_backends_path=backends,
+    caching=armpy.CompilationCaching(folder),
+)
+runtime = Runtime(options)
+Path(start, sys.argv[4]).touch()
+while len([*start.iterdir()]) < 8:
+    time.sleep(0.005)
+model = armpy.Model(scaling(floats(2), floats(3)), runtime)
+assert model(X).tolist() == expected(2.0)
+print(*model.placement.cache_uses)
+"""
+
+
+def test_eight_processes_that_prepare_one_model_at_once_compile_it_once(tmp_path: Path) -> None:
+    log, start = tmp_path / "log", tmp_path / "started"
+    start.mkdir()
+    how = f"ScriptedBackend('Npu', {{'optimize': sleeps(0.5)}}, log={str(log)!r}, "
+    how += "declared=declaration(cache_files=(1, 1)))"
+    write_scripted(tmp_path / "backends", how)
+    command = [sys.executable, "-c", PREPARER, str(tmp_path / "cache"), str(tmp_path / "backends")]
+    processes = [
+        subprocess.Popen(
+            [*command, str(start), str(number)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(8)
+    ]
+    told = []
+    for process in processes:
+        output, errors = process.communicate(timeout=300)
+        assert process.returncode == 0, errors
+        told.append(output)
+    assert log_of(log).count("optimize") == 1
+    assert log_of(log).count("load_compiled") == 7
+    assert sum("miss" in text for text in told) == 1
+    assert sum("another process has just compiled it" in text for text in told) >= 1

@@ -1,0 +1,248 @@
+"""Compiled parts on disk, with a backend that follows a script."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from armpy.backend import CacheUse, CompiledFiles
+from armpy.caching.settings import CompilationCaching
+from armpy.errors import BackendCapabilityError, BackendError
+from armpy.graph import Graph
+from armpy.network import Network
+from armpy.optimizer import OptimizerOptions
+from armpy.runtime import Model, NetworkProperties
+from armpy.types import Preference, Priority
+from tests.support.fake_backends import runtime_of
+from tests.support.networks import ADD, diamond, f32, floats
+from tests.support.scripted_backend import (
+    Script,
+    ScriptedBackend,
+    Step,
+    answers,
+    declaration,
+    raises,
+    wrong_shapes,
+)
+
+X, EXPECTED = floats(-1, 0, 2, 5), floats(1, 1, 9, 21)  # 4 relu(x) + 1
+
+
+def npu(script: Script | None = None, version: str = "1.0", **declared: object) -> ScriptedBackend:
+    given: dict[str, object] = {"cache_files": (1, 2), **declared}
+    said = declaration(version=version, **given)  # type: ignore[arg-type]  # each test's own
+    return ScriptedBackend("Npu", script, declared=said)
+
+
+def load(
+    backend: ScriptedBackend, folder: Path, graph: Graph | None = None, **options: object
+) -> Model:
+    caching = CompilationCaching(folder)
+    optimizer = OptimizerOptions(caching=caching, **options)  # type: ignore[arg-type]  # each test's own
+    properties = NetworkProperties(optimizer=optimizer)
+    model = Model(graph or diamond(), runtime_of(backend), properties=properties)
+    if graph is None:
+        np.testing.assert_array_equal(model(X), EXPECTED)
+    return model
+
+
+def only_use(model: Model) -> CacheUse:
+    assert model.placement is not None
+    (use,) = model.placement.cache_uses
+    return use
+
+
+def asked(backend: ScriptedBackend) -> list[str]:
+    """What it was asked about parts."""
+    parts = ("optimize", "save_compiled", "load_compiled")
+    return [method for method in backend.methods if method in parts]
+
+
+def test_what_was_compiled_is_loaded_the_next_time(tmp_path: Path) -> None:
+    first, second = npu(), npu()
+    use = only_use(load(first, tmp_path))
+    assert asked(first) == ["optimize", "save_compiled"]
+    assert use == CacheUse("Npu", "4 layers from 'top'", False, "there is none")
+    assert len([*tmp_path.glob("*.entry")]) == 3  # as many as are declared
+    use = only_use(load(second, tmp_path))
+    assert asked(second) == ["load_compiled"]
+    assert use == CacheUse("Npu", "4 layers from 'top'", True)
+    saved = first.calls_of("save_compiled")[0].right()
+    assert second.calls_of("load_compiled")[0].arguments["files"] == saved
+
+
+def test_nothing_is_left_but_the_files(tmp_path: Path) -> None:
+    load(npu(), tmp_path)
+    assert {path.suffix for path in tmp_path.iterdir()} == {".entry"}
+
+
+def renamed() -> Graph:
+    net = Network()
+    net.output("y", net.add(ADD, net.input("x", f32(4)), net.constant(np.float32(2)), name="top"))
+    return net.build()
+
+
+OTHERS: Mapping[str, Mapping[str, object]] = {
+    "preference": {"preference": Preference.LOW_POWER},
+    "priority": {"priority": Priority.HIGH},
+    "graph": {"graph": renamed()},
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_whatever_else_is_prepared_is_another_entry(what: str, tmp_path: Path) -> None:
+    load(npu(), tmp_path)
+    backend = npu()
+    use = only_use(load(backend, tmp_path, **OTHERS[what]))  # type: ignore[arg-type]  # as above
+    assert asked(backend) == ["optimize", "save_compiled"]
+    assert use.reason == "there is none"
+    backend = npu()
+    load(backend, tmp_path)
+    assert asked(backend) == ["load_compiled"]  # and the first is still there
+
+
+def test_another_version_of_the_backend_compiles_anew(tmp_path: Path) -> None:
+    load(npu(), tmp_path)
+    backend = npu(version="1.1")
+    assert not only_use(load(backend, tmp_path)).is_hit
+
+
+def test_another_machine_compiles_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load(npu(), tmp_path)
+    monkeypatch.setattr("armpy.optimizer.cached.machine_identity", lambda: "another")
+    assert not only_use(load(npu(), tmp_path)).is_hit
+
+
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        (raises(BackendCapabilityError("made by another driver")), "made by another driver"),
+        (raises(BackendError("broken")), "broken"),
+        (raises(ValueError("broken")), "raised ValueError"),
+        (answers(None), "wrong type"),
+    ],
+    ids=["refuses", "fails", "raises", "lies"],
+)
+def test_what_the_backend_does_not_take_is_compiled_anew(
+    step: Step, reason: str, tmp_path: Path
+) -> None:
+    load(npu(), tmp_path)
+    backend = npu({"load_compiled": step})
+    use = only_use(load(backend, tmp_path))
+    assert asked(backend) == ["load_compiled", "optimize", "save_compiled"]
+    assert not use.is_hit
+    assert "the backend does not take what was kept" in use.reason
+    assert reason in use.reason
+    backend = npu()
+    assert only_use(load(backend, tmp_path)).is_hit, "what was made anew was not kept"
+
+
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        (raises(BackendError("broken")), "it is not kept: .*broken"),
+        (answers(None), "the backend keeps nothing of it"),
+        (answers(CompiledFiles((b"one",), ())), "not written the files that it declares"),
+        (answers(CompiledFiles((b"one",), (b"two", "three"))), "not written the files"),  # type: ignore[arg-type]  # the test's point
+    ],
+    ids=["raises", "keeps nothing", "too few", "no bytes"],
+)
+def test_a_backend_that_does_not_save_is_compiled_every_time(
+    step: Step, reason: str, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        use = only_use(load(npu({"save_compiled": step}), tmp_path))
+        assert not use.is_hit
+        assert re.search(reason, use.reason)
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_backend_that_fails_to_compile_is_not_kept(tmp_path: Path) -> None:
+    model = load(npu({"optimize": raises(BackendError("broken"))}), tmp_path)
+    assert model.placement is not None
+    assert model.placement.layers_by_backend == {"CpuRef": 4}
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("declared", [{"cache_files": (0, 0)}, {"feature_level": 28}])
+def test_a_backend_that_keeps_no_files_is_not_asked_to(
+    declared: Mapping[str, object], tmp_path: Path
+) -> None:
+    backend = npu(**declared)  # type: ignore[arg-type]  # as above
+    model = load(backend, tmp_path)
+    assert asked(backend) == ["optimize"]
+    assert model.placement is not None
+    assert (model.placement.cache_uses, [*tmp_path.iterdir()]) == ((), [])
+
+
+@pytest.mark.parametrize("counts", [(33, 0), (0, 33), (-1, 0)])
+def test_a_backend_with_too_many_files_cannot_be_used(counts: tuple[int, int]) -> None:
+    with pytest.raises(BackendError, match="number of cache files"):
+        runtime_of(npu(cache_files=counts))
+
+
+def test_the_most_files_that_are_allowed_are_kept(tmp_path: Path) -> None:
+    for is_hit in (False, True):
+        use = only_use(load(npu(cache_files=(32, 32)), tmp_path))
+        assert use.is_hit is is_hit
+    assert len([*tmp_path.iterdir()]) == 64
+
+
+def test_a_loaded_answer_is_checked_like_every_other(tmp_path: Path) -> None:
+    load(npu(), tmp_path)
+    backend = npu({"load_compiled": wrong_shapes()})
+    use = only_use(load(backend, tmp_path))
+    assert not use.is_hit
+    assert "load_compiled / PreCompiled" in use.reason
+    assert "shape does not fit" in use.reason
+
+
+def test_the_report_sums_up(tmp_path: Path) -> None:
+    assert "cache: 0 hits, 1 misses" in str(load(npu(), tmp_path).placement)
+    placement = load(npu(), tmp_path).placement
+    assert placement is not None
+    assert "cache: 1 hits, 0 misses" in str(placement)
+    assert '"is_hit": true' in placement.to_json()
+
+
+def test_caching_that_is_switched_off_keeps_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARMPY_COMPILED_CACHE", "off")
+    load(npu(), tmp_path)
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_by_default_files_are_in_armpys_cache_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path))
+    for is_hit in (False, True):
+        model = Model(diamond(), runtime_of(npu()))
+        assert only_use(model).is_hit is is_hit
+    assert len([*(tmp_path / "compiled").iterdir()]) == 3
+
+
+def test_the_folder_is_the_users_own(tmp_path: Path) -> None:
+    load(npu(), tmp_path / "new")
+    modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "new").iterdir()}
+    assert ((tmp_path / "new").stat().st_mode & 0o777, modes) == (0o700, {0o600})
+
+
+def test_what_was_used_longest_ago_makes_room(tmp_path: Path) -> None:
+    sizes = []
+    for number in range(12):
+        net = Network()
+        x = net.input("x", f32(1000))
+        constant = net.constant(np.full(1000, number, np.float32))
+        net.output("y", net.add(ADD, x, constant))
+        caching = CompilationCaching(tmp_path, limit_bytes=40_000)
+        properties = NetworkProperties(optimizer=OptimizerOptions(caching=caching))
+        Model(net, runtime_of(npu(cache_files=(0, 1))), properties=properties)
+        sizes.append(sum(path.stat().st_size for path in tmp_path.iterdir()))
+    assert max(sizes) <= 40_000 * 33 // 32 + 5_000
+    assert sizes[-1] > 20_000
