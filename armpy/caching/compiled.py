@@ -11,20 +11,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from pathlib import Path
+from urllib.parse import quote
 
 from armpy.backend.caches import model_name
 from armpy.backend.preparation import CompiledFiles
 from armpy.caching.entries import Entries
-from armpy.caching.locks import locked
 from armpy.caching.settings import CompilationCaching
 from armpy.records import dataclass
+from armpy.types import BackendId
 
 _MAKING_BYTES = 16
-_LOCK = ".lock"
 NAME = "compiled parts"
 """What the cache is called."""
 
@@ -69,31 +68,31 @@ class CompiledParts:
     Parameters
     ----------
     entries : Entries
-    makes_folder : bool
-        Whether the folder is made if it is not there.
+    backend_id : str
+        Whose they are.
     """
 
-    def __init__(self, entries: Entries, *, makes_folder: bool = True) -> None:
+    def __init__(self, entries: Entries, backend_id: BackendId) -> None:
         self._entries = entries
-        self._makes_folder = makes_folder
+        self._prefix = prefix_of(backend_id)
 
     @classmethod
-    def of(cls, caching: CompilationCaching | None) -> CompiledParts | None:
-        """Those that settings mean; None if nothing is to be kept."""
+    def of(cls, caching: CompilationCaching | None, backend_id: BackendId) -> CompiledParts | None:
+        """Those of a backend that settings mean; None if nothing is to be kept."""
         place = None if caching is None else caching.resolved()
         if caching is None or place is None:
             return None
         folder, limit_bytes = place
         if caching.token is not None:
-            return cls(TokenEntries(folder), makes_folder=False)
-        return cls(_entries_in(folder, limit_bytes))
+            return cls(TokenEntries(folder), backend_id)
+        return cls(_entries_in(folder, limit_bytes), backend_id)
 
     def look_up(self, key: Key, num_model: int, num_data: int) -> LookedUp:
         """The files of a part, if all are there and can be believed."""
         found: list[bytes] = []
         makings: set[bytes] = set()
         missing: list[str] = []
-        kinds = _kinds(num_model, num_data)
+        kinds = self._kinds(num_model, num_data)
         for kind in kinds:
             one = self._entries.look_up(kind, key.name.hex())
             if one.parts is None:
@@ -117,22 +116,21 @@ class CompiledParts:
     def keep(self, key: Key, files: CompiledFiles, description: str) -> bool:
         """Write the files of a part; whether all of them are kept now."""
         making = os.urandom(_MAKING_BYTES)
-        kinds = _kinds(len(files.model), len(files.data))
+        kinds = self._kinds(len(files.model), len(files.data))
         for kind, payload in zip(kinds, (*files.model, *files.data), strict=True):
             parts = [key.contents, making, payload]
             if not self._entries.write(kind, key.name.hex(), parts, description, model_name()):
                 return False
         return True
 
-    @contextmanager
-    def making(self, key: Key, deadline_s: float | None) -> Iterator[bool]:
+    def _kinds(self, num_model: int, num_data: int) -> list[str]:
+        """What the files of a part are called."""
+        numbered = [f"model{i}" for i in range(num_model)] + [f"data{i}" for i in range(num_data)]
+        return [self._prefix + name for name in numbered]
+
+    def making(self, key: Key, deadline_s: float | None) -> AbstractContextManager[bool]:
         """Make a part while nobody else does; whether that is so, as `locks.locked` says."""
-        folder = Path(self._entries.location)
-        if self._makes_folder:
-            with suppress(OSError):
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with locked(folder / f"{key.name.hex()}{_LOCK}", deadline_s) as is_held:
-            yield is_held
+        return self._entries.making(f"{self._prefix}part", key.name.hex(), deadline_s)
 
 
 class TokenEntries(Entries):
@@ -152,7 +150,8 @@ class TokenEntries(Entries):
             chr(ord("A") + (byte & 15)) + chr(ord("A") + (byte >> 4)) for byte in bytes.fromhex(key)
         )
         stem = kind.rstrip("0123456789")
-        return self._folder / f"{letters}{1 if stem == 'model' else 2}{kind[len(stem) :]}"
+        code = 1 if stem.endswith("model") else 2
+        return self._folder / f"{letters}{code}{kind[len(stem) :]}"
 
     def _make_room(self) -> int:
         """Drop nothing."""
@@ -162,9 +161,17 @@ class TokenEntries(Entries):
         """Leave that to the application."""
 
 
-def _kinds(num_model: int, num_data: int) -> list[str]:
-    """What the files of a part are called."""
-    return [f"model{i}" for i in range(num_model)] + [f"data{i}" for i in range(num_data)]
+def prefix_of(backend_id: BackendId) -> str:
+    """What names of a backend's files begin with."""
+    return f"{quote(backend_id, safe='')}."
+
+
+def compiled_cache(backend_id: BackendId = "") -> Entries | None:
+    """All compiled parts, or those of one backend, for people; None if nothing is kept."""
+    place = CompilationCaching().resolved()
+    if place is None:
+        return None
+    return Entries(*place, NAME, prefix_of(backend_id) if backend_id else "")
 
 
 @lru_cache(maxsize=8)

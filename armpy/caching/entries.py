@@ -17,6 +17,7 @@ from typing import NoReturn, TypeAlias
 import numpy as np
 
 from armpy.backend import GroupedCacheEntry, IBackendCache
+from armpy.caching.locks import locked
 from armpy.ops.operation import Array
 from armpy.records import dataclass
 
@@ -33,6 +34,7 @@ _LONGEST_JSON = 1 << 16
 _LONGEST_DESCRIPTION = 100
 _SUFFIX = ".entry"
 _UNFINISHED = ".tmp"
+_LOCK = ".lock"
 _STALE_S = 3600.0
 """Age of unfinished files whose writer must have died."""
 _SLACK = 32
@@ -83,6 +85,8 @@ class Entries(IBackendCache):
         Of all entries together.
     name : str
         What they are, for people.
+    prefix : str
+        Which of them are listed, checked and cleared: those of kinds that begin so.
 
     Notes
     -----
@@ -97,9 +101,12 @@ class Entries(IBackendCache):
     Processes that write side by side may exceed the limit by that much each.
     """
 
-    def __init__(self, folder: Path, limit_bytes: int, name: str = "compiled") -> None:
+    def __init__(
+        self, folder: Path, limit_bytes: int, name: str = "compiled", prefix: str = ""
+    ) -> None:
         self._folder = folder
         self._name = name
+        self._prefix = prefix
         self._limit_bytes = limit_bytes
         self._unlisted_bytes = limit_bytes // _SLACK * os.urandom(1)[0] // 256
 
@@ -171,6 +178,14 @@ class Entries(IBackendCache):
             return False
         return size > 0
 
+    @contextlib.contextmanager
+    def making(self, kind: str, key: str, deadline_s: float | None = None) -> Iterator[bool]:
+        """Make an entry while nobody else does; parameters and result as for `locks.locked`."""
+        with contextlib.suppress(OSError):
+            self._make_folder()
+        with locked(self._folder / f"{kind}-{key}{_LOCK}", deadline_s) as is_held:
+            yield is_held
+
     def list_entries(self) -> Sequence[GroupedCacheEntry]:
         """What is there, as the files say themselves."""
         return list(self._described(_peek))
@@ -181,8 +196,9 @@ class Entries(IBackendCache):
 
     def clear(self) -> int:
         """Delete every entry, and what was left unfinished."""
-        found = [path for path, _ in self._files()]
-        for path in [*found, *(path for path, _ in self._files(_UNFINISHED))]:
+        found = [path for path, _ in self._files() if path.name.startswith(self._prefix)]
+        unfinished = [] if self._prefix else [path for path, _ in self._files(_UNFINISHED)]
+        for path in [*found, *unfinished]:
             path.unlink(missing_ok=True)
         return len(found)
 
@@ -260,6 +276,8 @@ class Entries(IBackendCache):
     def _described(self, look: Callable[[Path], _Header]) -> Iterator[GroupedCacheEntry]:
         """Files for people, without those that another process drops meanwhile."""
         for path, info in self._files():
+            if not path.name.startswith(self._prefix):
+                continue
             description = group = problem = ""
             try:
                 header = look(path)

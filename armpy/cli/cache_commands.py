@@ -54,10 +54,11 @@ def _of_backends(command: Callable[..., object]) -> Callable[..., object]:
 
 @cache.command("list", short_help="List what is kept.")
 @_of_backends
+@click.option("--all", "shows_all", is_flag=True, help="A row for every entry, not every model.")
 def list_command(
-    registry: BackendRegistry, backends: tuple[str, ...] | None, as_json: bool
+    registry: BackendRegistry, backends: tuple[str, ...] | None, as_json: bool, shows_all: bool
 ) -> None:
-    """List what is kept, the last used first."""
+    """List what is kept, the last used first, summed up per model."""
     from armpy.cli.caches import caches_document, list_caches, print_caches
     from armpy.cli.printer import print_json
 
@@ -65,7 +66,7 @@ def list_command(
     if as_json:
         print_json(caches_document(reports))
     else:
-        print_caches(reports)
+        print_caches(reports, shows_all=shows_all)
 
 
 @cache.command(short_help="Check everything that is kept.")

@@ -6,7 +6,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from armpy.backend import CacheEntry, IBackendCache, IBackendInternal
+from armpy.backend import CacheEntry, GroupedCacheEntry, IBackendCache, IBackendInternal
+from armpy.caching.compiled import compiled_cache
 from armpy.cli.printer import Printer
 from armpy.errors import BackendError
 from armpy.plugins import BackendRegistry, preferred_backends
@@ -14,6 +15,8 @@ from armpy.plugins.boundary import ask_method, call_backend, read_backend
 from armpy.plugins.guard import GuardedBackend
 from armpy.records import dataclass
 from armpy.types import BackendId
+
+_NO_GROUP = "(not said)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +103,17 @@ def clear_caches(
 def _caches(
     registry: BackendRegistry, backend_ids: Sequence[BackendId] | None
 ) -> list[tuple[BackendId, IBackendCache]]:
-    """Every cache with its backend."""
+    """Every cache with its backend, and what armpy keeps of compiled parts."""
     backends: Sequence[IBackendInternal] = preferred_backends(registry, backend_ids)
     guarded = [GuardedBackend(backend) for backend in backends]
-    return [(backend.backend_id, cache) for backend in guarded for cache in backend.get_caches()]
+    found = [(backend.backend_id, cache) for backend in guarded for cache in backend.get_caches()]
+    # Without names, also that of backends which are no longer there.
+    of_core = [("armpy", "")] if backend_ids is None else [(each, each) for each in backend_ids]
+    for shown, backend_id in of_core:
+        cache = compiled_cache(backend_id)
+        if cache is not None and cache.list_entries():
+            found.append((shown, cache))
+    return found
 
 
 def _entries(backend_id: BackendId, cache: IBackendCache, method: str) -> tuple[CacheEntry, ...]:
@@ -115,19 +125,49 @@ def _entries(backend_id: BackendId, cache: IBackendCache, method: str) -> tuple[
     return entries
 
 
-def print_caches(reports: Sequence[CacheReport]) -> None:
-    """Print what is in caches, the last used first."""
+def print_caches(reports: Sequence[CacheReport], *, shows_all: bool = False) -> None:
+    """Print what is in caches, the last used first: a row per model, or per entry.
+
+    Parameters
+    ----------
+    reports : sequence of CacheReport
+    shows_all : bool
+        Whether there is a row per entry also where entries say what they are a part of.
+    """
     printer = Printer()
     if not reports:
         printer.line("no backend keeps anything")
+    is_summed = False
     for report in reports:
         printer.line(_summary(report))
-        if report.entries:
+        groups = _grouped(report.entries)
+        if report.entries and groups and not shows_all:
+            is_summed = True
+            rows = [_sum_row(name, entries) for name, entries in groups.items()]
+            printer.table(["last used", "size>", "entries>", "of"], rows)
+        elif report.entries:
             rows = [
                 (_when(e.last_used_s), _size(e.size_bytes), e.description, e.name)
                 for e in report.entries
             ]
             printer.table(["last used", "size>", "what", "name"], rows)
+    if is_summed:
+        printer.line("--all lists every entry.")
+
+
+def _grouped(entries: Sequence[CacheEntry]) -> dict[str, list[CacheEntry]]:
+    """Entries by what they are a part of, the last used first; empty if none says it."""
+    groups: dict[str, list[CacheEntry]] = {}
+    for entry in sorted(entries, key=lambda e: -e.last_used_s):
+        name = entry.group if isinstance(entry, GroupedCacheEntry) else ""
+        groups.setdefault(name or _NO_GROUP, []).append(entry)
+    return {} if groups.keys() <= {_NO_GROUP} else groups
+
+
+def _sum_row(name: str, entries: Sequence[CacheEntry]) -> tuple[str, str, str, str]:
+    """A row for several entries."""
+    size = sum(entry.size_bytes for entry in entries)
+    return _when(entries[0].last_used_s), _size(size), str(len(entries)), name
 
 
 def print_verified(reports: Sequence[CacheReport]) -> None:

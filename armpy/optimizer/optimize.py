@@ -176,8 +176,6 @@ class _Rounds:
         self._oracle = oracle
         self._excluded = excluded
         self._options = options
-        caching = options.caching
-        self._caching = CompiledParts.of(caching), None if caching is None else caching.token
         # A part that comes out the same in a later round is not compiled again.
         self._answers: dict[tuple[BackendId, tuple[int, ...]], list[Substitution]] = {}
 
@@ -226,6 +224,9 @@ class _Rounds:
         if key not in self._answers:
             try:
                 request = self._request(backend.backend_id)
+                caching = self._options.caching
+                parts = CompiledParts.of(caching, backend.backend_id)
+                token = None if caching is None else caching.token
                 about = f"{len(part.layers)} layers from {part.layers[0].where}"
                 if is_on.compilation:
                     vlog("compilation", "%s is offered %s", backend.backend_id, about)
@@ -233,7 +234,7 @@ class _Rounds:
                     views = in_time(
                         backend.backend_id,
                         request.deadline_s,
-                        partial(prepare, self._graph, backend, part, request, *self._caching),
+                        partial(prepare, self._graph, backend, part, request, parts, token),
                     )
             except ArmpyError as error:
                 _log.warning(

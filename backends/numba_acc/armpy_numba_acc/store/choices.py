@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from armpy.backend import model_name
 from armpy.caching.entries import Entries
 from armpy_numba_acc.store.host import processor
 
@@ -55,4 +56,4 @@ def keep_choices(
         "processor": processor(),
         "choices": {name: [int(number) for number in option] for name, option in choices.items()},
     }
-    entries.write(_KIND, key, [json.dumps(document).encode()], description)
+    entries.write(_KIND, key, [json.dumps(document).encode()], description, model_name())

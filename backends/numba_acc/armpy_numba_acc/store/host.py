@@ -37,7 +37,9 @@ def known_isas() -> tuple[Isa, ...]:
         return isas_of(Host(triple, cpu, frozenset(available), frozenset(lacking)))
     host = _read_host()
     fields = [host.triple, host.cpu, sorted(host.available), sorted(host.lacking)]
-    entries.write(_KIND, key, [json.dumps(fields).encode()], f"features of {host.cpu}")
+    entries.write(
+        _KIND, key, [json.dumps(fields).encode()], f"features of {host.cpu}", "armpy itself"
+    )
     return isas_of(host)
 
 

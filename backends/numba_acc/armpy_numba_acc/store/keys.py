@@ -124,7 +124,8 @@ def _sources_digest(files: Sequence[tuple[str, os.stat_result]]) -> bytes:
         contents = Path(path).read_bytes()
         digest.update(f"{os.path.basename(path)} {len(contents)}\0".encode() + contents)
     if entries is not None and is_current():
-        entries.write("sources", key, [digest.digest()], f"{len(files)} files of armpy's code")
+        about = f"{len(files)} files of armpy's code"
+        entries.write("sources", key, [digest.digest()], about, "armpy itself")
     return digest.digest()
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 
-from armpy.backend import Progress, report_progress
+from armpy.backend import CacheUse, Progress, report_cache_use, report_progress
+from armpy.caching.entries import Entries
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.store.keys import is_current, object_key
@@ -60,13 +62,53 @@ def object_codes(kernels: Sequence[Kernel], isa: Isa) -> dict[Kernel, bytes]:
         if entries is not None and key and (parts := entries.read(_KIND, key)):
             codes[kernel] = bytes(parts[0])
     absent = [kernel for kernel in kernels if kernel not in codes]
+    if entries is not None:
+        reason = f"{len(absent)} of them were not there" if absent else ""
+        report_cache_use(CacheUse("NumbaAcc", f"{len(kernels)} kernels", not absent, reason))
+        if all(keys.values()) and is_current():
+            return codes | _shared(absent, isa, entries, keys)
     for number, kernel in enumerate(absent):
         _report(number, len(absent))
         codes[kernel] = _compiled(kernel, isa)
-        if entries is not None and keys[kernel] and is_current():
-            entries.write(_KIND, keys[kernel], [codes[kernel]], f"{kernel.symbol} for {isa.name}")
     _report(len(absent), len(absent))
     return codes
+
+
+def _shared(
+    kernels: Sequence[Kernel], isa: Isa, entries: Entries, keys: Mapping[Kernel, str]
+) -> dict[Kernel, bytes]:
+    """Object code of kernels that are not on disk, each compiled by one process of many.
+
+    Notes
+    -----
+    What another process is compiling comes last, so that several share the work.
+    """
+    codes: dict[Kernel, bytes] = {}
+    waiting: list[Kernel] = [*kernels]
+    for is_last in (False, True):
+        others: list[Kernel] = []
+        for kernel in waiting:
+            until_s = None if is_last else time.perf_counter()  # waits, or does not
+            with entries.making(_KIND, keys[kernel], until_s) as is_held:
+                if not (is_held or is_last):
+                    others.append(kernel)
+                    continue
+                _report(len(codes), len(kernels))
+                codes[kernel] = _kept_or_made(kernel, isa, entries, keys[kernel])
+        waiting = others
+    _report(len(kernels), len(kernels))
+    return codes
+
+
+def _kept_or_made(kernel: Kernel, isa: Isa, entries: Entries, key: str) -> bytes:
+    """Object code that has just been written by another process, or is made now and kept."""
+    if parts := entries.read(_KIND, key):
+        return bytes(parts[0])
+    code = _compiled(kernel, isa)
+    if is_current():
+        about = f"{kernel.symbol} for {isa.name}"
+        entries.write(_KIND, key, [code], about, f"kernels for {isa.name}, of all models")
+    return code
 
 
 def _compiled(kernel: Kernel, isa: Isa) -> bytes:

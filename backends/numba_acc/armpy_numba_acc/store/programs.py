@@ -10,7 +10,9 @@ from types import MappingProxyType
 
 import numpy as np
 
+from armpy.backend import CacheUse, model_name, report_cache_use
 from armpy.backend.control_flow import is_for_one_turn
+from armpy.caching.entries import Entries
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy_numba_acc.machine.isa import Isa
@@ -43,14 +45,34 @@ def compiled_program(view: SubgraphView, isa: Isa, num_threads: int = 1) -> Prog
     measured = kept_choices(entries, key)
     if measured:
         key = tuned_key(key, measured)
-    parts = entries.read(_KIND, key)
-    program = None if parts is None else unpacked(parts)
-    if program is None:
+    about = f"program of {title_of(view, isa)}"
+    program, reason = _kept(entries, key)
+    if program is not None:
+        report_cache_use(CacheUse("NumbaAcc", about, True))
+        return program
+    if not is_current():  # nothing may be kept
+        return _lowered(view, isa, num_threads, measured)
+    with entries.making(_KIND, key):
+        program, _ = _kept(entries, key)  # another process may have written it meanwhile
+        if program is not None:
+            use = CacheUse("NumbaAcc", about, True, "another process has just made it")
+            report_cache_use(use)
+            return program
         program = _lowered(view, isa, num_threads, measured)
         if is_current():
             text = f"{'tuned: ' if measured else ''}{title_of(view, isa)}"
-            entries.write(_KIND, key, packed(program), text)
+            entries.write(_KIND, key, packed(program), text, model_name())
+    report_cache_use(CacheUse("NumbaAcc", about, False, reason))
     return program
+
+
+def _kept(entries: Entries, key: str) -> tuple[Program | None, str]:
+    """A program from disk, or why there is none."""
+    found = entries.look_up(_KIND, key)
+    if found.parts is None:
+        return None, found.reason
+    program = unpacked(found.parts)
+    return program, "" if program is not None else "it cannot be understood"
 
 
 def title_of(view: SubgraphView, isa: Isa) -> str:
