@@ -27,6 +27,8 @@ RELEASE = "release"
 
 GO = b"\1"
 """Execute, to a worker."""
+GO_TIMED = b"\2"
+"""Execute, and write down how long the device took."""
 DONE = b"\0"
 """All outputs are written, from a worker."""
 

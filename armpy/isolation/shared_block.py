@@ -68,7 +68,8 @@ class TensorLayout:
 
     Notes
     -----
-    The header is one cache line, of which the first int64 tells the worker to stop.
+    The header is one cache line, of which the first int64 tells the worker to stop, and the second
+    the application how long the device took.
     """
 
     def __init__(self, infos: Sequence[TensorInfo]) -> None:
@@ -94,3 +95,8 @@ class TensorLayout:
 def stop_flag(block: mmap.mmap) -> Array:
     """The int64 that is not 0 once the worker is to stop, shape (1,)."""
     return np.frombuffer(block, np.int64, 1)
+
+
+def device_time(block: mmap.mmap) -> Array:
+    """The int64 with the nanoseconds that a device took, shape (1,); below 0 if it tells none."""
+    return np.frombuffer(block, np.int64, 1, offset=8)

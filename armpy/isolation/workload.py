@@ -13,17 +13,24 @@ from typing import NoReturn
 
 import numpy as np
 
-from armpy.backend import Cancellation, ITensorHandle, IWorkload, current_cancellation
+from armpy.backend import (
+    Cancellation,
+    ITensorHandle,
+    IWorkload,
+    current_cancellation,
+    current_timing,
+)
 from armpy.backend.tensor_handle import HostTensorHandle
 from armpy.errors import DeadObjectError
 from armpy.isolation.messages import (
     DONE,
     GO,
+    GO_TIMED,
     MAX_FAILURE_BYTES,
     OPEN,
     parse_failure,
 )
-from armpy.isolation.shared_block import create_block, map_block, stop_flag
+from armpy.isolation.shared_block import create_block, device_time, map_block, stop_flag
 from armpy.isolation.supervisor import Part, Supervisor
 from armpy.isolation.worker_process import UNKNOWN, WorkerProcess
 from armpy.ops.operation import Array
@@ -83,6 +90,7 @@ class Place:
         self._descriptor = mine.detach()
         weakref.finalize(self, os.close, self._descriptor)
         self._stop = stop_flag(memory)
+        self._device_time = device_time(memory)
         arrays = part.layout.arrays(memory)
         self.inputs, self.outputs = arrays[: part.num_inputs], arrays[part.num_inputs :]
 
@@ -104,11 +112,11 @@ class Place:
         _LostError
             If the worker has ended, or was ended as it is late.
         """
-        worker, descriptor = self.worker, self._descriptor
+        worker, descriptor, timing = self.worker, self._descriptor, current_timing()
         worker.busy.add(self)
         try:
             try:
-                os.write(descriptor, GO)
+                os.write(descriptor, GO if timing is None else GO_TIMED)
                 answer = os.read(descriptor, MAX_FAILURE_BYTES)
             except BlockingIOError:
                 answer = self._await(cancellation, limit_s, grace_s)
@@ -122,6 +130,8 @@ class Place:
             worker.busy.discard(self)
             raise
         worker.busy.discard(self)
+        if timing is not None and self._device_time[0] >= 0:
+            timing.add_device_time(int(self._device_time[0]) / 1000)
 
     def _await(self, cancellation: Cancellation | None, limit_s: float, grace_s: float) -> bytes:
         """Wait for an execution that takes long."""

@@ -17,10 +17,12 @@ import numpy as np
 
 from armpy.backend import (
     Cancellation,
+    ExecutionTiming,
     IBackendInternal,
     ILayerSupport,
     Support,
     cancellable,
+    timed_by,
 )
 from armpy.devices.facts import declared_figures
 from armpy.devices.records import figures_fields
@@ -29,6 +31,7 @@ from armpy.graph import Graph
 from armpy.isolation.messages import (
     CONFIGURE,
     DONE,
+    GO_TIMED,
     LOAD,
     MAX_FAILURE_BYTES,
     OPEN,
@@ -36,7 +39,7 @@ from armpy.isolation.messages import (
     RELEASE,
     SUPPORT,
 )
-from armpy.isolation.shared_block import TensorLayout, map_block
+from armpy.isolation.shared_block import TensorLayout, device_time, map_block
 from armpy.isolation.source import BackendSource
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.plugins import BackendRegistry
@@ -186,7 +189,8 @@ class BackendServer:
         block = map_block(descriptors[1])
         call = bound_call(network, block)
         connection = os.dup(descriptors[0])
-        thread = threading.Thread(target=_execute, args=(connection, call), daemon=True)
+        timed = timed_call(call, block)
+        thread = threading.Thread(target=_execute, args=(connection, call, timed), daemon=True)
         thread.start()
         return {"thread": thread.ident}
 
@@ -231,13 +235,29 @@ def bound_call(network: LoadedNetwork, block: mmap.mmap) -> Callable[[], object]
         return prepared.bind(inputs, outputs)
 
 
-def _execute(connection: int, call: Callable[[], object]) -> None:
+def timed_call(call: Callable[[], object], block: mmap.mmap) -> Callable[[], object]:
+    """What executes a part once, and writes down how long the device took."""
+    target = device_time(block)
+
+    def execute() -> None:
+        timing = ExecutionTiming()
+        with timed_by(timing):
+            call()
+        target[0] = -1 if timing.on_device_ns is None else timing.on_device_ns
+
+    return execute
+
+
+def _execute(connection: int, call: Callable[[], object], timed: Callable[[], object]) -> None:
     """Execute whenever a byte comes, until there are no more."""
     read, write = os.read, os.write
     try:
-        while read(connection, 1):
+        while command := read(connection, 1):
             try:
-                call()
+                if command == GO_TIMED:
+                    timed()
+                else:
+                    call()
             except BaseException as error:  # noqa: BLE001 - worker boundary: it is the answer
                 write(connection, failure_packet(error))
             else:

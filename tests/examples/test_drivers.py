@@ -178,9 +178,12 @@ def test_the_queue_answers_before_its_device_is_done(folder: Path) -> None:
     assert result.tolist() == [0, 0, 1, 2]
 
 
+@pytest.mark.parametrize("isolation", [{}, {"SampleQueue": "process"}])
 @pytest.mark.parametrize("way", ["compute", "start", "fenced"])
-def test_the_queue_tells_how_long_its_device_took(folder: Path, way: str) -> None:
-    options = RuntimeOptions(["SampleQueue"], dynamic_backends_path=folder)
+def test_the_queue_tells_how_long_its_device_took(
+    folder: Path, way: str, isolation: dict[str, str]
+) -> None:
+    options = RuntimeOptions(["SampleQueue"], dynamic_backends_path=folder, isolation=isolation)
     with DeviceManager(options) as manager:
         builder = ModelBuilder()
         total = builder.add(*(builder.input(np.float32, (4,)) for _ in range(2)))
