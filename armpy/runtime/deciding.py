@@ -72,7 +72,8 @@ def decide(
     from armpy.optimizer.placing.decision import estimated
 
     with phase("decide placement"):
-        oracle = SupportOracle(backends, settings.optimizer.model_options)
+        given = settings.optimizer
+        oracle = SupportOracle(backends, given.model_options, given.feature_levels)
         choices = choices_of(graph, oracle, excluded or {})
         if not all(choices.values()):
             return None

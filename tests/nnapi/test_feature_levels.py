@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from armpy.backend import BackendOption, OptionScope
+from armpy.backend import BackendOption, DeviceFigures, OptionScope, PerformanceFigures
 from armpy.errors import ResultCode
 from armpy.nnapi import (
     Compilation,
@@ -18,12 +18,14 @@ from armpy.nnapi import (
     OperandCode,
     OperandType,
     PaddingCode,
+    PreferenceCode,
 )
 from armpy.nnapi.extensions import no_extensions
 from armpy.nnapi.model_description import ModelDescription
 from armpy.nnapi.shapes import with_known_dimensions
 from armpy.nnapi.versions import layer_levels, operation_levels
 from armpy.ops import ElementwiseBinary, ElementwiseUnary
+from armpy.types import DataType
 from tests.support.nnapi_models import BOOL_1, devices_of, fails, floats
 from tests.support.scripted_backend import ScriptedBackend, declaration
 
@@ -120,6 +122,23 @@ def test_each_operation_runs_on_the_first_device_whose_level_has_it(
             compilation.finish()
             assert compilation(floats(0, 5))[0].tolist() == [2, 3]
             assert list(backends_of(compilation).values()) == [*LEVELS.values()]
+
+
+def test_a_preference_gives_no_device_what_its_level_has_not() -> None:
+    figures = DeviceFigures(tensors={DataType.FLOAT32: PerformanceFigures(0.1, 0.1)})
+    cheap = declaration(feature_level=28, figures=figures)
+    with devices_of(ScriptedBackend("Cheap", declared=cheap)) as manager:
+        builder = ModelBuilder(manager)
+        ones = np.ones((300, 300), np.float32)
+        added = builder.add(builder.input(np.float32, (300, 300)), ones)
+        compilation = Compilation(builder.finish(builder.abs(builder.sub(added, ones))))
+        compilation.set_preference(PreferenceCode.LOW_POWER)
+        compilation.finish()
+        placement = compilation.network(()).placement
+        assert placement is not None
+        assert [layer.backend for layer in placement.layers] == ["Cheap", "Cheap", "CpuRef"]
+        # What it is reckoned with is what is there, too.
+        assert placement.alternatives[0].layers_by_backend == {"Cheap": 2, "CpuRef": 1}
 
 
 def test_the_placement_says_that_the_level_is_why(manager: DeviceManager) -> None:
