@@ -1,4 +1,5 @@
 from armpy.calibration.calibrating import (
+    OUT_OF_TIME as OUT_OF_TIME,
     CalibrationReport as CalibrationReport,
     calibrate as calibrate,
 )

@@ -49,7 +49,8 @@ FAST_MATH_OPTION = "fast_math_enabled"
 _SAMPLE_S = 0.03
 _LONGEST_RUN_S, _SHORTEST_WAIT_S = 5.0, 0.1
 _CHAIN = 9
-_OUT_OF_TIME = "no time was left"
+OUT_OF_TIME = "no time was left"
+"""Why a workload was left out that there was no time for."""
 
 _log = logging.getLogger("armpy.calibration")
 
@@ -303,7 +304,7 @@ class _Session:
     def _sample(self, runtime: Runtime, name: str, graph: Graph) -> Sample | None:
         """Measure one network; None if there is no time left or the backend cannot run it."""
         if self._left_s <= 0 or self._clock.now() >= self._end_s:
-            self.left_out[name] = _OUT_OF_TIME
+            self.left_out[name] = OUT_OF_TIME
             return None
         network_id = None
         try:

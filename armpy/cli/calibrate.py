@@ -100,8 +100,8 @@ def print_calibration(reports: Sequence[CalibrationReport], store: FiguresStore)
             printer.line(f"problem: {report.problem}")
             continue
         printer.line(
-            f"{report.num_measured} workloads in {report.seconds:.3g} s, "
-            f"{len(report.left_out)} left out; against CpuRef, lower is better"
+            f"{report.num_measured} workloads in {report.seconds:.3g} s{_left_out(report)}; "
+            "against CpuRef, lower is better"
         )
         if report.is_declared:
             printer.line("the backend declares these figures; they go before measured ones")
@@ -109,6 +109,16 @@ def print_calibration(reports: Sequence[CalibrationReport], store: FiguresStore)
         if not report.is_kept:
             printer.line("problem: they could not be kept")
     printer.line(f"kept in {store.directory}")
+
+
+def _left_out(report: CalibrationReport) -> str:
+    """What was not measured, for people."""
+    from armpy.calibration import OUT_OF_TIME
+
+    late = sum(reason == OUT_OF_TIME for reason in report.left_out.values())
+    refused = len(report.left_out) - late
+    said = f", {refused} that it cannot run" if refused else ""
+    return said + (f", {late} left out for lack of time (--seconds)" if late else "")
 
 
 def calibration_document(

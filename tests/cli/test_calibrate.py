@@ -58,6 +58,8 @@ def test_a_calibration_is_kept_and_shown(capsys: pytest.CaptureFixture[str]) -> 
     shown = capsys.readouterr().out
     assert machine_identity() in shown
     assert "FLOAT32" in shown
+    assert "left out for lack of time" in shown
+    assert "cannot run" not in shown
     assert FiguresStore().read("CpuRef") is not None
     assert main(["backends", "--capabilities"]) == 0
     shown = capsys.readouterr().out
