@@ -9,6 +9,7 @@ from dataclasses import asdict
 from armpy.backend import CacheEntry, GroupedCacheEntry, IBackendCache, IBackendInternal
 from armpy.caching.compiled import compiled_cache
 from armpy.cli.printer import Printer
+from armpy.devices import DevicesCache
 from armpy.errors import BackendError
 from armpy.plugins import BackendRegistry, preferred_backends
 from armpy.plugins.boundary import ask_method, call_backend, read_backend
@@ -103,7 +104,7 @@ def clear_caches(
 def _caches(
     registry: BackendRegistry, backend_ids: Sequence[BackendId] | None
 ) -> list[tuple[BackendId, IBackendCache]]:
-    """Every cache with its backend, and what armpy keeps of compiled parts."""
+    """Every cache with its backend, and what armpy keeps of compiled parts and devices."""
     backends: Sequence[IBackendInternal] = preferred_backends(registry, backend_ids)
     guarded = [GuardedBackend(backend) for backend in backends]
     found = [(backend.backend_id, cache) for backend in guarded for cache in backend.get_caches()]
@@ -113,6 +114,9 @@ def _caches(
         cache = compiled_cache(backend_id)
         if cache is not None and cache.list_entries():
             found.append((shown, cache))
+    devices = DevicesCache()
+    if backend_ids is None and devices.list_entries():
+        found.append(("armpy", devices))
     return found
 
 

@@ -131,6 +131,24 @@ def test_a_runtime_has_the_same_devices(tmp_path: Path) -> None:
         assert runtime.devices == (declarer, reference)
 
 
+def test_what_was_measured_is_listed_checked_and_cleared(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    store = FiguresStore()
+    store.keep_answer("where?", {"place": 1})
+    assert main(["cache", "list"]) == 0
+    shown = capsys.readouterr().out
+    assert f"armpy devices in {store.directory}: 1 entry" in shown
+    assert "answer about placement" in shown
+    (path,) = store.files()
+    path.write_text("{}")
+    assert main(["cache", "verify"]) == 1
+    assert "it is no file of figures" in capsys.readouterr().out
+    assert main(["cache", "clear"]) == 0
+    assert "armpy devices: 1 deleted" in capsys.readouterr().out
+    assert store.files() == []
+
+
 @pytest.mark.parametrize(("load", "is_warned"), [(3.25, True), (0.25, False)])
 def test_a_busy_machine_is_warned_of(
     load: float,
