@@ -146,6 +146,7 @@ def test_the_trace_has_the_form_that_trace_viewers_read() -> None:
         "dur": 0.5e6,
         "pid": 0,
         "tid": threading.get_ident(),
+        "args": {"phase": "execution"},
     }
     assert last["cat"] == "armpy"
 
@@ -235,8 +236,8 @@ def test_a_backends_own_events_keep_their_times_and_details() -> None:
     assert copy == ProfilingEvent("copy", "Npu", 13.0, 1.0, 0, {})
     first, second, *load = json.loads(profiler.to_chrome_trace())["traceEvents"]
     assert {event["cat"] for event in load} == {"load"}
-    assert first["args"] == {"bytes": 64.0}
-    assert "args" not in second
+    assert first["args"] == {"bytes": 64.0, "phase": "execution"}
+    assert second["args"] == {"phase": "execution"}
 
 
 def test_what_a_backend_has_not_given_yet_is_forgotten_as_well() -> None:

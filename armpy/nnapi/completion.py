@@ -8,6 +8,7 @@ from armpy.nnapi.model_description import ModelDescription, Subgraph
 from armpy.nnapi.run_order import run_order
 from armpy.nnapi.trailing_defaults import without_trailing_defaults
 from armpy.nnapi.validation import check_operand_indexes, validate_model
+from armpy.profiling import phase
 from armpy.records import dataclass
 
 
@@ -44,7 +45,8 @@ def complete(description: ModelDescription) -> Completed:
     main, order = _sorted(description.main)
     referenced = tuple(_sorted(graph)[0] for graph in description.referenced)
     description = replace(description, main=main, referenced=referenced)
-    validate_model(description)
+    with phase("validate"):
+        validate_model(description)
     # Last, as only a valid operation has a form that says which inputs have defaults.
     return Completed(without_trailing_defaults(description), order)
 

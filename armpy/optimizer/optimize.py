@@ -32,6 +32,7 @@ from armpy.optimizer.bridge import (
     handle_factories,
 )
 from armpy.optimizer.cached import prepare
+from armpy.optimizer.dumps import dump
 from armpy.optimizer.memory_plan import MemoryPlan, plan_memory
 from armpy.optimizer.optimized import OptimizedNetwork
 from armpy.optimizer.options import OptimizerOptions
@@ -80,19 +81,24 @@ def optimize_graph(
     GraphValidationError
         If the graph is not well formed.
     """
-    verify_graph(graph)
+    with phase("validate"):
+        verify_graph(graph)
     options = options or OptimizerOptions()
     excluded = {} if excluded is None else excluded
     oracle = SupportOracle(backends, options.model_options, options.feature_levels)
     rounds = _Rounds(graph, oracle, excluded, options, wanted)
     with time_per_part(options.preparation_timeout_s), gathered_cache_uses() as uses:
         assignment, partitions, substitutions = rounds.run()
+    dump(options, "assigned", graph, _ids(assignment))
     substituted = apply_substitutions(graph, substitutions)
     by_layer = backends_after(substituted, assignment.backends)
     if factories is None:
         used = {backend.backend_id: backend for backend in by_layer.values()}
         factories = {name: handle_factories(backend)[0] for name, backend in used.items()}
+    by_id = {layer_id: backend.backend_id for layer_id, backend in by_layer.items()}
+    dump(options, "substituted", substituted.graph, by_id)
     bridged = bridge(substituted.graph, by_layer, factories, refused_imports)
+    dump(options, "bridged", bridged.graph, bridged.backend_ids)
     memory = MemoryPlan()
     if bridged.graph.is_fully_shaped:
         strategies = options.memory_strategies

@@ -62,6 +62,9 @@ class OptimizerOptions:
         must have to be asked about it, where it is not to be any.
     caching : CompilationCaching, optional
         Where compiled parts are kept. Left out, as `RuntimeOptions` says.
+    dump_graphs : str
+        A folder for drawings of the graph at each stage, for Graphviz; what the environment
+        variable ``ARMPY_DUMP_GRAPHS`` says if empty.
 
     Raises
     ------
@@ -85,6 +88,7 @@ class OptimizerOptions:
     preparation_timeout_s: float | None = None
     feature_levels: Mapping[str, int] = field(default_factory=dict)
     caching: CompilationCaching | None = None
+    dump_graphs: str = ""
 
     def __post_init__(self) -> None:
         _check_choice("on_fallback", self.on_fallback, ON_FALLBACK)

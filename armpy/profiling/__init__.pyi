@@ -18,6 +18,7 @@ from armpy.profiling.events import (
     ProfilingEvent as ProfilingEvent,
     ProfilingStatistics as ProfilingStatistics,
 )
+from armpy.profiling.phases import TracePhase as TracePhase
 from armpy.profiling.profiler import Profiler as Profiler
 from armpy.profiling.summary import Share as Share, Summary as Summary
 

@@ -32,6 +32,7 @@ _PHASES: Mapping[str, str] = MappingProxyType(
         "prepare": "LoadNetwork_Prepare",
         "prepare workload": "LoadNetwork_CreateWorkloads",
         "specialise": "Optimizer_InferAndFold",
+        "validate": "Optimizer_Validate",
         "substitute": "Optimizer_ApplyBackendOptimizations",
     }
 )

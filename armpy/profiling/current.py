@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
-from armpy.profiling.events import EXECUTE
+from armpy.profiling.events import EXECUTE, EventKind, EventLabel
 
 if TYPE_CHECKING:
     from armpy.profiling.profiler import Profiler
@@ -20,6 +20,9 @@ _current: ContextVar[Profiler | None] = ContextVar("profiler", default=None)
 
 _queued: ContextVar[tuple[float, float] | None] = ContextVar("queued", default=None)
 """Beginning and end of a wait that belongs to the next execution."""
+
+
+_EXECUTION = EventLabel(EventKind.EXECUTION, EXECUTE)
 
 
 @contextmanager
@@ -46,9 +49,11 @@ def measured_execution(
         profiler.add_waiting("a free thread", *queued, is_ahead=True)
         _queued.set(None)
     token = _current.set(profiler)
+    spans = profiler.spans
     started_s = time.perf_counter()
     try:
-        made = run(*args, **kwargs)
+        with nullcontext() if spans is None else spans.around(_EXECUTION):
+            made = run(*args, **kwargs)
         profiler.add(EXECUTE, "", started_s, time.perf_counter())
     finally:
         _current.reset(token)
@@ -72,9 +77,11 @@ def phase(name: str, backend: str = "", about: str = "") -> Iterator[None]:
     if profiler is None:
         yield
         return
+    spans, label = profiler.spans, EventLabel(EventKind.LOAD, name, backend, layer=about)
     started_s = time.perf_counter()
     try:
-        yield
+        with nullcontext() if spans is None else spans.around(label):
+            yield
     finally:
         profiler.add_phase(name, backend, about, started_s, time.perf_counter())
 

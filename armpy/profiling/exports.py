@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from armpy.profiling.counters import CounterSample
 from armpy.profiling.events import EventKind, ProfilingEvent, statistics_of
+from armpy.profiling.phases import phase_of
 from armpy.profiling.summary import summarize
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def _complete(event: ProfilingEvent) -> _Document:
     if event.kind is EventKind.LOAD:
         args |= {"backend": event.backend} if event.backend else {}
         args |= {"about": event.layer} if event.layer else {}
+    args["phase"] = phase_of(event.kind, event.name, event.operation).value
     return {
         "name": event.name,
         "cat": _category(event),
@@ -64,15 +66,16 @@ def _complete(event: ProfilingEvent) -> _Document:
         "dur": event.duration_us,
         "pid": 0,
         "tid": event.thread,
-        **({"args": args} if args else {}),
+        "args": args,
     }
 
 
 def _queued(number: int, event: ProfilingEvent) -> list[_Document]:
     """Beginning and end of what goes on while its thread does something else."""
     common = {"name": event.name, "cat": "waiting", "id": number, "pid": 0, "tid": event.thread}
+    args = {"phase": phase_of(event.kind, event.name).value}
     return [
-        common | {"ph": "b", "ts": event.start_us},
+        common | {"ph": "b", "ts": event.start_us, "args": args},
         common | {"ph": "e", "ts": event.end_us},
     ]
 

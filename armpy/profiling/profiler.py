@@ -18,6 +18,7 @@ from armpy.profiling.events import (
     ProfilingStatistics,
     statistics_of,
 )
+from armpy.profiling.spans import spans_for_application
 from armpy.profiling.summary import Summary, summarize
 
 MAX_EVENTS = 100_000
@@ -40,6 +41,8 @@ class Profiler:
     details : ProfilingDetails
     num_dropped : int
         Events for which there was no room.
+    spans : Spans or None
+        Tells the application's tracer as well, if it has one.
 
     References
     ----------
@@ -57,6 +60,7 @@ class Profiler:
         self._layers: dict[tuple[str, str, str], LayerDetails] = {}
         self._lock = threading.Lock()
         self.num_dropped = 0
+        self.spans = spans_for_application()
 
     def add(self, name: str, backend: str, start_s: float, end_s: float) -> None:
         """Add an event, with times of `time.perf_counter`."""
@@ -71,6 +75,8 @@ class Profiler:
         else:
             with self._lock:
                 self.num_dropped += 1
+        if self.spans is not None and label.kind is not EventKind.EXECUTION:
+            self.spans.add(label, start_s, end_s)  # a whole execution is one while it lasts
 
     def add_waiting(
         self, what: str, start_s: float, end_s: float, *, is_ahead: bool = False
@@ -104,6 +110,8 @@ class Profiler:
 
     def add_event(self, event: ProfilingEvent) -> None:
         """Add an event as it is, if there is room for it."""
+        if self.spans is not None:
+            self.spans.add_event(event)
         with self._lock:
             self._gather()
             self._keep(event)

@@ -24,6 +24,7 @@ from armpy.optimizer import (
     Placement,
     specialize,
 )
+from armpy.optimizer.dumps import dump
 from armpy.plugins.guard import GuardedBackend
 from armpy.profiling import phase, profiled_by
 from armpy.runtime.binding import Binding
@@ -112,8 +113,10 @@ class LoadedNetwork:
     ) -> None:
         is_inner = family is not None
         if not is_inner:
-            for part in (graph, *nested_graphs(graph)):
-                verify_graph(part)
+            with phase("validate"):
+                for part in (graph, *nested_graphs(graph)):
+                    verify_graph(part)
+            dump(settings.optimizer, "loaded", graph)
         self.graph = specialize(graph, evaluator=evaluator)
         if not is_inner and settings.optimizer.shape_inference == "validate_only":
             from armpy.optimizer.shape_inference import check_shapes_known

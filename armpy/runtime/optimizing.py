@@ -13,7 +13,9 @@ from armpy.optimizer import (
     optimize_graph,
     specialize,
 )
+from armpy.optimizer.dumps import dump
 from armpy.optimizer.simplify import simplified
+from armpy.profiling import phase
 from armpy.runtime.deciding import decide
 from armpy.runtime.settings import NetworkSettings
 from armpy.runtime.setup import BackendSetup
@@ -47,8 +49,10 @@ def optimize_with(
     shapes: Mapping[str, tuple[int, ...]] | None = None,
 ) -> OptimizedNetwork:
     """Optimise a graph for a setup's backends; shapes and errors as for `armpy.optimize`."""
-    for part in (graph, *nested_graphs(graph)):
-        verify_graph(part)
+    with phase("validate"):
+        for part in (graph, *nested_graphs(graph)):
+            verify_graph(part)
+    dump(settings.optimizer, "loaded", graph)
     chosen = _chosen_shapes(graph, shapes or {})
     known = specialize(specialize(graph, evaluator=evaluator), chosen, (), evaluator)
     if not is_shaped(known):

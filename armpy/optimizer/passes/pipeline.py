@@ -10,6 +10,7 @@ from types import MappingProxyType
 from armpy.backend import IBackendInternal
 from armpy.errors import GraphValidationError, InvalidArgumentError
 from armpy.graph import Graph, verify_graph
+from armpy.optimizer.dumps import dump
 from armpy.optimizer.options import OptimizerOptions
 from armpy.optimizer.passes.context import OptimizerPass, PassContext
 from armpy.optimizer.simplify import worthwhile
@@ -101,6 +102,7 @@ def run_passes(
                 _check_made(name, graph, made)
             _log.info("%s: %d layers of %d", name, len(made.layers), len(graph.layers))
             graph, found = made, worthwhile(made)
+            dump(options, f"pass {name}", graph)
     return graph
 
 

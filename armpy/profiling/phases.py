@@ -1,0 +1,63 @@
+"""Trace phases: what an event is to people who look at a whole driver stack."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from armpy.profiling.events import EventKind
+
+
+class TracePhase(enum.StrEnum):
+    """What a network is in while an event takes time.
+
+    References
+    ----------
+    NNAPI ``NNTRACE`` phases, ``Tracing.h``.
+    """
+
+    VALIDATION = "validation"
+    """A model is checked."""
+    COMPILATION = "compilation"
+    """It is simplified and divided among backends, which optimise their parts."""
+    PREPARATION = "preparation"
+    """Workloads and memory are made for it."""
+    TRANSFER = "transfer"
+    """Tensors are copied from one memory to another."""
+    EXECUTION = "execution"
+    """It is executed: all of it, a layer, or a command of a backend."""
+    QUEUEING = "queueing"
+    """An execution waits."""
+
+
+_OF_LOADING: Mapping[str, TracePhase] = MappingProxyType(
+    {
+        "load": TracePhase.PREPARATION,
+        "prepare": TracePhase.PREPARATION,
+        "prepare workload": TracePhase.PREPARATION,
+        "open session": TracePhase.PREPARATION,
+        "make working memory": TracePhase.PREPARATION,
+        "validate": TracePhase.VALIDATION,
+    }
+)
+"""Of phases of loading that are no part of compilation."""
+
+_TRANSFERS = frozenset(("MemCopy",))
+"""Operations that copy from one memory to another."""
+
+
+def phase_of(kind: EventKind, name: str, operation: str = "") -> TracePhase:
+    """What a network is in during an event of a profile.
+
+    Parameters
+    ----------
+    kind : EventKind
+    name, operation : str
+        As for `ProfilingEvent`.
+    """
+    if kind in (EventKind.WAITING, EventKind.QUEUED):
+        return TracePhase.QUEUEING
+    if kind is EventKind.LOAD:
+        return _OF_LOADING.get(name, TracePhase.COMPILATION)
+    return TracePhase.TRANSFER if operation in _TRANSFERS else TracePhase.EXECUTION

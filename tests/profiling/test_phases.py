@@ -1,0 +1,226 @@
+"""Trace phases of events, and spans of OpenTelemetry in applications that trace."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armpy
+from armpy import DataType, Network, TensorInfo
+from armpy.ops import BinaryOperation, ElementwiseBinary
+from armpy.profiling import EventKind, ProfilingEvent, TracePhase, profiled_by
+from armpy.profiling.phases import phase_of
+from armpy.profiling.profiler import Profiler
+from armpy.runtime import NetworkProperties, Runtime
+from tests.support.buffer_device import BufferDevice
+from tests.support.fake_backends import FakeBackend, runtime_of
+
+X = np.ones(2, np.float32)
+PROFILED = NetworkProperties(profiling=True)
+
+
+def product() -> Network:
+    """``y = (x + x) * x``: with a device that adds, two kinds of memory."""
+    net = Network()
+    x = net.input("x", TensorInfo((2,), DataType.FLOAT32))
+    total = net.add(ElementwiseBinary(), x, x, name="total")
+    net.output("y", net.add(ElementwiseBinary(BinaryOperation.MUL), total, x, name="product"))
+    return net
+
+
+def adder() -> BufferDevice:
+    return BufferDevice("Adder", [BinaryOperation.ADD])
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "operation", "expected"),
+    [
+        (EventKind.LOAD, "validate", "", TracePhase.VALIDATION),
+        (EventKind.LOAD, "compile", "", TracePhase.COMPILATION),
+        (EventKind.LOAD, "assign layers", "", TracePhase.COMPILATION),
+        (EventKind.LOAD, "prepare workload", "", TracePhase.PREPARATION),
+        (EventKind.LOAD, "make working memory", "", TracePhase.PREPARATION),
+        (EventKind.LAYER, "ElementwiseBinary 'total'", "ElementwiseBinary", TracePhase.EXECUTION),
+        (EventKind.LAYER, "MemCopy 'x'", "MemCopy", TracePhase.TRANSFER),
+        (EventKind.EXECUTION, "Execute", "", TracePhase.EXECUTION),
+        (EventKind.QUEUED, "a free thread", "", TracePhase.QUEUEING),
+        (EventKind.WAITING, "variables", "", TracePhase.QUEUEING),
+    ],
+)
+def test_each_event_belongs_to_a_phase(
+    kind: EventKind, name: str, operation: str, expected: TracePhase
+) -> None:
+    assert phase_of(kind, name, operation) is expected
+
+
+def test_a_trace_has_every_phase_of_a_network() -> None:
+    with runtime_of(adder()) as runtime:
+        model = armpy.Model(product(), runtime, properties=PROFILED)
+        model.run({"x": X})
+        model.start({"x": X}).result()
+        assert model.profiler is not None
+        trace = json.loads(model.profiler.to_chrome_trace())["traceEvents"]
+    told = {event["args"]["phase"] for event in trace if event["ph"] in "Xb"}
+    assert told == {phase.value for phase in TracePhase}
+    copies = [event for event in trace if event.get("args", {}).get("phase") == "transfer"]
+    assert copies
+    assert all("MemCopy" in event["name"] for event in copies)
+
+
+def test_models_of_nnapi_are_validated_in_a_phase() -> None:
+    from armpy.nnapi import ModelBuilder
+
+    builder = ModelBuilder()
+    x = builder.input(np.float32, (2,))
+    own = Profiler()
+    with profiled_by(own):
+        builder.finish(builder.relu(x))
+    assert [event.name for event in own.load_events] == ["validate"]
+
+
+# OpenTelemetry.
+
+
+@pytest.fixture(scope="module")
+def exporter() -> Any:  # Any: OpenTelemetry's
+    """What keeps all spans; a process has one provider."""
+    trace = pytest.importorskip("opentelemetry.trace")
+    sdk = pytest.importorskip("opentelemetry.sdk.trace")
+    export = pytest.importorskip("opentelemetry.sdk.trace.export")
+    memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
+    exporter = memory.InMemorySpanExporter()
+    provider = sdk.TracerProvider()
+    provider.add_span_processor(export.SimpleSpanProcessor(exporter))
+    trace.set_tracer_provider(provider)
+    return exporter
+
+
+@pytest.fixture
+def spans(exporter: Any) -> Iterator[Any]:
+    exporter.clear()
+    yield exporter
+    exporter.clear()
+
+
+def named(spans: Any, name: str) -> Any:
+    """The only span of a name."""
+    (found,) = [span for span in spans.get_finished_spans() if span.name == name]
+    return found
+
+
+def test_layers_are_spans_within_the_execution_within_the_application_s_span(spans: Any) -> None:
+    from opentelemetry import trace
+
+    with Runtime() as runtime:
+        model = armpy.Model(product(), runtime, properties=PROFILED)
+        spans.clear()
+        with trace.get_tracer("application").start_as_current_span("request"):
+            model.run({"x": X})
+    request, execute = named(spans, "request"), named(spans, "Execute")
+    assert execute.parent.span_id == request.context.span_id
+    assert execute.attributes["armpy.phase"] == "execution"
+    layers = [s for s in spans.get_finished_spans() if s.attributes.get("armpy.kind") == "layer"]
+    assert layers
+    for span in layers:
+        assert span.parent.span_id == execute.context.span_id
+        assert span.attributes["armpy.backend"]
+        # The two clocks are compared once, to within their resolution.
+        assert execute.start_time - 100_000 <= span.start_time <= span.end_time
+        assert span.end_time <= execute.end_time + 100_000
+
+
+def test_loading_is_spans_as_well(spans: Any) -> None:
+    with runtime_of(adder()) as runtime:
+        armpy.Model(product(), runtime, properties=PROFILED)
+    load = named(spans, "load")
+    inside = {s.name: s for s in spans.get_finished_spans() if s.name in ("validate", "prepare")}
+    assert set(inside) == {"validate", "prepare"}
+    assert inside["prepare"].parent.span_id == load.context.span_id
+    phases = {span.attributes["armpy.phase"] for span in spans.get_finished_spans()}
+    assert phases == {"validation", "compilation", "preparation"}
+
+
+def test_a_started_execution_is_part_of_who_started_it(spans: Any) -> None:
+    from opentelemetry import trace
+
+    with Runtime() as runtime:
+        model = armpy.Model(product(), runtime, properties=PROFILED)
+        spans.clear()
+        with trace.get_tracer("application").start_as_current_span("request"):
+            future = model.start({"x": X})
+        future.result()
+        model.close()
+    request, execute = named(spans, "request"), named(spans, "Execute")
+    queued = named(spans, "a free thread")
+    assert execute.context.trace_id == queued.context.trace_id == request.context.trace_id
+    assert queued.attributes["armpy.phase"] == "queueing"
+
+
+def test_an_execution_that_fails_is_a_span_that_failed(spans: Any) -> None:
+    npu = FakeBackend("Npu", faults={"execute": armpy.BackendError("on fire")})
+    with runtime_of(npu) as runtime:
+        model = armpy.Model(product(), runtime, properties=PROFILED)
+        with pytest.raises(armpy.BackendError, match="on fire"):
+            model.run({"x": X})
+    execute = named(spans, "Execute")
+    assert not execute.status.is_ok
+    assert "on fire" in execute.status.description
+
+
+def test_a_backends_own_events_are_spans_within_the_current_one(spans: Any) -> None:
+    from opentelemetry import trace
+
+    event = ProfilingEvent("kernel", "Npu", 10.0, 2.0, 7, kernel="gemm")
+    Profiler().add_event(event)
+    assert not spans.get_finished_spans()
+    with trace.get_tracer("application").start_as_current_span("request"):
+        Profiler().add_event(event)
+    kernel = named(spans, "kernel")
+    assert kernel.parent.span_id == named(spans, "request").context.span_id
+    assert kernel.end_time - kernel.start_time == 2000
+    assert dict(kernel.attributes) == {
+        "armpy.phase": "execution",
+        "armpy.kind": "command",
+        "armpy.backend": "Npu",
+        "armpy.kernel": "gemm",
+    }
+
+
+def test_networks_that_are_not_profiled_make_no_spans(spans: Any) -> None:
+    with Runtime() as runtime:
+        armpy.Model(product(), runtime).run({"x": X})
+    assert not spans.get_finished_spans()
+
+
+PROGRAM = """
+import sys
+import numpy as np
+import armpy
+from armpy.runtime import NetworkProperties
+{setup}
+net = armpy.Network()
+x = net.input("x", armpy.TensorInfo((2,), armpy.DataType.FLOAT32))
+net.output("y", net.add(armpy.ops.ElementwiseBinary(), x, x))
+model = armpy.Model(net, properties=NetworkProperties(profiling=True))
+model.run({{"x": np.ones(2, np.float32)}})
+print(model.profiler.spans is None, "opentelemetry" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize(
+    ("setup", "expected"), [("", "True False"), ("import opentelemetry.trace", "True True")]
+)
+def test_who_does_not_trace_pays_nothing(setup: str, expected: str) -> None:
+    if setup:
+        pytest.importorskip("opentelemetry.trace")
+    program = PROGRAM.format(setup=setup)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == expected
