@@ -132,7 +132,7 @@ class _Partitioner:
             step = self._step(layer, number, alive)
             alive = [*(alive[place] for place in step.kept), *step.made]
             ways = self._thinned(self._extended(ways, step), alive)
-        way = min(ways.values(), key=lambda way: way.cost)
+        (way,) = ways.values()  # nothing is to be read any more, so that all ways agree
         chosen = []
         while way.before is not None:
             chosen.append(way.backend)
