@@ -12,7 +12,10 @@ ratio is from 1 says what the machine's noise is.
 Usage::
 
     python -m benchmarks.placement MODEL [...] [--mixtures N] [--rounds N] [--threads N]
-                                   [--json FILE]
+                                   [--seconds S] [--json FILE]
+
+With ``--seconds`` no more mixtures of a model are loaded after that time; the table says how many
+there were.
 """
 
 from __future__ import annotations
@@ -70,7 +73,9 @@ class Runner:
         return statistics.fmean(sorted(self.times_s)[: max(1, len(self.times_s) // 4)])
 
 
-def measure_model(path: Path, num_mixtures: int, rounds: int, threads: int) -> dict[str, Any]:
+def measure_model(
+    path: Path, num_mixtures: int, rounds: int, threads: int, seconds: float
+) -> dict[str, Any]:
     """What was chosen, and its time against that of each other placement."""
     import numpy as np
 
@@ -113,6 +118,8 @@ def measure_model(path: Path, num_mixtures: int, rounds: int, threads: int) -> d
         for name, assignment in others(usual, runtime, num_mixtures):
             if assignment in seen:
                 continue
+            if time.perf_counter() > started + seconds and len(seen) > len(IDS):
+                break
             seen.append(assignment)
             try:
                 limit_s = FAR * best_of_three(chosen.call)
@@ -225,6 +232,7 @@ def main() -> None:
     parser.add_argument("--mixtures", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=41)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
@@ -237,7 +245,13 @@ def main() -> None:
             from armpy import ArmpyError
 
             try:
-                one = measure_model(path, arguments.mixtures, arguments.rounds, arguments.threads)
+                one = measure_model(
+                    path,
+                    arguments.mixtures,
+                    arguments.rounds,
+                    arguments.threads,
+                    arguments.seconds,
+                )
             except (ArmpyError, OSError) as error:
                 print(f"{path.name:44} not measured: {error}", flush=True)
                 continue

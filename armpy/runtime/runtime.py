@@ -294,7 +294,7 @@ class Runtime:
             executors=self._executors,
             properties=properties,
             protected_mode=options.protected_mode,
-            environment=repr((options.num_threads, options.backend_options)),
+            environment=repr((options.num_threads, options.backend_options, options.isolation)),
         )
 
     def get_profiler(self, network_id: int) -> Profiler | None:
