@@ -127,7 +127,8 @@ def calibrate(
 
     Notes
     -----
-    What a backend does not support is left out. `armpy.backend.watch_progress` hears of every
+    What a backend does not support is left out. Answers about placement that were kept are
+    forgotten, and found anew when they are asked for. `armpy.backend.watch_progress` hears of every
     workload. Nothing else should run meanwhile.
     """
     store, clock = store or FiguresStore(), clock or Clock()
@@ -142,6 +143,7 @@ def calibrate(
         if backend_id == REFERENCE_BACKEND_ID and samples:
             reference = samples
         reports.append(report)
+    store.forget_answers()
     return reports
 
 

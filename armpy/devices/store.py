@@ -98,6 +98,17 @@ class FiguresStore:
             return False
         return True
 
+    def forget_answers(self) -> int:
+        """Forget every answer that was kept for this machine; how many there were."""
+        try:
+            paths = [*(self.directory / "answers").glob("*.json")]
+            for path in paths:
+                path.unlink(missing_ok=True)
+        except (OSError, RuntimeError) as error:
+            _log.warning("the answers cannot be forgotten: %s", error)
+            return 0
+        return len(paths)
+
     def recall_answer(self, question: str) -> Fields | None:
         """An answer that was kept; None if there is none, or it is damaged.
 

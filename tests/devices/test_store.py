@@ -221,6 +221,17 @@ def test_the_store_is_a_cache_to_look_at_check_and_clear(tmp_path: Path) -> None
     assert store.recall_answer("where?") is None
 
 
+def test_answers_are_forgotten_all_at_once_and_records_are_not(tmp_path: Path) -> None:
+    store = FiguresStore(tmp_path)
+    assert store.forget_answers() == 0
+    store.write(RECORD)
+    for question in ("where?", "when?"):
+        store.keep_answer(question, {})
+    assert store.forget_answers() == 2
+    assert store.recall_answer("where?") is None
+    assert store.read("Fast") == RECORD
+
+
 def test_a_removed_record_is_gone(tmp_path: Path) -> None:
     store = FiguresStore(tmp_path)
     store.write(RECORD)
