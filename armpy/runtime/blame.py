@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from armpy.errors import ArmpyError, BackendError
+from armpy.errors import ArmpyError, BackendError, BackendUnavailableError
 from armpy.types import HOST, BackendId
+
+FAILURES = (BackendError, BackendUnavailableError)
+"""What a backend raises that has failed, whoever called it."""
 
 _NAME = "backend_id"
 
@@ -15,12 +18,12 @@ def blamed(backend_id: BackendId, error: ArmpyError, *, is_memory: bool = False)
     ----------
     backend_id : str
     error : ArmpyError
-        Other than a `BackendError` it stays as it is; so does one that passes through a layer
-        whose inner graph it comes from.
+        Other than a `BackendError`, or a `BackendUnavailableError` of a device that is gone, it
+        stays as it is; so does one that passes through a layer whose inner graph it comes from.
     is_memory : bool
         Whether the backend had no memory, of whatever kind its error is.
     """
-    if backend_id != HOST and (is_memory or isinstance(error, BackendError)):
+    if backend_id != HOST and (is_memory or isinstance(error, FAILURES)):
         vars(error).setdefault(_NAME, backend_id)
     return error
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from armpy.backend import Cancellation
-from armpy.errors import ArmpyError, BackendError, MemoryLimitError
+from armpy.errors import ArmpyError, MemoryLimitError
 from armpy.ops.operation import Array
-from armpy.runtime.blame import backend_of
+from armpy.runtime.blame import FAILURES, backend_of
 from armpy.runtime.control_flow import Targets
 from armpy.runtime.prepared import Plan, PlanKey, Run
 from armpy.runtime.static_plan import StaticPlan
@@ -19,7 +19,7 @@ from armpy.tensor import TensorInfo
 if TYPE_CHECKING:
     from armpy.runtime.loaded_network import LoadedNetwork
 
-_FAILURES = (BackendError, MemoryLimitError)
+_FAILURES = (*FAILURES, MemoryLimitError)
 """What leads to the next backend, where one is to blame."""
 
 _log = logging.getLogger("armpy.runtime")
@@ -40,11 +40,11 @@ class FallbackPlan:
 
     Notes
     -----
-    A `BackendError` leads to the next backend, and so does memory that a backend has not got; what
-    a caller has got wrong, cancellations and deadlines do not. Executions read their sources only,
-    and write state when they have come to their end, so that each attempt begins with the same. A
-    backend that has failed once gets no layer of the network again, if others take them all; else
-    its error is the caller's.
+    A `BackendError` leads to the next backend, and so do a device that is gone, and memory that a
+    backend has not got; what a caller has got wrong, cancellations and deadlines do not. Executions
+    read their sources only, and write state when they have come to their end, so that each attempt
+    begins with the same. A backend that has failed once gets no layer of the network again, if
+    others take them all; else its error is the caller's.
     """
 
     def __init__(self, network: LoadedNetwork, key: PlanKey, plan: Plan, run: Run) -> None:

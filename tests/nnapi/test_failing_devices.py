@@ -10,6 +10,7 @@ from armpy.errors import (
     ArmpyError,
     BackendError,
     BackendUnavailableError,
+    DeadObjectError,
     ExecutionTimeoutError,
     MemoryLimitError,
     NnapiError,
@@ -26,6 +27,7 @@ FAILURES = [
     (MemoryLimitError("no memory on the device"), ResultCode.OUT_OF_MEMORY),
     (ExecutionTimeoutError("too slow"), ResultCode.MISSED_DEADLINE_TRANSIENT),
     (NnapiError("it is gone", code=ResultCode.DEAD_OBJECT), ResultCode.DEAD_OBJECT),
+    (DeadObjectError("its process is gone"), ResultCode.DEAD_OBJECT),
     (ValueError("a mistake of its own"), ResultCode.OP_FAILED),
 ]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from armpy.backend import DeviceFigures, IBackendInternal, PerformanceFigures
-from armpy.errors import BackendError, ResultCode
+from armpy.errors import BackendError, BackendUnavailableError, DeadObjectError, ResultCode
 from armpy.nnapi import (
     Compilation,
     DeviceManager,
@@ -151,7 +151,15 @@ def test_where_power_counts_the_device_that_takes_least_gets_the_model(
 # Failures in executions.
 
 
-@pytest.mark.parametrize("error", [BackendError("out of units"), ValueError("a mistake")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        BackendError("out of units"),
+        ValueError("a mistake"),
+        BackendUnavailableError("unplugged"),
+        DeadObjectError("its process is gone"),
+    ],
+)
 def test_what_a_device_fails_to_execute_is_executed_by_the_reference(error: Exception) -> None:
     npu = ScriptedBackend("Npu", {"execute": raises(error)})
     with devices_of(npu) as manager:
