@@ -8,6 +8,7 @@ from numbers import Real
 from weakref import ref
 
 from armpy.errors import ArmpyError, NnapiError
+from armpy.nnapi.codes import FeatureLevel
 from armpy.nnapi.compilation import Compilation
 from armpy.nnapi.described_memory import DescribedMemory, Role, same_metadata
 from armpy.nnapi.model_description import Operand
@@ -22,7 +23,15 @@ from armpy.nnapi.results import (
     require_data,
     unexpected_null,
 )
-from armpy.runtime.device_memory import TensorRole, allocate_device_memory, works_in_host_memory
+from armpy.runtime.device_memory import (
+    TensorRole,
+    allocate_device_memory,
+    single_user,
+    works_in_host_memory,
+)
+
+_LEVEL = FeatureLevel.LEVEL_4
+"""Of devices that can be asked for memory."""
 
 
 class MemoryDesc:
@@ -167,7 +176,9 @@ class MemoryDesc:
             roles = self._tensor_roles()
         except ArmpyError:  # a network that is not loaded, or not any more, has no device
             roles = []
-        buffer = allocate_device_memory(described.info, roles) if roles else None
+        buffer = None
+        if roles and _knows_memory(roles):
+            buffer = allocate_device_memory(described.info, roles)
         if buffer is not None:
             return DescribedMemory(described, self._roles, buffer)
         if not described.size_bytes:
@@ -191,6 +202,13 @@ class MemoryDesc:
             network, network_id = compilation.loaded(())
             found.append(TensorRole(network, network_id, role.index, role.is_output, frequency))
         return found
+
+
+def _knows_memory(roles: Sequence[TensorRole]) -> bool:
+    """Whether the one device that all roles are of is of the feature level that has such memory."""
+    user = single_user(roles)
+    backends = roles[0].network.backends
+    return any(one.backend_id == user and one.feature_level >= _LEVEL for one in backends)
 
 
 def _describe(operand: Operand) -> str:

@@ -25,9 +25,11 @@ from armpy.ops import BinaryOperation
 from tests.support.buffer_device import BufferDevice
 from tests.support.fake_backends import FakeBackend
 from tests.support.nnapi_models import (
+    BOOL_1,
     FLOAT_2,
     FLOAT_OPEN,
     INT,
+    MODEL,
     add_activation,
     add_operands,
     compiled,
@@ -297,6 +299,52 @@ def test_memory_of_unknown_size_is_a_devices_or_nobodys(
         memory_for((compilation, "output", 0))
 
 
+class OldDevice(BufferDevice):
+    """A device of a feature level that knows no memory domains."""
+
+    feature_level = 29
+
+
+def test_a_device_of_an_older_feature_level_is_not_asked_for_memory() -> None:
+    npu = OldDevice()
+    with devices_of(npu) as manager:
+        compilation = compiled(sum_model(manager=manager))
+        memory = memory_for((compilation, "input", 0), (compilation, "output", 0))
+        assert memory.device == ""
+        assert not npu.buffers
+        executed(compilation, floats(1, 2), floats(10, 20), memory)
+        assert contents(memory) == [11, 22]
+        explicit = chosen(sum_model(manager=manager), "Npu")
+        with fails(OP_FAILED, "no chosen device makes memory for all roles"):
+            memory_for((explicit, "input", 0))
+
+
+def test_control_flow_has_ordinary_memory(npu: BufferDevice, manager: DeviceManager) -> None:
+    doubled = sum_model(manager=manager)
+    model = Model(manager)
+    condition = model.add_operand(BOOL_1)
+    branches = [model.add_operand(MODEL) for _ in range(2)]
+    for branch in branches:
+        model.set_operand_value_from_model(branch, doubled)
+    a, b, total = add_operands(model, *[FLOAT_2] * 3)
+    model.add_operation(OperationCode.IF, [condition, *branches, a, b], [total])
+    model.identify_inputs_and_outputs([condition, a, b], [total])
+    model.finish()
+    compilation = compiled(model)
+    memory = memory_for((compilation, "input", 1), (compilation, "output", 0))
+    assert memory.device == ""
+    assert not npu.buffers
+    filled(memory, 1, 2)
+    execution = Execution(compilation)
+    result = np.zeros(2, np.float32)
+    execution.set_input(0, np.array([True]))
+    execution.set_input_from_memory(1, memory, 0, 0)
+    execution.set_input(2, floats(10, 20))
+    execution.set_output(0, result)
+    execution.compute()
+    assert result.tolist() == [11, 22]
+
+
 def two_devices() -> tuple[BufferDevice, BufferDevice]:
     """One that adds, and one that multiplies."""
     return (
@@ -542,6 +590,46 @@ def test_other_memory_is_used_where_a_device_fails_with_its_own(
     on_fire(npu)
     executed(summed, given, floats(10, 20), total)
     assert contents(total) == [11, 22]
+
+
+class FailingDevice(BufferDevice):
+    """A device that fails whatever it executes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faults = {"execute": BackendError("the device is on fire")}
+
+
+def test_another_device_takes_over_from_one_that_fails_while_it_executes() -> None:
+    with devices_of(FailingDevice()) as manager:
+        compilation = compiled(sum_model(manager=manager))
+        given = filled(memory_for((compilation, "input", 0)), 1, 2)
+        total = memory_for((compilation, "output", 0))
+        assert total.device == "Npu"
+        for number in (10, 20):  # the second time nobody asks the device
+            executed(compilation, given, floats(number, number), total)
+            assert contents(total) == [1 + number, 2 + number]
+        event = prepared(compilation, given, floats(1, 1), total).start_compute()
+        event.wait()
+        assert contents(total) == [2, 3]
+
+
+def test_another_device_takes_over_from_one_that_fails_on_another_thread() -> None:
+    with devices_of(FailingDevice()) as manager:
+        compilation = compiled(sum_model(manager=manager))
+        given = filled(memory_for((compilation, "input", 0)), 1, 2)
+        total = memory_for((compilation, "output", 0))
+        prepared(compilation, given, floats(1, 1), total).start_compute().wait()
+        assert contents(total) == [2, 3]
+
+
+def test_a_chosen_device_that_fails_while_it_executes_leaves_no_elements() -> None:
+    with devices_of(FailingDevice()) as manager:
+        compilation = chosen(sum_model(manager=manager), "Npu")
+        total = filled(memory_for((compilation, "output", 0)), 1, 2)
+        with fails(OP_FAILED, "the device is on fire"):
+            executed(compilation, floats(1, 2), floats(10, 20), total)
+        assert not total.is_initialized
 
 
 def test_no_other_device_takes_over_from_a_chosen_one() -> None:
