@@ -163,7 +163,7 @@ class TokenEntries(Entries):
 
 def prefix_of(backend_id: BackendId) -> str:
     """What names of a backend's files begin with."""
-    return f"{quote(backend_id, safe='')}."
+    return f"{quote(backend_id, safe='')}+"  # which no quoted id has
 
 
 def compiled_cache(backend_id: BackendId = "") -> Entries | None:

@@ -8,13 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from armpy.backend import CacheEntry, IBackendCache
+from armpy.backend import CacheEntry, GroupedCacheEntry, IBackendCache
 from armpy.cli.__main__ import main
 from armpy.cli.caches import clear_caches, list_caches, print_caches
 from armpy.errors import BackendError, BackendUnavailableError
+from armpy.network import Network
 from armpy.plugins.modules import forget_module
+from armpy.runtime import Model
 from tests.support.dynamic_modules import module_source, private_modules, write_module
-from tests.support.fake_backends import FakeBackend, registry_of
+from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
+from tests.support.networks import ADD, RELU, f32
+from tests.support.scripted_backend import ScriptedBackend, declaration
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
@@ -191,3 +195,71 @@ def test_sizes_are_told_in_units_that_people_read(capsys: pytest.CaptureFixture[
     for size in ("5 B", "5 KiB", "5 GiB"):
         assert size in out
     assert out.startswith("Keeping things in /somewhere: 3 entries, 5 GiB\n")
+
+
+def grouped(name: str, group: str, size: int, last_used_s: float) -> GroupedCacheEntry:
+    return GroupedCacheEntry(name, size, last_used_s, f"about {name}", "", group)
+
+
+MANY = [
+    grouped("1", "mobilenet", 1024, 30.0),
+    grouped("2", "kernels", 100, 40.0),
+    grouped("3", "mobilenet", 1024, 20.0),
+    grouped("4", "", 5, 10.0),
+]
+
+
+def test_what_is_kept_is_summed_up_per_model(capsys: pytest.CaptureFixture[str]) -> None:
+    keeping = Keeping(Cache(MANY))
+    reports = list_caches(registry_of(keeping), ["Keeping"])
+    print_caches(reports)
+    lines = capsys.readouterr().out.splitlines()
+    # By columns: date and time, size, how many, of what; the last used first.
+    assert [line.split()[2:] for line in lines[2:-1]] == [
+        ["100", "B", "1", "kernels"],
+        ["2", "KiB", "2", "mobilenet"],
+        ["5", "B", "1", "(not", "said)"],
+    ]
+    assert lines[-1] == "--all lists every entry."
+    print_caches(reports, shows_all=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[-1] for line in lines[2:]] == ["1", "2", "3", "4"]
+
+
+@pytest.fixture
+def compiled_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache with the compiled parts of two models of one backend, and of one of another."""
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path))
+    for backend_id, name in (("Npu", "first"), ("Npu", "second"), ("Npu.2", "third")):
+        net = Network(name)
+        x = net.input("x", f32(4))
+        net.output("y", net.add(RELU, net.add(ADD, x, x, name=f"{name} sum")))
+        declared = declaration(cache_files=(1, 1))
+        Model(net, runtime_of(ScriptedBackend(backend_id, declared=declared)))
+    return tmp_path / "compiled"
+
+
+def test_compiled_parts_are_listed_and_cleared_too(
+    compiled_parts: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert len([*compiled_parts.iterdir()]) == 6
+    registry = registry_of(FakeBackend("Npu"), FakeBackend("Npu.2"))
+    print_caches(list_caches(registry, None))
+    out = capsys.readouterr().out
+    assert f"armpy compiled parts in {compiled_parts}: 6 entries" in out
+    assert [out.count(name) for name in ("first", "second", "third")] == [1, 1, 1]
+    (report,) = list_caches(registry, ["Npu"], verify=True)
+    assert (report.backend, len(report.entries), report.damaged) == ("Npu", 4, [])
+    assert clear_caches(registry, ["Npu"]) == [("Npu", "compiled parts", 4)]
+    (report,) = list_caches(registry, None)
+    assert {entry.group for entry in report.entries} == {"third"}  # type: ignore[attr-defined]  # grouped
+    assert clear_caches(registry, None) == [("armpy", "compiled parts", 2)]
+    assert [*compiled_parts.iterdir()] == []
+
+
+def test_damaged_parts_are_told(compiled_parts: Path) -> None:
+    path = min(compiled_parts.iterdir())
+    path.write_bytes(path.read_bytes()[:-3])
+    (report,) = list_caches(registry_of(FakeBackend("Npu")), None, verify=True)
+    (damaged,) = report.damaged
+    assert (damaged.name, damaged.problem) == (path.name, "its checksum is wrong")
