@@ -88,7 +88,8 @@ class Supervisor:
         self._source = source
         self._options = dict(options)
         self._lock = threading.RLock()
-        self._released: deque[int] = deque()
+        self._spare_lock = threading.Lock()  # never held while a spare worker is waited for
+        self._parts: weakref.WeakSet[Part] = weakref.WeakSet()
         self.current: WorkerProcess | None = None
         self._spare: WorkerProcess | None = None
         self._starting: threading.Thread | None = None
@@ -137,8 +138,7 @@ class Supervisor:
 
     def add(self, part: Part) -> None:
         """Let the worker forget a part when nobody has it any more."""
-        # The garbage collector may come in the midst of a request: the worker is told later.
-        weakref.finalize(part, self._released.append, part.number).atexit = False
+        self._parts.add(part)
 
     def worker(self) -> WorkerProcess:
         """The worker, started if need be.
@@ -169,29 +169,30 @@ class Supervisor:
         """
         if part.number in worker.prepared:
             return
-        packed = part.packed
-        request = (PREPARE, part.number, packed.pickle_bytes, packed.buffers)
         limit = self.limits.preparation_timeout_s if timeout_s is None else timeout_s
         worker.busy.add(part)
         try:
-            with self.deaths_of(worker):
-                self._forget_released(worker)
-                worker.request(request, [packed.descriptor], timeout_s=limit)
-            worker.prepared.add(part.number)
+            with worker.preparing, self.deaths_of(worker):
+                if part.number not in worker.prepared:  # by another thread, meanwhile
+                    self._send(part, worker, limit)
         except DeadObjectError:
             if worker.culprit is None:
                 worker.culprit = part if worker.busy <= {part} else UNKNOWN
             raise
         finally:
             worker.busy.discard(part)
+        if worker is self.current and self.limits.keep_spare:
+            self._start_spare()  # which is to have it, too
 
-    def _forget_released(self, worker: WorkerProcess) -> None:
-        """Let a worker forget what nobody has any more."""
-        while self._released:
-            number = self._released.popleft()
-            if number in worker.prepared:
-                worker.prepared.discard(number)
-                worker.request((RELEASE, number), timeout_s=self.limits.start_timeout_s)
+    def _send(self, part: Part, worker: WorkerProcess, timeout_s: float) -> None:
+        """Send a worker a part, and let it forget what nobody has any more."""
+        for number in worker.prepared - {other.number for other in [*self._parts]}:
+            worker.prepared.discard(number)
+            worker.request((RELEASE, number), timeout_s=self.limits.start_timeout_s)
+        packed = part.packed
+        request = (PREPARE, part.number, packed.pickle_bytes, packed.buffers)
+        worker.request(request, [packed.descriptor], timeout_s=timeout_s)
+        worker.prepared.add(part.number)
 
     @contextlib.contextmanager
     def deaths_of(self, worker: WorkerProcess) -> Iterator[None]:
@@ -247,7 +248,9 @@ class Supervisor:
     def _next(self) -> WorkerProcess:
         """The spare worker, or a new one."""
         self._check_allowed()
-        self.wait_for_spare()
+        if self._spare is None:
+            self._wait_for_spare()
+        self._hurry.set()  # what is not prepared yet in the spare is so when it is needed
         worker, self._spare = self._spare, None
         if worker is not None and worker.is_running:
             return worker
@@ -288,35 +291,56 @@ class Supervisor:
             raise failure from error
 
     def _start_spare(self) -> None:
-        """Begin to start a spare worker."""
-        if self._starting is None and self._spare is None and not self._is_closed:
-            name = f"armpy-spare-{self.backend_id}"
-            self._hurry.clear()
-            run = _spare_starter(weakref.ref(self), self._hurry)
-            self._starting = threading.Thread(target=run, name=name, daemon=True)
-            self._starting.start()
+        """Begin to start a spare worker, or to prepare in it what it has not."""
+        with self._spare_lock:
+            if self._starting is None and not self._is_closed:
+                self._hurry = threading.Event()
+                name = f"armpy-spare-{self.backend_id}"
+                run = _spare_starter(weakref.ref(self), self._hurry)
+                self._starting = threading.Thread(target=run, name=name, daemon=True)
+                self._starting.start()
 
-    def start_spare_now(self) -> None:
-        """Start a spare worker and keep it; what goes wrong is only logged."""
+    def make_spare(self, hurry: threading.Event) -> None:
+        """Start a spare worker and prepare all parts in it; what goes wrong is only logged.
+
+        Parameters
+        ----------
+        hurry : Event
+            Set when the spare worker is needed as it is.
+        """
         self._bury()
-        if self._is_closed:
-            self._starting = None
-            return
+        worker = self._spare
         try:
-            worker = WorkerProcess(self._source, self.limits, self._options)
+            if (worker is None or not worker.is_running) and not self._is_closed:
+                if worker is not None:
+                    worker.stop()
+                self._spare = worker = WorkerProcess(self._source, self.limits, self._options)
+            while worker is not None and not hurry.is_set() and (part := self._missing(worker)):
+                self.prepare(part, worker)
         except (ArmpyError, OSError) as error:
             _log.warning("no spare process of backend '%s': %s", self.backend_id, error)
-            worker = None
-        # The lock may be with a thread that waits for this one.
-        self._spare, self._starting = worker, None
         if self._is_closed and worker is not None:
             worker.stop()
+        with self._spare_lock:
+            self._starting = None
+        if hurry.is_set() and self._spare is None:  # it has been taken, and this was in its way
+            self._start_spare()
+
+    def _missing(self, worker: WorkerProcess) -> Part | None:
+        """A part that a worker has not prepared; None if it has all."""
+        return next((p for p in [*self._parts] if p.number not in worker.prepared), None)
+
+    def _wait_for_spare(self) -> None:
+        """Wait until there is a spare worker, or none that is being started."""
+        starting = self._starting
+        while starting is not None and starting.is_alive() and self._spare is None:
+            self._hurry.set()
+            starting.join(0.005)
 
     def wait_for_spare(self) -> None:
-        """Wait until no spare worker is being started any more."""
+        """Wait until the spare worker has everything prepared."""
         starting = self._starting
         if starting is not None:
-            self._hurry.set()
             starting.join()
 
 
@@ -333,7 +357,7 @@ def _spare_starter(
         hurry.wait(_SPARE_DELAY_S)
         supervisor = reference()
         if supervisor is not None:
-            supervisor.start_spare_now()
+            supervisor.make_spare(hurry)
 
     return run
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from typing import Any
 
 from armpy.isolation.limits import IsolationLimits
@@ -37,6 +38,8 @@ class WorkerProcess(Worker):
         Numbers of the parts that it has.
     culprit : object
         The execution that has ended it; None while it runs.
+    preparing : Lock
+        Held while parts are prepared, one after the other.
 
     Raises
     ------
@@ -61,6 +64,7 @@ class WorkerProcess(Worker):
         self.busy: set[object] = set()
         self.prepared: set[int] = set()
         self.culprit: object = None
+        self.preparing = threading.Lock()
         try:
             answer = self.request((LOAD, source), timeout_s=limits.start_timeout_s)
             self.description: dict[str, Any] = answer  # Any: read with care

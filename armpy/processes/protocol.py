@@ -97,7 +97,7 @@ def error_as_fields(error: BaseException) -> dict[str, str]:
     if _is_out_of_memory(error):
         return {"kind": OUT_OF_MEMORY, "failed": str(error)[:_CUT]}
     if not isinstance(error, ArmpyError):
-        return {"kind": "BackendError", "failed": f"the backend raised {error!r}"[:_CUT]}
+        return {"kind": "BackendError", "failed": f"it raised {error!r}"[:_CUT]}
     kinds = [cls.__name__ for cls in type(error).__mro__ if cls.__module__ == "armpy.errors"]
     texts = {name: str(getattr(error, name, ""))[:_CUT] for name in _FIELDS}
     return {"kind": kinds[0], **texts}

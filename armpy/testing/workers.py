@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
 import os
-import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
-from typing import Generic, TypeAlias, TypeVar
+import queue
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Generic, TypeAlias, TypeVar
 
+from armpy.errors import DeadObjectError
+from armpy.processes.worker import Worker
 from armpy.records import dataclass
 
 ItemT = TypeVar("ItemT")
@@ -20,7 +17,9 @@ ResultT = TypeVar("ResultT")
 
 Judge: TypeAlias = Callable[[ItemT], ResultT]
 
-_CONTEXT = multiprocessing.get_context("spawn")
+_HANDLER = f"{__name__}:Judging"
+_START_S = 30.0
+"""What a worker may take to start, beside its first item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +44,8 @@ def available_cores() -> int:
 def judge_in_workers(
     batches: Sequence[Sequence[ItemT]],
     make_judge: Callable[[], Judge[ItemT, ResultT]],
+    write: Callable[[ResultT], object],
+    read: Callable[[Any], ResultT],  # Any: what `write` has made, if the worker is honest
     *,
     jobs: int,
     timeout_s: float = 60.0,
@@ -57,6 +58,11 @@ def judge_in_workers(
         Items that one worker takes at a time; they must be picklable.
     make_judge : callable
         Called once in each worker; picklable. What it returns judges one item.
+    write : callable
+        Gives a result in the form of JSON, in the worker; picklable. Nothing that a backend may
+        have written is unpickled.
+    read : callable
+        Makes a result of that.
     jobs : int
         Number of workers.
     timeout_s : float
@@ -68,106 +74,124 @@ def judge_in_workers(
         Each item's result, or `Lost`, as they come. What a judge raises ends the run: it is
         for the judge to say what an item's errors mean.
     """
-    waiting = deque(list(batch) for batch in batches if batch)
-    workers: list[_Worker[ItemT, ResultT]] = []
+    waiting: queue.SimpleQueue[Sequence[ItemT]] = queue.SimpleQueue()
+    for batch in filter(None, batches):
+        waiting.put(batch)
+    crew = _Crew(waiting, (make_judge, write), timeout_s)
+    threads = [
+        threading.Thread(target=crew.work, name="armpy-judge", daemon=True)
+        for _ in range(min(jobs, waiting.qsize()))
+    ]
     try:
-        while waiting or workers:
-            while waiting and len(workers) < jobs:
-                workers.append(_Worker(make_judge))
-            for worker in workers:
-                if not worker.items and waiting:
-                    worker.give(waiting.popleft())
-            ready = wait([worker.connection for worker in workers], timeout=0.5)
-            for worker in list(workers):
-                yield from worker.take(worker.connection in ready, timeout_s)
-                if worker.is_dead and worker.items:
-                    waiting.appendleft(worker.items)
-                if worker.is_dead or not (worker.items or waiting):
-                    worker.stop()
-                    workers.remove(worker)
+        for thread in threads:
+            thread.start()
+        num_left = len(threads)
+        while num_left:
+            found = crew.results.get()
+            if found is None:
+                num_left -= 1
+            elif isinstance(found, BaseException):
+                raise found
+            else:
+                yield found if isinstance(found, Lost) else read(found["result"])
     finally:
-        for worker in workers:
+        crew.stop()
+        for thread in threads:
+            thread.join()
+
+
+class _Crew(Generic[ItemT]):
+    """Threads with a worker each, and what they have in common."""
+
+    def __init__(
+        self,
+        waiting: queue.SimpleQueue[Sequence[ItemT]],
+        judging: object,
+        timeout_s: float,
+    ) -> None:
+        self._waiting = waiting
+        self._judging = judging
+        self._timeout_s = timeout_s
+        self._is_stopped = False
+        self._workers: set[Worker] = set()
+        # Any: answers, and what is not one; None where a thread has come to its end
+        self.results: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def work(self) -> None:
+        """Judge batches until there are no more."""
+        worker: Worker | None = None
+        try:
+            while not self._is_stopped:
+                try:
+                    batch = self._waiting.get_nowait()
+                except queue.Empty:
+                    return
+                for item in batch:
+                    worker = self._judge(item, worker)
+        except BaseException as error:  # noqa: BLE001 - raised again by whoever reads the results
+            self.results.put(error)
+        finally:
+            self._end(worker)
+            self.results.put(None)
+
+    def _judge(self, item: ItemT, worker: Worker | None) -> Worker | None:
+        """Judge one item; the worker for the next one, if there is one yet."""
+        worker = worker or self._begin()
+        try:
+            self.results.put(worker.request(item, timeout_s=self._timeout_s))
+        except DeadObjectError:
+            late = f"no answer within {self._timeout_s:g} s"
+            self.results.put(Lost(item, late if worker.is_late else f"the process {_end(worker)}"))
+            self._end(worker)
+            return None
+        return worker
+
+    def _begin(self) -> Worker:
+        """A worker that has its judge."""
+        worker = Worker(_HANDLER)
+        self._workers.add(worker)
+        if self._is_stopped:
+            worker.kill("the run was stopped")
+        worker.request(self._judging, timeout_s=_START_S)
+        return worker
+
+    def _end(self, worker: Worker | None) -> None:
+        """End a worker."""
+        if worker is not None:
             worker.stop()
-
-
-@dataclass
-class _Worker(Generic[ItemT, ResultT]):
-    """One process and the items that it has not answered yet, in order."""
-
-    make_judge: Callable[[], Judge[ItemT, ResultT]]
-    items: list[ItemT] = field(default_factory=list)
-    is_dead: bool = False
-
-    def __post_init__(self) -> None:
-        self.connection, theirs = _CONTEXT.Pipe()
-        self._process: SpawnProcess = _CONTEXT.Process(
-            target=_work, args=(theirs, self.make_judge), daemon=True
-        )
-        self._process.start()
-        theirs.close()
-        self._since = time.monotonic() + _START_S
-
-    def give(self, items: list[ItemT]) -> None:
-        """Hand over a batch."""
-        self.items = list(items)
-        self._since = max(self._since, time.monotonic())
-        with contextlib.suppress(OSError):  # the next take finds the worker dead
-            self.connection.send(items)
-
-    def take(self, is_ready: bool, timeout_s: float) -> Iterator[ResultT | Lost[ItemT]]:
-        """The results that are there; the item that killed the worker, or that hangs."""
-        while is_ready:
-            try:
-                result = self.connection.recv()
-            except (EOFError, OSError):
-                self._process.join()
-                yield from self._lose(f"the process ended with code {self._process.exitcode}")
-                return
-            if isinstance(result, _Failure):
-                raise result.error
-            self.items.pop(0)
-            self._since = time.monotonic()
-            yield result
-            is_ready = self.connection.poll()
-        if self.items and time.monotonic() - self._since > timeout_s:
-            yield from self._lose(f"no answer within {timeout_s:g} s")
-
-    def _lose(self, reason: str) -> Iterator[Lost[ItemT]]:
-        """Give the current item up."""
-        self.is_dead = True
-        if self.items:
-            yield Lost(self.items.pop(0), reason)
+            self._workers.discard(worker)
 
     def stop(self) -> None:
-        """End the process."""
-        self._process.kill()
-        self._process.join()
-        self.connection.close()
+        """End all workers, as nobody reads results any more."""
+        self._is_stopped = True
+        for worker in [*self._workers]:
+            worker.kill("the run was stopped")
 
 
-_START_S = 30.0
-"""What a worker may take to start, beside its first item."""
+def _end(worker: Worker) -> str:
+    """How a worker has ended, in words."""
+    code = worker.exit_code
+    return worker.reason.removeprefix("it ") if code is None else f"ended with code {code}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    """What a judge raised."""
+class Judging:
+    """Judges in a worker.
 
-    error: BaseException
+    Parameters
+    ----------
+    in_force : mapping of str to str
+        What the process has given up.
+    """
 
+    def __init__(self, in_force: Mapping[str, str]) -> None:
+        self._in_force = in_force
+        self._judge: Judge[Any, Any] | None = None  # Any: whatever there is to judge
+        self._write: Callable[[Any], object] = str
 
-def _work(connection: Connection, make_judge: Callable[[], Judge[ItemT, ResultT]]) -> None:
-    """Judge batches until there are no more."""
-    judge = None
-    while True:
-        try:
-            items = connection.recv()
-        except (EOFError, KeyboardInterrupt):
-            return
-        for item in items:
-            try:
-                judge = judge or make_judge()
-                connection.send(judge(item))
-            except Exception as error:  # noqa: BLE001 - raised again by the other side
-                connection.send(_Failure(error))
-                return
+    def answer(self, request: Any, descriptors: Sequence[int]) -> Mapping[str, object]:
+        """Make the judge, which comes first, or judge an item."""
+        if self._judge is None:
+            make_judge, self._write = request
+            self._judge = make_judge()
+            return {}
+        return {"result": self._write(self._judge(request))}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from armpy.errors import ArmpyError
 from armpy.testing.workers import Lost, judge_in_workers
 
 
@@ -23,8 +24,13 @@ def double(item: int) -> int:
     return item * 2
 
 
+def plain(result: int) -> int:
+    return result
+
+
 def run(batches: Sequence[Sequence[int]], timeout_s: float = 60.0) -> list[int | Lost[int]]:
-    return list(judge_in_workers(batches, make_doubler, jobs=2, timeout_s=timeout_s))
+    results = judge_in_workers(batches, make_doubler, plain, plain, jobs=2, timeout_s=timeout_s)
+    return list(results)
 
 
 def test_every_item_is_judged_once() -> None:
@@ -47,7 +53,7 @@ def test_an_item_that_hangs_is_lost_and_the_rest_of_its_batch_is_judged(
 
 
 def test_what_a_judge_raises_ends_the_run() -> None:
-    with pytest.raises(ValueError, match="six cannot be judged"):
+    with pytest.raises(ArmpyError, match=r"it raised ValueError.*six cannot be judged"):
         run([[6]])
 
 
