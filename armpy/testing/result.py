@@ -5,9 +5,8 @@ from __future__ import annotations
 import enum
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, field
-from typing import Any
 
 from armpy.records import dataclass
 from armpy.types import BackendId
@@ -65,19 +64,6 @@ class CaseResult:
     text: str = ""
     claimed: tuple[str, ...] = ()
     ran: tuple[str, ...] = ()
-
-    def as_fields(self) -> dict[str, object]:
-        """The result in the form of JSON."""
-        return {**asdict(self), "outcome": self.outcome.value}
-
-    @classmethod
-    def from_fields(cls, fields: Mapping[str, Any]) -> CaseResult:  # Any: each is made what it is
-        """The result in fields of JSON."""
-        case, operation, data_type, text = (
-            str(fields[name]) for name in ("case", "operation", "data_type", "text")
-        )
-        claimed, ran = (tuple(map(str, fields[name])) for name in ("claimed", "ran"))
-        return cls(case, operation, data_type, Outcome(fields["outcome"]), text, claimed, ran)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from armpy.errors import DeadObjectError
+from armpy.optimizer.files.plain import PlainReader, plain
 from armpy.processes.worker import Worker
 from armpy.records import dataclass
 
@@ -44,8 +45,7 @@ def available_cores() -> int:
 def judge_in_workers(
     batches: Sequence[Sequence[ItemT]],
     make_judge: Callable[[], Judge[ItemT, ResultT]],
-    write: Callable[[ResultT], object],
-    read: Callable[[Any], ResultT],  # Any: what `write` has made, if the worker is honest
+    kind: type[ResultT],
     *,
     jobs: int,
     timeout_s: float = 60.0,
@@ -58,11 +58,9 @@ def judge_in_workers(
         Items that one worker takes at a time; they must be picklable.
     make_judge : callable
         Called once in each worker; picklable. What it returns judges one item.
-    write : callable
-        Gives a result in the form of JSON, in the worker; picklable. Nothing that a backend may
-        have written is unpickled.
-    read : callable
-        Makes a result of that.
+    kind : type
+        Of the results: a dataclass, or another type that `PlainReader` makes. They come as JSON,
+        so that nothing is unpickled that a backend may have written.
     jobs : int
         Number of workers.
     timeout_s : float
@@ -77,7 +75,8 @@ def judge_in_workers(
     waiting: queue.SimpleQueue[Sequence[ItemT]] = queue.SimpleQueue()
     for batch in filter(None, batches):
         waiting.put(batch)
-    crew = _Crew(waiting, (make_judge, write), timeout_s)
+    crew = _Crew(waiting, make_judge, timeout_s)
+    read = PlainReader().read
     threads = [
         threading.Thread(target=crew.work, name="armpy-judge", daemon=True)
         for _ in range(min(jobs, waiting.qsize()))
@@ -93,7 +92,9 @@ def judge_in_workers(
             elif isinstance(found, BaseException):
                 raise found
             else:
-                yield found if isinstance(found, Lost) else read(found["result"])
+                yield (
+                    found if isinstance(found, Lost) else read(kind, found.get("result"), "result")
+                )
     finally:
         crew.stop()
         for thread in threads:
@@ -106,11 +107,11 @@ class _Crew(Generic[ItemT]):
     def __init__(
         self,
         waiting: queue.SimpleQueue[Sequence[ItemT]],
-        judging: object,
+        make_judge: Callable[[], Judge[ItemT, Any]],
         timeout_s: float,
     ) -> None:
         self._waiting = waiting
-        self._judging = judging
+        self._make_judge = make_judge
         self._timeout_s = timeout_s
         self._is_stopped = False
         self._workers: set[Worker] = set()
@@ -152,7 +153,7 @@ class _Crew(Generic[ItemT]):
         self._workers.add(worker)
         if self._is_stopped:
             worker.kill("the run was stopped")
-        worker.request(self._judging, timeout_s=_START_S)
+        worker.request(self._make_judge, timeout_s=_START_S)
         return worker
 
     def _end(self, worker: Worker | None) -> None:
@@ -186,12 +187,10 @@ class Judging:
     def __init__(self, in_force: Mapping[str, str]) -> None:
         self._in_force = in_force
         self._judge: Judge[Any, Any] | None = None  # Any: whatever there is to judge
-        self._write: Callable[[Any], object] = str
 
     def answer(self, request: Any, descriptors: Sequence[int]) -> Mapping[str, object]:
         """Make the judge, which comes first, or judge an item."""
         if self._judge is None:
-            make_judge, self._write = request
-            self._judge = make_judge()
+            self._judge = request()
             return {}
-        return {"result": self._write(self._judge(request))}
+        return {"result": plain(self._judge(request))}

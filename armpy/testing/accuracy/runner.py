@@ -116,7 +116,7 @@ def run_accuracy(
     make_judge = partial(ModelJudge, backend_id, options, settings)
     reports = []
     for path in paths:  # one at a time, as they are timed, and each in a process of its own
-        (found,) = judge_in_workers([[path]], make_judge, jobs=1, timeout_s=timeout_s)
+        (found,) = judge_in_workers([[path]], make_judge, ModelReport, jobs=1, timeout_s=timeout_s)
         report = (
             ModelReport(path, Status.CRASHED, found.reason) if isinstance(found, Lost) else found
         )

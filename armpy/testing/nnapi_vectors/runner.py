@@ -168,9 +168,7 @@ def _judge_all(
     """Results of all variations as they come."""
     batches = [variations[i : i + _BATCH] for i in range(0, len(variations), _BATCH)]
     make_judge = partial(VectorJudge, backend_id, options)
-    for result in judge_in_workers(
-        batches, make_judge, CaseResult.as_fields, CaseResult.from_fields, jobs=jobs
-    ):
+    for result in judge_in_workers(batches, make_judge, CaseResult, jobs=jobs):
         yield _crashed(result) if isinstance(result, Lost) else result
 
 

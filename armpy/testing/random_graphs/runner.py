@@ -203,9 +203,7 @@ def _judge_all(
 ) -> Iterator[CaseResult]:
     """Results of all models as they come."""
     batches = [seeds[i : i + _BATCH] for i in range(0, len(seeds), _BATCH)]
-    for result in judge_in_workers(
-        batches, make_judge, CaseResult.as_fields, CaseResult.from_fields, jobs=jobs
-    ):
+    for result in judge_in_workers(batches, make_judge, CaseResult, jobs=jobs):
         yield _crashed(result, folder) if isinstance(result, Lost) else result
 
 
