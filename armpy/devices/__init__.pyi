@@ -10,7 +10,6 @@ from armpy.devices.costs import (
 )
 from armpy.devices.facts import DeviceFacts as DeviceFacts, device_facts as device_facts
 from armpy.devices.lookup import (
-    UNKNOWN_PERFORMANCE as UNKNOWN_PERFORMANCE,
     costs_of as costs_of,
     lookup_performance as lookup_performance,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from armpy.backend import DeviceFigures, PerformanceFigures
-from armpy.devices import UNKNOWN_PERFORMANCE, lookup_performance
+from armpy.devices.lookup import UNKNOWN_PERFORMANCE, lookup_performance
 from armpy.nnapi.codes import OPERAND_TRAITS, OperandCode
 from armpy.records import dataclass
 

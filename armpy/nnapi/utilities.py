@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import TypeAlias, overload
 
 from armpy.backend import PerformanceFigures
-from armpy.devices import UNKNOWN_PERFORMANCE
+from armpy.devices.lookup import UNKNOWN_PERFORMANCE
 from armpy.errors import NnapiError
 from armpy.nnapi.capabilities import Capabilities
 from armpy.nnapi.codes import (
@@ -248,7 +248,7 @@ def lookup_performance(table: PerformanceTable, operand_type: int) -> Performanc
     Returns
     -------
     PerformanceFigures
-        `armpy.devices.UNKNOWN_PERFORMANCE`, the largest float32 twice, behind the last type.
+        `armpy.devices.lookup.UNKNOWN_PERFORMANCE`, the largest float32 twice, behind the last type.
 
     Notes
     -----
