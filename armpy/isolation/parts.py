@@ -10,7 +10,7 @@ import numpy as np
 from armpy.backend import OptionValues, WorkloadInfo
 from armpy.errors import BackendCapabilityError
 from armpy.graph import Graph, SubgraphView, Value
-from armpy.isolation.shared_block import aligned, create_block, map_block
+from armpy.isolation.shared_block import aligned, create_block, forbid_writing, map_block
 from armpy.network import Network
 from armpy.ops.operation import Operation
 from armpy.records import dataclass
@@ -116,4 +116,5 @@ def pack(graph: Graph, model_options: OptionValues) -> PackedPart:
                 target = np.frombuffer(block, np.uint8, size, start)
                 target[:] = np.frombuffer(view, np.uint8)
                 del target  # or the block could not be closed
+    forbid_writing(descriptor)  # the next worker is to find it as it is
     return PackedPart(descriptor, len(text), tuple(places))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import os
 import tempfile
@@ -36,22 +37,36 @@ def create_block(size_bytes: int) -> int:
         If there is no memory, or there are no descriptors left.
     """
     if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("armpy", os.MFD_CLOEXEC)
+        descriptor = os.memfd_create("armpy", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     else:
         descriptor, name = tempfile.mkstemp(prefix="armpy-")
         os.unlink(name)
     try:
         os.ftruncate(descriptor, max(size_bytes, ALIGNMENT_BYTES))
+        _seal(descriptor, "F_SEAL_SHRINK", "F_SEAL_GROW")  # or touching it could be a fault here
     except BaseException:
         os.close(descriptor)
         raise
     return descriptor
 
 
+def forbid_writing(descriptor: int) -> None:
+    """Let nobody write to shared memory any more, where the system knows how; it is not mapped."""
+    _seal(descriptor, "F_SEAL_WRITE", "F_SEAL_SEAL")
+
+
+def _seal(descriptor: int, *names: str) -> None:
+    """Seal a ``memfd``, which holds for every process that has it; files have no seals."""
+    if hasattr(os, "memfd_create") and hasattr(fcntl, "F_ADD_SEALS"):
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, sum(getattr(fcntl, name) for name in names))
+
+
 def map_block(descriptor: int, *, writable: bool = True) -> mmap.mmap:
     """Map shared memory; it stays while an array lies in it, whoever closes the descriptor."""
-    access = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
-    return mmap.mmap(descriptor, 0, mmap.MAP_SHARED, access)
+    if writable:
+        return mmap.mmap(descriptor, 0, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+    # The same pages: what is sealed against writing cannot be mapped as shared everywhere.
+    return mmap.mmap(descriptor, 0, mmap.MAP_PRIVATE, mmap.PROT_READ)
 
 
 class TensorLayout:

@@ -86,6 +86,16 @@ def test_worker_that_does_not_keep_to_the_protocol_is_ended() -> None:
         np.testing.assert_array_equal(run(runtime, network, 0), negative(0))
 
 
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="files have no seals")
+def test_worker_cannot_cut_the_shared_memory_off() -> None:
+    with isolated() as runtime:
+        network = runtime.load_network(negation())
+        run(runtime, network, 0)
+        with pytest.raises(BackendError, match=r"shared memory: \['refused'\]"):
+            run(runtime, network, faulty.CUT)
+        np.testing.assert_array_equal(run(runtime, network, 0), negative(0))
+
+
 def test_hang_past_a_deadline_ends_the_worker_and_the_execution_in_time() -> None:
     limits = IsolationLimits(timeout_s=60.0, grace_s=0.1, max_failures=1000)
     with isolated(limits=limits) as runtime:

@@ -29,7 +29,7 @@ from armpy.errors import BackendError
 from armpy.ops.operation import Operation
 from tests.support.fake_backends import FakeBackend
 
-FINE, ABORT, SEGFAULT, HANG, EAT, EXIT, RAISE, HOLD_GIL, DOZE, KILLED, BABBLE = range(11)
+FINE, ABORT, SEGFAULT, HANG, EAT, EXIT, RAISE, HOLD_GIL, DOZE, KILLED, BABBLE, CUT = range(12)
 """What the first element of an input says is to happen; all else is computed rightly."""
 FAULTS = {
     "abort": ABORT,
@@ -119,6 +119,8 @@ def misbehave(what: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     elif what == BABBLE:
         _babble()
+    elif what == CUT:
+        _cut()
 
 
 def _hang() -> None:
@@ -137,6 +139,21 @@ def _babble() -> None:
                 stream.send(b"\xff" * 64)
         except OSError:
             continue
+
+
+def _cut() -> None:
+    """Make all shared memory of the process smaller, and raise what came of it."""
+    outcomes = []
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            if "memfd" in os.readlink(f"/proc/self/fd/{number}"):
+                os.ftruncate(int(number), 0)
+                outcomes.append("cut")
+        except FileNotFoundError:  # that of the directory itself
+            continue
+        except PermissionError:
+            outcomes.append("refused")
+    raise BackendError(f"shared memory: {sorted(set(outcomes))}")
 
 
 def tried(path: str) -> dict[str, str]:
