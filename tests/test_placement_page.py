@@ -36,6 +36,7 @@ def test_the_pages_numbers_are_those_of_the_code() -> None:
         f"take {trials.FAR_BEHIND:.0f} times as long as the fastest",
         f"those that take {trials.BEHIND} times as long",
         f"at most {100 * (trials.SIMPLER - 1):.0f} % longer",
+        f"more than {trials.DEADLINE_S:.0f} s, is never chosen",
         "crossings five times as dear",
     ):
         assert text in TEXT

@@ -28,6 +28,9 @@ _log = logging.getLogger("armpy.runtime")
 RACE_S = 1.5
 """How long candidates run by turns, all together."""
 
+DEADLINE_S = 20.0
+"""A candidate whose first execution takes longer is left out, be it hanging."""
+
 MOST_ROUNDS = 60
 SAMPLE_S = 300e-6
 """How long a candidate runs in its turn, at least."""
@@ -150,7 +153,7 @@ class Trials:
 
     def _call_of(self, network: LoadedNetwork) -> Callable[[], object]:
         """What executes a network with the sample, in memory that is made once."""
-        made = network.run(self._inputs)
+        made = network.run(self._inputs, deadline_s=DEADLINE_S)
         results: list[Array | None] = [np.empty_like(array) for array in made]
         run = network.prepared_for(self._inputs).run
         return lambda: run(self._inputs, results)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +29,7 @@ from tests.support.scripted_backend import (
     declaration,
     raises,
     sleeps,
+    waits,
 )
 
 X = floats(1, 2, 3, 4)
@@ -200,6 +202,18 @@ def test_a_candidate_that_fails_is_told_of_and_never_chosen() -> None:
     (failed,) = [one for one in placement.alternatives if one.failure]
     assert (failed.name, failed.measured_us) == ("Bad", None)
     assert "it is too hot" in failed.failure
+
+
+def test_a_candidate_that_hangs_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("armpy.runtime.trials.DEADLINE_S", 0.3)
+    goes_on = threading.Event()
+    hanging = device("Hanging", 0.001, 1.0, script={"execute": in_turn(waits(goes_on))})
+    with runtime_of(hanging, device("Good", 0.9, 1.0), preference="fastest") as runtime:
+        placement = placement_of(runtime, chain())
+        goes_on.set()
+    assert "Hanging" not in placement.layers_by_backend
+    (failed,) = [one for one in placement.alternatives if one.failure]
+    assert failed.name == "Hanging"
 
 
 def test_the_report_says_what_alternatives_would_have_cost_as_text_and_json() -> None:
