@@ -47,10 +47,10 @@ class _StandIn:
 
 
 _RANKS = (4, 2, 1, 3)
-_SIZES = (1, 2, 8, 64, 256)
-"""One example for batches and steps of time; larger ones for images and what windows need."""
+_SIZES = (1, 2, 24, 240)
+"""One for batches and steps of time; larger ones with many divisors for images and groups."""
 
-_MAX_SIZES_OF_CONSTANTS = 4
+_MAX_SIZES_DECLARED = 8
 
 
 def supported_operations(
@@ -105,13 +105,11 @@ def _stand_ins(description: ModelDescription) -> Iterator[_StandIn]:
     if all(operand.is_fully_known for operand in operands):
         return
     inputs = [graph.operands[index] for graph in graphs for index in graph.inputs]
-    of_constants = (
-        dim for operand in operands if operand.lifetime.is_constant for dim in operand.dimensions
-    )
-    more = [dim for dim in dict.fromkeys(of_constants) if dim not in _SIZES]
+    declared = (dim for operand in operands for dim in operand.dimensions)
+    more = [dim for dim in dict.fromkeys(declared) if dim and dim not in _SIZES]
     is_rank_open = any(not o.dimensions and o.is_tensor for o in inputs)
     ranks = _RANKS if is_rank_open else _RANKS[:1]
-    for size, rank in product((*_SIZES, *more[:_MAX_SIZES_OF_CONSTANTS]), ranks):
+    for size, rank in product((*_SIZES, *more[:_MAX_SIZES_DECLARED]), ranks):
         yield _StandIn(size, rank)
 
 

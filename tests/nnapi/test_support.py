@@ -110,6 +110,24 @@ def test_a_window_is_asked_about_with_an_image_that_it_fits_in(accelerator: Devi
     assert result.tolist() == [[[[24]]]]
 
 
+@pytest.mark.parametrize("channels", [3, 5, 6])
+def test_open_dimensions_are_asked_about_as_the_model_s_others_need_them(
+    accelerator: Device, channels: int
+) -> None:
+    builder = ModelBuilder()
+    rows = builder.input(np.float32, (0, channels))
+    weights = builder.input(np.float32, (0, channels))
+    output = OperandType(C.TENSOR_FLOAT32, (0, 7))
+    model = builder.finish(
+        builder.fully_connected(rows, weights, np.zeros(7, np.float32), outputs=[output])
+    )
+    assert accelerator.get_supported_operations(model) == [True]
+    shuffle = ModelBuilder()
+    image = shuffle.input(np.float32, (0, 0))
+    shuffled = shuffle.finish(shuffle.channel_shuffle(image, num_groups=channels, axis=1))
+    assert accelerator.get_supported_operations(shuffled) == [True]
+
+
 def counting_loop(tensor: OperandType) -> Model:
     """Twice x while a counter is below 3."""
     until = ModelBuilder()
