@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import logging
 import struct
+from collections.abc import Callable
+from functools import partial
 
 from armpy import __version__
 from armpy.backend import (
@@ -17,6 +19,7 @@ from armpy.backend import (
 )
 from armpy.caching.compiled import CompiledParts, Key, LookedUp
 from armpy.caching.digests import UnknownContentsError, digest_of
+from armpy.caching.settings import CompilationCaching
 from armpy.devices.machine import machine_identity
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, SubgraphView
@@ -25,13 +28,30 @@ from armpy.plugins.boundary import ask_method
 from armpy.records import dataclass
 from armpy.types import Preference
 
-FIRST_LEVEL_WITH_CACHING = 29
-"""The feature level from which on devices keep what they compile: NNAPI 1.2."""
-
 _PREFERENCE_CODES = {Preference.LOW_POWER: 0, Preference.SUSTAINED: 2}
 """NNAPI's codes; 1, for one fast answer, is what counts where nothing else is said."""
 
 _log = logging.getLogger("armpy.optimizer")
+
+
+def cached_preparation(
+    graph: Graph,
+    backend: IBackendInternal,
+    view: SubgraphView,
+    request: PreparationRequest,
+    caching: CompilationCaching,
+) -> Callable[[], OptimizationViews]:
+    """What lets a backend that keeps files prepare a part, as `prepare` does.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the environment says something about the cache that cannot be.
+    """
+    parts = CompiledParts.of(caching, backend.backend_id)
+    if parts is None:
+        return partial(offer, graph, backend, view, request)
+    return partial(prepare, graph, backend, view, request, parts, caching.token)
 
 
 def prepare(
@@ -39,7 +59,7 @@ def prepare(
     backend: IBackendInternal,
     view: SubgraphView,
     request: PreparationRequest,
-    parts: CompiledParts | None = None,
+    parts: CompiledParts,
     token: bytes | None = None,
 ) -> OptimizationViews:
     """Let a backend prepare a part, from files if it has been prepared before.
@@ -50,8 +70,8 @@ def prepare(
     backend : IBackendInternal
     view : SubgraphView
     request : PreparationRequest
-    parts : CompiledParts, optional
-        Where files are; without, nothing is kept.
+    parts : CompiledParts
+        Where files are.
     token : bytes, optional
         By which the application names the model.
 
@@ -70,9 +90,6 @@ def prepare(
     Of all processes and threads that prepare the same part at a time, one compiles. The others
     wait, and load what it wrote.
     """
-    num_files = backend.number_of_cache_files, backend.number_of_data_cache_files
-    if parts is None or not any(num_files) or backend.feature_level < FIRST_LEVEL_WITH_CACHING:
-        return offer(graph, backend, view, request)
     about = _Part(graph, backend, view, request, parts)
     try:
         key = key_of(graph, backend, view, request, token)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -11,6 +11,7 @@ from armpy.backend import (
     NO_OPTIONS,
     Capability,
     IBackendInternal,
+    OptimizationViews,
     PreparationRequest,
     ReasonCode,
     Substitution,
@@ -18,7 +19,6 @@ from armpy.backend import (
     has_matching_capability,
 )
 from armpy.backend.caches import gathered_cache_uses
-from armpy.caching.compiled import CompiledParts
 from armpy.errors import ArmpyError, BackendCapabilityError, BackendError
 from armpy.graph import Graph, Layer, SubgraphView, select_subgraphs, verify_graph
 from armpy.logs import wants_traceback
@@ -31,17 +31,19 @@ from armpy.optimizer.bridge import (
     bridge,
     handle_factories,
 )
-from armpy.optimizer.cached import prepare
 from armpy.optimizer.dumps import dump
 from armpy.optimizer.memory_plan import MemoryPlan, plan_memory
 from armpy.optimizer.optimized import OptimizedNetwork
 from armpy.optimizer.options import OptimizerOptions
 from armpy.optimizer.placement import LayerPlacement, Placement, Refusal
 from armpy.optimizer.preparing import in_time, next_deadline, time_per_part
-from armpy.optimizer.substitute import apply_substitutions, backends_after
+from armpy.optimizer.substitute import apply_substitutions, backends_after, offer
 from armpy.profiling import phase
 from armpy.types import HOST, BackendId, Preference, Priority
 from armpy.vlog import is_on, vlog
+
+FIRST_LEVEL_WITH_CACHING = 29
+"""The feature level from which on devices keep what they compile: NNAPI 1.2."""
 
 _log = logging.getLogger("armpy.optimizer")
 
@@ -228,20 +230,14 @@ class _Rounds:
         """Offer one part; what the backend cannot take is excluded from it."""
         key = (backend.backend_id, tuple(layer.id for layer in part.layers))
         if key not in self._answers:
+            request = self._request(backend.backend_id)
+            prepare = self._preparation(backend, part, request)
             try:
-                request = self._request(backend.backend_id)
-                caching = self._options.caching
-                parts = CompiledParts.of(caching, backend.backend_id)
-                token = None if caching is None else caching.token
                 about = f"{len(part.layers)} layers from {part.layers[0].where}"
                 if is_on.compilation:
                     vlog("compilation", "%s is offered %s", backend.backend_id, about)
                 with phase("compile", backend.backend_id, about):
-                    views = in_time(
-                        backend.backend_id,
-                        request.deadline_s,
-                        partial(prepare, self._graph, backend, part, request, parts, token),
-                    )
+                    views = in_time(backend.backend_id, request.deadline_s, prepare)
             except ArmpyError as error:
                 _log.warning(
                     "%s; its %d layers fall back",
@@ -256,6 +252,19 @@ class _Rounds:
                 self._exclude(backend, view.layers, reason, BackendError(reason))
             self._answers[key] = views.substitutions
         return self._answers[key]
+
+    def _preparation(
+        self, backend: IBackendInternal, part: SubgraphView, request: PreparationRequest
+    ) -> Callable[[], OptimizationViews]:
+        """What lets a backend prepare a part, or load it where the backend keeps files."""
+        num_files = backend.number_of_cache_files + backend.number_of_data_cache_files
+        caching = self._options.caching
+        if caching is None or not num_files or backend.feature_level < FIRST_LEVEL_WITH_CACHING:
+            return partial(offer, self._graph, backend, part, request)
+        # Few backends keep any.
+        from armpy.optimizer.cached import cached_preparation  # noqa: PLC0415
+
+        return cached_preparation(self._graph, backend, part, request, caching)
 
     def _request(self, backend_id: BackendId) -> PreparationRequest:
         """What a backend is told that is about to prepare a part."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from armpy.backend import CacheUse, CompiledFiles
+from armpy.caching.digests import UnknownContentsError
 from armpy.caching.settings import CompilationCaching
-from armpy.errors import BackendCapabilityError, BackendError
+from armpy.errors import BackendCapabilityError, BackendError, InvalidArgumentError
 from armpy.graph import Graph
 from armpy.network import Network
 from armpy.optimizer import OptimizerOptions
@@ -26,6 +28,7 @@ from tests.support.scripted_backend import (
     answers,
     declaration,
     raises,
+    sleeps,
     wrong_shapes,
 )
 
@@ -214,6 +217,51 @@ def test_caching_that_is_switched_off_keeps_nothing(
 ) -> None:
     monkeypatch.setenv("ARMPY_COMPILED_CACHE", "off")
     load(npu(), tmp_path)
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_mistake_in_the_environment_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARMPY_COMPILED_CACHE", "perhaps")
+    with pytest.raises(InvalidArgumentError, match=r"ARMPY_COMPILED_CACHE: .*got 'perhaps'"):
+        load(npu(), tmp_path)
+    monkeypatch.delenv("ARMPY_COMPILED_CACHE")
+    monkeypatch.setenv("ARMPY_COMPILED_CACHE_MB", "-1")
+    with pytest.raises(InvalidArgumentError, match=r"ARMPY_COMPILED_CACHE_MB: .*got '-1'"):
+        load(npu(), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("fields", "where"),
+    [
+        ({"folder": "x", "token": b"short"}, "token"),
+        ({"token": bytes(32)}, "folder"),
+        ({"limit_bytes": 0}, "limit_bytes"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(fields: dict[str, object], where: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"^{where}: "):
+        CompilationCaching(**fields)  # type: ignore[arg-type]  # the test's point
+
+
+def test_threads_that_prepare_one_model_at_once_compile_it_once(tmp_path: Path) -> None:
+    backend = npu({"optimize": sleeps(0.2)})
+    with ThreadPoolExecutor(6) as pool:
+        models = [*pool.map(lambda _: load(backend, tmp_path), range(6))]
+    assert asked(backend).count("optimize") == 1
+    assert sorted(only_use(model).is_hit for model in models) == [False] + [True] * 5
+
+
+def test_what_cannot_be_told_from_its_contents_is_compiled_every_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> bytes:
+        raise UnknownContentsError("what a Custom holds cannot be told")
+
+    monkeypatch.setattr("armpy.optimizer.cached.digest_of", fail)
+    use = only_use(load(npu(), tmp_path))
+    assert (use.is_hit, use.reason) == (False, "what a Custom holds cannot be told")
     assert [*tmp_path.iterdir()] == []
 
 
