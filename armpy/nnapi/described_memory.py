@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import ReferenceType
 
 import numpy as np
 
 from armpy.backend import ExternalMemory
+from armpy.nnapi.codes import OperandCode
 from armpy.nnapi.memory import Memory
 from armpy.nnapi.model_description import Operand
 from armpy.nnapi.operand_type import OperandType
 from armpy.nnapi.request import combine_dimensions
 from armpy.nnapi.results import bad_data, bad_state, op_failed, require_data
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.runtime.imported_tensor import ToImport
 
 if TYPE_CHECKING:
@@ -24,13 +25,12 @@ if TYPE_CHECKING:
     from armpy.plugins.guard import GuardedDeviceMemory
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
+class Role(NamedTuple):
     """An input or output of a compilation."""
 
     compilation: ReferenceType[Compilation]
     is_output: bool
-    index: int
+    position: int
 
 
 def same_metadata(one: Operand, other: Operand) -> bool:
@@ -56,6 +56,11 @@ class DescribedMemory(Memory):
     buffer : GuardedDeviceMemory, optional
         Where the elements are; in ordinary memory if left out.
 
+    Attributes
+    ----------
+    array : ndarray, optional
+        The elements in ordinary memory, where they are those of an array.
+
     Notes
     -----
     What it holds is known to nobody but executions; `Memory.copy` brings it in and out.
@@ -79,6 +84,10 @@ class DescribedMemory(Memory):
         self._mapping = self._external = None
         self._is_closed = False
         self._view = None if buffer is not None else memoryview(bytearray(operand.size_bytes))
+        self.array: Array | None = None
+        is_plain = operand.data_type.dtype != np.bool_ and operand.type != OperandCode.OEM_SCALAR
+        if self._view is not None and is_plain:
+            self.array = replace(operand, data=self._view).elements
 
     @property
     def size(self) -> int:
@@ -213,12 +222,14 @@ class DescribedMemory(Memory):
         """The backend's buffer, for elements of some dimensions; None for ordinary memory."""
         if self._buffer is None:
             return None
-        size_bytes = replace(self._operand, dimensions=dimensions).size_bytes
+        size_bytes = math.prod(dimensions) * self._operand.element_size_bytes
         memory = ExternalMemory.of_device(self._buffer.unguarded, size_bytes)
         return ToImport(memory, (*dimensions, *self._operand.element_shape))
 
     def read(self) -> Array:
-        """A copy of the elements."""
+        """The elements: a copy, unless ordinary memory has them as an array."""
+        if self.array is not None:
+            return self.array
         shaped = replace(self._operand, dimensions=self._dimensions, data=self._view)
         if self._buffer is None:
             elements = shaped.elements
@@ -239,7 +250,7 @@ class DescribedMemory(Memory):
 
     def close(self) -> None:
         """Give the memory back; what still uses it keeps it until it is done."""
-        self._view = self._buffer = None
+        self._view = self._buffer = self.array = None
         self._is_closed = True
         self._is_initialized = False
 

@@ -200,7 +200,7 @@ class MemoryDesc:
         pairs = zip(self._roles.items(), self._compilations, strict=True)
         for (role, frequency), compilation in pairs:
             network, network_id = compilation.loaded(())
-            found.append(TensorRole(network, network_id, role.index, role.is_output, frequency))
+            found.append(TensorRole(network, network_id, role.position, role.is_output, frequency))
         return found
 
 

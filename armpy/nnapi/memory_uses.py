@@ -26,7 +26,7 @@ from armpy.vlog import vlog
 _log = logging.getLogger("armpy.nnapi")
 
 Given: TypeAlias = list[Array | ToImport]
-Targets: TypeAlias = list[ToImport | None]
+Targets: TypeAlias = list[Array | ToImport | None]
 Run: TypeAlias = Callable[[LoadedNetwork, Given, Targets | None], list[Array]]
 
 PLACEHOLDER: Array = np.empty(0, np.uint8)
@@ -135,7 +135,7 @@ class MemoryUses:
                 raise MemoryExportError("the shape of an output depends on values", where=where)
             dimensions = use.memory.dimensions_of(infos[index].known_shape)
             use.memory.check_output(dimensions, where)
-            targets[index] = use.memory.to_import(dimensions)
+            targets[index] = use.memory.to_import(dimensions) or use.memory.array
         return given, targets
 
     def copied(self, arrays: Sequence[Array | None]) -> Given:
@@ -210,7 +210,8 @@ class MemoryUses:
             use.memory.check_output(use.memory.dimensions_of(results[index].shape), where)
             left[index] = None
         for index, use in self._outputs.items():
-            if not isinstance(results[index], _WRITTEN):
+            is_there = results[index] is use.memory.array
+            if not is_there and not isinstance(results[index], _WRITTEN):
                 use.memory.write(results[index])
         return [
             _shape_only(one.shape) if isinstance(one, _WRITTEN) else one for one in results

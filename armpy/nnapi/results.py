@@ -130,14 +130,14 @@ def check_kind(value: object, kind: type, where: str, fix: str = "") -> None:
     NnapiError
         BAD_DATA if it is something else.
     """
-    require_data(
-        isinstance(value, kind),
-        "an argument is of the wrong kind",
-        where=where,
-        expected=kind.__name__,
-        actual=repr(value),
-        fix=fix,
-    )
+    if not isinstance(value, kind):  # what it is shown as may take long to make
+        raise bad_data(
+            "an argument is of the wrong kind",
+            where=where,
+            expected=kind.__name__,
+            actual=repr(value),
+            fix=fix,
+        )
 
 
 def as_bad_data(error: ArmpyError, where: str = "") -> NnapiError:
