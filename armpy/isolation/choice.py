@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from armpy.backend import IBackendInternal
+from armpy.caching.settings import CompilationCaching
 from armpy.errors import InvalidArgumentError
 from armpy.isolation.backend import IsolatedBackend
 from armpy.isolation.limits import Isolation, IsolationLimits, is_isolated
@@ -21,6 +22,7 @@ def choose(
     named: Sequence[BackendId] | None,
     isolation: Isolation,
     limits: IsolationLimits,
+    caching: CompilationCaching,
 ) -> list[tuple[BackendId, Maker]]:
     """What makes the backends of a runtime, by their ids.
 
@@ -31,6 +33,7 @@ def choose(
         Ids in order; None for all there are, in any order.
     isolation : str, mapping of str to str, or None
     limits : IsolationLimits
+    caching : CompilationCaching
 
     Raises
     ------
@@ -51,13 +54,15 @@ def choose(
             (backend.backend_id, partial(_same, backend))
             for backend in registry.available(without=ids)
         ]
-        return makers + [(name, partial(_isolated, registry, name, limits)) for name in ids]
+        return makers + [
+            (name, partial(_isolated, registry, name, limits, caching)) for name in ids
+        ]
     if not named:
         raise InvalidArgumentError("the list of backends is empty")
     return [
         (
             name,
-            partial(_isolated, registry, name, limits)
+            partial(_isolated, registry, name, limits, caching)
             if is_isolated(isolation, name)
             else partial(_same, registry.get(name)),
         )
@@ -71,7 +76,12 @@ def _same(backend: IBackendInternal) -> IBackendInternal:
 
 
 def _isolated(
-    registry: BackendRegistry, backend_id: BackendId, limits: IsolationLimits
+    registry: BackendRegistry,
+    backend_id: BackendId,
+    limits: IsolationLimits,
+    caching: CompilationCaching,
 ) -> IsolatedBackend:
     """A backend in a process of its own."""
-    return IsolatedBackend(BackendSource.of(registry, backend_id), limits)
+    if caching.token is not None:  # which names one model, and not the parts that go there
+        caching = CompilationCaching()
+    return IsolatedBackend(BackendSource.of(registry, backend_id, caching), limits)

@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Callable
 
 from armpy.backend import IBackendInternal
+from armpy.caching.settings import CompilationCaching
 from armpy.errors import BackendUnavailableError
 from armpy.plugins.options import PluginOptions
 from armpy.plugins.registry import BackendRegistry
@@ -24,14 +25,19 @@ class BackendSource:
         How it is found, with the same trust as in the application.
     factory : bytes, optional
         Pickle of the callable that makes it, if it was registered by hand.
+    caching : CompilationCaching
+        Where what it compiles is kept.
     """
 
     backend_id: BackendId
     options: PluginOptions
     factory: bytes | None = None
+    caching: CompilationCaching = CompilationCaching()
 
     @classmethod
-    def of(cls, registry: BackendRegistry, backend_id: BackendId) -> BackendSource:
+    def of(
+        cls, registry: BackendRegistry, backend_id: BackendId, caching: CompilationCaching
+    ) -> BackendSource:
         """The source of one of a registry's backends, none of whose code is run.
 
         Raises
@@ -41,9 +47,9 @@ class BackendSource:
         """
         factory = registry.factory_by_hand(backend_id)
         if factory is None:
-            return cls(backend_id, registry.options)
+            return cls(backend_id, registry.options, None, caching)
         try:
-            return cls(backend_id, registry.options, pickle.dumps(factory))
+            return cls(backend_id, registry.options, pickle.dumps(factory), caching)
         except Exception as error:
             raise BackendUnavailableError(
                 f"backend '{backend_id}' cannot be isolated: {error}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from typing import Any
 
 from armpy.isolation.limits import IsolationLimits
@@ -58,6 +59,10 @@ class WorkerProcess(Worker):
         options: dict[str, Any] | None = None,  # Any: as the options are
     ) -> None:
         writable = tuple(os.fspath(path) for path in limits.writable_paths)
+        if (folder := source.caching.folder) is not None:
+            with suppress(OSError):  # then nothing is kept there
+                os.makedirs(folder, exist_ok=True)  # what is not there cannot be allowed
+            writable += (os.fspath(folder),)
         settings = WorkerSettings(limits.memory_bytes, limits.confined, writable)
         super().__init__(HANDLER, settings, where=source.backend_id)
         self._start_timeout_s = limits.start_timeout_s

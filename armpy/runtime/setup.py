@@ -157,7 +157,8 @@ class BackendSetup:
             return [(backend_id, partial(_same, backend)) for backend_id, backend in backends]
         from armpy.isolation.choice import choose  # noqa: PLC0415 - few processes isolate
 
-        return choose(registry, named, options.isolation, options.isolation_limits)
+        limits, caching = options.isolation_limits, options.caching
+        return choose(registry, named, options.isolation, limits, caching)
 
     def _set_up(
         self, backend_id: BackendId, make: Callable[[], IBackendInternal]

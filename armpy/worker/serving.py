@@ -121,6 +121,7 @@ class BackendServer:
                 loop_timeout_s=None,
                 memory_limit_bytes=1 << 62,  # the application has its own
                 execution_threads=1,
+                caching=self._source.caching,
             )
         )
         self._backend = runtime.backends[0]

@@ -1,0 +1,66 @@
+"""Isolated backends from directories, and what they keep on disk."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from armpy import Runtime, RuntimeOptions
+from armpy.caching.settings import CompilationCaching
+from tests.support.injections import negation
+from tests.support.networks import diamond
+
+DRIVERS = Path(__file__).parents[2] / "backends/dynamic_examples/drivers"
+X = np.array([-2, 0, 1, 2], np.float32)
+Y = np.array([1, 1, 5, 9], np.float32)  # relu(x) + 1 + 3 relu(x) by hand: 1 + 4 max(x, 0)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "drivers"
+    shutil.copytree(DRIVERS, place, ignore=shutil.ignore_patterns("__pycache__"))
+    return place
+
+
+@pytest.mark.parametrize("name", ["SampleCaching", "SampleQueue", "SampleFaulty"])
+def test_sample_drivers_compute_the_same_in_their_own_processes(folder: Path, name: str) -> None:
+    options = RuntimeOptions([name], dynamic_backends_path=folder, isolation="process")
+    with Runtime(options) as runtime:
+        network = runtime.load_network(diamond())
+        np.testing.assert_array_equal(runtime.enqueue_workload(network, {"x": X})["y"], Y)
+    assert not [module for module in sys.modules if "Sample" in module]
+
+
+def test_all_backends_of_directories_are_isolated_without_being_imported(folder: Path) -> None:
+    options = RuntimeOptions(dynamic_backends_path=folder, isolation="process")
+    with Runtime(options) as runtime:
+        assert {"SampleCaching", "SampleQueue", "SampleFaulty", "CpuRef"} <= set(runtime.isolation)
+        registered = {c.backend_id for c in runtime.get_device_spec().candidates}
+        assert "SampleQueue" in registered
+        runtime.load_network(negation())
+    assert not [module for module in sys.modules if "Sample" in module]
+
+
+def test_confined_worker_keeps_what_it_compiles_where_the_application_says(
+    folder: Path, tmp_path: Path
+) -> None:
+    kept = tmp_path / "kept"
+    options = RuntimeOptions(
+        ["SampleCaching"],
+        dynamic_backends_path=folder,
+        isolation="process",
+        caching=CompilationCaching(kept),
+    )
+    seen = []
+    for _ in range(2):
+        with Runtime(options) as runtime:
+            network = runtime.load_network(diamond())
+            np.testing.assert_array_equal(runtime.enqueue_workload(network, {"x": X})["y"], Y)
+        files = [path for path in kept.rglob("*") if path.is_file()]
+        seen.append(sorted(str(path.relative_to(kept)) for path in files))
+    assert seen[0]
+    assert seen[1] == seen[0]  # found by the same key
