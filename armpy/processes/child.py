@@ -69,6 +69,7 @@ def serve(connection: int, handler: Handler) -> None:
         Descriptor of the application's socket.
     handler : Handler
     """
+    owner = os.getpid()
     with socket.socket(fileno=connection) as stream:
         while True:
             try:
@@ -82,5 +83,7 @@ def serve(connection: int, handler: Handler) -> None:
             finally:
                 for descriptor in descriptors:
                     os.close(descriptor)
+            if os.getpid() != owner:
+                os._exit(0)  # a child that was forked meanwhile, and the worker answers itself
             send_answer(stream, answer)
             del request

@@ -251,18 +251,20 @@ def timed_call(call: Callable[[], object], block: mmap.mmap) -> Callable[[], obj
 
 def _execute(connection: int, call: Callable[[], object], timed: Callable[[], object]) -> None:
     """Execute whenever a byte comes, until there are no more."""
-    read, write = os.read, os.write
+    read, write, owner = os.read, os.write, os.getpid()
     try:
         while command := read(connection, 1):
+            answer = DONE
             try:
                 if command == GO_TIMED:
                     timed()
                 else:
                     call()
             except BaseException as error:  # noqa: BLE001 - worker boundary: it is the answer
-                write(connection, failure_packet(error))
-            else:
-                write(connection, DONE)
+                answer = failure_packet(error)
+            if os.getpid() != owner:
+                os._exit(0)  # a child that the backend has forked, and the worker answers itself
+            write(connection, answer)
     except OSError as error:  # the application waits no longer
         _log.debug("an execution's place is closed: %s", error)
     finally:

@@ -96,6 +96,13 @@ def test_worker_cannot_cut_the_shared_memory_off() -> None:
         np.testing.assert_array_equal(run(runtime, network, 0), negative(0))
 
 
+def test_child_that_a_worker_forks_does_not_answer_in_its_place() -> None:
+    with isolated() as runtime:
+        network = runtime.load_network(negation())
+        for first in (faulty.FORK, 0, 0, faulty.FORK, 0, 0):
+            np.testing.assert_array_equal(run(runtime, network, first), negative(first))
+
+
 def test_hang_past_a_deadline_ends_the_worker_and_the_execution_in_time() -> None:
     limits = IsolationLimits(timeout_s=60.0, grace_s=0.1, max_failures=1000)
     with isolated(limits=limits) as runtime:

@@ -29,7 +29,7 @@ from armpy.errors import BackendError
 from armpy.ops.operation import Operation
 from tests.support.fake_backends import FakeBackend
 
-FINE, ABORT, SEGFAULT, HANG, EAT, EXIT, RAISE, HOLD_GIL, DOZE, KILLED, BABBLE, CUT = range(12)
+FINE, ABORT, SEGFAULT, HANG, EAT, EXIT, RAISE, HOLD_GIL, DOZE, KILLED, BABBLE, CUT, FORK = range(13)
 """What the first element of an input says is to happen; all else is computed rightly."""
 FAULTS = {
     "abort": ABORT,
@@ -117,10 +117,8 @@ def misbehave(what: int) -> None:
         time.sleep(DOZE_S)
     elif what == KILLED:
         os.kill(os.getpid(), signal.SIGKILL)
-    elif what == BABBLE:
-        _babble()
-    elif what == CUT:
-        _cut()
+    elif what in (BABBLE, CUT, FORK):
+        {BABBLE: _babble, CUT: _cut, FORK: os.fork}[what]()
 
 
 def _hang() -> None:
