@@ -422,12 +422,6 @@ def test_a_default_before_another_value_stays(flags: tuple[bool, ...], count: in
     assert len(node.inputs) == count
 
 
-def test_a_finished_model_is_drawn_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level("DEBUG", "armpy.nnapi"):
-        sum_model()
-    assert 'label="0: ADD"' in caplog.text
-
-
 def test_models_lie_64_deep_in_each_other_at_most() -> None:
     chain = (GRAPH_OF_TRUTH, *(in_if(number) for number in range(5000)))
     assert validate_model(ModelDescription(in_if(63), chain[:64])) == 30
