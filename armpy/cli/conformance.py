@@ -10,6 +10,7 @@ import click
 
 from armpy.cli.conformance_accuracy import accuracy
 from armpy.cli.conformance_crash import crash
+from armpy.cli.conformance_fuzz import fuzz
 from armpy.cli.conformance_options import backend_option, runtime_options, trial_options
 from armpy.cli.once import OnceGroup
 from armpy.cli.options import WRITABLE_FILE, dynamic_backends_option, json_option, verbosity_options
@@ -173,6 +174,7 @@ def random_graphs(
 
 conformance.add_command(crash)
 conformance.add_command(accuracy)
+conformance.add_command(fuzz)
 
 
 def _report(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415
 
 _SHOWN_LINES = 12
+_REPORTS = ("Fatal Python error", "Timeout (")
 
 
 @click.command(short_help="Load, threads, stops, kills and want of memory, each case apart.")
@@ -99,7 +100,7 @@ def print_crash(run: CrashRun) -> None:
 def _telling(output: str) -> list[str]:
     """The lines of a fault's report from the one on that names it, or the last ones."""
     lines = output.splitlines()
-    starts = [i for i, line in enumerate(lines) if line.startswith("Fatal Python error")]
+    starts = [i for i, line in enumerate(lines) if line.startswith(_REPORTS)]
     return lines[starts[-1] :][:_SHOWN_LINES] if starts else lines[-_SHOWN_LINES:]
 
 

@@ -82,7 +82,8 @@ def run_apart(task: Task, timeout_s: float, kill_after_s: float | None = None) -
     """
     connection, theirs = _CONTEXT.Pipe()
     with tempfile.TemporaryFile() as output:
-        process = _CONTEXT.Process(target=_child, args=(theirs, task, _path_of(output.fileno())))
+        arguments = (theirs, task, _path_of(output.fileno()), timeout_s)
+        process = _CONTEXT.Process(target=_child, args=arguments)
         process.start()
         theirs.close()
         try:
@@ -146,13 +147,16 @@ def _of_exit_code(code: int | None, when: str = "") -> Ended:
     return Ended(CrashOutcome.CRASH, f"{when}the process was ended by {name}")
 
 
-def _child(connection: Connection, task: Task, output: str) -> None:  # pragma: no cover - apart
-    """Run a case and say what came of it."""
+def _child(
+    connection: Connection, task: Task, output: str, timeout_s: float
+) -> None:  # pragma: no cover - apart
+    """Run a case and say what came of it; shortly before it hangs, where its threads are."""
     descriptor = os.open(output, os.O_WRONLY | os.O_APPEND)
     for stream in (1, 2):
         os.dup2(descriptor, stream)
     os.close(descriptor)
     faulthandler.enable()
+    faulthandler.dump_traceback_later(0.8 * timeout_s)
     case = next(case for case in (SURVEY, *CASES, AFTERWARDS) if case.id == task.case)
     announce: Callable[[], None] = lambda: connection.send((_READY, ""))  # noqa: E731
     try:
@@ -163,3 +167,4 @@ def _child(connection: Connection, task: Task, output: str) -> None:  # pragma: 
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the case's answer
         traceback.print_exc()
         connection.send((_FAILED, f"{type(error).__name__}: {error}"))
+    faulthandler.cancel_dump_traceback_later()

@@ -50,7 +50,11 @@ def random_model(seed: int, size: int | None = None) -> RandomModel:
     operation equally often. Whether a parameter goes is asked of the lowering: what it
     refuses is drawn again.
     """
-    random = np.random.default_rng(seed)
+    return drawn_model(np.random.default_rng(seed), seed, size)
+
+
+def drawn_model(random: np.random.Generator, seed: int, size: int | None = None) -> RandomModel:
+    """Make up a model by what a generator draws; `seed` only goes along."""
     if size is None:
         size = int(random.choice([s for s, _ in _SIZES], p=[p for _, p in _SIZES]))
     kind = random.random()

@@ -71,12 +71,22 @@ class GraphJudge:
             FAILED with the smallest part that fails, and the file where it is kept. What
             CpuRef refuses, the backend must refuse, too.
         """
-        model = random_model(seed)
-        result = self._compare(_example(f"random_{seed}", model.description, model.inputs))
-        if not result.outcome.is_bad:
+        return self.judge_model(random_model(seed), f"random_{seed}")
+
+    def judge_model(self, model: RandomModel, name: str, *, shrinks: bool = True) -> CaseResult:
+        """Judge a model that was made up; if it fails, by its smallest part unless told otherwise.
+
+        Parameters
+        ----------
+        model : RandomModel
+        name : str
+            For the result, and for the file where a failure is kept.
+        """
+        result = self._compare(_example(name, model.description, model.inputs))
+        if not result.outcome.is_bad or not shrinks:
             return result
-        example = self._smallest(model)
-        kept = keep(self._folder, seed, example)
+        example = self._smallest(model, name)
+        kept = keep(self._folder, name, example)
         shown = ", ".join(example.operations)
         return replace(result, text=f"{result.text}. Smallest part: {shown}. {kept}".rstrip())
 
@@ -95,9 +105,8 @@ class GraphJudge:
             return replace(example, expects_failure=True)
         return replace(example, outputs=tuple(outputs))
 
-    def _smallest(self, model: RandomModel) -> Example:
+    def _smallest(self, model: RandomModel, name: str) -> Example:
         """The smallest part of a failing model that fails, with CpuRef's outputs."""
-        name = f"random_{model.seed}"
 
         def fails(part: Part) -> bool:
             return self._compare(_example(name, part.description, part.inputs)).outcome.is_bad
@@ -146,11 +155,11 @@ def run_model(
     return list(compilation(*inputs))
 
 
-def keep(folder: Path | None, seed: int, example: Example) -> str:
+def keep(folder: Path | None, name: str, example: Example) -> str:
     """Write an example to a file, and say where; nothing without a folder."""
     if folder is None:
         return ""
-    path = folder / f"random_{seed}.json.gz"
+    path = folder / f"{name}.json.gz"
     write_examples(path, [example])
     return f"Kept in {path}: 'armpy conformance nnapi-vectors' runs it again"
 
@@ -209,9 +218,13 @@ def _judge_all(
 
 def _crashed(lost: Lost[int], folder: Path | None) -> CaseResult:
     """The result of a model that took its process with it; it is kept as it is."""
-    model = random_model(lost.item)
-    example = _example(f"random_{lost.item}", model.description, model.inputs)
-    text = f"{lost.reason}. {keep(folder, lost.item, example)}".rstrip()
+    return crashed(random_model(lost.item), f"random_{lost.item}", lost.reason, folder)
+
+
+def crashed(model: RandomModel, name: str, reason: str, folder: Path | None) -> CaseResult:
+    """The result of a model that took its process with it; it is kept as it is."""
+    example = _example(name, model.description, model.inputs)
+    text = f"{reason}. {keep(folder, name, example)}".rstrip()
     return CaseResult(
-        _case(example.name), operation_of(example), data_type_of(example), Outcome.CRASHED, text
+        _case(name), operation_of(example), data_type_of(example), Outcome.CRASHED, text
     )

@@ -1,0 +1,80 @@
+"""What a search for failures has found."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, field
+
+from armpy.records import dataclass
+from armpy.types import BackendId
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A model on which a backend fails.
+
+    Parameters
+    ----------
+    outcome : str
+        ``failed`` or ``crashed``.
+    operation : str
+        Of the model, if it has one.
+    text : str
+        What is wrong, and its smallest part.
+    file : str
+        Holds the bytes that make the model.
+    reproducer : str
+        The command that shows it again.
+    """
+
+    outcome: str
+    operation: str
+    text: str
+    file: str
+    reproducer: str
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzRun:
+    """A search.
+
+    Parameters
+    ----------
+    backend : str
+    engine : str
+        ``atheris`` where it has guided the search, else ``seeded``.
+    seed : int
+        With which a seeded search is repeated.
+    num_models : int
+        How many were tried.
+    num_run : int or None
+        On how many of them layers ran on the backend; None if that is not known.
+    findings : tuple of Finding
+    shortcomings : tuple of str
+        Why the run proves nothing.
+    duration_s : float
+    """
+
+    backend: BackendId
+    engine: str
+    seed: int
+    num_models: int
+    num_run: int | None
+    findings: tuple[Finding, ...]
+    shortcomings: tuple[str, ...] = ()
+    duration_s: float = field(default=0.0, compare=False)
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether models ran on the backend, and none has failed."""
+        return not (self.findings or self.shortcomings)
+
+    def to_document(self) -> dict[str, object]:
+        """Everything as plain dictionaries and lists."""
+        return asdict(self) | {"is_passed": self.is_passed}
+
+    def __str__(self) -> str:
+        ran = "" if self.num_run is None else f", of which it ran layers of {self.num_run}"
+        return (
+            f"{self.backend}: {len(self.findings)} findings in {self.num_models} models{ran} "
+            f"({self.engine}, seed {self.seed})"
+        )
