@@ -142,8 +142,9 @@ class Worker:
 
     @property
     def is_running(self) -> bool:
-        """Whether it has not ended."""
-        return self._finalizer.alive and self._process.poll() is None
+        """Whether it has neither ended nor been killed."""
+        is_alive = self._finalizer.alive and not self._reason
+        return is_alive and self._process.poll() is None
 
     @property
     def exit_code(self) -> int | None:

@@ -1,0 +1,169 @@
+"""Workers: answers, errors, ends."""
+
+from __future__ import annotations
+
+import gc
+import os
+import struct
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from armpy.errors import (
+    ArmpyError,
+    BackendError,
+    DeadObjectError,
+    InvalidArgumentError,
+    MemoryLimitError,
+    UnsupportedOperatorError,
+)
+from armpy.processes.output import KEPT_BYTES
+from armpy.processes.protocol import MAX_ANSWER_BYTES, error_as_fields, error_from_fields
+from armpy.processes.worker import Worker
+
+TIMEOUT_S = 30.0
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    made = Worker("tests.support.handlers:Obedient", where="Npu")
+    yield made
+    made.stop()
+
+
+def ask(worker: Worker, *request: object, timeout_s: float = TIMEOUT_S) -> dict[str, object]:
+    return worker.request(request, timeout_s=timeout_s)
+
+
+def test_requests_are_answered_in_order(worker: Worker) -> None:
+    assert [ask(worker, "echo", i)["value"] for i in range(5)] == [*range(5)]
+
+
+def test_worker_has_the_same_path_no_input_and_none_of_pythons_variables(worker: Worker) -> None:
+    found = ask(worker, "environment")
+    assert found == {"stdin": "", "path": [str(path) for path in sys.path], "flags": 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("limit", MemoryLimitError),
+        ("argument", InvalidArgumentError),
+        ("operators", UnsupportedOperatorError),
+        ("other", BackendError),
+    ],
+)
+def test_errors_come_as_what_they_are_and_the_worker_goes_on(
+    worker: Worker, kind: str, expected: type[ArmpyError]
+) -> None:
+    with pytest.raises(expected):
+        ask(worker, "raise_error", kind)
+    assert ask(worker, "echo", 1) == {"value": 1}
+
+
+def test_fields_of_an_error_come_across(worker: Worker) -> None:
+    with pytest.raises(MemoryLimitError) as caught:
+        ask(worker, "raise_error", "limit")
+    assert str(caught.value) == "here: too much. Expected 1; got 2. Less."
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        None,
+        {},
+        {"kind": "os.system", "failed": "x"},
+        {"kind": "annotations", "failed": "x"},
+        {"kind": "ResultCode", "failed": "x"},
+        {"kind": 3, "failed": {"a": 1}},
+    ],
+)
+def test_error_that_is_none_of_armpys_is_a_backends(fields: object) -> None:
+    assert type(error_from_fields(fields)) is BackendError
+
+
+def test_long_texts_are_cut() -> None:
+    assert len(error_as_fields(InvalidArgumentError("x" * 10**6))["failed"]) == 2000
+
+
+def test_memory_that_ran_out_ends_the_worker_whatever_it_was_wrapped_in(worker: Worker) -> None:
+    with pytest.raises(DeadObjectError, match=r"Npu: .*it had no memory left"):
+        ask(worker, "run_out_of_memory")
+    assert not worker.is_running
+
+
+def test_worker_that_exits_is_a_dead_object_with_its_code(worker: Worker) -> None:
+    with pytest.raises(DeadObjectError, match="it exited with code 9"):
+        ask(worker, "leave", 9)
+    assert (worker.exit_code, worker.is_late) == (9, False)
+    with pytest.raises(DeadObjectError, match="it exited with code 9"):
+        ask(worker, "echo", 1)
+
+
+def test_worker_that_gives_no_answer_in_time_is_ended(worker: Worker) -> None:
+    ask(worker, "echo", 1)
+    start = time.monotonic()
+    with pytest.raises(DeadObjectError, match=r"it gave no answer within 0\.2 s"):
+        ask(worker, "sleep", 600, timeout_s=0.2)
+    assert time.monotonic() - start < 30
+    assert worker.is_late
+    assert worker.exit_code is None
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+def test_what_a_worker_has_started_ends_with_it(worker: Worker) -> None:
+    state = Path(f"/proc/{ask(worker, 'start_child')['pid']}/stat")
+    assert state.exists()
+    worker.stop()
+    until = time.monotonic() + 10
+    while state.exists() and state.read_text().rpartition(")")[2].split()[0] not in "ZX":
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (struct.pack("<I", MAX_ANSWER_BYTES + 1), "its answer is said to have"),
+        (struct.pack("<I", 3) + b"{,}", "its answer cannot be read"),
+        (struct.pack("<I", 2) + b"[]", "its answer is no mapping"),
+        (struct.pack("<I", 40000) + b"[" * 40000, "its answer cannot be read"),
+    ],
+)
+def test_nonsense_ends_the_worker(worker: Worker, data: bytes, reason: str) -> None:
+    with pytest.raises(DeadObjectError, match=reason):
+        ask(worker, "write_raw", data)
+    assert not worker.is_running
+
+
+def test_the_last_that_it_wrote_is_kept_and_no_more(worker: Worker) -> None:
+    ask(worker, "say", "x" * 1000, 1000)
+    ask(worker, "say", "the end", 1)
+    worker.stop()
+    written = worker.output()
+    assert len(written) == KEPT_BYTES
+    assert written.endswith("x\nthe end\n")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts what /proc has")
+def test_worker_ends_with_the_last_reference() -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    worker = Worker("tests.support.handlers:Obedient")
+    pid = worker.pid
+    ask(worker, "echo", 1)
+    del worker
+    gc.collect()
+    assert not Path(f"/proc/{pid}").exists()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_handler_that_cannot_be_imported_is_a_dead_object() -> None:
+    worker = Worker("tests.support.handlers:Nothing")
+    with pytest.raises(DeadObjectError, match="it exited with code"):
+        ask(worker, "echo", 1)
+    worker.stop()
+    assert "has no attribute 'Nothing'" in worker.output()

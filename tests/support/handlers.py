@@ -1,0 +1,72 @@
+"""What answers in workers, for tests: it does what requests say."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from armpy.errors import InvalidArgumentError, MemoryLimitError, UnsupportedOperatorError
+
+
+class Obedient:
+    """Does what it is told."""
+
+    def __init__(self, in_force: Mapping[str, str]) -> None:
+        self._in_force = in_force
+
+    def answer(self, request: Any, descriptors: Sequence[int]) -> Mapping[str, object]:
+        what, *arguments = request
+        answer: Mapping[str, object] = getattr(self, what)(*arguments)
+        return answer
+
+    def echo(self, value: object) -> Mapping[str, object]:
+        return {"value": value}
+
+    def say(self, text: str, times: int) -> Mapping[str, object]:
+        for _ in range(times):
+            print(text)
+        sys.stdout.flush()
+        return {}
+
+    def sleep(self, duration_s: float) -> Mapping[str, object]:
+        time.sleep(duration_s)
+        return {}
+
+    def start_child(self) -> Mapping[str, object]:
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        return {"pid": child.pid}
+
+    def leave(self, code: int) -> Mapping[str, object]:
+        os._exit(code)
+
+    def raise_error(self, kind: str) -> Mapping[str, object]:
+        if kind == "limit":
+            raise MemoryLimitError("too much", where="here", expected="1", actual="2", fix="Less.")
+        if kind == "argument":
+            raise InvalidArgumentError("no", where="there")
+        if kind == "operators":
+            raise UnsupportedOperatorError("unknown")
+        raise KeyError(kind)
+
+    def run_out_of_memory(self) -> Mapping[str, object]:
+        try:
+            raise MemoryError
+        except MemoryError as error:
+            raise InvalidArgumentError("wrapped") from error
+
+    def write_raw(self, data: bytes) -> Mapping[str, object]:
+        """Write to every socket, as a worker that has lost its senses might."""
+        for number in os.listdir("/proc/self/fd"):
+            try:
+                if os.readlink(f"/proc/self/fd/{number}").startswith("socket"):
+                    os.write(int(number), data)
+            except OSError:
+                continue
+        return {}
+
+    def environment(self) -> Mapping[str, object]:
+        return {"stdin": sys.stdin.read(), "path": sys.path, "flags": sys.flags.isolated}
