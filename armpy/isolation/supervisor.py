@@ -87,14 +87,8 @@ class Supervisor:
         self.limits = limits
         self._source = source
         self._options = dict(options)
-        self._lock = threading.RLock()
-        self._spare_lock = threading.Lock()  # never held while a spare worker is waited for
         self._parts: weakref.WeakSet[Part] = weakref.WeakSet()
-        self.current: WorkerProcess | None = None
-        self._spare: WorkerProcess | None = None
-        self._starting: threading.Thread | None = None
-        self._hurry = threading.Event()
-        self._dead: list[WorkerProcess] = []
+        self._begin()
         self._failures: deque[float] = deque()
         self._num_failures = 0
         self._last_failure = ""
@@ -102,9 +96,20 @@ class Supervisor:
         self._free_at = 0.0
         self._in_force: dict[str, str] = {}
         self._is_closed = False
+        _supervisors.add(self)
         if first is not None:
             first.configure(self._options)
             self._take_over(first)
+
+    def _begin(self) -> None:
+        """Have no workers yet, nor any more, in a child that was forked."""
+        self._lock = threading.RLock()
+        self._spare_lock = threading.Lock()  # never held while a spare worker is waited for
+        self.current: WorkerProcess | None = None
+        self._spare: WorkerProcess | None = None
+        self._starting: threading.Thread | None = None
+        self._hurry = threading.Event()
+        self._dead: list[WorkerProcess] = []
 
     def close(self) -> None:
         """End every process; nothing can be run afterwards."""
@@ -343,6 +348,18 @@ class Supervisor:
         if starting is not None:
             starting.join()
 
+
+_supervisors: weakref.WeakSet[Supervisor] = weakref.WeakSet()
+
+
+def _begin_again() -> None:
+    """Let a child that was forked start workers of its own."""
+    for supervisor in [*_supervisors]:
+        supervisor._begin()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_again)
 
 _SPARE_DELAY_S = 0.25
 """How long a spare worker is not started: one that has taken over needs the processor."""

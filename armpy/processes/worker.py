@@ -89,6 +89,8 @@ class Worker:
     -----
     It is started anew with the same interpreter and ``sys.path``, but without Python's own
     environment variables and without standard input, and ends with the last reference to this.
+    A child that is forked from the application has none of its workers: they would answer whoever
+    reads first.
     """
 
     def __init__(
@@ -134,6 +136,7 @@ class Worker:
         self._output = Output(output)
         ends = self._connection, self._life
         self._finalizer = weakref.finalize(self, _end, self._process, ends, self._output)
+        _workers.add(self)
 
     @property
     def pid(self) -> int:
@@ -192,11 +195,20 @@ class Worker:
         """End the process, as it has failed; `stop` waits for its end."""
         self._note_end()
         self._reason = self._reason or reason
-        _kill_group(self._process)
+        if self._finalizer.alive:
+            _kill_group(self._process)
 
     def stop(self) -> None:
         """End the process and what it has started, and give all it had back."""
         self._finalizer()
+
+    def leave_to_parent(self) -> None:
+        """Have nothing to do with the process any more, in a child that was forked."""
+        if self._finalizer.detach() is not None:
+            self._reason = "it belongs to the process that this one was forked from"
+            self._process.poll()  # which notes that it is none of this one's
+            for connection in (self._connection, self._life):
+                connection.close()
 
     def dead_object(self) -> DeadObjectError:
         """The error for what it did not come to the end of."""
@@ -244,6 +256,19 @@ def _kill_group(process: subprocess.Popen[bytes]) -> None:
     """Kill a process and those that it has started in its group."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
+
+
+_workers: weakref.WeakSet[Worker] = weakref.WeakSet()
+
+
+def _leave_to_parent() -> None:
+    """Leave all workers to the process that this one was forked from."""
+    for worker in [*_workers]:
+        worker.leave_to_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def _signal(number: int) -> str:

@@ -154,6 +154,30 @@ def test_other_networks_and_threads_notice_nothing_of_a_death() -> None:
             np.testing.assert_array_equal(result, negative(faulty.DOZE))
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_child_that_the_application_forks_has_workers_of_its_own() -> None:
+    with isolated() as runtime:
+        network = runtime.load_network(negation())
+        run(runtime, network, 0)
+        before = runtime.isolation[faulty.NAME].pid
+        child = os.fork()
+        if child == 0:
+            outcome = 1
+            try:
+                same = all(np.array_equal(run(runtime, network, k), negative(k)) for k in (20, 21))
+                mine = runtime.isolation[faulty.NAME].pid
+                runtime.close()
+                outcome = 0 if same and mine != before else 2
+            finally:
+                os._exit(outcome)
+        for first in (30, 31):
+            np.testing.assert_array_equal(run(runtime, network, first), negative(first))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        np.testing.assert_array_equal(run(runtime, network, 32), negative(32))
+        assert runtime.isolation[faulty.NAME].pid == before
+
+
 def test_quarantine_after_repeated_failures_ends_by_itself() -> None:
     limits = IsolationLimits(max_failures=2, quarantine_s=0.5)
     with isolated(limits=limits) as runtime:
