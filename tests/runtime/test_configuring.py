@@ -11,6 +11,7 @@ from armpy.backend import BackendOption
 from armpy.errors import BackendUnavailableError
 from armpy.hooks import hookimpl
 from armpy.runtime import Runtime, RuntimeOptions
+from armpy.types import Preference
 from tests.support.fake_backends import FakeBackend, registry_of
 
 
@@ -61,6 +62,11 @@ def test_what_nobody_has_set_is_the_plugins() -> None:
     assert made.options.plan_cache_size == 7
     assert made.get_device_spec().supported_backends == ("B",)
     assert problems(made) == []
+
+
+def test_a_plugin_may_say_what_placement_goes_by() -> None:
+    assert runtime({"preference": "low_power"}).options.preference is Preference.LOW_POWER
+    assert runtime({"preference": "quickest"}).options.preference is Preference.ORDER
 
 
 def test_what_the_application_has_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
