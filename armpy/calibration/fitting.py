@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from dataclasses import replace
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from armpy.devices import Rate, Sample, Work, family_of, work_of
 
 _SHORTEST_S = 1e-8
 """What is left of a time when the part's own is taken off is at least that."""
+
+_MUCH = 3.0
+"""Sizes whose times tell what goes by the size."""
 
 Measured = Sequence[tuple[Work, Sample]]
 
@@ -36,16 +40,52 @@ def fit_rates(samples: Mapping[ReferenceWorkload, Sample], part_s: float) -> dic
     -------
     dict of str to Rate
         With the keys of `armpy.devices.BackendCosts.rates`.
+
+    Notes
+    -----
+    What was measured in one size only tells nothing of others. Its rate is the next wider one, of
+    the operation, its family or everything, so many times as its own time is of that.
     """
     groups: dict[str, list[tuple[Work, Sample]]] = {}
+    wider: dict[str, str] = {}
     for workload, sample in samples.items():
         seconds = max(sample.seconds - part_s, _SHORTEST_S)
         measured = workload_work(workload), Sample(seconds, sample.power)
         name = workload.kind.partition(":")[0]
-        for key in dict.fromkeys((workload.kind, name, family_of(name))):
-            groups.setdefault(f"{key}/{workload.types}", []).append(measured)
-        groups.setdefault("*", []).append(measured)
-    return {key: fit_rate(measured) for key, measured in groups.items()}
+        names = dict.fromkeys((workload.kind, name, family_of(name)))
+        keys = [*(f"{key}/{workload.types}" for key in names), "*"]
+        wider.update(pairwise(keys))
+        for key in keys:
+            groups.setdefault(key, []).append(measured)
+    rates: dict[str, Rate] = {}
+    for key in groups:
+        _fit_group(key, groups, wider, rates)
+    return rates
+
+
+def _fit_group(
+    key: str,
+    groups: Mapping[str, Measured],
+    wider: Mapping[str, str],
+    rates: dict[str, Rate],
+) -> Rate:
+    """The rate of one group, by its own times or those of the next wider group."""
+    if key not in rates:
+        measured = groups[key]
+        if key not in wider or _has_sizes(measured):
+            rates[key] = fit_rate(measured)
+        else:
+            base = _fit_group(wider[key], groups, wider, rates)
+            ratios = [sample.seconds / max(base.seconds(work), 1e-12) for work, sample in measured]
+            power = float(np.median([sample.power for _, sample in measured]))
+            rates[key] = replace(base.scaled(float(np.median(ratios))), power=power)
+    return rates[key]
+
+
+def _has_sizes(measured: Measured) -> bool:
+    """Whether some of the works are much larger than others."""
+    sizes = [work.flops + work.size_bytes for work, _ in measured]
+    return max(sizes) > _MUCH * min(sizes)
 
 
 def fit_rate(measured: Measured) -> Rate:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from armpy.calibration.clocks import measure
-from armpy.calibration.fitting import fit_rate
+from armpy.calibration.fitting import fit_rate, fit_rates, workload_work
+from armpy.calibration.workloads import ReferenceWorkload, reference_workloads
 from armpy.devices import Rate, Sample, Work
 from tests.support.fake_time import FakeTime
 
@@ -101,3 +102,31 @@ def test_a_time_that_no_other_round_confirms_is_measured_longer() -> None:
     time = FakeTime()
     measure(lambda: time.work(next(never)), time.clock, seconds=1.0)
     assert 3.0 <= time.now_s - 2.0 < 4.0
+
+
+def dense(size: int) -> ReferenceWorkload:
+    """A dense layer of float32; each size is some times larger than the one before."""
+    found = [
+        workload
+        for workload in reference_workloads()
+        if workload.types == "float32" and workload.kind.startswith("FullyConnected")
+    ]
+    return sorted(found, key=lambda workload: workload_work(workload).flops)[size]
+
+
+def test_what_was_measured_in_one_size_grows_as_the_next_wider_group_does() -> None:
+    products = [
+        workload
+        for workload in reference_workloads()
+        if workload.types == "float32" and workload.kind.startswith("BatchMatMul")
+    ]
+    usual = Rate(1e-6, 1e-10, 1e-10)
+    samples = {w: Sample(usual.seconds(workload_work(w))) for w in products}
+    small, large = workload_work(dense(0)), workload_work(dense(-1))
+    assert large.flops > 10 * small.flops
+    samples[dense(0)] = Sample(3 * usual.seconds(small))
+    rates = fit_rates(samples, part_s=0.0)
+    dense_rate = rates["FullyConnected/float32"]
+    assert dense_rate.seconds(small) == pytest.approx(3 * usual.seconds(small))
+    # The family's rate has the dense layer's own time in it, which is one of several.
+    assert dense_rate.seconds(large) == pytest.approx(3 * usual.seconds(large), rel=0.5)
