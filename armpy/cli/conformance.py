@@ -107,6 +107,9 @@ def nnapi_vectors(
 ) -> None:
     """Run every example in DIRECTORY: as declared, and with unknown output dimensions.
 
+    An example of unsigned quantised tensors is also run as its signed twin, of int8, whose outputs
+    must be equal up to 128.
+
     Exit code 1 if an example fails or crashes. One whose operations the backend does not
     take is unsupported.
     """

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -349,3 +350,20 @@ def _spoil_fused(operation: Operation, inputs: list[Array], outputs: list[Array]
     if isinstance(operation, PreCompiled):
         for output in outputs:
             output.flat[0] += np.asarray(50, output.dtype)
+
+
+def adds_one_to_signed(_: Operation, __: list[Array], outputs: list[Array]) -> None:
+    """Make outputs of int8 one too large."""
+    _add_one_to(np.dtype(np.int8), outputs)
+
+
+def adds_one_to_unsigned(_: Operation, __: list[Array], outputs: list[Array]) -> None:
+    """Make outputs of uint8 one too large."""
+    _add_one_to(np.dtype(np.uint8), outputs)
+
+
+def _add_one_to(dtype: np.dtype[Any], outputs: list[Array]) -> None:
+    """Add one to the outputs of a type."""
+    for output in outputs:
+        if output.dtype == dtype:
+            np.add(output, np.ones((), dtype), out=output)

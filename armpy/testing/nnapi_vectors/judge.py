@@ -24,6 +24,7 @@ from armpy.records import dataclass
 from armpy.runtime import RuntimeOptions
 from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.testing.nnapi_vectors.example import Example
+from armpy.testing.nnapi_vectors.twins import signed_twin, twin_difference
 from armpy.testing.ran import kind_of, kinds_run, layers_refused
 from armpy.testing.result import CaseResult, Outcome
 from armpy.testing.subject import Subject
@@ -53,15 +54,20 @@ class Variation:
     example : Example
     has_unknown_outputs : bool
         Whether all dimensions of the outputs are left unknown in the model.
+    is_signed_twin : bool
+        Whether its signed twin is run instead, whose outputs must also be those of the example less
+        128.
     """
 
     example: Example
     has_unknown_outputs: bool
+    is_signed_twin: bool = False
 
     @property
     def case(self) -> str:
         """Id in results."""
         way = "unknown output dimensions" if self.has_unknown_outputs else "as declared"
+        way = "signed twin" if self.is_signed_twin else way
         return f"{self.example.file}/{self.example.name}/{way}"
 
 
@@ -132,7 +138,12 @@ class VectorJudge:
         example = variation.example
         found = _Finding()
         try:
-            self._judge(variation, found)
+            if variation.is_signed_twin:
+                example = signed_twin(example)
+                self._judge(Variation(example, variation.has_unknown_outputs), found)
+                self._compare_twins(variation.example, found)
+            else:
+                self._judge(variation, found)
         except NnapiError as error:
             found.outcome, found.text = Outcome.FAILED, str(error)
             if example.expects_failure:
@@ -177,6 +188,13 @@ class VectorJudge:
         problem = self._compare(variation.example, execution, buffers)
         if problem:
             found.outcome, found.text = Outcome.FAILED, problem
+
+    def _compare_twins(self, example: Example, found: _Finding) -> None:
+        """Compare the outputs of an example's signed twin, which has run, with the example's."""
+        if found.outcome is Outcome.PASSED:
+            problem = twin_difference(self._manager, self._devices, example)
+            if problem:
+                found.outcome, found.text = Outcome.FAILED, problem
 
     def _note_layers(self, network: LoadedNetwork, found: _Finding) -> None:
         """Note which layers the backend took, and which ran on it."""

@@ -14,6 +14,7 @@ from armpy.records import dataclass
 from armpy.runtime import RuntimeOptions
 from armpy.testing.nnapi_vectors.example import Example, read_examples
 from armpy.testing.nnapi_vectors.judge import Variation, VectorJudge, data_type_of, operation_of
+from armpy.testing.nnapi_vectors.twins import has_signed_twin
 from armpy.testing.result import CaseResult, ConformanceResult, Outcome
 from armpy.testing.subject import Subject
 from armpy.testing.workers import Lost, available_cores, judge_in_workers
@@ -74,7 +75,7 @@ def run_vectors(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> VectorsResult:
-    """Run every example of a directory in two variations.
+    """Run every example of a directory, in two variations or three.
 
     Parameters
     ----------
@@ -108,10 +109,10 @@ def run_vectors(
     options = replace(runtime_options or RuntimeOptions(), registry=None, backends=None)
     subject = Subject(backend_id, options)
     variations = [
-        Variation(example, has_unknown_outputs)
+        variation
         for example in read_examples(Path(directory))
         if _is_selected(example, filter)
-        for has_unknown_outputs in (False, True)
+        for variation in variations_of(example)
     ]
     if not variations:
         raise InvalidArgumentError(
@@ -119,6 +120,14 @@ def run_vectors(
         )
     results = _judge_all(variations, backend_id, options, jobs or available_cores())
     return collect(subject, results, [variation.case for variation in variations], progress)
+
+
+def variations_of(example: Example) -> Iterator[Variation]:
+    """As declared, with unknown output dimensions, and its signed twin if it has one."""
+    yield Variation(example, has_unknown_outputs=False)
+    yield Variation(example, has_unknown_outputs=True)
+    if has_signed_twin(example):
+        yield Variation(example, has_unknown_outputs=False, is_signed_twin=True)
 
 
 def collect(

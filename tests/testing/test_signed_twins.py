@@ -1,0 +1,91 @@
+"""Examples of unsigned quantised tensors and their signed twins, equal up to 128."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from armpy.nnapi.codes import OperandCode, OperationCode
+from armpy.nnapi.model_description import (
+    Lifetime,
+    ModelDescription,
+    Operand,
+    OperationNode,
+    Subgraph,
+)
+from armpy.testing import Outcome
+from armpy.testing.nnapi_vectors import run_vectors
+from armpy.testing.nnapi_vectors.example import Example
+from armpy.testing.nnapi_vectors.judge import Variation, VectorJudge
+from armpy.testing.nnapi_vectors.runner import variations_of
+from armpy.testing.nnapi_vectors.twins import has_signed_twin, signed_twin
+from armpy.testing.nnapi_vectors.writer import write_examples
+from tests.support.lying_backends import write_liar
+from tests.support.shared import shared_file
+
+U8, S8 = OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
+
+
+def addition(code: OperationCode = OperationCode.ADD) -> Example:
+    """(1, 2) plus the constant (10, 100), of scale 0.5 and zero point 0."""
+    tensor = Operand(U8, (2,), 0.5, 0, Lifetime.SUBGRAPH_INPUT)
+    constant = Operand(U8, (2,), 0.5, 0, Lifetime.CONSTANT_COPY, bytes([20, 200]))
+    none = Operand(OperandCode.INT32, lifetime=Lifetime.CONSTANT_COPY, data=bytes(4))
+    output = Operand(U8, (2,), 0.5, 3, Lifetime.SUBGRAPH_OUTPUT)
+    graph = Subgraph(
+        (tensor, constant, none, output), (OperationNode(code, (0, 1, 2), (3,)),), (0,), (3,)
+    )
+    inputs, outputs = np.asarray([2, 4], np.uint8), np.asarray([25, 207], np.uint8)
+    return Example("add", "made.json.gz", ModelDescription(graph), (inputs,), (outputs,))
+
+
+def test_a_twin_has_signed_tensors_of_the_same_real_numbers() -> None:
+    twin = signed_twin(addition())
+    tensor, constant, none, output = twin.model.main.operands
+    assert [o.type for o in (tensor, constant, output)] == [S8] * 3
+    assert [o.zero_point for o in (tensor, constant, output)] == [-128, -128, -125]
+    assert constant.data == bytes([0x94, 72])  # 20 - 128 is -108 is 0x94; 200 - 128
+    assert none == addition().model.main.operands[2]
+    assert twin.inputs[0] is not None
+    assert twin.outputs[0] is not None
+    assert twin.inputs[0].tolist() == [-126, -124]
+    assert twin.inputs[0].dtype == np.dtype(np.int8)
+    assert twin.outputs[0].tolist() == [-103, 79]
+
+
+def test_only_unsigned_examples_have_twins() -> None:
+    assert has_signed_twin(addition())
+    assert not has_signed_twin(addition(OperationCode.CAST))
+    assert not has_signed_twin(replace(addition(), expects_failure=True))
+    assert not has_signed_twin(signed_twin(addition()))
+    assert [v.case.rpartition("/")[2] for v in variations_of(addition())] == [
+        "as declared",
+        "unknown output dimensions",
+        "signed twin",
+    ]
+
+
+def test_a_right_backend_passes_and_a_layer_ran_on_signed_tensors() -> None:
+    result = VectorJudge("CpuRef")(Variation(addition(), False, is_signed_twin=True))
+    assert (result.outcome, result.ran) == (Outcome.PASSED, ("ElementwiseBinary QASYMM_S8",))
+
+
+@pytest.mark.parametrize("how", ["adds_one_to_signed", "adds_one_to_unsigned"])
+def test_a_backend_whose_twins_differ_is_caught(tmp_path: Path, how: str) -> None:
+    options = write_liar(tmp_path / "liar", f"Tampering(lying_backends.{how}, None)")
+    write_examples(tmp_path / "made.json.gz", [addition()])
+    result = run_vectors(tmp_path, "Liar", runtime_options=options, jobs=1)
+    (problem,) = result.problems  # one step is within the tolerance of the published outputs
+    assert problem.case.endswith("/signed twin")
+    assert "output 0 is not the unsigned one less 128: 2 of 2 elements are wrong" in problem.text
+
+
+@pytest.mark.parametrize("operation", ["avg_pool", "concat", "logistic", "maximum"])
+def test_published_twins_are_equal_on_the_reference(operation: str) -> None:
+    result = run_vectors(shared_file("nnapi_cts"), "CpuRef", filter=operation)
+    twins = [r for r in result.results if r.case.endswith("/signed twin")]
+    assert [(r.case, r.text) for r in twins if r.outcome.is_bad] == []
+    assert twins
