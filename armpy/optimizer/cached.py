@@ -10,6 +10,7 @@ from functools import partial
 
 from armpy import __version__
 from armpy.backend import (
+    NO_OPTIONS,
     CacheUse,
     CompiledFiles,
     IBackendInternal,
@@ -25,6 +26,7 @@ from armpy.errors import ArmpyError
 from armpy.graph import Graph, SubgraphView
 from armpy.optimizer.substitute import check_answer, offer
 from armpy.plugins.boundary import ask_method
+from armpy.plugins.guard import GuardedBackend
 from armpy.records import dataclass
 from armpy.types import Preference
 
@@ -199,15 +201,17 @@ def key_of(
     Notes
     -----
     The contents are all that the backend's answer may depend on: layers, shapes and constants,
-    options, preference and priority, the backend with its version, armpy's, and the machine. By
-    themselves they name the part. With a token, the name is NNAPI's: a chain of the token, the
-    part (where there are several), the device, its version, preference and priority. As a model
-    of NNAPI is compiled here once for each set of shapes that it is run with, these are in it too.
+    options of runtime and network, preference and priority, the backend with its version, armpy's,
+    and the machine. By themselves they name the part. With a token, the name is NNAPI's: a chain
+    of the token, the part (where there are several), the device, its version, preference and
+    priority. As a model of NNAPI is compiled here once for each set of shapes that it is run with,
+    these are in it too.
     """
     num_files = backend.number_of_cache_files, backend.number_of_data_cache_files
-    told = (*num_files, request.model_options, str(request.preference), int(request.priority))
+    options = backend.runtime_options if isinstance(backend, GuardedBackend) else NO_OPTIONS
+    told = (*num_files, request.preference.value, int(request.priority))
     machine = machine_identity(), backend.backend_id, backend.version, __version__
-    contents = digest_of(view, *told, *machine)
+    contents = digest_of(view, options, request.model_options, *told, *machine)
     if token is None:
         return Key(hashlib.sha256(b"armpy compiled part" + contents).digest(), contents)
     chain = hashlib.sha256(token)

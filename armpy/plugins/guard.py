@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from armpy.backend import (
+    NO_OPTIONS,
     BackendOption,
     Capabilities,
     CompiledFiles,
@@ -85,6 +86,9 @@ class GuardedBackend(IBackendInternal):
         If a property raises or is of the wrong type; from any method, if the backend's
         raises or returns something of the wrong type.
     """
+
+    runtime_options: OptionValues = NO_OPTIONS
+    """What it was made for a runtime with."""
 
     def __init__(self, backend: IBackendInternal) -> None:
         self._backend = backend
@@ -313,7 +317,9 @@ class GuardedBackend(IBackendInternal):
     def for_runtime(self, options: OptionValues) -> GuardedBackend:
         """The backend for one runtime, behind a guard of its own."""
         made = self._ask(IBackendInternal, "for_runtime", options)
-        return self if made is self._backend else GuardedBackend(made)
+        guarded = self if made is self._backend else GuardedBackend(made)
+        guarded.runtime_options = options
+        return guarded
 
     def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
         name = "create_workload_factory_for_network"

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
+from armpy_reference import ReferenceBackend
 
-from armpy.backend import CacheUse, CompiledFiles
+from armpy.backend import (
+    BackendOption,
+    CacheUse,
+    CompiledFiles,
+    IBackendInternal,
+    OptimizationViews,
+    OptionScope,
+    OptionValues,
+)
 from armpy.caching.digests import UnknownContentsError
 from armpy.caching.settings import CompilationCaching
 from armpy.errors import BackendCapabilityError, BackendError, InvalidArgumentError
-from armpy.graph import Graph
+from armpy.graph import Graph, SubgraphView
 from armpy.network import Network
 from armpy.optimizer import OptimizerOptions
-from armpy.runtime import Model, NetworkProperties
+from armpy.runtime import Model, NetworkProperties, Runtime, RuntimeOptions
 from armpy.types import Preference, Priority
-from tests.support.fake_backends import runtime_of
+from tests.support.fake_backends import registry_of, runtime_of
 from tests.support.networks import ADD, diamond, f32, floats
 from tests.support.scripted_backend import (
     Script,
@@ -106,6 +115,41 @@ def test_whatever_else_is_prepared_is_another_entry(what: str, tmp_path: Path) -
     backend = npu()
     load(backend, tmp_path)
     assert asked(backend) == ["load_compiled"]  # and the first is still there
+
+
+class Optional(ScriptedBackend):
+    """Has an option of either scope."""
+
+    @property
+    def options(self) -> Sequence[BackendOption]:
+        return [
+            BackendOption("units", 1, "of the device", OptionScope.RUNTIME),
+            BackendOption("tiles", 1, "of a network", OptionScope.MODEL),
+        ]
+
+    def for_runtime(self, options: OptionValues) -> IBackendInternal:
+        return self
+
+    def optimize_subgraph_with_options(
+        self, view: SubgraphView, model_options: OptionValues
+    ) -> OptimizationViews:
+        return self.optimize_subgraph(view)
+
+
+def test_options_of_runtime_and_network_are_in_the_key(tmp_path: Path) -> None:
+    told = []
+    for options in ({}, {"units": 2}, {"tiles": 2}, {"units": 2, "tiles": 2}, {"units": 2}, {}):
+        backend = Optional("Npu", declared=declaration(cache_files=(1, 0)))
+        runtime = Runtime(
+            RuntimeOptions(
+                backends=["Npu"],
+                registry=registry_of(backend, ReferenceBackend()),
+                backend_options={"Npu": options},
+                caching=CompilationCaching(tmp_path),
+            )
+        )
+        told.append(only_use(Model(diamond(), runtime)).is_hit)
+    assert told == [False, False, False, False, True, True]
 
 
 def test_another_version_of_the_backend_compiles_anew(tmp_path: Path) -> None:
