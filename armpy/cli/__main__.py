@@ -80,6 +80,9 @@ def _run(arguments: list[str], settings: Settings) -> int:
     except click.Abort:
         return EXIT_INTERRUPTED
     except click.ClickException as error:
+        if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+            error.show()  # the whole help, as click 8.1 does
+            return error.exit_code
         _complain(error.format_message() + _where_to_read(error))
         return error.exit_code
     return 0

@@ -11,6 +11,7 @@ import click
 
 from armpy.cli.options import EXIT_PROBLEMS, dynamic_backends_option, json_option, verbosity_options
 from armpy.cli.settings import Settings
+from armpy.cli.values import FiniteRange
 
 # What a command needs is imported when it runs: --help and usage errors are quick.
 # ruff: noqa: PLC0415
@@ -72,7 +73,7 @@ def backends(
 @click.option(
     "--probe-timeout",
     metavar="SECONDS",
-    type=click.FloatRange(min=0, min_open=True, max=3600),
+    type=FiniteRange(min=0, min_open=True, max=3600),
     default=10.0,  # as for a Runtime; a backend that compiles takes seconds the first time
     show_default=True,
     help="How long each backend may take.",

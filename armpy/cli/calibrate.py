@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from armpy.cli.options import EXIT_PROBLEMS, dynamic_backends_option, json_option, verbosity_options
+from armpy.cli.values import FiniteRange
 
 if TYPE_CHECKING:
     from armpy.calibration import CalibrationReport
@@ -30,7 +31,7 @@ _MOST_BUSY = 0.5
 )
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=0, min_open=True, max=3600),
+    type=FiniteRange(min=0, min_open=True, max=3600),
     default=20.0,
     show_default=True,
     help="How long to measure each backend at most; what has to be compiled comes on top.",
@@ -108,7 +109,8 @@ def print_calibration(reports: Sequence[CalibrationReport], store: FiguresStore)
         printer.table(["operands", "time>", "power>"], figure_rows(report.figures))
         if not report.is_kept:
             printer.line("problem: they could not be kept")
-    printer.line(f"kept in {store.directory}")
+    if any(report.is_kept for report in reports):
+        printer.line(f"kept in {store.directory}")
 
 
 def _left_out(report: CalibrationReport) -> str:

@@ -9,6 +9,7 @@ import click
 
 from armpy.cli.conformance_options import backend_option, runtime_options, trial_options
 from armpy.cli.options import MODEL_FILE, WRITABLE_FILE, json_option, verbosity_options
+from armpy.cli.values import FiniteRange
 
 if TYPE_CHECKING:
     from armpy.testing.accuracy import AccuracyRun
@@ -39,7 +40,7 @@ _SHOWN = 300
 )
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     default=2.0,
     show_default=True,
     help="How long each model is timed; 0 not to.",
@@ -53,7 +54,7 @@ _SHOWN = 300
 )
 @click.option(
     "--tolerance",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     default=1.25,
     show_default=True,
     help="How many times CpuRef's error the backend may have.",

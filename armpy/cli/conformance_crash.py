@@ -9,6 +9,7 @@ import click
 
 from armpy.cli.conformance_options import backend_option, runtime_options, trial_options
 from armpy.cli.options import json_option, verbosity_options
+from armpy.cli.values import FiniteRange
 
 if TYPE_CHECKING:
     from armpy.testing.crash import CrashResult, CrashRun
@@ -29,7 +30,7 @@ _REPORTS = ("Fatal Python error", "Timeout (")
 @click.option(
     "--timeout",
     "timeout_s",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True),
     default=60.0,
     show_default=True,
     metavar="SECONDS",

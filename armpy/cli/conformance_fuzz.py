@@ -8,6 +8,7 @@ import click
 
 from armpy.cli.conformance_options import backend_option, runtime_options, trial_options
 from armpy.cli.options import json_option, verbosity_options
+from armpy.cli.values import FiniteRange
 
 if TYPE_CHECKING:
     from armpy.testing.fuzz import FuzzRun
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--count", type=click.IntRange(min=1), help="How many models; 1000 if no time is given."
 )
-@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="How long to search.")
+@click.option("--seconds", type=FiniteRange(min=0, min_open=True), help="How long to search.")
 @click.option(
     "--jobs", type=click.IntRange(min=1), help="Processes of a seeded search; one per core."
 )

@@ -10,6 +10,7 @@ import click
 
 from armpy.cli.load_request import LoadRequest, load_model
 from armpy.cli.options import json_option, model_options, verbosity_options
+from armpy.cli.values import FiniteRange
 
 if TYPE_CHECKING:
     from armpy.backend import TunedChoice, TuningResult
@@ -24,7 +25,7 @@ _LONGEST_NAME = 40
 @model_options
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True),
     default=60.0,
     show_default=True,
     help="How long to measure at most; what has to be compiled for it comes on top.",

@@ -5,13 +5,29 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 
 _Value = TypeVar("_Value")
 
 _MOST_PIXELS = 1 << 26
+
+
+class FiniteRange(click.FloatRange):
+    """A range of numbers that not-a-number and infinity are outside of."""
+
+    def convert(
+        self,
+        value: Any,  # Any: as click has it
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> float:
+        """Read a number."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{number} is not a finite number.", param, ctx)
+        return number
 
 
 def parse_size(text: str) -> tuple[int, int]:

@@ -149,6 +149,15 @@ def test_what_was_measured_is_listed_checked_and_cleared(
     assert store.files() == []
 
 
+def test_nothing_is_said_to_be_kept_where_nothing_was_measured(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["calibrate", "--backend", "CpuRef", "--seconds", "1e-9"]) == 1
+    shown = capsys.readouterr().out
+    assert "problem: nothing could be measured" in shown
+    assert "kept in" not in shown
+
+
 @pytest.mark.parametrize(("load", "is_warned"), [(3.25, True), (0.25, False)])
 def test_a_busy_machine_is_warned_of(
     load: float,

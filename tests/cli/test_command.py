@@ -238,6 +238,12 @@ def test_no_command_shows_the_help_on_stderr(armpy_command: Command) -> None:
     assert err.startswith("Usage: armpy")
 
 
+@pytest.mark.parametrize("group", ["cache", "conformance"])
+def test_no_command_of_a_group_shows_the_groups_help(armpy_command: Command, group: str) -> None:
+    _, out, err = armpy_command(group)
+    assert re.match(rf"Usage: armpy {group} .*\n\n  \w", out + err)
+
+
 @pytest.mark.parametrize("arguments", [("-v", "run", MODEL), ("run", MODEL, "-v")])
 def test_verbose_logs_to_stderr(armpy_command: Command, arguments: tuple[str, ...]) -> None:
     code, _, err = armpy_command(*arguments)
@@ -267,6 +273,8 @@ def test_verbose_logs_to_stderr(armpy_command: Command, arguments: tuple[str, ..
         (["run", MODEL, "--input", f"{INPUT}={LABELS}"], "not a .npy file"),
         (["run", MODEL, "--signature", "other"], "no such signature. Expected 'serving_default'"),
         (["run", MODEL, "--output", LABELS], "is a file"),
+        (["calibrate", "--seconds", "nan"], "nan is not a finite number"),
+        (["conformance", "crash", "--backend", "CpuRef", "--timeout", "inf"], "not a finite"),
     ],
 )
 def test_a_command_line_that_cannot_be_followed_is_told_in_one_line(
