@@ -89,6 +89,7 @@ def _changed(
     before: Mapping[str, object], now: Mapping[str, object]
 ) -> dict[str, tuple[object, object]]:
     """Old and new value of each name whose value is another one."""
+    now = dict(now)  # at once: other threads import meanwhile
     changed = {n: (before.get(n, _MISSING), v) for n, v in now.items() if before.get(n) is not v}
     return changed | {name: (before[name], _MISSING) for name in before.keys() - now.keys()}
 
