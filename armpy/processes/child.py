@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 from armpy.processes.confinement import confine
@@ -41,7 +42,7 @@ def main(settings: Mapping[str, Any]) -> None:  # pragma: no cover - runs in the
     settings : mapping
         ``connection`` and ``life``, descriptors of sockets; ``handler``, ``"module:function"`` that
         makes a `Handler` of what is in force; ``memory_bytes``, ``confined`` and ``writable``, as
-        `confine` takes them.
+        `confine` takes them; ``ends_in_order``.
     """
     in_force = confine(
         life=settings["life"],
@@ -52,11 +53,11 @@ def main(settings: Mapping[str, Any]) -> None:  # pragma: no cover - runs in the
     # Rights are gone before any thread is there, as NumPy's would be.
     module, _, name = settings["handler"].partition(":")
     make: Callable[[Mapping[str, str]], Handler] = getattr(importlib.import_module(module), name)
-    try:
-        serve(settings["connection"], make(in_force))
-    finally:
+    serve(settings["connection"], make(in_force))
+    if not settings["ends_in_order"]:
         for stream in (sys.stdout, sys.stderr):
-            stream.flush()
+            with suppress(Exception):  # whoever has closed or replaced it
+                stream.flush()
         os._exit(0)  # whatever threads and exit handlers are left
 
 

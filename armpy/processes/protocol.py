@@ -10,6 +10,7 @@ worker.
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import socket
 import struct
@@ -47,6 +48,8 @@ def receive_request(connection: socket.socket) -> tuple[Any, list[int]]:  # Any:
     start, descriptors, _, _ = socket.recv_fds(connection, _LENGTH.size, _MAX_DESCRIPTORS)
     if not start:
         raise EOFError
+    for descriptor in descriptors:
+        os.set_inheritable(descriptor, False)
     start += _received(connection, _LENGTH.size - len(start))
     return pickle.loads(_received(connection, *_LENGTH.unpack(start))), descriptors
 

@@ -54,12 +54,16 @@ class WorkerSettings:
         Directories that it can write to then, besides armpy's cache.
     writes_bytecode : bool
         Whether it writes compiled files beside the modules that it imports.
+    ends_in_order : bool
+        Whether the interpreter tidies up at the end, with all that the code in it wants done then;
+        else the process leaves at once.
     """
 
     memory_bytes: int | None = 0
     confined: bool = False
     writable: tuple[str, ...] = ()
     writes_bytecode: bool = True
+    ends_in_order: bool = False
 
 
 class Worker:
@@ -112,6 +116,7 @@ class Worker:
             "memory_bytes": settings.memory_bytes,
             "confined": settings.confined,
             "writable": settings.writable,
+            "ends_in_order": settings.ends_in_order,
         }
         flags = ["-I"] if settings.writes_bytecode else ["-I", "-B"]
         output, their_output = os.pipe()
@@ -190,6 +195,14 @@ class Worker:
             self.kill("it had no memory left")
             raise self.dead_object()
         raise error_from_fields(failure)
+
+    def finish(self, timeout_s: float) -> int | None:
+        """Let the process end by itself; its exit code, None if it does not in time."""
+        with suppress(OSError):  # it has ended
+            self._connection.shutdown(socket.SHUT_WR)
+        with suppress(subprocess.TimeoutExpired):
+            return self._process.wait(timeout_s)
+        return None
 
     def kill(self, reason: str) -> None:
         """End the process, as it has failed; `stop` waits for its end."""

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import faulthandler
-import multiprocessing
 import os
 import signal
-import tempfile
-import time
+import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import field
-from multiprocessing.connection import Connection
 
+from armpy.errors import ArmpyError, DeadObjectError
+from armpy.processes.worker import Worker, WorkerSettings
 from armpy.records import dataclass
 from armpy.runtime import RuntimeOptions
 from armpy.testing.crash.cases import AFTERWARDS, CASES, SURVEY
@@ -21,9 +20,9 @@ from armpy.testing.crash.scene import Scene
 from armpy.testing.trial import FailureError
 from armpy.types import BackendId
 
-_CONTEXT = multiprocessing.get_context("spawn")
-_READY, _DONE, _FAILED = "ready", "done", "failed"
-_SHOWN_BYTES = 3000
+_HANDLER = f"{__name__}:CaseServer"
+_KILLED = "it was killed as it was to be"
+_SHOWN_CHARACTERS = 3000
 _END_S = 10.0
 """How long a process may take to end when its case is through."""
 
@@ -59,14 +58,11 @@ class Ended:
     text : str
     output : str
         The last that it wrote.
-    was_ready : bool
-        Whether it has announced that it may be killed.
     """
 
     outcome: CrashOutcome
     text: str
     output: str = ""
-    was_ready: bool = False
 
 
 def run_apart(task: Task, timeout_s: float, kill_after_s: float | None = None) -> Ended:
@@ -80,58 +76,51 @@ def run_apart(task: Task, timeout_s: float, kill_after_s: float | None = None) -
     kill_after_s : float, optional
         When it is killed, counted from its announcement; SUCCESS then.
     """
-    connection, theirs = _CONTEXT.Pipe()
-    with tempfile.TemporaryFile() as output:
-        arguments = (theirs, task, _path_of(output.fileno()), timeout_s)
-        process = _CONTEXT.Process(target=_child, args=arguments)
-        process.start()
-        theirs.close()
-        try:
-            ended = _follow(connection, process.sentinel, timeout_s, kill_after_s)
-            if ended is None:
-                process.join(_END_S)
-                ended = _of_exit_code(process.exitcode)
-            elif ended.outcome is CrashOutcome.SUCCESS and kill_after_s is None:
-                process.join(_END_S)
-                if process.exitcode != 0:
-                    ended = _of_exit_code(process.exitcode, "when the case was through, ")
-        finally:
-            process.kill()
-            process.join()
-            connection.close()
-        output.seek(max(output.seek(0, os.SEEK_END) - _SHOWN_BYTES, 0))
-        written = output.read().decode(errors="replace").strip()
-    return Ended(ended.outcome, ended.text, written, ended.was_ready)
+    ready, announced = os.pipe()
+    worker = Worker(_HANDLER, WorkerSettings(ends_in_order=True), where=task.backend_id)
+    is_over = threading.Event()
+    killer = threading.Thread(target=_kill_after, args=(worker, ready, kill_after_s, is_over))
+    killer.start()
+    try:
+        ended = _followed(worker, task, announced, timeout_s)
+        is_over.set()
+        if ended.outcome is CrashOutcome.SUCCESS and kill_after_s is None:
+            code = worker.finish(_END_S)
+            if code != 0:
+                ended = _of_exit_code(code, "when the case was through, ")
+    finally:
+        worker.stop()
+        os.close(announced)
+        killer.join()
+        os.close(ready)
+    written = worker.output()[-_SHOWN_CHARACTERS:].strip()
+    return Ended(ended.outcome, ended.text, written)
 
 
-def _path_of(descriptor: int) -> str:
-    """A name by which another process of the same user opens an open file."""
-    return f"/proc/{os.getpid()}/fd/{descriptor}"
+def _kill_after(
+    worker: Worker, ready: int, kill_after_s: float | None, is_over: threading.Event
+) -> None:
+    """Kill a process some time after its announcement, if it is to be killed."""
+    if kill_after_s is not None and os.read(ready, 1) and not is_over.wait(kill_after_s):
+        worker.kill(_KILLED)
 
 
-def _follow(
-    connection: Connection, sentinel: int, timeout_s: float, kill_after_s: float | None
-) -> Ended | None:
-    """Wait for a process's last word; None if it has ended without one."""
-    until = time.monotonic() + timeout_s
-    was_ready = False
-    while True:
-        left_s = until - time.monotonic()
-        if was_ready and kill_after_s is not None:
-            left_s = kill_after_s
-        try:
-            if not connection.poll(max(left_s, 0)):
-                if was_ready and kill_after_s is not None:
-                    return Ended(CrashOutcome.SUCCESS, "killed", was_ready=True)
-                return Ended(CrashOutcome.HANG, f"no end within {timeout_s:g} s")
-            word, text = connection.recv()
-        except (EOFError, OSError):
-            return None
-        if word == _READY:
-            was_ready = True
-        else:
-            outcome = CrashOutcome.SUCCESS if word == _DONE else CrashOutcome.FAILURE
-            return Ended(outcome, text, was_ready=was_ready)
+def _followed(worker: Worker, task: Task, announced: int, timeout_s: float) -> Ended:
+    """What a process says of its case, or how it ends instead."""
+    try:
+        answer = worker.request((task, timeout_s), [announced], timeout_s=timeout_s)
+    except DeadObjectError:
+        if worker.reason == _KILLED:
+            return Ended(CrashOutcome.SUCCESS, "killed")
+        if worker.is_late:
+            return Ended(CrashOutcome.HANG, f"no end within {timeout_s:g} s")
+        if worker.exit_code is None:
+            return Ended(CrashOutcome.CRASH, f"the process was ended: {worker.reason}")
+        return _of_exit_code(worker.exit_code)
+    except ArmpyError as error:
+        return Ended(CrashOutcome.CRASH, str(error))
+    outcome = CrashOutcome.SUCCESS if answer.get("done") is True else CrashOutcome.FAILURE
+    return Ended(outcome, str(answer.get("text")))
 
 
 def _of_exit_code(code: int | None, when: str = "") -> Ended:
@@ -147,24 +136,37 @@ def _of_exit_code(code: int | None, when: str = "") -> Ended:
     return Ended(CrashOutcome.CRASH, f"{when}the process was ended by {name}")
 
 
-def _child(
-    connection: Connection, task: Task, output: str, timeout_s: float
-) -> None:  # pragma: no cover - apart
-    """Run a case and say what came of it; shortly before it hangs, where its threads are."""
-    descriptor = os.open(output, os.O_WRONLY | os.O_APPEND)
-    for stream in (1, 2):
-        os.dup2(descriptor, stream)
-    os.close(descriptor)
-    faulthandler.enable()
-    faulthandler.dump_traceback_later(0.8 * timeout_s)
-    case = next(case for case in (SURVEY, *CASES, AFTERWARDS) if case.id == task.case)
-    announce: Callable[[], None] = lambda: connection.send((_READY, ""))  # noqa: E731
-    try:
-        scene = Scene(task.backend_id, task.options, task.network, task.seed)
-        connection.send((_DONE, case.run(scene, announce)))
-    except FailureError as failure:
-        connection.send((_FAILED, str(failure)))
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is the case's answer
-        traceback.print_exc()
-        connection.send((_FAILED, f"{type(error).__name__}: {error}"))
-    faulthandler.cancel_dump_traceback_later()
+class CaseServer:
+    """Runs a case in a worker.
+
+    Parameters
+    ----------
+    in_force : mapping of str to str
+        What the process has given up.
+    """
+
+    def __init__(self, in_force: Mapping[str, str]) -> None:
+        self._in_force = in_force
+
+    def answer(
+        self, request: tuple[Task, float], descriptors: Sequence[int]
+    ) -> Mapping[str, object]:
+        """Run a case and say what came of it; shortly before it hangs, where its threads are."""
+        task, timeout_s = request
+        (announced,) = descriptors
+        faulthandler.dump_traceback_later(0.8 * timeout_s)
+        case = next(case for case in (SURVEY, *CASES, AFTERWARDS) if case.id == task.case)
+
+        def announce() -> None:
+            os.write(announced, b".")
+
+        try:
+            scene = Scene(task.backend_id, task.options, task.network, task.seed)
+            return {"done": True, "text": case.run(scene, announce)}
+        except FailureError as failure:
+            return {"done": False, "text": str(failure)}
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the case's answer
+            traceback.print_exc()
+            return {"done": False, "text": f"{type(error).__name__}: {error}"}
+        finally:
+            faulthandler.cancel_dump_traceback_later()
