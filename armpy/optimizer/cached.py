@@ -33,6 +33,9 @@ from armpy.types import Preference
 _PREFERENCE_CODES = {Preference.LOW_POWER: 0, Preference.SUSTAINED: 2}
 """NNAPI's codes; 1, for one fast answer, is what counts where nothing else is said."""
 
+KEEPS_NOTHING = "the backend keeps nothing of it"
+"""Why a part is not in files though all is well: `save_compiled` has answered None."""
+
 _log = logging.getLogger("armpy.optimizer")
 
 
@@ -159,7 +162,7 @@ class _Part:
             _log.warning("%s; nothing is kept", error)
             return f"it is not kept: {error}"
         if files is None:
-            return "the backend keeps nothing of it"
+            return KEEPS_NOTHING
         expected = self.backend.number_of_cache_files, self.backend.number_of_data_cache_files
         actual = len(files.model), len(files.data)
         payloads = (*files.model, *files.data)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from armpy.backend import IBackendInternal, ReasonCode, Support
+from armpy.caching.settings import CompilationCaching
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, Layer, SubgraphView
 from armpy.ops.operation import Array
@@ -47,7 +48,11 @@ class Subject:
         self.backend_id = backend_id
         self.registry = options.registry or BackendRegistry.discover(options.plugin_options())
         self._given = options
-        self.options = replace(options, registry=self.registry, backends=[backend_id])
+        # What an earlier run has kept would answer for a compiler that was changed since.
+        nothing_kept = CompilationCaching(enabled=False)
+        self.options = replace(
+            options, registry=self.registry, backends=[backend_id], caching=nothing_kept
+        )
         self.raw_backend = self.registry.get(backend_id)
         self.backend = GuardedBackend(self.raw_backend)
         self.notes: dict[str, tuple[Case, ...]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from armpy.testing.contract import (
     arenas,
+    compiled,
     executing,
     graphs,
     imports,
@@ -81,6 +82,7 @@ _RULES: dict[str, tuple[Check, ...]] = {
         executing.deadlines_are_told_from_cancellations,
         executing.executions_after_a_stopped_one_are_right,
     ),
+    "compiled": (compiled.kept_parts_compute_the_same,),
     "profiles": (
         profiles.counters_are_declared,
         profiles.events_lie_in_their_execution,

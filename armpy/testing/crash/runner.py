@@ -7,7 +7,9 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from tempfile import TemporaryDirectory
 
+from armpy.caching.settings import CompilationCaching
 from armpy.errors import InvalidArgumentError
 from armpy.runtime import RuntimeOptions
 from armpy.testing.crash.cases import AFTERWARDS, CASES, SURVEY, CrashCase
@@ -84,13 +86,18 @@ def run_crash(
 
     def run(pair: tuple[CrashCase, str]) -> CrashResult:
         case, network = pair
-        task = Task(case.id, network, backend_id, options, seed)
+        task = Task(case.id, network, backend_id, replace(options, caching=caching), seed)
         result = _run_case(case, task, timeout_s)
         if progress is not None:
             progress(result)
         return result
 
-    with ThreadPoolExecutor(jobs or available_cores()) as pool:
+    # What an earlier run has kept would answer for a compiler that was changed since.
+    with (
+        TemporaryDirectory(prefix="armpy-crash-") as folder,
+        ThreadPoolExecutor(jobs or available_cores()) as pool,
+    ):
+        caching = CompilationCaching(folder)
         results = (asked, *pool.map(run, chosen))
     return CrashRun(backend_id, seed, results, left_out, time.perf_counter() - started)
 
