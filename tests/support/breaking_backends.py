@@ -39,6 +39,7 @@ from tests.support.breaking_memory import (
     ExampleDeviceBackend,
     ExportsACopy,
     ExportsItsNeighbour,
+    ForgetfulBuffers,
     ForgetsWhatIsOnlyWritten,
     Handles,
     ImportsAnything,
@@ -48,10 +49,13 @@ from tests.support.breaking_memory import (
     NeverDownloadsForWriting,
     NeverReleased,
     OneArena,
+    OneBuffer,
     OneConstant,
     Outputs,
     RefusesAndImports,
+    RefusesItsBuffers,
     RefusesWithoutReason,
+    SpoilsItsBuffers,
     TakesAnyShape,
     UploadsWhatWasOnlyRead,
     Wrapped,
@@ -499,6 +503,15 @@ BREAKERS: dict[str, tuple[tuple[Callable[[], ExampleDeviceBackend], str], ...]] 
     "imports/exports-are-the-tensors-themselves": (
         (lambda: with_handles(ExportsACopy), "written to what they export, the output"),
         (lambda: with_handles(ExportsItsNeighbour), "exports does not have its elements"),
+    ),
+    "buffers/elements-come-out-as-they-went-in": (
+        (OneBuffer, "copied in once, .* comes out with other elements"),
+        (ForgetfulBuffers, "comes out with other elements"),
+    ),
+    "buffers/networks-read-and-write-them": (
+        (lambda: with_factories(CopiesWhatItImports), "with (inputs|outputs) in its own buffers"),
+        (lambda: with_factories(RefusesItsBuffers), "its own buffer for .* is not imported"),
+        (lambda: with_factories(SpoilsItsBuffers), "has changed the buffer of the input"),
     ),
     "executions/bound-executions-are-like-others": (
         (lambda: with_workloads(BindsOnce), "in a bound execution, the output"),

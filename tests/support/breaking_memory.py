@@ -11,7 +11,9 @@ import numpy as np
 
 from armpy.backend import (
     ALIGNMENT_BYTES,
+    DeviceMemoryRequest,
     ExternalMemory,
+    IDeviceMemory,
     ITensorArena,
     ITensorHandle,
     IWorkload,
@@ -34,6 +36,7 @@ from armpy_example_device import Device, ExampleDeviceBackend
 from armpy_example_device.device import Region
 from armpy_example_device.memory import (
     DeviceArena,
+    DeviceBuffer,
     DeviceHandleFactory,
     DeviceTensorHandle,
     RegisteredTensorHandle,
@@ -307,6 +310,56 @@ class CopiesWhatItImports(DeviceHandleFactory):
         made = super().import_memory(info, memory, read=read, write=write)
         if isinstance(made, RegisteredTensorHandle):
             made.region = Region(made.region.elements.copy())
+        return made
+
+
+class OneBuffer(Breaker):
+    """Has one buffer of each size, for everybody."""
+
+    def allocate_device_memory(self, request: DeviceMemoryRequest) -> IDeviceMemory | None:
+        kept: dict[int, IDeviceMemory] = self.device.__dict__.setdefault("buffers", {})
+        size = request.info.size_bytes
+        if size not in kept:
+            kept[size] = DeviceBuffer(request.info, self.device)
+        return kept[size]
+
+
+class ForgetfulBuffer(DeviceBuffer):
+    """Loses the first bit of what it holds."""
+
+    def copy_out_to(self, target: Array) -> None:
+        super().copy_out_to(target)
+        target.reshape(-1).view(np.uint8)[:1] ^= 1
+
+
+class ForgetfulBuffers(Breaker):
+    """Makes such buffers."""
+
+    def allocate_device_memory(self, request: DeviceMemoryRequest) -> IDeviceMemory | None:
+        return ForgetfulBuffer(request.info, self.device)
+
+
+class RefusesItsBuffers(DeviceHandleFactory):
+    """Does not know its own."""
+
+    def can_import(self, info: TensorInfo, memory: ExternalMemory) -> Support:
+        if memory.device is not None:
+            return Support.no(ReasonCode.OTHER, "whose is this?")
+        return super().can_import(info, memory)
+
+
+class SpoilsItsBuffers(DeviceHandleFactory):
+    """Writes to what is to be read, when it is mapped or used next."""
+
+    def import_memory(
+        self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
+    ) -> ITensorHandle:
+        made = super().import_memory(info, memory, read=read, write=write)
+        buffer = memory.device
+        if isinstance(buffer, DeviceBuffer) and isinstance(made, RegisteredTensorHandle) and read:
+            used = Region(made.region.elements.copy())
+            buffer.region.elements[:1] ^= 1
+            made.region = used
         return made
 
 

@@ -23,7 +23,7 @@ from tests.support.breaking_memory import Breaker, mappable_device
 from tests.support.lying_backends import options_for
 
 RULES = {case.id.removeprefix("contract/"): case for case in CONTRACT_CASES}
-NEW_AREAS = ("tensors", "arenas", "imports", "executions", "profiles", "runtimes")
+NEW_AREAS = ("tensors", "arenas", "imports", "buffers", "executions", "profiles", "runtimes")
 NEW_RULES = [rule for rule in RULES if rule.partition("/")[0] in NEW_AREAS]
 PAIRS = [(rule, *one) for rule, found in BREAKERS.items() for one in found]
 

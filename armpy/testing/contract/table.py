@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from armpy.testing.contract import (
     arenas,
+    buffers,
     compiled,
     executing,
     graphs,
@@ -71,6 +72,10 @@ _RULES: dict[str, tuple[Check, ...]] = {
         imports.outputs_are_written_where_they_lie,
         imports.memory_is_let_go,
         imports.exports_are_the_tensors_themselves,
+    ),
+    "buffers": (
+        buffers.elements_come_out_as_they_went_in,
+        buffers.networks_read_and_write_them,
     ),
     "executions": (
         executing.bound_executions_are_like_others,
