@@ -181,7 +181,7 @@ class FiguresStore:
         except FileNotFoundError:
             return None
         except (OSError, RuntimeError) as error:
-            _log.warning("the %s of %s cannot be read: %s", kind, key, error)
+            _log.warning("%s cannot be read: %s", _subject(kind, key), error)
             return None
         try:
             return make(_unsealed(content, self._machine, key))
@@ -200,7 +200,7 @@ class FiguresStore:
                 file.write(_sealed(body, self._machine, key))
             os.replace(unfinished, path)
         except (OSError, RuntimeError) as error:
-            _log.warning("the %s of %s cannot be kept: %s", kind, key, error)
+            _log.warning("%s cannot be kept: %s", _subject(kind, key), error)
             if unfinished:
                 Path(unfinished).unlink(missing_ok=True)
             return False
@@ -211,6 +211,11 @@ def _sealed(body: Fields, machine: str, key: str) -> bytes:
     """A file's content: the body, whose it is, and a checksum over both."""
     envelope = {"format": _FORMAT, "machine": machine, "key": key, "body": body}
     return json.dumps({**envelope, "sha256": _checksum(envelope)}, indent=1).encode()
+
+
+def _subject(kind: str, key: str) -> str:
+    """What a message is about; questions are nothing for people."""
+    return f"the figures of {key}" if kind == _FIGURES else "an answer about placement"
 
 
 def _file_name(key: object) -> str:

@@ -391,7 +391,8 @@ class Compilation:
     def loaded(self, omitted: Collection[int]) -> tuple[LoadedNetwork, int]:
         """`network`, and its id in the runtime."""
         if self._runtime is None:
-            raise bad_state("the compilation is not ready", where="Compilation.network")
+            state = "closed" if self._finalizer is not None else "not ready"
+            raise bad_state(f"the compilation is {state}", where="Compilation.network")
         key = frozenset(omitted)
         with self._lock:  # executions in several threads may be the first without an input
             if key not in self._networks:
@@ -413,7 +414,7 @@ class Compilation:
             raise bad_state(f"the compilation {problem}", where=where)
 
     def close(self) -> None:
-        """Give back what it has loaded; executions under way come to their end."""
+        """Give back what it has loaded; executions that run come to their end, others fail."""
         self._runtime = self._whole = None
         if self._finalizer is not None:
             self._finalizer()

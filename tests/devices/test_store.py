@@ -141,8 +141,12 @@ def test_a_folder_that_cannot_be_written_is_a_warning_and_no_error(
     (tmp_path / "file").write_text("")
     store = FiguresStore(tmp_path / "file")
     assert not store.write(RECORD)
-    assert "cannot be kept" in caplog.text
+    assert "the figures of Fast cannot be kept" in caplog.text
     assert store.read("Fast", "1.0") is None
+    assert not store.keep_answer("a long question", {})
+    assert store.recall_answer("a long question") is None
+    assert "an answer about placement cannot be read" in caplog.text
+    assert "a long question" not in caplog.text
 
 
 def test_a_write_that_breaks_off_leaves_the_old_record(

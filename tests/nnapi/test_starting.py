@@ -408,6 +408,21 @@ def test_a_time_after_the_fence_begins_with_the_fence(
     os.close(writer)
 
 
+def test_what_waits_for_a_fence_fails_where_its_compilation_is_closed(
+    compilation: Compilation,
+) -> None:
+    reader, writer = os.pipe()
+    execution, _ = execution_of(compilation)
+    fence = Event.create_from_sync_fence_fd(reader)
+    event = execution.start_compute_with_dependencies([fence])
+    compilation.close()
+    os.write(writer, b"x")
+    with fails(ResultCode.OP_FAILED, "the compilation is closed"):
+        event.wait(10)
+    os.close(reader)
+    os.close(writer)
+
+
 @needs_eventfd
 @pytest.mark.parametrize("is_asked_before", [False, True])
 def test_a_fence_is_a_descriptor_that_others_can_wait_for(
