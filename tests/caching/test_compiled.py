@@ -158,6 +158,23 @@ def test_another_version_of_the_backend_compiles_anew(tmp_path: Path) -> None:
     assert not only_use(load(backend, tmp_path)).is_hit
 
 
+@pytest.mark.parametrize("options", [None, OptimizerOptions()], ids=["none", "given"])
+def test_what_was_optimised_is_there_when_it_is_loaded(
+    options: OptimizerOptions | None, tmp_path: Path
+) -> None:
+    backend = npu()
+    registry = registry_of(backend, ReferenceBackend())
+    caching = CompilationCaching(tmp_path)
+    runtime = Runtime(RuntimeOptions(backends=["Npu"], registry=registry, caching=caching))
+    optimized = runtime.optimize_network(diamond(), options)
+    assert asked(backend) == ["optimize", "save_compiled"]
+    backend.forget()
+    loaded = runtime.get_network(runtime.load_network(optimized))
+    assert loaded.placement is not None
+    assert [use.is_hit for use in loaded.placement.cache_uses] == [True]
+    assert asked(backend) == ["load_compiled"]
+
+
 def test_another_machine_compiles_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load(npu(), tmp_path)
     monkeypatch.setattr("armpy.optimizer.cached.machine_identity", lambda: "another")
