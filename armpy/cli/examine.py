@@ -51,6 +51,7 @@ def examine_backend(backend: IBackendInternal) -> dict[str, object]:
     trials = [] if problems else _trials(Subject(guarded.backend_id, _options(backend)))
     failed = [f"{t['operation']} {t['text']}" for t in trials if t["outcome"] == FAILED]
     problems += failed[:1]  # the others are among the trials
+    problems += _why_without_figures(guarded)
     return {
         "version": guarded.version,
         "options": [_option(option) for option in guarded.options],
@@ -69,6 +70,15 @@ def _why_unavailable(backend: GuardedBackend) -> list[str]:
         context = backend.for_runtime(options).create_backend_context(options)
         if context is not None:
             call_method(backend.backend_id, context, "close")
+    except ArmpyError as error:
+        return [str(error)]
+    return []
+
+
+def _why_without_figures(backend: GuardedBackend) -> list[str]:
+    """Why the figures that a backend declares are not used."""
+    try:
+        backend.get_device_figures()
     except ArmpyError as error:
         return [str(error)]
     return []

@@ -358,7 +358,11 @@ class GuardedBackend(IBackendInternal):
         figures = self._ask_or_none(DeviceFigures, "get_device_figures")
         if figures is None:
             return None
-        return call_backend(self.backend_id, lambda: check_figures(figures, self.backend_id))
+
+        def get_device_figures() -> DeviceFigures:
+            return check_figures(figures, self._id)
+
+        return call_backend(self._id, get_device_figures)
 
     def optimize_subgraph_for_network(
         self, view: SubgraphView, request: PreparationRequest

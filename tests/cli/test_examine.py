@@ -5,11 +5,20 @@ from typing import Any  # JSON
 import pytest
 from armpy_reference import ReferenceBackend
 
-from armpy.backend import ILayerSupport, IMemoryManager, IWorkloadFactory, ReasonCode, Support
+from armpy.backend import (
+    DeviceFigures,
+    ILayerSupport,
+    IMemoryManager,
+    IWorkloadFactory,
+    PerformanceFigures,
+    ReasonCode,
+    Support,
+)
 from armpy.cli.examine import examine_backend
 from armpy.errors import BackendError, UnimplementedError
 from armpy.ops import Activation, ElementwiseBinary, FullyConnected
 from armpy.ops.operation import OperandInfos, Operation
+from armpy.types import DataType
 from tests.support.lying_backends import Declaring, GivesBack, Pairs
 
 
@@ -39,6 +48,13 @@ class Misspelt(ReferenceBackend):
     version = 7  # type: ignore[assignment]  # that is what is wrong with it
 
 
+class Boastful(ReferenceBackend):
+    backend_id = "Boastful"
+
+    def get_device_figures(self) -> DeviceFigures:
+        return DeviceFigures({DataType.FLOAT32: PerformanceFigures(exec_time=-0.5)})
+
+
 def outcomes(found: dict[str, object]) -> set[tuple[str, str]]:
     """Outcome and text of all trials."""
     trials: Any = found["trials"]
@@ -55,6 +71,15 @@ def test_a_refusal_is_no_problem() -> None:
     found = examine_backend(Shy())
     assert outcomes(found) == {("refused", "refused: not today (device)")}
     assert found["problems"] == []
+
+
+def test_figures_that_are_not_used_are_a_problem() -> None:
+    found = examine_backend(Boastful())
+    assert outcomes(found) == {("ran", "ran")}
+    problems: Any = found["problems"]
+    (problem,) = problems
+    assert problem.startswith("Boastful / get_device_figures: tensors[DataType.FLOAT32].exec_time")
+    assert "got -0.5" in problem
 
 
 def test_what_was_said_to_be_supported_and_cannot_be_prepared_is_a_problem() -> None:
