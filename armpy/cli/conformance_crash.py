@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415
 
 _SHOWN_LINES = 12
-_REPORTS = ("Fatal Python error", "Timeout (")
+_SHOWN_OF_HANG = 40
+_HANG = "Timeout ("
+_REPORTS = ("Fatal Python error", _HANG)
+_CURRENT = "Current thread"
 
 
 @click.command(short_help="Load, threads, stops, kills and want of memory, each case apart.")
@@ -99,10 +102,16 @@ def print_crash(run: CrashRun) -> None:
 
 
 def _telling(output: str) -> list[str]:
-    """The lines of a fault's report from the one on that names it, or the last ones."""
-    lines = output.splitlines()
+    """The report of a fault with the thread that had it, or of a hang; else the last lines."""
+    lines = [line for line in output.splitlines() if not line.startswith("Extension modules")]
     starts = [i for i, line in enumerate(lines) if line.startswith(_REPORTS)]
-    return lines[starts[-1] :][:_SHOWN_LINES] if starts else lines[-_SHOWN_LINES:]
+    if not starts:
+        return lines[-_SHOWN_LINES:]
+    report = lines[starts[-1] :]
+    if report[0].startswith(_HANG):
+        return report[:_SHOWN_OF_HANG]
+    own = next((i for i, line in enumerate(report) if line.startswith(_CURRENT)), 1)
+    return [report[0], *report[own : own + _SHOWN_LINES]]
 
 
 def _outputs(problems: tuple[CrashResult, ...]) -> dict[str, str]:

@@ -53,6 +53,8 @@ def test_an_asynchronous_backend_succeeds(case: str) -> None:
         ("close=abort", "parallel/one network", CRASH, "was ended by SIGABRT"),
         ("execute=abort:4", "killed/executing", CRASH, "ended by SIGABRT"),
         ("execute=segfault", "killed/loading", CRASH, "ended by SIGSEGV"),
+        ("execute=wrong", "killed/workers", FAILURE, "elements are wrong"),
+        ("execute=segfault", "killed/workers", FAILURE, "process has ended"),
         ("execute=abort", "memory/pressure", CRASH, "was ended by SIGABRT"),
     ],
 )

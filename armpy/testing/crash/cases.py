@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
 
-from armpy.errors import ArmpyError, ExecutionCancelledError, ExecutionTimeoutError
+from armpy.errors import (
+    ArmpyError,
+    DeadObjectError,
+    ExecutionCancelledError,
+    ExecutionTimeoutError,
+)
 from armpy.records import dataclass
 from armpy.runtime import Model
 from armpy.testing.crash.networks import LARGE, SMALL, ZERO
-from armpy.testing.crash.scene import Scene
+from armpy.testing.crash.scene import Expectation, Scene
 from armpy.testing.crash.system import LeftBehind, address_space_limit
 from armpy.testing.trial import FailureError
 
@@ -21,6 +28,7 @@ RUNS = 50
 """Executions of each thread."""
 
 LOADS = 60
+WORKER_KILLS = 4
 STOPS = 60
 
 Announce = Callable[[], None]
@@ -205,6 +213,49 @@ def killed_while_loading(scene: Scene, announce: Announce) -> str:
     return ""
 
 
+def killed_workers(scene: Scene, _: Announce) -> str:
+    """The backend has a process of its own, which is killed at random times."""
+    runtime = scene.isolated_runtime()
+    model, expectations = scene.model(runtime=runtime), scene.expectations
+    scene.run(model, expectations[0])
+    num_dead = num_killed = 0
+    for number in range(WORKER_KILLS):
+        pid = runtime.isolation[scene.backend_id].pid
+        if pid is None:
+            raise FailureError("the backend has no process of its own")
+        delay_s = float(scene.random.uniform(0, 0.02))
+        killer = threading.Timer(delay_s, _kill, (pid,))
+        killer.start()
+        until = time.perf_counter() + delay_s + 0.01
+        while time.perf_counter() < until:
+            expectation = expectations[number % len(expectations)]
+            try:
+                outputs = model.run(dict(expectation.feeds))
+            except DeadObjectError:
+                num_dead += 1
+            else:
+                scene.check(expectation, outputs)
+        killer.join()
+        num_killed += 1
+        _run_soon(scene, model, expectations[0])
+    return f"{num_killed} workers killed, {num_dead} executions ended with an error that says so"
+
+
+def _kill(pid: int) -> None:
+    """Kill a process, if it is still there."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _run_soon(scene: Scene, model: Model, expectation: Expectation) -> None:
+    """Execute once and compare; a worker that has been killed may be noticed first."""
+    try:
+        outputs = model.run(dict(expectation.feeds))
+    except DeadObjectError:
+        return scene.run(model, expectation)
+    return scene.check(expectation, outputs)
+
+
 def afterwards(scene: Scene, _: Announce) -> str:
     """Whether all works in a new process."""
     model = scene.model()
@@ -253,6 +304,7 @@ CASES = (
     CrashCase("cancellation/random", random_cancellation),
     CrashCase("killed/executing", killed_while_executing, is_killed=True),
     CrashCase("killed/loading", killed_while_loading, is_killed=True),
+    CrashCase("killed/workers", killed_workers),
     CrashCase("memory/pressure", memory_pressure),
 )
 """Everything that is done, in order."""

@@ -22,7 +22,7 @@ from armpy.types import BackendId
 
 _HANDLER = f"{__name__}:CaseServer"
 _KILLED = "it was killed as it was to be"
-_SHOWN_CHARACTERS = 3000
+_SHOWN_CHARACTERS = 20_000
 _END_S = 10.0
 """How long a process may take to end when its case is through."""
 

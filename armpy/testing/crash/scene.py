@@ -10,6 +10,7 @@ import numpy as np
 
 from armpy.errors import ArmpyError
 from armpy.graph import Graph
+from armpy.isolation.limits import IsolationLimits
 from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy.runtime import Model, Runtime, RuntimeOptions
@@ -69,6 +70,12 @@ class Scene:
     def runtime(self) -> Runtime:
         """Another runtime, with a registry of its own."""
         return Runtime(self._options)
+
+    def isolated_runtime(self) -> Runtime:
+        """A runtime whose backend has a process of its own, without quarantine."""
+        limits = IsolationLimits(max_failures=1000)
+        isolation = {self.backend_id: "process"}
+        return Runtime(replace(self._options, isolation=isolation, isolation_limits=limits))
 
     def model(self, batch: int = SMALL, runtime: Runtime | None = None) -> Model:
         """The loaded network; FailureError if no layer of it runs on the backend."""
