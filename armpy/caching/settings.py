@@ -49,7 +49,7 @@ class CompilationCaching:
     Raises
     ------
     InvalidArgumentError
-        If the token has another length, or there is no room.
+        If the token has another length, the folder's name cannot be one, or there is no room.
 
     References
     ----------
@@ -71,6 +71,10 @@ class CompilationCaching:
             )
         if self.token is not None and self.folder is None:
             raise InvalidArgumentError("a caching token goes with a folder", where="folder")
+        if self.folder is not None and not _can_be_path(self.folder):
+            raise InvalidArgumentError(
+                "the folder is no path", where="folder", actual=repr(self.folder)
+            )
         if self.limit_bytes is not None and self.limit_bytes <= 0:
             raise InvalidArgumentError(
                 "the cache has no room",
@@ -119,3 +123,11 @@ def _limit_bytes(variables: Mapping[str, str]) -> int:
             actual=repr(text[:40]),
         )
     return int(text) << 20
+
+
+def _can_be_path(folder: str | os.PathLike[str]) -> bool:
+    """Whether the system can be asked about a path."""
+    try:
+        return b"\0" not in os.fsencode(folder)
+    except (TypeError, ValueError):
+        return False

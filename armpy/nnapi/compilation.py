@@ -15,6 +15,7 @@ from armpy.caching.settings import TOKEN_BYTES, CompilationCaching
 from armpy.errors import (
     ArmpyError,
     BackendCapabilityError,
+    InvalidArgumentError,
     LayerValidationError,
 )
 from armpy.nnapi.arguments import Signature
@@ -241,12 +242,11 @@ class Compilation:
                 actual=repr(token),
             )
         try:
-            folder = os.fsdecode(directory)
-        except TypeError as error:
+            self._caching = CompilationCaching(os.fsdecode(directory), token)
+        except (TypeError, InvalidArgumentError) as error:
             raise bad_data(
                 "the directory is no path", where=where, actual=repr(directory)
             ) from error
-        self._caching = CompilationCaching(folder, token)
 
     def finish(self) -> None:
         """Make the model ready to run, as far as that can be done without its inputs.

@@ -299,6 +299,8 @@ def test_a_mistake_in_the_environment_is_told(
         ({"folder": "x", "token": b"short"}, "token"),
         ({"token": bytes(32)}, "folder"),
         ({"limit_bytes": 0}, "limit_bytes"),
+        ({"folder": "null\0byte"}, "folder"),
+        ({"folder": 3}, "folder"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(fields: dict[str, object], where: str) -> None:

@@ -310,6 +310,8 @@ def test_a_deadline_holds_for_preparing_from_files_too(tmp_path: Path) -> None:
         ("here", TOKEN[1:], ResultCode.BAD_DATA),
         ("here", "0" * 32, ResultCode.BAD_DATA),
         (3, TOKEN, ResultCode.BAD_DATA),
+        ("null\0byte", TOKEN, ResultCode.BAD_DATA),
+        ("surrogate\ud800", TOKEN, ResultCode.BAD_DATA),
     ],
 )
 def test_what_is_no_folder_or_token_is_refused(
