@@ -82,6 +82,11 @@ class ITensorHandleFactory(ABC):
         memory : ndarray, uint8, shape (info.size_bytes,)
             Part of the backend's arena, aligned to `ALIGNMENT_BYTES`. A factory with memory
             of its own may leave it unused.
+
+        Notes
+        -----
+        The bytes have no type yet. `HostTensorHandleFactory` views them as the tensor; a factory
+        that adds to it, such as imports of device memory, is best derived from it.
         """
 
     def create_arena(self, size_bytes: int) -> ITensorArena | None:

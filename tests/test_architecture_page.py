@@ -1,0 +1,50 @@
+"""The rooms of docs/architecture.md are those of the tree, in the order that imports keep."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "armpy"
+
+
+def listed_rooms() -> list[str]:
+    """Rooms of armpy in the order of the table."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^\| (`[^|]+`) \|", page, re.MULTILINE)
+    names = [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
+    return [name.rstrip("/") for name in names if not name.startswith("backends/")]
+
+
+def room_of(module: str) -> str:
+    """The room of a module such as ``armpy.graph.layer``."""
+    name = module.split(".")[1]
+    return name if (PACKAGE / name).is_dir() else f"{name}.py"
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    """Modules of armpy that a file imports by their names, anywhere in it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("armpy."):
+            yield str(node.module)
+
+
+def test_every_room_is_listed_once() -> None:
+    folders = [path.parent.name for path in PACKAGE.glob("*/__init__.py")]
+    files = [path.name for path in PACKAGE.glob("*.py") if not path.name.startswith("__")]
+    assert sorted(listed_rooms()) == sorted(folders + files)
+
+
+def test_a_room_imports_only_rooms_above_it() -> None:
+    order = {room: number for number, room in enumerate(listed_rooms())}
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {module}"
+        for room, number in order.items()
+        for path in ((PACKAGE / room).rglob("*.py") if "." not in room else [PACKAGE / room])
+        for module in imports_of(path)
+        if order[room_of(module)] > number
+    ]
+    assert wrong == []
