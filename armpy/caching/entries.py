@@ -317,6 +317,8 @@ def _contents(path: Path, largest: int) -> Array:
         size = os.fstat(handle).st_size
         if not _HEAD.size <= size <= largest:
             _refuse(f"its size of {size} bytes cannot be right")
+        _check_size(os.read(handle, _HEAD.size), size)  # before there is memory for all of it
+        os.lseek(handle, 0, os.SEEK_SET)
         contents = _aligned(size)
         with open(handle, "rb", buffering=0, closefd=False) as file:
             view, count = contents.data, 0
@@ -362,13 +364,21 @@ def _peek(path: Path) -> _Header:
         return _header(start, os.fstat(handle).st_size)[0]
 
 
-def _header(contents: bytes, size: int) -> tuple[_Header, int]:
-    """What a file says about itself, and where its parts begin."""
+def _check_size(contents: bytes, size: int) -> int:
+    """Check that a file is as large as it says; the length of its text."""
     if len(contents) < _HEAD.size or not contents.startswith(_MAGIC):
         _refuse("it is of another kind")
     _, _, said_size, num_text = _HEAD.unpack_from(contents)
+    if said_size != size:
+        _refuse("it is not whole")
+    return int(num_text)
+
+
+def _header(contents: bytes, size: int) -> tuple[_Header, int]:
+    """What a file says about itself, and where its parts begin."""
+    num_text = _check_size(contents, size)
     text = contents[_HEAD.size : _HEAD.size + num_text]
-    if said_size != size or len(text) != num_text:
+    if len(text) != num_text:
         _refuse("it is not whole")
     try:
         kind, key, description, group, sizes = json.loads(text)

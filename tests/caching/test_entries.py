@@ -107,6 +107,14 @@ def test_a_damaged_file_is_never_believed(data: st.DataObject) -> None:
         assert stored(entries, "a", "1") == [b"first", b"second"]
 
 
+def test_a_stretched_file_is_given_no_memory(tmp_path: Path) -> None:
+    entries = Entries(tmp_path / "large", 1 << 62)
+    entries.write("a", "1", [b"one"], "")
+    os.truncate(only_file(Path(entries.location)), 1 << 40)  # a hole, which takes no room
+    assert entries.look_up("a", "1").reason == "it is not whole"
+    assert [e.problem for e in entries.verify()] == ["it is not whole"]
+
+
 def test_swapped_files_are_not_believed(entries: Entries) -> None:
     entries.write("a", "1", [b"one"], "")
     entries.write("a", "2", [b"two"], "")
