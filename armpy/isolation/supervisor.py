@@ -323,7 +323,9 @@ class Supervisor:
             while worker is not None and not hurry.is_set() and (part := self._missing(worker)):
                 self.prepare(part, worker)
         except (ArmpyError, OSError) as error:
-            _log.warning("no spare process of backend '%s': %s", self.backend_id, error)
+            is_over = self._is_closed or not threading.main_thread().is_alive()
+            level = logging.DEBUG if is_over else logging.WARNING  # at the end all are ended
+            _log.log(level, "no spare process of backend '%s': %s", self.backend_id, error)
         if self._is_closed and worker is not None:
             worker.stop()
         with self._spare_lock:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -176,6 +178,21 @@ def test_child_that_the_application_forks_has_workers_of_its_own() -> None:
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         np.testing.assert_array_equal(run(runtime, network, 32), negative(32))
         assert runtime.isolation[faulty.NAME].pid == before
+
+
+def test_application_that_ends_while_a_spare_worker_starts_warns_of_nothing() -> None:
+    program = (
+        "import time\n"
+        "from tests.support.injections import isolated, negation, run\n"
+        "keeper = isolated()\n"
+        "runtime = keeper.__enter__()\n"
+        "run(runtime, runtime.load_network(negation()), 0)\n"
+        "time.sleep(0.35)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert ended.stderr == ""
 
 
 def test_quarantine_after_repeated_failures_ends_by_itself() -> None:
