@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -257,9 +257,18 @@ def test_compiled_parts_are_listed_and_cleared_too(
     assert [*compiled_parts.iterdir()] == []
 
 
-def test_damaged_parts_are_told(compiled_parts: Path) -> None:
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        (lambda stored: stored[:-3], "it is not whole"),
+        (lambda stored: stored[:-1] + bytes([stored[-1] ^ 1]), "its checksum is wrong"),
+    ],
+)
+def test_damaged_parts_are_told(
+    compiled_parts: Path, damage: Callable[[bytes], bytes], problem: str
+) -> None:
     path = min(compiled_parts.iterdir())
-    path.write_bytes(path.read_bytes()[:-3])
+    path.write_bytes(damage(path.read_bytes()))
     (report,) = list_caches(registry_of(FakeBackend("Npu")), None, verify=True)
     (damaged,) = report.damaged
-    assert (damaged.name, damaged.problem) == (path.name, "its checksum is wrong")
+    assert (damaged.name, damaged.problem) == (path.name, problem)

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from tempfile import TemporaryDirectory
 
 from armpy.caching.settings import CompilationCaching
 from armpy.errors import InvalidArgumentError
@@ -69,7 +68,11 @@ def run_crash(
     ----------
     Android's NeuralNetworksApiCrashTest.
     """
-    options = replace(runtime_options or RuntimeOptions(), registry=None, backends=None)
+    # What was compiled once would answer for all loads, and for a compiler that was changed since.
+    nothing_kept = CompilationCaching(enabled=False)
+    options = replace(
+        runtime_options or RuntimeOptions(), registry=None, backends=None, caching=nothing_kept
+    )
     started = time.perf_counter()
     asked, networks = _survey(Task(SURVEY.id, "", backend_id, options, seed), timeout_s)
     if progress is not None:
@@ -86,18 +89,13 @@ def run_crash(
 
     def run(pair: tuple[CrashCase, str]) -> CrashResult:
         case, network = pair
-        task = Task(case.id, network, backend_id, replace(options, caching=caching), seed)
+        task = Task(case.id, network, backend_id, options, seed)
         result = _run_case(case, task, timeout_s)
         if progress is not None:
             progress(result)
         return result
 
-    # What an earlier run has kept would answer for a compiler that was changed since.
-    with (
-        TemporaryDirectory(prefix="armpy-crash-") as folder,
-        ThreadPoolExecutor(jobs or available_cores()) as pool,
-    ):
-        caching = CompilationCaching(folder)
+    with ThreadPoolExecutor(jobs or available_cores()) as pool:
         results = (asked, *pool.map(run, chosen))
     return CrashRun(backend_id, seed, results, left_out, time.perf_counter() - started)
 
