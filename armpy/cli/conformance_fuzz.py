@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -37,9 +38,8 @@ if TYPE_CHECKING:
 @click.option(
     "--output",
     type=click.Path(file_okay=False, writable=True),
-    default="armpy-fuzz",
-    show_default=True,
-    help="Keep findings, and the corpus of atheris, in this folder.",
+    help="Keep findings, and the corpus of atheris, in this folder: armpy-fuzz if left out, or "
+    "where the file of --reproduce is.",
 )
 @click.option(
     "--reproduce",
@@ -58,7 +58,7 @@ def fuzz(
     count: int | None,
     seconds: float | None,
     jobs: int | None,
-    output: str,
+    output: str | None,
     reproduce: str | None,
     backend_options: tuple[str, ...],
     dynamic_backends_path: tuple[str, ...],
@@ -81,7 +81,7 @@ def fuzz(
         seed=seed,
         count=count,
         seconds=seconds,
-        folder=output,
+        folder=output or ("armpy-fuzz" if reproduce is None else Path(reproduce).parent),
         reproduce=reproduce,
         jobs=jobs,
         arguments=arguments,

@@ -172,11 +172,12 @@ def test_atheris_finds_a_lying_backend(tmp_path: Path, how: str, outcome: str) -
 
 
 def test_the_command_prints_seed_and_reproducer(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("click")
     from armpy.cli.__main__ import main
 
+    monkeypatch.chdir(tmp_path)
     write_liar(tmp_path / "liar", "Tampering(lying_backends.adds_one, None)")
     command = ["conformance", "fuzz", "--backend", "Liar", "--engine", "seeded", "--seed", "3"]
     command += ["--dynamic-backends-path", str(tmp_path / "liar"), "--count", "3", "--jobs", "1"]
@@ -187,5 +188,6 @@ def test_the_command_prints_seed_and_reproducer(
     again = next(line for line in out.splitlines() if line.startswith("  again: armpy "))
     assert main(shlex.split(again.partition("armpy ")[2])) == 1
     assert "1 findings in 1 models" in capsys.readouterr().out
+    assert not (tmp_path / "armpy-fuzz").exists()  # what is reproduced stays where it is
     assert main([*command, "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["findings"]
