@@ -223,6 +223,7 @@ def test_a_disk_that_takes_nothing_stops_nothing(
 FULL = """
 import resource, signal, sys
 from pathlib import Path
+sys.dont_write_bytecode = True  # else Python keeps modules that are cut off, for every process
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 from tests.caching.test_attacks import expected, run
