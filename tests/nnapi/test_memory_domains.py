@@ -556,7 +556,7 @@ def test_after_a_failed_execution_outputs_have_no_elements(
     execution.set_input(1, floats(1, 2))
     execution.set_output_from_memory(0, total, 0, 0)
     summed.close()
-    with fails(BAD_STATE, "the compilation is not ready"):
+    with fails(BAD_STATE, "the compilation is closed"):
         execution.compute()
     with fails(BAD_DATA, "the source has no elements yet"):
         Memory.copy(total, Memory.shared(8))
