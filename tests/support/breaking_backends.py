@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import ClassVar
 
 import numpy as np
 
@@ -111,10 +112,17 @@ class _Later(ICompletion):
 
 
 class _TooSoon(_Later):
-    """Says that it has ended whenever it is not waited for to the end."""
+    """Says that it has ended as soon as somebody asks, unless it is alone."""
+
+    _under_way: ClassVar[list[threading.Thread]] = []
+
+    def __init__(self, thread: threading.Thread) -> None:
+        super().__init__(thread)
+        self._under_way[:] = [one for one in self._under_way if one.is_alive()]
+        self._under_way.append(thread)
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        return timeout_s is not None or super().wait()
+        return timeout_s is not None or len(self._under_way) > 1 or super().wait()
 
 
 class _SaysNothing(_Later):
