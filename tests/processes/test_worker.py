@@ -151,6 +151,7 @@ def test_the_last_that_it_wrote_is_kept_and_no_more(worker: Worker) -> None:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts what /proc has")
 def test_worker_ends_with_the_last_reference() -> None:
+    gc.collect()  # what others have left is not to be counted
     before = len(os.listdir("/proc/self/fd"))
     worker = Worker("tests.support.handlers:Obedient")
     pid = worker.pid
@@ -158,7 +159,7 @@ def test_worker_ends_with_the_last_reference() -> None:
     del worker
     gc.collect()
     assert not Path(f"/proc/{pid}").exists()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before
 
 
 def test_handler_that_cannot_be_imported_is_a_dead_object() -> None:
