@@ -2,54 +2,18 @@
 
 from __future__ import annotations
 
-import ast
-import functools
-import re
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.support import requirement_pages
+from tests.support.requirement_pages import ROOT, rows
+
 PAGE = ROOT / "docs" / "guide_requirements.md"
-_REFERENCE = re.compile(r"`([\w/]+\.py)::(\w+)`")
 _ANSWERS = ("yes", "otherwise")
-
-
-def rows(page: str) -> list[list[str]]:
-    """The cells of each row that begins with a number."""
-    lines = [line for line in page.splitlines() if re.match(r"\| \d", line)]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-
-
-@functools.cache
-def names_in(file: str) -> frozenset[str]:
-    """The names of the tests in a file; none if there is no such file."""
-    path = ROOT / file
-    if not path.is_file():
-        return frozenset()
-    tree = ast.parse(path.read_text())
-    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
 
 
 def problems(page: str) -> list[str]:
     """What is wrong with the page."""
-    found = []
-    for expected, cells in enumerate(rows(page), 1):
-        if len(cells) != 5:
-            found.append(f"row {expected} has {len(cells)} cells")
-            continue
-        number, text, answer, here, held = cells
-        if number != str(expected):
-            found.append(f"row {number} is the {expected}th")
-        if answer not in _ANSWERS or not text:
-            found.append(f"row {number} has no answer")
-        if answer == "otherwise" and not here:
-            found.append(f"row {number} has no reason")
-        named = _REFERENCE.findall(held)
-        if not named:
-            found.append(f"row {number} names no test")
-        found += [f"there is no {f}::{name}" for f, name in named if name not in names_in(f)]
-    return found
+    return requirement_pages.problems(page, _ANSWERS)
 
 
 def test_every_requirement_is_held_by_tests_that_exist() -> None:

@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-from tests.test_guide_page import names_in, rows
+from tests.support import requirement_pages
+from tests.support.requirement_pages import ROOT, rows
 
-ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "nnapi_requirements.md"
-_REFERENCE = re.compile(r"`([\w/]+\.py)::(\w+)`")
 _ANSWERS = ("yes", "otherwise", "partly", "no")
 NUM_REQUIREMENTS = 93
 
 
 def problems(page: str) -> list[str]:
     """What is wrong with the page."""
-    found = []
-    for expected, cells in enumerate(rows(page), 1):
-        if len(cells) != 5:
-            found.append(f"row {expected} has {len(cells)} cells")
-            continue
-        number, text, answer, here, held = cells
-        if number != str(expected):
-            found.append(f"row {number} is the {expected}th")
-        if answer not in _ANSWERS or not text:
-            found.append(f"row {number} has no answer")
-        if answer != "yes" and not here:
-            found.append(f"row {number} has no reason")
-        named = _REFERENCE.findall(held)
-        if not named and answer != "no":
-            found.append(f"row {number} names no test")
-        found += [f"there is no {f}::{name}" for f, name in named if name not in names_in(f)]
-    return found
+    return requirement_pages.problems(page, _ANSWERS)
 
 
 def test_every_requirement_is_held_by_tests_that_exist_or_has_a_reason() -> None:

@@ -24,16 +24,7 @@ from armpy.plugins.trust import pinned_code
 
 
 class Prober:
-    """Loads a candidate in a worker's process.
-
-    Parameters
-    ----------
-    in_force : mapping of str to str
-        What the process has given up.
-    """
-
-    def __init__(self, in_force: Mapping[str, str]) -> None:
-        self._in_force = in_force
+    """Loads a candidate in a worker's process."""
 
     def answer(
         self, request: tuple[Candidate, str, str, float], descriptors: Sequence[int]

@@ -41,10 +41,10 @@ def main(settings: Mapping[str, Any]) -> None:  # pragma: no cover - runs in the
     ----------
     settings : mapping
         ``connection`` and ``life``, descriptors of sockets; ``handler``, ``"module:function"`` that
-        makes a `Handler` of what is in force; ``memory_bytes``, ``confined`` and ``writable``, as
+        makes a `Handler`; ``memory_bytes``, ``confined`` and ``writable``, as
         `confine` takes them; ``ends_in_order``.
     """
-    in_force = confine(
+    confine(
         life=settings["life"],
         memory_bytes=settings["memory_bytes"],
         rights=settings["confined"],
@@ -52,8 +52,8 @@ def main(settings: Mapping[str, Any]) -> None:  # pragma: no cover - runs in the
     )
     # Rights are gone before any thread is there, as NumPy's would be.
     module, _, name = settings["handler"].partition(":")
-    make: Callable[[Mapping[str, str]], Handler] = getattr(importlib.import_module(module), name)
-    serve(settings["connection"], make(in_force))
+    make: Callable[[], Handler] = getattr(importlib.import_module(module), name)
+    serve(settings["connection"], make())
     if not settings["ends_in_order"]:
         for stream in (sys.stdout, sys.stderr):
             with suppress(Exception):  # whoever has closed or replaced it

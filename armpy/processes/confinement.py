@@ -15,11 +15,10 @@ from pathlib import Path
 from armpy.processes.landlock import NOTHING_IN_FORCE, restrict
 
 _NO_LIMIT = "no limit"
+_in_force: dict[str, str] = {}
 
 
-def confine(
-    *, life: int, memory_bytes: int | None, rights: bool, writable: Sequence[str]
-) -> dict[str, str]:
+def confine(*, life: int, memory_bytes: int | None, rights: bool, writable: Sequence[str]) -> None:
     """Confine this process, before it has threads or loads anything of others.
 
     Parameters
@@ -32,20 +31,22 @@ def confine(
         Whether to give up rights.
     writable : sequence of str
         Directories that can be written to, armpy's cache besides.
-
-    Returns
-    -------
-    dict of str to str
-        What is in force, by name.
     """
-    in_force = {
-        "ends with the application": _tie(life),
-        "memory": _limit_memory(memory_bytes),
-        "core dumps": _leave_no_core_dump(),
-    }
+    _in_force.update(
+        {
+            "ends with the application": _tie(life),
+            "memory": _limit_memory(memory_bytes),
+            "core dumps": _leave_no_core_dump(),
+        }
+    )
     _be_first_to_go()
     faulthandler.enable()
-    return in_force | (_give_up_rights(writable) if rights else NOTHING_IN_FORCE)
+    _in_force.update(_give_up_rights(writable) if rights else NOTHING_IN_FORCE)
+
+
+def in_force() -> dict[str, str]:
+    """What this process has given up, by name; empty if it is no worker."""
+    return dict(_in_force)
 
 
 def _give_up_rights(writable: Sequence[str]) -> dict[str, str]:

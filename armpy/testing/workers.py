@@ -176,16 +176,9 @@ def _end(worker: Worker) -> str:
 
 
 class Judging:
-    """Judges in a worker.
+    """Judges in a worker."""
 
-    Parameters
-    ----------
-    in_force : mapping of str to str
-        What the process has given up.
-    """
-
-    def __init__(self, in_force: Mapping[str, str]) -> None:
-        self._in_force = in_force
+    def __init__(self) -> None:
         self._judge: Judge[Any, Any] | None = None  # Any: whatever there is to judge
 
     def answer(self, request: Any, descriptors: Sequence[int]) -> Mapping[str, object]:

@@ -44,6 +44,7 @@ from armpy.isolation.source import BackendSource
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.plugins import BackendRegistry
 from armpy.plugins.guard import GuardedBackend
+from armpy.processes.confinement import in_force
 from armpy.processes.protocol import error_as_fields
 from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.runtime.options import RuntimeOptions
@@ -73,16 +74,9 @@ class StopFlag(Cancellation):
 
 
 class BackendServer:
-    """One backend, and the parts of networks that it has prepared.
+    """One backend, and the parts of networks that it has prepared."""
 
-    Parameters
-    ----------
-    in_force : mapping of str to str
-        What the process has given up.
-    """
-
-    def __init__(self, in_force: Mapping[str, str]) -> None:
-        self._in_force = in_force
+    def __init__(self) -> None:
         self._registry: BackendRegistry | None = None
         self._source: BackendSource | None = None
         self._runtime: Runtime | None = None
@@ -107,7 +101,7 @@ class BackendServer:
         """Load the backend."""
         self._registry, backend = source.load()
         self._source = source
-        return describe(GuardedBackend(backend)) | {"in_force": dict(self._in_force)}
+        return describe(GuardedBackend(backend)) | {"in_force": in_force()}
 
     def _configure(self, options: Mapping[str, object]) -> Mapping[str, object]:
         """Make the runtime that has the backend alone."""

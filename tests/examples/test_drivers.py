@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -243,14 +244,16 @@ with Runtime(options) as runtime:
     network = runtime.load_network(chain(1))
     print("the answer is", runtime.enqueue_workload(network, {{"x": np.zeros(4, np.float32)}}))
 """
-    return subprocess.run(
-        [sys.executable, "-X", "faulthandler=0", "-c", program],
-        env=os.environ | {"ARMPY_SAMPLE_FAULTS": faults},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=timeout_s,
-    )
+    # Compiled parts of another process would be restored: then nothing is optimised.
+    with tempfile.TemporaryDirectory() as cache:
+        return subprocess.run(
+            [sys.executable, "-X", "faulthandler=0", "-c", program],
+            env=os.environ | {"ARMPY_SAMPLE_FAULTS": faults, "ARMPY_CACHE_DIR": cache},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout_s,
+        )
 
 
 def test_without_faults_the_same_process_answers(folder: Path) -> None:

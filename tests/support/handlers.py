@@ -15,9 +15,6 @@ from armpy.errors import InvalidArgumentError, MemoryLimitError, UnsupportedOper
 class Obedient:
     """Does what it is told."""
 
-    def __init__(self, in_force: Mapping[str, str]) -> None:
-        self._in_force = in_force
-
     def answer(self, request: Any, descriptors: Sequence[int]) -> Mapping[str, object]:
         what, *arguments = request
         answer: Mapping[str, object] = getattr(self, what)(*arguments)

@@ -137,16 +137,7 @@ def _of_exit_code(code: int | None, when: str = "") -> Ended:
 
 
 class CaseServer:
-    """Runs a case in a worker.
-
-    Parameters
-    ----------
-    in_force : mapping of str to str
-        What the process has given up.
-    """
-
-    def __init__(self, in_force: Mapping[str, str]) -> None:
-        self._in_force = in_force
+    """Runs a case in a worker."""
 
     def answer(
         self, request: tuple[Task, float], descriptors: Sequence[int]

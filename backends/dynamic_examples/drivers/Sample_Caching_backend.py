@@ -22,7 +22,6 @@ from armpy.backend import (
     OptimizationViews,
     PerformanceFigures,
     PreparationRequest,
-    Substitution,
     WorkloadInfo,
 )
 from armpy.errors import BackendCapabilityError
@@ -31,7 +30,7 @@ from armpy.ops import PreCompiled
 from armpy.ops.operation import Operation
 from armpy.types import BackendId, DataType, DeviceType
 
-from .Sample_common import Program, SampleSupport
+from .Sample_common import Program, SampleSupport, views_of
 
 BACKEND_ID = "SampleCaching"
 FIGURES = DeviceFigures(
@@ -151,7 +150,7 @@ class CachingBackend(IBackendInternal):
     ) -> OptimizationViews:
         """Compile; what the request says of preference and priority does not matter here."""
         self.num_compiled += 1
-        return _views_of(view, Program.compile(view))
+        return views_of(view, Program.compile(view))
 
     def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
         """The same, for a core that knows nothing of requests."""
@@ -184,11 +183,4 @@ class CachingBackend(IBackendInternal):
                 expected=f"{len(view.inputs)} inputs and {len(view.outputs)} outputs",
                 actual=f"{program.num_inputs} and {len(program.outputs)}",
             )
-        return _views_of(view, program)
-
-
-def _views_of(view: SubgraphView, program: Program) -> OptimizationViews:
-    """One layer with the program in the place of the subgraph."""
-    shapes = tuple(value.info.known_shape for value in view.outputs)
-    operation = PreCompiled(program, shapes, program.working_bytes)
-    return OptimizationViews(substitutions=[Substitution.by_operation(view, operation)])
+        return views_of(view, program)

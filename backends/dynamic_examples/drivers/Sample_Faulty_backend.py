@@ -30,7 +30,6 @@ from armpy.backend import (
     OptionValues,
     PreparationRequest,
     ReasonCode,
-    Substitution,
     Support,
     WorkloadInfo,
 )
@@ -41,7 +40,7 @@ from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DeviceType
 
-from .Sample_common import Faults, Floats, Program, SampleSupport
+from .Sample_common import Faults, Floats, Program, SampleSupport, views_of
 
 BACKEND_ID = "SampleFaulty"
 VARIABLE = "ARMPY_SAMPLE_FAULTS"
@@ -136,7 +135,8 @@ class FaultyBackend(IBackendInternal):
             return NOTHING  # type: ignore[no-any-return]  # on purpose
         if "drop" in lies:
             return OptimizationViews()
-        return _views_of(view, Program.compile(view), is_wider="shapes" in lies)
+        shapes = _shapes_of(view, are_wider="shapes" in lies)
+        return views_of(view, Program.compile(view), shapes)
 
     def optimize_subgraph(self, view: SubgraphView) -> OptimizationViews:
         """The same, for a core that knows nothing of requests."""
@@ -161,18 +161,17 @@ class FaultyBackend(IBackendInternal):
         if "none" in self._faults.happen("restore"):
             return NOTHING  # type: ignore[no-any-return]  # on purpose
         try:
-            return _views_of(view, Program.from_files(*files.model, *files.data))
+            return views_of(view, Program.from_files(*files.model, *files.data))
         except ValueError as error:
             raise BackendCapabilityError(str(error), where=BACKEND_ID) from error
 
 
-def _views_of(view: SubgraphView, program: Program, *, is_wider: bool = False) -> OptimizationViews:
-    """One layer with the program in the place of the subgraph, too wide on demand."""
+def _shapes_of(view: SubgraphView, *, are_wider: bool) -> list[tuple[int, ...]]:
+    """Shapes of a subgraph's outputs, too wide on demand."""
     shapes = [value.info.known_shape for value in view.outputs]
-    if is_wider:
-        shapes = [(shape[0] + 1, *shape[1:]) if shape else (2,) for shape in shapes]
-    operation = PreCompiled(program, tuple(shapes), program.working_bytes)
-    return OptimizationViews(substitutions=[Substitution.by_operation(view, operation)])
+    if are_wider:
+        return [(shape[0] + 1, *shape[1:]) if shape else (2,) for shape in shapes]
+    return shapes
 
 
 class FaultyContext(IBackendContext):

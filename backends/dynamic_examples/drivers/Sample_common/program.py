@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from armpy.backend import OptimizationViews, Substitution
 from armpy.graph import SubgraphView, Value
+from armpy.ops import PreCompiled
 
 from .kernels import FUNCTIONS, Floats, Step, compute, step_of
 
@@ -160,3 +162,13 @@ def _program(structure: dict[str, Any], data: bytes) -> Program:  # Any: as JSON
         ),
         tuple(int(slot) for slot in structure["outputs"]),
     )
+
+
+def views_of(
+    view: SubgraphView, program: Program, shapes: Sequence[tuple[int, ...]] | None = None
+) -> OptimizationViews:
+    """One layer with a program in the place of a subgraph; of the subgraph's shapes if left out."""
+    if shapes is None:
+        shapes = [value.info.known_shape for value in view.outputs]
+    operation = PreCompiled(program, tuple(shapes), program.working_bytes)
+    return OptimizationViews(substitutions=[Substitution.by_operation(view, operation)])

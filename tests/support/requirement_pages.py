@@ -1,0 +1,55 @@
+"""Pages of requirements: tables whose rows name the tests that hold them."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+_REFERENCE = re.compile(r"`([\w/]+\.py)::(\w+)`")
+
+
+def rows(page: str) -> list[list[str]]:
+    """The cells of each row that begins with a number."""
+    lines = [line for line in page.splitlines() if re.match(r"\| \d", line)]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+@functools.cache
+def names_in(file: str) -> frozenset[str]:
+    """The names of the tests in a file; none if there is no such file."""
+    path = ROOT / file
+    if not path.is_file():
+        return frozenset()
+    tree = ast.parse(path.read_text())
+    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
+
+
+def problems(page: str, answers: Sequence[str]) -> list[str]:
+    """What is wrong with a page whose rows have one of some answers, of which "no" needs no test.
+
+    Notes
+    -----
+    A row has a number, the requirement, the answer, what there is here (a reason, unless the answer
+    is "yes"), and tests.
+    """
+    found = []
+    for expected, cells in enumerate(rows(page), 1):
+        if len(cells) != 5:
+            found.append(f"row {expected} has {len(cells)} cells")
+            continue
+        number, text, answer, here, held = cells
+        if number != str(expected):
+            found.append(f"row {number} is the {expected}th")
+        if answer not in answers or not text:
+            found.append(f"row {number} has no answer")
+        if answer != "yes" and not here:
+            found.append(f"row {number} has no reason")
+        named = _REFERENCE.findall(held)
+        if not named and answer != "no":
+            found.append(f"row {number} names no test")
+        found += [f"there is no {f}::{name}" for f, name in named if name not in names_in(f)]
+    return found
