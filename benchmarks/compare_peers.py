@@ -10,6 +10,10 @@ Usage::
 
     python -m benchmarks.compare_peers MODEL... [--threads 1,2] [--seconds S] [--json FILE]
         [--relaxed] [--csv FILE] [--svg FILE]
+
+`benchmarks/keras_models.py` and `benchmarks/residual_models.py` make larger models for it. With
+`--relaxed`, armpy may compute float32 as bfloat16, and OpenVINO is measured with its default
+precision as well.
 """
 
 from __future__ import annotations
@@ -18,13 +22,13 @@ import argparse
 import csv
 import json
 import math
+import platform
 import random
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -43,9 +47,9 @@ def measure(path: Path, num_threads: int, seconds: float, *, is_relaxed: bool = 
     """Time every engine on one model, in this process."""
     from benchmarks.peers import (  # noqa: PLC0415  # threads are limited first
         ENGINES,
+        RELAXED_ENGINES,
         Prepared,
         UnavailableError,
-        armpy_numba,
         example_inputs,
         kind_of_model,
         limit_threads,
@@ -56,10 +60,7 @@ def measure(path: Path, num_threads: int, seconds: float, *, is_relaxed: bool = 
     inputs = example_inputs(path)
     prepared: dict[str, Prepared] = {}
     missing: dict[str, str] = {}
-    engines = dict(ENGINES)
-    if is_relaxed:
-        engines["armpy"] = partial(armpy_numba, is_relaxed=True)
-    for name, prepare in engines.items():
+    for name, prepare in (RELAXED_ENGINES if is_relaxed else ENGINES).items():
         try:
             engine = prepare(path, inputs, num_threads)
             engine.run()
@@ -79,6 +80,7 @@ def measure(path: Path, num_threads: int, seconds: float, *, is_relaxed: bool = 
         "kind": kind_of_model(path),
         "threads": num_threads,
         "relaxed": is_relaxed,
+        "processor": processor_name(),
         "median_us": {name: 1e6 * median for name, median in medians.items()},
         "missing": missing,
         "rounds": len(times["armpy"]),
@@ -165,6 +167,16 @@ def measure_apart(
     return figures
 
 
+def processor_name() -> str:
+    """What the processor calls itself."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
 def geometric_mean(ratios: Sequence[float]) -> float:
     """Geometric mean; NaN of nothing."""
     return math.exp(statistics.fmean(map(math.log, ratios))) if ratios else math.nan
@@ -181,7 +193,7 @@ def row(figures: Figures) -> list[str]:
     return [figures["model"], str(figures["threads"]), *shown, ratio]
 
 
-COLUMNS = ("armpy", "LiteRT", "OpenVINO", "ONNX Runtime")
+COLUMNS = ("armpy", "LiteRT", "OpenVINO", "OpenVINO default", "ONNX Runtime")
 
 
 def print_table(results: Sequence[Figures]) -> None:
@@ -255,7 +267,7 @@ def main() -> None:
     parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--threads", default="1")
     parser.add_argument("--seconds", type=float, default=3.0, help="for each model")
-    parser.add_argument("--relaxed", action="store_true", help="float32 of armpy, not of peers")
+    parser.add_argument("--relaxed", action="store_true", help="float32 may be less")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--csv", type=Path)
     parser.add_argument("--svg", type=Path)
@@ -265,6 +277,7 @@ def main() -> None:
         print(json.dumps(measure(arguments.one, threads, seconds, is_relaxed=arguments.relaxed)))
         return
     results = []
+    print(f"{processor_name()}, {time.strftime('%Y-%m-%d')}", flush=True)
     for threads in map(int, arguments.threads.split(",")):
         for path in arguments.models:
             seconds, is_relaxed = arguments.seconds, arguments.relaxed

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -117,8 +118,16 @@ def litert(path: Path, inputs: Sequence[Array], num_threads: int) -> Prepared:
     )
 
 
-def openvino(path: Path, inputs: Sequence[Array], num_threads: int) -> Prepared:
-    """OpenVINO, which reads .tflite files itself, set for the shortest time of one call."""
+def openvino(
+    path: Path, inputs: Sequence[Array], num_threads: int, *, is_relaxed: bool = False
+) -> Prepared:
+    """OpenVINO, which reads .tflite files itself, set for the shortest time of one call.
+
+    Notes
+    -----
+    Relaxed, its precision is left alone: it computes in bfloat16 where the processor has
+    instructions for it.
+    """
     try:
         import openvino as ov  # noqa: PLC0415
     except ImportError as error:
@@ -128,17 +137,15 @@ def openvino(path: Path, inputs: Sequence[Array], num_threads: int) -> Prepared:
         model = core.read_model(mended(path))
         shapes = {port: list(array.shape) for port, array in zip(model.inputs, inputs, strict=True)}
         model.reshape(shapes)
-        compiled = core.compile_model(
-            model,
-            "CPU",
-            {
-                "INFERENCE_NUM_THREADS": num_threads,
-                "NUM_STREAMS": 1,
-                "PERFORMANCE_HINT": "LATENCY",
-                "INFERENCE_PRECISION_HINT": "f32",  # else it computes in bfloat16 where it can
-            },
-        )
-        _check_settings(compiled, num_threads)
+        settings: dict[str, str | int] = {
+            "INFERENCE_NUM_THREADS": num_threads,
+            "NUM_STREAMS": 1,
+            "PERFORMANCE_HINT": "LATENCY",
+        }
+        if not is_relaxed:
+            settings["INFERENCE_PRECISION_HINT"] = "f32"  # else bfloat16 where it can
+        compiled = core.compile_model(model, "CPU", settings)
+        _check_settings(compiled, settings)
         request = compiled.create_infer_request()
         for port, array in zip(compiled.inputs, inputs, strict=True):
             request.set_tensor(port, ov.Tensor(array, shared_memory=True))
@@ -151,13 +158,15 @@ def openvino(path: Path, inputs: Sequence[Array], num_threads: int) -> Prepared:
     )
 
 
-def _check_settings(compiled: Any, num_threads: int) -> None:  # Any: it has no types
+def _check_settings(
+    compiled: Any,  # Any: it has no types
+    settings: Mapping[str, str | int],
+) -> None:
     """Refuse to measure OpenVINO with other settings than it was asked for."""
-    expected = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": str(num_threads)}
-    for name, want in expected.items():
+    for name in settings.keys() & {"INFERENCE_PRECISION_HINT", "INFERENCE_NUM_THREADS"}:
         found = str(compiled.get_property(name)).replace("<Type: 'float32'>", "f32")
-        if found != want:
-            raise UnavailableError(f"OpenVINO runs with {name} {found} instead of {want}")
+        if found != str(settings[name]):
+            raise UnavailableError(f"OpenVINO runs with {name} {found} instead of {settings[name]}")
 
 
 def onnx_runtime(path: Path, inputs: Sequence[Array], num_threads: int) -> Prepared:
@@ -212,7 +221,14 @@ ENGINES: Mapping[str, Callable[[Path, Sequence[Array], int], Prepared]] = {
     "OpenVINO": openvino,
     "ONNX Runtime": onnx_runtime,
 }
-"""Every engine by name; armpy first."""
+"""Every engine by name; armpy first. Float32 is computed as float32."""
+
+RELAXED_ENGINES: Mapping[str, Callable[[Path, Sequence[Array], int], Prepared]] = {
+    **ENGINES,
+    "armpy": partial(armpy_numba, is_relaxed=True),
+    "OpenVINO default": partial(openvino, is_relaxed=True),
+}
+"""Every engine for models whose float32 may be computed as less; peers that can do both, twice."""
 
 
 def limit_threads(num_threads: int) -> None:
