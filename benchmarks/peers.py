@@ -43,8 +43,14 @@ class UnavailableError(Exception):
     """An engine cannot run a model here."""
 
 
-def example_inputs(path: Path) -> list[Array]:
+def example_inputs(path: Path, batch: int = 1) -> list[Array]:
     """Random inputs for a model: numbers in [-1, 1), any stored integers of quantised ones.
+
+    Parameters
+    ----------
+    path : Path
+    batch : int
+        Size of the first axis, where the model leaves it open or it is 1.
 
     Notes
     -----
@@ -58,6 +64,8 @@ def example_inputs(path: Path) -> list[Array]:
     for info in model.inputs:
         shape = info.shape or ()
         size = [dim or (1 if axis == 0 else 224) for axis, dim in enumerate(shape)]
+        if batch > 1 and size and size[0] == 1:
+            size[0] = batch
         dtype = info.data_type.dtype
         if dtype.kind == "f":
             inputs.append(random.uniform(-1, 1, size).astype(dtype))
@@ -129,26 +137,9 @@ def openvino(
     instructions for it.
     """
     try:
-        import openvino as ov  # noqa: PLC0415
-    except ImportError as error:
-        raise UnavailableError(f"OpenVINO is not installed: {error}") from error
-    core = ov.Core()
-    try:
-        model = core.read_model(mended(path))
-        shapes = {port: list(array.shape) for port, array in zip(model.inputs, inputs, strict=True)}
-        model.reshape(shapes)
-        settings: dict[str, str | int] = {
-            "INFERENCE_NUM_THREADS": num_threads,
-            "NUM_STREAMS": 1,
-            "PERFORMANCE_HINT": "LATENCY",
-        }
-        if not is_relaxed:
-            settings["INFERENCE_PRECISION_HINT"] = "f32"  # else bfloat16 where it can
-        compiled = core.compile_model(model, "CPU", settings)
-        _check_settings(compiled, settings)
-        request = compiled.create_infer_request()
-        for port, array in zip(compiled.inputs, inputs, strict=True):
-            request.set_tensor(port, ov.Tensor(array, shared_memory=True))
+        settings: dict[str, str | int] = {"NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY"}
+        compiled, bound = _openvino_compiled(path, inputs, num_threads, settings, is_relaxed)
+        request = bound(compiled.create_infer_request())
         request.infer()
     except RuntimeError as error:
         raise UnavailableError(f"OpenVINO does not take it: {str(error)[:100]}") from error
@@ -156,6 +147,46 @@ def openvino(
     return Prepared(
         request.infer, lambda: [np.array(request.get_output_tensor(i).data) for i in range(count)]
     )
+
+
+def openvino_for_throughput(
+    path: Path, inputs: Sequence[Array], num_threads: int
+) -> tuple[Any, Callable[[Any], Any]]:  # Any: it has no types
+    """OpenVINO's model compiled for THROUGHPUT; and what binds a request to the inputs."""
+    try:
+        return _openvino_compiled(path, inputs, num_threads, {"PERFORMANCE_HINT": "THROUGHPUT"})
+    except RuntimeError as error:
+        raise UnavailableError(f"OpenVINO does not take it: {str(error)[:100]}") from error
+
+
+def _openvino_compiled(
+    path: Path,
+    inputs: Sequence[Array],
+    num_threads: int,
+    hints: Mapping[str, str | int],
+    is_relaxed: bool = False,
+) -> tuple[Any, Callable[[Any], Any]]:  # Any: it has no types
+    """A compiled model; and what binds a request to the inputs."""
+    try:
+        import openvino as ov  # noqa: PLC0415
+    except ImportError as error:
+        raise UnavailableError(f"OpenVINO is not installed: {error}") from error
+    core = ov.Core()
+    model = core.read_model(mended(path))
+    shapes = {port: list(array.shape) for port, array in zip(model.inputs, inputs, strict=True)}
+    model.reshape(shapes)
+    settings = {"INFERENCE_NUM_THREADS": num_threads, **hints}
+    if not is_relaxed:
+        settings["INFERENCE_PRECISION_HINT"] = "f32"  # else bfloat16 where it can
+    compiled = core.compile_model(model, "CPU", settings)
+    _check_settings(compiled, settings)
+
+    def bound(request: Any) -> Any:
+        for port, array in zip(compiled.inputs, inputs, strict=True):
+            request.set_tensor(port, ov.Tensor(array, shared_memory=True))
+        return request
+
+    return compiled, bound
 
 
 def _check_settings(
@@ -171,6 +202,19 @@ def _check_settings(
 
 def onnx_runtime(path: Path, inputs: Sequence[Array], num_threads: int) -> Prepared:
     """ONNX Runtime, on a model exported from the float network."""
+    session = onnx_session(path, inputs, num_threads)
+    binding = session.io_binding()
+    for given, array in zip(session.get_inputs(), inputs, strict=True):
+        binding.bind_cpu_input(given.name, array)
+    for result in session.get_outputs():
+        binding.bind_output(result.name)
+    return Prepared(lambda: session.run_with_iobinding(binding), binding.copy_outputs_to_cpu)
+
+
+def onnx_session(
+    path: Path, inputs: Sequence[Array], num_threads: int
+) -> Any:  # Any: it has no types
+    """ONNX Runtime's session for a float network, with all optimisations."""
     try:
         import onnxruntime  # noqa: PLC0415
         from armpy_onnxruntime.export import export_model  # noqa: PLC0415
@@ -202,17 +246,11 @@ def onnx_runtime(path: Path, inputs: Sequence[Array], num_threads: int) -> Prepa
     options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
     try:
-        session = onnxruntime.InferenceSession(
+        return onnxruntime.InferenceSession(
             exported, sess_options=options, providers=["CPUExecutionProvider"]
         )
     except Exception as error:  # its exceptions have no class of their own
         raise UnavailableError(f"ONNX Runtime does not take it: {str(error)[:100]}") from error
-    binding = session.io_binding()
-    for given, array in zip(session.get_inputs(), inputs, strict=True):
-        binding.bind_cpu_input(given.name, array)
-    for result in session.get_outputs():
-        binding.bind_output(result.name)
-    return Prepared(lambda: session.run_with_iobinding(binding), binding.copy_outputs_to_cpu)
 
 
 ENGINES: Mapping[str, Callable[[Path, Sequence[Array], int], Prepared]] = {

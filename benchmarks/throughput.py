@@ -1,0 +1,326 @@
+"""Images per second of many callers on one model, and of batches, beside other engines.
+
+``python -m benchmarks.throughput MODEL... [--callers 8] [--cores 2] [--seconds S] [--json FILE]``
+measures each model in a process of its own that is kept on so many cores. Every engine is set up
+as its documentation says for many callers, in each of the ways that may be meant, and the
+configurations take turns: all callers begin together, run for a moment, and are counted.
+A ratio is armpy's images by those of the best peer, each taken in the same round, in the median.
+
+``--batches 1,2,4,8,16`` measures single calls with so many images instead.
+
+On a machine that others use as well, an engine with more threads gets more of it. So there are
+two figures: images per second, and images per second of a processor that the process had.
+On an idle machine that is kept busy, the second one is the first by the number of cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from benchmarks.compare_peers import EXAMPLE, ROOT, geometric_mean
+
+Figures: TypeAlias = dict[str, Any]  # Any: numbers and texts, as they go to JSON
+Turn: TypeAlias = Callable[[float], list[int]]
+"""Runs for about so many seconds; gives the calls of each caller."""
+
+TURN_S = 0.4
+PAUSE_S = 0.05
+"""Ahead of each turn, in which threads that another engine lets spin go to sleep."""
+LEAST_ROUNDS = 5
+
+
+def calling(calls: Sequence[Callable[[], object]]) -> Turn:
+    """A thread for each of these calls, which makes it again and again."""
+
+    def turn(seconds: float) -> list[int]:
+        counts = [0] * len(calls)
+        begin = threading.Barrier(len(calls))
+
+        def work(number: int) -> None:
+            call, count = calls[number], 0
+            begin.wait()
+            end = time.perf_counter() + seconds
+            while time.perf_counter() < end:
+                call()
+                count += 1
+            counts[number] = count
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(len(calls))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return counts
+
+    return turn
+
+
+def armpy_turns(path: Path, inputs: Sequence[Any], callers: int, cores: int) -> dict[str, Turn]:
+    """One model that all callers share: `Model.run` with outputs of their own, and bound."""
+    import armpy  # noqa: PLC0415  # threads are limited first
+
+    options = armpy.RuntimeOptions(
+        backends=["NumbaAcc", "CpuRef"], backend_options={"NumbaAcc": {"num_threads": cores}}
+    )
+    model = armpy.load(path, runtime=armpy.Runtime(options))
+    feeds = {info.name: array for info, array in zip(model.inputs, inputs, strict=True)}
+
+    def running() -> Callable[[], object]:
+        own = {name: array.copy() for name, array in feeds.items()}
+        outputs = model.run(own)
+        return lambda: model.run(own, outputs)
+
+    return {
+        "armpy, run": calling([running() for _ in range(callers)]),
+        "armpy, bound": calling([model.bind(feeds) for _ in range(callers)]),
+    }
+
+
+def litert_turns(path: Path, inputs: Sequence[Any], callers: int, cores: int) -> dict[str, Turn]:
+    """An interpreter for each caller, as one serves a thread at a time.
+
+    References
+    ----------
+    TensorFlow Lite's "Performance best practices": ``num_threads`` more than 1 shortens one call;
+    it is "not recommended" where several run at the same time.
+    """
+    from benchmarks.peers import litert  # noqa: PLC0415  # threads are limited first
+
+    turns = {}
+    for num_threads in sorted({1, cores}):
+        prepared = [litert(path, inputs, num_threads) for _ in range(callers)]
+        turns[f"LiteRT, {num_threads} threads"] = calling([each.run for each in prepared])
+    return turns
+
+
+def onnx_turns(path: Path, inputs: Sequence[Any], callers: int, cores: int) -> dict[str, Turn]:
+    """One session, on which any number of threads may call ``run``.
+
+    References
+    ----------
+    ONNX Runtime's "Thread management": ``intra_op_num_threads`` of 1 computes in the caller's
+    thread and has no pool; else callers share the session's pool.
+    """
+    from benchmarks.peers import onnx_session  # noqa: PLC0415  # threads are limited first
+
+    turns = {}
+    for num_threads in sorted({1, cores}):
+        session = onnx_session(path, inputs, num_threads)
+        names = [given.name for given in session.get_inputs()]
+
+        def running(session: Any = session, names: Sequence[str] = names) -> Callable[[], object]:
+            binding = session.io_binding()  # Any above: it has no types
+            for name, array in zip(names, inputs, strict=True):
+                binding.bind_cpu_input(name, array)
+            for result in session.get_outputs():
+                binding.bind_output(result.name)
+            return lambda: session.run_with_iobinding(binding)
+
+        calls = [running() for _ in range(callers)]
+        turns[f"ONNX Runtime, {num_threads} threads"] = calling(calls)
+    return turns
+
+
+def openvino_turns(path: Path, inputs: Sequence[Any], callers: int, cores: int) -> dict[str, Turn]:
+    """THROUGHPUT's streams, fed by an ``AsyncInferQueue``, or by callers that wait.
+
+    References
+    ----------
+    OpenVINO's "Optimizing for throughput": the hint, and as many requests as
+    ``OPTIMAL_NUMBER_OF_INFER_REQUESTS`` or as the application has.
+    """
+    from benchmarks.peers import openvino_for_throughput  # noqa: PLC0415  # as above
+
+    compiled, request_of = openvino_for_throughput(path, inputs, cores)
+    import openvino as ov  # noqa: PLC0415  # found by the line above
+
+    def queued(jobs: int) -> Turn:
+        queue = ov.AsyncInferQueue(compiled, jobs)
+        for request in queue:
+            request_of(request)
+
+        def turn(seconds: float) -> list[int]:
+            count, end = 0, time.perf_counter() + seconds
+            while time.perf_counter() < end:
+                queue.start_async()
+                count += 1
+            queue.wait_all()
+            return [count]
+
+        return turn
+
+    requests = [request_of(compiled.create_infer_request()) for _ in range(callers)]
+    best = compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS")
+    return {
+        f"OpenVINO, queue of {best}": queued(best),
+        f"OpenVINO, queue of {callers}": queued(callers),
+        "OpenVINO, callers": calling([request.infer for request in requests]),
+    }
+
+
+ENGINES = (armpy_turns, litert_turns, onnx_turns, openvino_turns)
+
+
+def batch_turns(path: Path, inputs: Sequence[Any], callers: int, cores: int) -> dict[str, Turn]:
+    """One caller of every engine that takes inputs as they are, set for one call at a time."""
+    del callers
+    from benchmarks.peers import ENGINES as ONE_CALL  # noqa: PLC0415  # threads are limited first
+
+    turns: dict[str, Turn] = {}
+    for name, prepare in ONE_CALL.items():
+        try:
+            turns[name] = calling([prepare(path, inputs, cores).run])
+        except Exception as error:  # engines raise what they like
+            if name == "armpy":
+                raise
+            print(f"{name} does not take {path.name}: {str(error)[:150]}", file=sys.stderr)
+    return turns
+
+
+def measure(path: Path, callers: int, cores: int, seconds: float, batch: int) -> Figures:
+    """Measure every engine on one model, in this process."""
+    from benchmarks.peers import (  # noqa: PLC0415  # threads are limited first
+        UnavailableError,
+        example_inputs,
+        limit_threads,
+    )
+
+    limit_threads(cores)
+    sys.path.insert(0, str(EXAMPLE))
+    inputs = example_inputs(path, batch)
+    turns: dict[str, Turn] = {}
+    missing: dict[str, str] = {}
+    for prepare in (batch_turns,) if callers == 1 else ENGINES:
+        try:
+            turns.update(prepare(path, inputs, callers, cores))
+        except UnavailableError as error:
+            missing[prepare.__name__.removesuffix("_turns")] = str(error)
+    rates, shares = take_turns(turns, seconds, batch)
+    figures = summary(rates)
+    return {
+        "model": path.name,
+        "callers": callers,
+        "cores": cores,
+        "batch": batch,
+        "missing": missing,
+        "least_by_most_of_callers": {
+            name: statistics.median(each) for name, each in shares.items()
+        },
+        **figures,
+    }
+
+
+def take_turns(
+    turns: Mapping[str, Turn], seconds: float, batch: int
+) -> tuple[dict[str, list[tuple[float, float]]], dict[str, list[float]]]:
+    """Images per second and per second of a processor, by round; the least caller by the most."""
+    rates: dict[str, list[tuple[float, float]]] = {name: [] for name in turns}
+    shares: dict[str, list[float]] = {name: [] for name in turns}
+    for turn in turns.values():
+        turn(TURN_S / 4)
+    order = list(turns)
+    shuffle = random.Random(0).shuffle
+    end = time.perf_counter() + seconds * len(turns)
+    while len(rates[order[0]]) < LEAST_ROUNDS or time.perf_counter() < end:
+        shuffle(order)
+        for name in order:
+            time.sleep(PAUSE_S)
+            began, used = time.perf_counter(), time.process_time()
+            counts = turns[name](TURN_S)
+            images = batch * sum(counts)
+            passed, used = time.perf_counter() - began, time.process_time() - used
+            rates[name].append((images / passed, images / max(used, 1e-9)))
+            shares[name].append(min(counts) / max(*counts, 1))
+    return rates, shares
+
+
+def summary(rates: Mapping[str, Sequence[tuple[float, float]]]) -> Figures:
+    """Medians of all, and armpy's best configuration by the best one of all peers."""
+    medians = {
+        name: [statistics.median(each[kind] for each in found) for kind in (0, 1)]
+        for name, found in rates.items()
+    }
+    figures: Figures = {"per_second": {}, "per_processor_second": {}}
+    for kind, key in enumerate(("per_second", "per_processor_second")):
+        figures[key] = {name: median[kind] for name, median in medians.items()}
+        ours = [name for name in medians if name.startswith("armpy")]
+        peers = [name for name in medians if name not in ours]
+        if not peers:
+            continue
+        best = max(peers, key=lambda name: medians[name][kind])
+        for name in ours:
+            ratios = [a[kind] / b[kind] for a, b in zip(rates[name], rates[best], strict=True)]
+            figures.setdefault(f"ratios_{key}", {})[name] = statistics.median(ratios)
+        figures[f"best_peer_{key}"] = best
+    return figures
+
+
+def measure_apart(path: Path, callers: int, cores: int, seconds: float, batch: int) -> Figures:
+    """`measure` in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.throughput", "--one", str(path)]
+    command += ["--callers", str(callers), "--cores", str(cores), "--seconds", str(seconds)]
+    command += ["--batches", str(batch)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return {"model": path.name, "batch": batch, "error": done.stderr[-2000:]}
+    figures: Figures = json.loads(done.stdout.splitlines()[-1])
+    return figures
+
+
+def show(figures: Figures) -> None:
+    """Print one model's figures."""
+    print(f"{figures['model']}, batch {figures['batch']}", flush=True)
+    if "error" in figures:
+        print(f"  failed: {figures['error']}")
+        return
+    for name, rate in figures["per_second"].items():
+        per_processor = figures["per_processor_second"][name]
+        share = figures["least_by_most_of_callers"][name]
+        print(f"  {name:26} {rate:10.1f}/s {per_processor:10.1f}/s of a processor {share:6.2f}")
+    for key in ("per_second", "per_processor_second"):
+        for name, ratio in figures.get(f"ratios_{key}", {}).items():
+            print(f"  {name} by {figures[f'best_peer_{key}']}, {key}: {ratio:.2f}")
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("models", nargs="*", type=Path, metavar="MODEL")
+    parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--callers", type=int, default=8)
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=2.0, help="for each configuration")
+    parser.add_argument("--batches", help="measure one caller with so many images in a call")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    seconds = options.seconds
+    if options.one:
+        batch = int(options.batches)
+        print(json.dumps(measure(options.one, options.callers, options.cores, seconds, batch)))
+        return
+    callers = 1 if options.batches else options.callers
+    results = []
+    for path in options.models:
+        for batch in map(int, (options.batches or "1").split(",")):
+            results.append(measure_apart(path.resolve(), callers, options.cores, seconds, batch))
+            show(results[-1])
+    for key in ("ratios_per_second", "ratios_per_processor_second"):
+        best = [max(each[key].values()) for each in results if key in each]
+        if best:
+            print(f"{key}: geometric mean {geometric_mean(best):.2f}, least {min(best):.2f}")
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=2), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
