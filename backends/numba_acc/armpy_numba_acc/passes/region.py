@@ -12,6 +12,7 @@ from armpy_numba_acc.passes.bfloat16 import find_bfloat16
 from armpy_numba_acc.passes.chains import find_chains, lower_chain
 from armpy_numba_acc.passes.empties import without_empties
 from armpy_numba_acc.passes.fusion import find_fusions
+from armpy_numba_acc.passes.grouping import with_depthwise
 from armpy_numba_acc.passes.joining import find_joins
 from armpy_numba_acc.passes.pad_folding import with_folded_padding
 from armpy_numba_acc.passes.rewriting import rewritten
@@ -98,7 +99,7 @@ def lower_layers(view: SubgraphView, isa: Isa, make_emitter: MakeEmitter) -> Emi
 
 def prepared(view: SubgraphView) -> SubgraphView:
     """A region with the layers that are lowered; the same if it is one of those already."""
-    return with_folded_padding(rewritten(without_empties(view)))
+    return with_folded_padding(with_depthwise(rewritten(without_empties(view))))
 
 
 def _worthwhile_threads(choices: Choices, view: SubgraphView, num_threads: int) -> int:
