@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     help="An array for one input; the others are random.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of random inputs.")
+@click.option("--exact", is_flag=True, help="Allow no difference in what is no floating point.")
 @dynamic_backends_option
 @json_option
 @verbosity_options
@@ -46,6 +47,7 @@ def diff(
     against: str,
     inputs: tuple[str, ...],
     seed: int,
+    exact: bool,
     dynamic_backends_path: tuple[str, ...],
     as_json: bool,
 ) -> None:
@@ -68,6 +70,7 @@ def diff(
             against,
             inputs=read_inputs(inputs, _input_names(model) if inputs else ()),
             seed=seed,
+            exact=exact,
             runtime_options=RuntimeOptions(dynamic_backends_path=dynamic_backends_path),
         )
     if as_json:

@@ -33,7 +33,8 @@ from armpy.records import dataclass
 from armpy.runtime import Runtime, RuntimeOptions
 from armpy.runtime.tensors import as_input
 from armpy.testing.case import describe
-from armpy.testing.tolerance import Difference, compare
+from armpy.testing.moves import is_move
+from armpy.testing.tolerance import EXACT, Difference, Tolerance, compare
 from armpy.testing.values import stored
 from armpy.types import REFERENCE_BACKEND_ID, BackendId, DataType
 
@@ -122,6 +123,7 @@ def first_difference(
     *,
     inputs: Mapping[str, Array] | None = None,
     seed: int = 0,
+    exact: bool = False,
     runtime_options: RuntimeOptions | None = None,
 ) -> ModelDifference:
     """Run a model on two backends and find the first layer whose output differs.
@@ -136,6 +138,9 @@ def first_difference(
         By name; those missing are filled with numbers made of chance.
     seed : int
         Of these numbers.
+    exact : bool
+        Whether elements have to be equal, but for what is computed in floating point and what
+        is behind that (`behind_floats`).
     runtime_options : RuntimeOptions, optional
         Where backends are found, and their options.
 
@@ -152,46 +157,55 @@ def first_difference(
     UnimplementedError
         If shapes in the model depend on values.
     """
-    sides = _Sides.of(backend, against, runtime_options or RuntimeOptions())
+    sides = Sides.of(backend, against, runtime_options or RuntimeOptions())
     with load(os.fspath(model_path), runtime=sides.against) as model:
         graph = model.graph
     arrays = input_arrays(graph, inputs or {}, seed)
+    return graph_difference(sides, graph, arrays, os.fspath(model_path), exact=exact)
+
+
+def graph_difference(
+    sides: Sides, graph: Graph, arrays: list[Array], name: str, *, exact: bool = False
+) -> ModelDifference:
+    """`first_difference` of a graph and its inputs in order."""
     graph = specialize(graph, [array.shape for array in arrays], evaluator=sides.evaluator)
     if not graph.is_fully_shaped:
         raise UnimplementedError(
             "shapes in the model depend on values, so that it cannot be taken apart",
-            where=os.fspath(model_path),
+            where=name,
         )
     # State is given like an input: what it is after one execution is compared, not kept.
-    arrays += [variable.initial for variable in graph.variables]
+    arrays = [*arrays, *(variable.initial for variable in graph.variables)]
     graph = Graph(
         graph.sources, graph.results, tuple(map(str, range(len(graph.results)))), graph.layers
     )
-    search = _Search(sides, graph, arrays)
+    search = _Search(sides, graph, arrays, exact=exact)
     placed = _placement(sides.backend, graph)
     first = search.alone() or search.together()
     return ModelDifference(
-        os.fspath(model_path),
-        backend,
-        against,
+        name,
+        sides.backend_id,
+        sides.against_id,
         first,
         len(graph.layers),
-        0 if placed is None else placed.layers_by_backend.get(backend, 0),
+        0 if placed is None else placed.layers_by_backend.get(sides.backend_id, 0),
         str(placed),
         str(_placement(sides.against, graph)),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Sides:
+class Sides:
     """The two runtimes; what one's backend refuses runs on the other's, and last on CpuRef."""
 
+    backend_id: BackendId
+    against_id: BackendId
     backend: Runtime
     against: Runtime
     evaluator: Evaluator | None
 
     @classmethod
-    def of(cls, backend: BackendId, against: BackendId, options: RuntimeOptions) -> _Sides:
+    def of(cls, backend: BackendId, against: BackendId, options: RuntimeOptions) -> Sides:
         """Make both of the same registry."""
         registry = options.registry or BackendRegistry.discover(options.plugin_options())
         last = [REFERENCE_BACKEND_ID] if REFERENCE_BACKEND_ID in registry.backend_ids else []
@@ -200,14 +214,33 @@ class _Sides:
             Runtime(replace(options, registry=registry, backends=ids)) for ids in sides
         )
         evaluator = Evaluator(GuardedBackend(registry.get(REFERENCE_BACKEND_ID))) if last else None
-        return cls(first, second, evaluator)
+        return cls(backend, against, first, second, evaluator)
+
+
+def behind_floats(layers: Sequence[Layer]) -> set[Value]:
+    """Values that layers compute in floating point from floats, and all that depends on them.
+
+    Notes
+    -----
+    Two right backends may round them differently. A layer that moves floats, or quantises,
+    dequantises or compares them, computes nothing of the kind.
+    """
+    found: set[Value] = set()
+    for layer in layers:
+        read = [value for value in layer.inputs if value is not None]
+        is_real = any(value.info.data_type.is_float for value in read) and not is_move(layer)
+        for value in layer.outputs:
+            if not found.isdisjoint(read) or (is_real and value.info.data_type.is_float):
+                found.add(value)
+    return found
 
 
 class _Search:
     """The two searches over one model."""
 
-    def __init__(self, sides: _Sides, graph: Graph, arrays: Sequence[Array]) -> None:
+    def __init__(self, sides: Sides, graph: Graph, arrays: Sequence[Array], *, exact: bool) -> None:
         self._sides = sides
+        self._exact = exact
         self._graph = graph
         self._arrays = arrays
         made = [value for layer in graph.layers for value in layer.outputs]
@@ -222,8 +255,9 @@ class _Search:
         remaining = iter(values)
         for number, layer in enumerate(self._graph.layers):
             found = [(value, next(remaining)) for value in layer.outputs]
+            tolerance = self._tolerances([layer])
             for value, actual in found:
-                difference = compare(self._right[value], actual, value.info)
+                difference = compare(self._right[value], actual, value.info, tolerance[value])
                 if difference is not None:
                     return self._report(number, value, ALONE, difference, placement)
         return None
@@ -251,11 +285,18 @@ class _Search:
         ends = _values_needed_behind(self._graph, length)
         graph = _with_outputs(self._graph, layers, ends)
         values, placement = _run(self._sides.backend, graph, self._arrays)
+        tolerances = self._tolerances(layers)
         for value, actual in reversed(list(zip(ends, values, strict=True))):
-            difference = compare(self._right[value], actual, value.info)
+            difference = compare(self._right[value], actual, value.info, tolerances.get(value))
             if difference is not None:
                 return value, difference, placement
         return None
+
+    def _tolerances(self, layers: Sequence[Layer]) -> dict[Value, Tolerance | None]:
+        """What values that some layers make may differ by; None for their type's tolerance."""
+        inexact = behind_floats(layers)
+        made = (value for layer in layers for value in layer.outputs)
+        return {value: EXACT if self._exact and value not in inexact else None for value in made}
 
     def _report(
         self,

@@ -106,8 +106,13 @@ def subjects(selection: Selection) -> Iterator[Subject]:
 
 def _models(selection: Selection) -> Iterator[ModelFile]:
     """Every model file, with its golden inputs and random ones."""
+    yield from models_below(Path(selection.shared) / "models", selection)
+
+
+def models_below(folder: Path, selection: Selection) -> Iterator[ModelFile]:
+    """Every model file of a folder, or one file, as `_models`."""
     shared = Path(selection.shared)
-    for path in sorted((shared / "models").rglob("*.tflite")):
+    for path in sorted(folder.rglob("*.tflite")) or [folder]:
         name = f"models/{path.parent.name}/{path.stem}"
         if selection.filter not in name:
             continue

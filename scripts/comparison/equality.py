@@ -1,0 +1,245 @@
+"""Counts the elements in which NumbaAcc leaves CpuRef, for `compare_backends.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy import Runtime, RuntimeOptions
+from armpy.errors import ArmpyError
+from armpy.graph import Graph, Value
+from armpy.loading import parse
+from armpy.testing.diff import Sides, behind_floats, graph_difference
+
+from .subjects import BuiltNetwork, ModelFile, NnapiModel, Subject
+
+Array = npt.NDArray[Any]  # Any: of every type
+
+_LOOP_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """An instruction set and a number of threads."""
+
+    instruction_set: str
+    num_threads: int
+
+    def __str__(self) -> str:
+        return f"{self.instruction_set or 'the best set'}, {self.num_threads} threads"
+
+
+@dataclass
+class Count:
+    """What was compared of one subject.
+
+    Parameters
+    ----------
+    elements, differing : int
+        That have to be equal, and of these, those that are not.
+    steps : float
+        Largest difference.
+    behind, behind_differing, behind_steps
+        The same of quantised elements behind layers that compute in floating point, which
+        rounding may move.
+    apart : int
+        Elements of floats that other thread counts do not give the same bits of.
+    taken : int
+        Layers that NumbaAcc ran.
+    errors, first : str
+        What one side raises and the other does not; the first layer that differs.
+    """
+
+    elements: int = 0
+    differing: int = 0
+    steps: float = 0.0
+    behind: int = 0
+    behind_differing: int = 0
+    behind_steps: float = 0.0
+    apart: int = 0
+    taken: int = 0
+    errors: list[str] = field(default_factory=list)
+    first: str = ""
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether nothing differs that may not."""
+        return not (self.differing or self.apart or self.errors)
+
+    def add(self, expected: Array, actual: Array, *, is_behind: bool) -> None:
+        """Count one output that is not of floating point, or is only moved."""
+        if (expected.dtype, expected.shape) != (actual.dtype, actual.shape):
+            self.errors.append(
+                f"{expected.dtype} {expected.shape} -> {actual.dtype} {actual.shape}"
+            )
+            return
+        unequal = _unequal(expected, actual)
+        count, steps = int(unequal.sum()), 0.0
+        if count:
+            with np.errstate(all="ignore"):
+                gaps = np.abs(expected.astype(np.float64) - actual.astype(np.float64))
+            steps = float(np.nan_to_num(gaps[unequal], nan=np.inf).max())
+        if is_behind:
+            self.behind += expected.size
+            self.behind_differing += count
+            self.behind_steps = max(self.behind_steps, steps)
+        else:
+            self.elements += expected.size
+            self.differing += count
+            self.steps = max(self.steps, steps)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A subject as a graph, with the inputs in order of each call."""
+
+    graph: Graph
+    calls: tuple[list[Array], ...]
+
+
+class Bench:
+    """CpuRef and NumbaAcc under several conditions, side by side.
+
+    Parameters
+    ----------
+    conditions : sequence of Conditions
+    layers : bool
+        Whether each layer is also tried on CpuRef's values, where nothing differs.
+    backend : str
+        Another one to judge in place of NumbaAcc.
+    options : RuntimeOptions, optional
+        Where backends are found.
+
+    Attributes
+    ----------
+    refused : list of str
+        Subjects that CpuRef does not run, and why.
+    """
+
+    def __init__(
+        self,
+        conditions: Sequence[Conditions],
+        *,
+        layers: bool = False,
+        backend: str = "NumbaAcc",
+        options: RuntimeOptions | None = None,
+    ) -> None:
+        self._layers, self._backend = layers, backend
+        self.refused: list[str] = []
+        options = replace(options or RuntimeOptions(), loop_timeout_s=_LOOP_TIMEOUT_S)
+        self._right = Runtime(replace(options, backends=["CpuRef"]))
+        options = replace(options, backends=[backend, "CpuRef"])
+        self._options = {how: _options(how, options) for how in conditions}
+        self._runtimes = {how: Runtime(each) for how, each in self._options.items()}
+
+    def count(self, subject: Subject) -> dict[Conditions, Count]:
+        """What differs of a subject under each of the conditions; empty if CpuRef refuses it."""
+        try:
+            case = _case(subject)
+            expected, _ = self._run(self._right, case)
+        except (ArmpyError, MemoryError) as error:
+            self.refused.append(f"{subject.name}: {type(error).__name__}: {error}")
+            return {}
+        found = {}
+        first_of: dict[str, list[list[Array]]] = {}
+        for how, runtime in self._runtimes.items():
+            count = found[how] = Count()
+            try:
+                actual, count.taken = self._run(runtime, case)
+            except (ArmpyError, MemoryError) as error:
+                count.errors.append(f"{type(error).__name__}: {error}")
+                continue
+            _add_all(count, case.graph, expected, actual)
+            first = first_of.setdefault(how.instruction_set, actual)
+            for one, other in zip(first, actual, strict=True):
+                for a, b in zip(one, other, strict=True):
+                    count.apart += int(_unequal(a, b).sum()) if a.shape == b.shape else 1
+            if count.differing or self._layers:
+                count.first = self._first(how, case)
+                if count.first and not count.differing:
+                    count.errors.append("a layer differs where nothing of it is seen")
+        return found
+
+    def _run(self, runtime: Runtime, case: _Case) -> tuple[list[list[Array]], int]:
+        """The outputs of each call, and how many layers the backend ran; state is kept."""
+        number = runtime.load_network(case.graph)
+        try:
+            network = runtime.get_network(number)
+            made = [network.run([array.copy() for array in call]) for call in case.calls]
+            placed = network.placement
+            taken = placed.layers_by_backend.get(self._backend, 0) if placed is not None else 0
+            return [[np.array(array) for array in outputs] for outputs in made], taken
+        finally:
+            runtime.unload_network(number)
+
+    def _first(self, how: Conditions, case: _Case) -> str:
+        """The first layer that differs in any call."""
+        sides = Sides.of(self._backend, "CpuRef", self._options[how])
+        for arrays in case.calls:
+            try:
+                found = graph_difference(sides, case.graph, arrays, "", exact=True)
+            except ArmpyError:
+                return ""  # without a layer to run, or with shapes that depend on values
+            if found.first is not None:
+                return str(found.first)
+        return ""
+
+
+def _options(how: Conditions, options: RuntimeOptions) -> RuntimeOptions:
+    """The options for what is judged."""
+    chosen = {"NumbaAcc": {"isa": how.instruction_set}} if how.instruction_set else {}
+    return replace(options, num_threads=how.num_threads, backend_options=chosen)
+
+
+def _case(subject: Subject) -> _Case:
+    """Any subject as a graph."""
+    if isinstance(subject, ModelFile):
+        graph = parse(subject.path)
+        scalar = [value.info.shape == () for value in graph.inputs]
+        return _Case(
+            graph,
+            tuple(
+                [np.reshape(a, ()) if s else a for a, s in zip(call, scalar, strict=True)]
+                for call in subject.calls
+            ),
+        )
+    if isinstance(subject, BuiltNetwork):
+        graph = subject.graph
+        calls = ([feeds[value.name] for value in graph.inputs] for feeds in subject.calls)
+        return _Case(graph, tuple(calls))
+    return _nnapi_case(subject)
+
+
+def _nnapi_case(subject: NnapiModel) -> _Case:
+    """A model of NNAPI, as its compilation lowers it."""
+    from armpy.nnapi.lowering import lower_model  # noqa: PLC0415 - seldom needed
+
+    omitted = [number for number, array in enumerate(subject.inputs) if array is None]
+    graph = lower_model(subject.description, omitted)
+    return _Case(graph, ([array for array in subject.inputs if array is not None],))
+
+
+def _add_all(
+    count: Count, graph: Graph, expected: list[list[Array]], actual: list[list[Array]]
+) -> None:
+    """Count every output of every call."""
+    behind = behind_floats(graph.layers)
+    values: Sequence[Value] = graph.outputs
+    for wanted, given in zip(expected, actual, strict=True):
+        for value, one, other in zip(values, wanted, given, strict=True):
+            if value in behind and value.info.data_type.is_float:
+                continue
+            count.add(one, other, is_behind=value in behind)
+
+
+def _unequal(one: Array, other: Array) -> npt.NDArray[np.bool_]:
+    """Where two arrays of one type and shape differ in a bit; all NaNs are one."""
+    same: npt.NDArray[np.bool_] = np.asarray(one == other)
+    if one.dtype.kind == "f":
+        same = same & (np.signbit(one) == np.signbit(other))
+        same = same | (np.isnan(one) & np.isnan(other))
+    return ~same
