@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.matrix_unit import may_use_matrix_unit
 from armpy_numba_acc.machine.memory import Space
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.passes.support import support
@@ -27,7 +28,18 @@ from armpy.testing.tolerance import Tolerance, compare
 from armpy.types import DataType
 
 ISAS = tuple(isa for isa in host_isas() if not isa.has_matrix_unit)
+PRODUCT_ISAS = (
+    *ISAS,
+    *(
+        isa
+        for isa in host_isas()
+        if isa.matrix_unit == "emulated" or (isa.has_matrix_unit and may_use_matrix_unit())
+    ),
+)
+"""The same with matrix units, which products alone differ for."""
+
 ISA_NAMES = [isa.name for isa in ISAS]
+PRODUCT_NAMES = [isa.name for isa in PRODUCT_ISAS]
 
 _KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 _PAGE = mmap.PAGESIZE

@@ -21,6 +21,7 @@ RECORDS, TILES = "machine/calls/products.py", "lowering/tiles.py"
         ("ConvolutionU8Matrix", "convolution_u8_matrix", "weighted_u8"),
         ("ConvolutionI16", "convolution_i16", "weighted_i16"),
         ("ConvolutionDynamic", "convolution_dynamic", "dynamic_range"),
+        ("ConvolutionDynamicMatrix", "convolution_dynamic_matrix", "dynamic_range"),
     ],
 )
 def test_a_kind_of_product_is_known_to_its_record_kernel_and_lowering(
@@ -32,10 +33,11 @@ def test_a_kind_of_product_is_known_to_its_record_kernel_and_lowering(
 
 def test_every_kernel_of_products_walks_alike() -> None:
     kernels = sorted((ROOT / "kernels").glob("convolution_*.py"))
-    assert len(kernels) == 6
+    assert len(kernels) == 7
     for kernel in kernels:
         text = kernel.read_text(encoding="utf-8")
-        assert "return Linked(walk_tiles, " in text, kernel.name
+        walk = "walk_matrix_tiles" if kernel.stem.endswith("_matrix") else "walk_tiles"
+        assert f"return Linked({walk}, " in text, kernel.name
         assert len(text.splitlines()) <= 30, kernel.name
 
 

@@ -1,49 +1,157 @@
-"""Products of bytes by a matrix unit (AMX) agree with CpuRef."""
+"""Products of bytes by a matrix unit (AMX), or by what emulates one, are CpuRef's."""
 
 from __future__ import annotations
+
+import signal
+import sys
 
 import pytest
 from armpy_numba_acc.kernels import convolution_u8_matrix
 from armpy_numba_acc.llvm.compiler import compile_assembly
-from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.machine.isa import Isa, make_isa
-from armpy_numba_acc.machine.matrix_unit import may_use_matrix_unit
+from armpy_numba_acc.machine.matrix_unit import configuration
 from armpy_numba_acc.passes.region import lower_region
 
 from armpy.graph import SubgraphView
-from backends.numba_acc.tests.support import check_against_reference
-from backends.numba_acc.tests.test_weighted_u8 import CONVOLUTIONS, convolution
+from armpy.testing.tolerance import EXACT
+from backends.numba_acc.tests.support import (
+    PRODUCT_ISAS,
+    check_against_reference,
+    run_apart,
+    run_reference,
+)
+from backends.numba_acc.tests.test_weighted_u8 import BOTH_U8, RELU6, SAME, Case, convolution
+
+UNITS = tuple(isa for isa in PRODUCT_ISAS if isa.has_matrix_unit)
+needs_unit = pytest.mark.skipif(not UNITS, reason="the processor can do without no vectors")
+
+PIXELS = {
+    f"{height} by {width} pixels of {depth} channels, {filters} filters": Case(
+        (1, height, width, depth), filters
+    )
+    for height, width, depth, filters in [
+        (1, 2, 1, 1),
+        (1, 3, 4, 2),
+        (7, 7, 5, 16),
+        (1, 31, 61, 17),
+        (4, 8, 64, 31),
+        (3, 11, 65, 32),
+        (5, 13, 66, 33),
+        (1, 97, 67, 48),
+        (8, 16, 128, 49),
+        (2, 17, 130, 70),
+        (1, 2, 127, 5),
+    ]
+}
+WINDOWS = {
+    "line by line": Case((1, 9, 9, 16), 18, (3, 3), padding=SAME),
+    "images that lie apart": Case((3, 6, 5, 20), 33, (3, 3), padding=SAME),
+    "one row of output": Case((1, 3, 40, 8), 9, (3, 3)),
+    "one column of output": Case((1, 40, 3, 8), 9, (3, 3)),
+    "strides": Case((2, 11, 13, 12), 21, (3, 3), (2, 2), padding=SAME),
+    "strides of 3": Case((1, 17, 19, 7), 40, (2, 2), (3, 3)),
+    "dilated": Case((1, 12, 10, 9), 24, (3, 3), dilation=(2, 3), padding=SAME),
+    "three channels": Case((1, 21, 19, 3), 16, (3, 3), (2, 2), padding=SAME, activation=RELU6),
+    "rows that are multiplied with a correction": Case(
+        (2, 9, 8, 24), 40, (3, 3), padding=SAME, types=BOTH_U8, weights_zero_point=20
+    ),
+}
+CASES = PIXELS | WINDOWS
 
 
-@pytest.fixture
-def isa() -> Isa:
-    (*found,) = (isa for isa in host_isas() if isa.has_matrix_unit)
-    if not found or not may_use_matrix_unit():
-        pytest.skip("this processor has no matrix unit, or the system keeps it from us")
-    return found[0]
+@needs_unit
+@pytest.mark.parametrize("name", CASES)
+def test_convolutions_are_the_references(name: str) -> None:
+    net, inputs = convolution(CASES[name])
+    expected = run_reference(net, inputs)
+    for isa in UNITS:
+        assert "convolution_u8_matrix" in kernels_of(CASES[name], isa)
+        check_against_reference(net, inputs, isa, expected, EXACT)
 
 
-@pytest.mark.parametrize("name", CONVOLUTIONS)
-def test_convolutions(name: str, isa: Isa) -> None:
-    net, inputs = convolution(CONVOLUTIONS[name])
-    check_against_reference(net, inputs, isa)
-
-
-def test_the_kernel_is_the_matrix_unit_s(isa: Isa) -> None:
-    graph = convolution(CONVOLUTIONS["pointwise, odd"])[0].build()
+def kernels_of(case: Case, isa: Isa) -> set[str]:
+    """Names of the kernels that a convolution is compiled to."""
+    graph = convolution(case)[0].build()
     program = lower_region(SubgraphView.of(graph, graph.layers), isa, 1)
-    assert "convolution_u8_matrix" in {kernel.name for kernel in program.kernels}
+    return {kernel.name for kernel in program.kernels}
+
+
+@needs_unit
+def test_a_product_of_one_pixel_is_the_vectors() -> None:
+    assert "convolution_u8_matrix" not in kernels_of(Case((1, 1, 1, 64), 32), UNITS[0])
 
 
 def test_code_has_the_unit_s_instructions_wherever_it_is_compiled() -> None:
     amx = make_isa("avx512amx", "x86_64-unknown-linux-gnu", "sapphirerapids", frozenset())
-    function = convolution_u8_matrix.make(amx, 16, 2, 0, 1, 0, 0, 0, 0, 0)
+    function = convolution_u8_matrix.make(amx, 32, 2, 0, 1, 0, 0, 0, 0, 0)
     text = compile_assembly(function, "kernel", amx)
-    assert "ldtilecfg" in text
-    assert "tdpbusd" in text
-    assert text.count("tilestored") == 2
-    assert text.count("tilerelease") == 1
+    for instruction in ("ldtilecfg", "tileloadd", "tdpbusd", "tilestored", "tilerelease"):
+        assert instruction in text
 
 
-def test_the_unit_is_never_used_unasked() -> None:
-    assert not host_isas()[0].has_matrix_unit
+BROKEN = """
+import sys
+import numpy as np
+from armpy_numba_acc.lowering import matrix_unit as lowering
+from armpy_numba_acc.tiles.matrix_unit import MatrixProduct
+from backends.numba_acc.tests.support import PRODUCT_ISAS, run_compiled
+from backends.numba_acc.tests.test_weighted_u8 import Case, convolution
+
+{change}
+(isa,) = (isa for isa in PRODUCT_ISAS if isa.matrix_unit == "emulated")
+run_compiled(*convolution(Case((1, 7, 7, 20), 24)), isa)
+print("went through")
+"""
+CHANGES = {
+    "right": "",
+    "too many rows": """
+given = lowering.configuration
+lowering.configuration = lambda first, second, size: given(first, second + 1, size + 4)
+def halved(*args):
+    made = bytearray(given(*args))
+    made[48 + 4] -= 1
+    return bytes(made)
+lowering.configuration = halved
+""",
+    "never configured": """
+MatrixProduct._begin = lambda self, code, args, state: None
+""",
+    "released before it is stored": """
+given = MatrixProduct._keep
+def keep(self, code, args, state, kept, panel):
+    self._end(code, state)
+    given(self, code, args, state, kept, panel)
+MatrixProduct._keep = keep
+""",
+}
+
+
+@pytest.mark.skipif(
+    not any(isa.matrix_unit == "emulated" for isa in UNITS) or sys.platform == "win32",
+    reason="nothing emulates a unit here, or processes do not say how they end",
+)
+@pytest.mark.parametrize("change", CHANGES)
+def test_emulation_stops_a_process_where_the_unit_would(change: str) -> None:
+    """A kernel of its own cache: the store does not know that the code has changed."""
+    script = "import os\nos.environ['ARMPY_NUMBA_CACHE'] = 'off'\n" + BROKEN.format(
+        change=CHANGES[change]
+    )
+    ended = run_apart(script)
+    if change == "right":
+        assert (ended.returncode, ended.stdout) == (0, "went through\n"), ended.stderr
+    else:
+        assert ended.returncode == -signal.SIGILL, ended.stderr
+        assert "went through" not in ended.stdout
+
+
+def test_a_configuration_says_what_each_tile_has() -> None:
+    made = configuration(16, 9, 40)
+    assert len(made) == 64
+    assert made[0] == 1
+    assert [int.from_bytes(made[16 + 2 * tile : 18 + 2 * tile], "little") for tile in range(8)] == [
+        *(64, 64, 64, 64),
+        *(40, 40),
+        *(64, 64),
+    ]
+    assert [*made[48:56]] == [16, 16, 9, 9, 16, 9, 10, 10]
+    assert not any(made[1:16] + made[32:48] + made[56:])

@@ -29,6 +29,8 @@ from backends.numba_acc.tests.random_networks import (
 from backends.numba_acc.tests.support import (
     ISA_NAMES,
     ISAS,
+    PRODUCT_ISAS,
+    PRODUCT_NAMES,
     check_against_reference,
     run_compiled,
     run_reference,
@@ -45,10 +47,10 @@ MODELS_AT_A_TIME = 400
 """About six of ten have a layer that NumbaAcc takes."""
 
 
-@pytest.mark.parametrize("isa", ISAS, ids=ISA_NAMES)
+@pytest.mark.parametrize("isa", PRODUCT_ISAS, ids=PRODUCT_NAMES)
 def test_random_networks_agree(isa: Isa) -> None:
     failures = []
-    start = START + COUNT * ISAS.index(isa)  # each gets others
+    start = START + COUNT * PRODUCT_ISAS.index(isa)  # each gets others
     for seed in range(start, start + COUNT):
         network, inputs = random_network(seed)
         graph = network.build()
@@ -92,10 +94,10 @@ def with_nan_of(found: Array, expected: Array) -> Array:
     return np.where(np.isnan(found), found, expected)
 
 
-@pytest.mark.parametrize("name", ISA_NAMES)
+@pytest.mark.parametrize("name", PRODUCT_NAMES)
 def test_random_models_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ISA_VARIABLE, name)
-    seed, num_judged = START + 2 * COUNT * ISA_NAMES.index(name), 0
+    seed, num_judged = START + 2 * COUNT * PRODUCT_NAMES.index(name), 0
     while num_judged < COUNT:
         count = min(MODELS_AT_A_TIME, 2 * (COUNT - num_judged))
         result = run_random_graphs("NumbaAcc", count, seed=seed)

@@ -14,7 +14,7 @@ from armpy.ops import BinaryOperation, Convolution2d, ElementwiseBinary, FusedAc
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.support import ISAS, run_compiled, run_reference
+from backends.numba_acc.tests.support import PRODUCT_ISAS, run_compiled, run_reference
 
 U8, S8 = DataType.QASYMM_U8, DataType.QASYMM_S8
 NONE, RELU, RELU6 = FusedActivation.NONE, FusedActivation.RELU, FusedActivation.RELU6
@@ -68,7 +68,7 @@ def network(case: Case) -> tuple[Network, dict[str, Array]]:
 def kernels(net: Network) -> list[str]:
     """Names of the kernels that compute a network."""
     graph = net.build()
-    program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[0])
+    program = lower_region(SubgraphView.of(graph, graph.layers), PRODUCT_ISAS[0])
     return [kernel.name for kernel in program.kernels]
 
 
@@ -91,7 +91,7 @@ def test_sums_are_the_references(name: str) -> None:
     expected = run_reference(net, inputs)["y"].astype(int)
     assert len(np.unique(expected)) > 10, "the case compares constants"
     assert not any(kernel.startswith("elementwise") for kernel in kernels(net))
-    for isa in ISAS:
+    for isa in PRODUCT_ISAS:
         actual = run_compiled(net, inputs, isa)["y"].astype(int)
         np.testing.assert_allclose(actual, expected, rtol=0, atol=1, err_msg=isa.name)
         # Only what is next to a half may be rounded the other way.
@@ -109,7 +109,10 @@ def test_sums_are_the_references(name: str) -> None:
 def test_other_additions_stay_by_themselves(case: Case) -> None:
     net, inputs = network(case)
     assert any(kernel.startswith("elementwise") for kernel in kernels(net))
-    expected, actual = run_reference(net, inputs)["y"], run_compiled(net, inputs, ISAS[0])["y"]
+    expected, actual = (
+        run_reference(net, inputs)["y"],
+        run_compiled(net, inputs, PRODUCT_ISAS[0])["y"],
+    )
     np.testing.assert_allclose(actual.astype(int), expected.astype(int), rtol=0, atol=1)
 
 

@@ -20,8 +20,8 @@ from armpy.ops.shapes import PaddingSpec
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from backends.numba_acc.tests.support import (
-    ISA_NAMES,
-    ISAS,
+    PRODUCT_ISAS,
+    PRODUCT_NAMES,
     check_against_reference,
     run_compiled,
     run_in_turn,
@@ -123,7 +123,7 @@ def test_convolution_is_the_references(name: str) -> None:
     net, inputs = convolution(CONVOLUTIONS[name])
     expected = run_reference(net, inputs)
     assert len(np.unique(expected["y"])) > 1, "the case compares constants"
-    for isa in ISAS:
+    for isa in PRODUCT_ISAS:
         check_against_reference(net, inputs, isa, expected)
 
 
@@ -140,11 +140,11 @@ def test_convolution_is_the_references(name: str) -> None:
 def test_fully_connected_is_the_references(case: Case, depth: int) -> None:
     net, inputs = fully_connected(case, depth)
     expected = run_reference(net, inputs)
-    for isa in ISAS:
+    for isa in PRODUCT_ISAS:
         check_against_reference(net, inputs, isa, expected)
 
 
-@pytest.mark.parametrize("isa", ISAS, ids=ISA_NAMES)
+@pytest.mark.parametrize("isa", PRODUCT_ISAS, ids=PRODUCT_NAMES)
 def test_results_are_rounded_twice_as_by_the_reference(isa: Isa) -> None:
     net, inputs = convolution(Case((1, 20, 20, 24), 40))
     expected, actual = run_reference(net, inputs)["y"], run_compiled(net, inputs, isa)["y"]
@@ -163,15 +163,15 @@ def test_results_are_rounded_twice_as_by_the_reference(isa: Isa) -> None:
 def test_threads_share_the_output(case: Case, num_threads: int) -> None:
     net, inputs = convolution(case)
     graph = net.build()
-    program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[0], num_threads)
+    program = lower_region(SubgraphView.of(graph, graph.layers), PRODUCT_ISAS[0], num_threads)
     expected = run_reference(net, inputs)["y"]
     actual = np.full_like(expected, 7)
-    run_in_turn(program, ISAS[0], [inputs["x"], actual], num_threads)
+    run_in_turn(program, PRODUCT_ISAS[0], [inputs["x"], actual], num_threads)
     np.testing.assert_allclose(actual.astype(int), expected.astype(int), rtol=0, atol=1)
 
 
 def test_vectors_of_256_bits_multiply_bytes() -> None:
-    isas = {isa.name: isa for isa in ISAS}
+    isas = {isa.name: isa for isa in PRODUCT_ISAS}
     if "avx512vnni" not in isas:
         pytest.skip("this processor has no 8-bit dot products to try 256 bits with")
     narrow = replace(

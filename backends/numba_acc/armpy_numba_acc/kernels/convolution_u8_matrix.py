@@ -6,14 +6,12 @@ from armpy_numba_acc.llvm.compiler import Linked
 from armpy_numba_acc.machine.calls.products import ConvolutionU8Matrix
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.byte_finish import ByteFinish
-from armpy_numba_acc.tiles.matrix_unit import MatrixProducts
-from armpy_numba_acc.tiles.pixels import walk_tiles
-from armpy_numba_acc.tiles.product import Shape, product_definitions
+from armpy_numba_acc.tiles.matrix_unit import MatrixProduct
+from armpy_numba_acc.tiles.matrix_walk import walk_matrix_tiles
 
 
-def make(isa: Isa, rows: int, vectors: int, *flags: int) -> Linked:
-    """Make the kernel; parameters as of the record, flags as of `ByteFinish`."""
-    shape, finish = Shape.of(isa, rows, vectors), ByteFinish(*map(bool, flags))
-    products = MatrixProducts(isa)
-    definitions = product_definitions(isa, ConvolutionU8Matrix, shape, products, finish)
-    return Linked(walk_tiles, definitions)
+def make(isa: Isa, _rows: int, _vectors: int, *flags: int) -> Linked:
+    """Make the kernel; flags as of `ByteFinish`."""
+    finish = ByteFinish(*map(bool, flags))
+    product = MatrixProduct(isa, ConvolutionU8Matrix, "bytes", finish)
+    return Linked(walk_matrix_tiles, product.definitions())

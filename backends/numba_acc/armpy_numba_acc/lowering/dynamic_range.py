@@ -19,10 +19,11 @@ from armpy.ops import FullyConnected
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
+from armpy_numba_acc.lowering.matrix_unit import plan_of
 from armpy_numba_acc.lowering.operands import elements_of
 from armpy_numba_acc.lowering.patches import Patches, patches_of
 from armpy_numba_acc.lowering.products import Weights, emit_product
-from armpy_numba_acc.lowering.tiles import DYNAMIC, tile_of
+from armpy_numba_acc.lowering.tiles import DYNAMIC, DYNAMIC_MATRIX, tile_of
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.weights_dynamic import pack_weights_dynamic
@@ -92,23 +93,29 @@ def _emit_product(
     """Add the command that multiplies patches of bytes."""
     weights = elements_of(layer, "weights")
     columns = len(weights)
-    tile = tile_of(emit.choices, DYNAMIC, patches, columns)
+    plan = plan_of(emit, DYNAMIC_MATRIX, patches, columns) if emit.isa.has_matrix_unit else None
+    if plan is None:
+        kind, call = DYNAMIC, calls.ConvolutionDynamic
+        tile = tile_of(emit.choices, DYNAMIC, patches, columns)
+    else:
+        kind, call, tile = DYNAMIC_MATRIX, calls.ConvolutionDynamicMatrix, plan.tile(emit.isa)
     panels = pack_weights_dynamic(
         emit.isa,
         weights.reshape(columns, len(patches.taps), patches.depth),
         scales_of(layer["weights"].info, columns),
         layer.constant("bias"),
         tile.width(emit.isa),
+        *([] if plan is None else [plan.arranged]),
     )
     low, high = float_bounds(layer.operation.activation.bounds)  # type: ignore[attr-defined]
     record = partial(
-        calls.ConvolutionDynamic,
+        call,
         ranges=ranges,
         pixels_per_range=pixels_per_range,
         low=low,
         high=high,
     )
-    packed = Weights(DYNAMIC, emit.constant(panels), panels[0].nbytes, columns, tile)
+    packed = Weights(kind, emit.constant(panels), panels[0].nbytes, columns, tile, plan)
     emit_product(emit, patches, packed, record, emit.target(layer.output), columns * 4, layer.name)
 
 

@@ -10,9 +10,11 @@ import numpy as np
 
 from armpy.graph import Layer
 from armpy.records import dataclass
+from armpy_numba_acc.lowering.matrix_unit import MatrixPlan
 from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.lowering.tiles import ProductKind, Tile, panels_at_once
 from armpy_numba_acc.machine import calls
+from armpy_numba_acc.machine.call import Pointer, Work
 from armpy_numba_acc.machine.memory import Address, Buffer, Space
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.estimate import num_pieces
@@ -33,6 +35,8 @@ class Weights:
     panel_bytes : int
     columns : int
     tile : Tile
+    plan : MatrixPlan, optional
+        Where a matrix unit computes the product.
     """
 
     kind: ProductKind
@@ -40,6 +44,7 @@ class Weights:
     panel_bytes: int
     columns: int
     tile: Tile
+    plan: MatrixPlan | None = None
 
 
 def emit_product(
@@ -71,6 +76,16 @@ def emit_product(
     if not at_once:
         shape = (num_pixels, -(-weights.columns // width), kind.steps(patches))
         at_once = panels_at_once(emit.choices, kind, shape, weights.panel_bytes)
+    num_operations = 2 * num_pixels * weights.columns * len(patches.taps) * patches.depth
+    plan, rows = weights.plan, tile.rows
+    walk: Pointer = 0
+    scratch: Pointer = 0
+    if plan is not None:
+        pieces = num_pieces(Work.BYTES, emit.isa, num_operations)
+        walk = emit.constant(plan.words(emit, patches, kind.element_bytes, pieces))
+        rows = plan.rows
+        if plan.gathers:
+            scratch = emit.scratch(plan.gathered_bytes * emit.num_threads)
     call = record(
         source=patches.source,
         target=target,
@@ -88,13 +103,14 @@ def emit_product(
         out_pitch=pitch_bytes,
         panel_bytes=weights.panel_bytes,
         panels_at_once=at_once,
-        rows=tile.rows,
+        rows=rows,
         width=width,
         has_table=int(tile.has_table),
+        walk=walk,
+        scratch=scratch,
         tile_rows=tile.rows,
         tile_vectors=tile.vectors,
     )
-    num_operations = 2 * num_pixels * weights.columns * len(patches.taps) * patches.depth
     pieces = num_pieces(call.work, emit.isa, num_operations)
     emit(call, label, num_operations=num_operations, num_pieces=pieces)
 

@@ -73,8 +73,6 @@ class ProductKind:
         Whether tiles always go on in the next row, so that the output is one long row.
     splits_odd : bool
         Whether what is left of a tap behind its steps is added by itself.
-    has_tables : bool
-        Whether a tile's rows may be anywhere, or have to be at one distance from each other.
     """
 
     name: str
@@ -88,7 +86,6 @@ class ProductKind:
     row_cost: float = 0.0
     is_line: bool = False
     splits_odd: bool = False
-    has_tables: bool = True
 
     def steps(self, patches: Patches) -> int:
         """Of all taps, with what is left behind the last whole one of each."""
@@ -152,7 +149,7 @@ _BYTES = _sizes(
     neon=((24, 1), (12, 2), (6, 4), (1, 4)),
     portable=((4, 2), (1, 4)),
 )
-_BYTES["avx512amx"] = _BYTES["avx512vnni"]
+_BYTES["avx512amx"] = _BYTES["amx-emulated"] = _BYTES["avx512vnni"]
 _MORE_BYTES = _sizes(
     avx512vnni=((14, 1), (7, 1), (7, 2), (7, 4), (10, 2), (4, 4), (2, 4)),
     avx512=((10, 1), (7, 2), (4, 2), (2, 4)),
@@ -161,7 +158,7 @@ _MORE_BYTES = _sizes(
     neon=((14, 1), (7, 2), (3, 4)),
     portable=((7, 1), (2, 2)),
 )
-_MORE_BYTES["avx512amx"] = _MORE_BYTES["avx512vnni"]
+_MORE_BYTES["avx512amx"] = _MORE_BYTES["amx-emulated"] = _MORE_BYTES["avx512vnni"]
 
 
 def _of_registers(
@@ -171,7 +168,7 @@ def _of_registers(
 ) -> Sizes:
     """Rows, vectors and half vectors for registers of 64, 32 and 16 bytes."""
     by_name = {"avx512vnni": wide, "avx512": wide, "avx2vnni": narrow, "avx2": narrow}
-    by_name |= {"avx512amx": wide, "neon": short, "portable": short}
+    by_name |= {"avx512amx": wide, "amx-emulated": wide, "neon": short, "portable": short}
     return {
         name: tuple(Tile(rows, vectors, half_vectors=half) for rows, vectors, half in some)
         for name, some in by_name.items()
@@ -201,12 +198,16 @@ F32 = ProductKind(
 )
 """Products of float32."""
 
+_PAIRS = ((14, 1), (14, 2), (7, 3), (6, 4), (5, 5), (1, 8))
+_MORE_PAIRS = ((13, 2), (7, 1), (7, 2), (10, 2), (4, 4), (2, 8))
+_WITH_PAIRS = ("avx512vnni", "avx512amx", "amx-emulated")
+
 BF16 = ProductKind(
     "convolution_bf16",
     group=2,
     element_bytes=2,
-    sizes=_sizes(avx512vnni=((14, 1), (14, 2), (7, 3), (6, 4), (5, 5), (1, 8))),
-    more_sizes=_sizes(avx512vnni=((13, 2), (7, 1), (7, 2), (10, 2), (4, 4), (2, 8))),
+    sizes=_sizes(**dict.fromkeys(_WITH_PAIRS, _PAIRS)),
+    more_sizes=_sizes(**dict.fromkeys(_WITH_PAIRS, _MORE_PAIRS)),
     cost=_of_bf16,
     cached_bytes=512 << 10,
     splits_odd=True,
@@ -216,16 +217,7 @@ BF16 = ProductKind(
 U8 = ProductKind("convolution_u8", 4, 1, _BYTES, _MORE_BYTES, _of_integers(1.5))
 """Products of bytes, four at a time."""
 
-U8_MATRIX = ProductKind(
-    "convolution_u8_matrix",
-    4,
-    1,
-    _sizes(avx512amx=((16, 4), (16, 3), (16, 2), (16, 1))),
-    {"avx512amx": ()},
-    # A step is a sixteenth of an instruction for each vector; tiles of the unit are set up first.
-    lambda _, tile: (max(tile.vectors, 2), 60 + 40 * tile.vectors),
-    has_tables=False,
-)
+U8_MATRIX = ProductKind("convolution_u8_matrix", 4, 1, {}, {}, _of_integers(1.5))
 """The same by a matrix unit."""
 
 DYNAMIC = ProductKind(
@@ -239,6 +231,9 @@ DYNAMIC = ProductKind(
     is_line=True,
 )
 """Products of bytes that become floats."""
+
+DYNAMIC_MATRIX = ProductKind("convolution_dynamic_matrix", 4, 1, {}, {}, _of_integers(1.5))
+"""The same by a matrix unit."""
 
 I16 = ProductKind("convolution_i16", 2, 2, _BYTES, _MORE_BYTES, _of_integers(10.0))
 """Products of 16-bit elements, two at a time. Accumulators are as many as for bytes; what follows
@@ -267,9 +262,9 @@ def tile_of(choices: Choices, kind: ProductKind, patches: Patches, columns: int)
     tile = choices.choose(
         f"{kind.tile_name or kind.name} tile",
         key,
-        _with_tables(kind.sizes[isa.name], lines if kind.has_tables else 1),
+        _with_tables(kind.sizes[isa.name], lines),
         lambda tile: _cycles(kind, isa, tile, (lines, width, columns, steps)),
-        _with_tables(kind.more_sizes[isa.name], lines if kind.has_tables else 1),
+        _with_tables(kind.more_sizes[isa.name], lines),
     )
     return tile._replace(has_table=patches.layout[1] > 1) if kind.is_line else tile
 

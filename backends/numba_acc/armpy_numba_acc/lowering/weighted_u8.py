@@ -14,6 +14,7 @@ from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy.types import DataType
 from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
+from armpy_numba_acc.lowering.matrix_unit import plan_of
 from armpy_numba_acc.lowering.operands import elements_of
 from armpy_numba_acc.lowering.patches import Patches, patches_of
 from armpy_numba_acc.lowering.products import Weights, emit_product, with_room
@@ -215,12 +216,11 @@ def emit_filters_u8(
     Results are exactly those of TFLite's arithmetic: see `ExactScaling`.
     """
     columns, bias = len(weights), layer.constant("bias")
-    kind, call = (
-        (U8_MATRIX, calls.ConvolutionU8Matrix)
-        if emit.isa.has_matrix_unit
-        else (U8, calls.ConvolutionU8)
-    )
-    tile = tile_of(emit.choices, kind, patches, columns)
+    plan = plan_of(emit, U8_MATRIX, patches, columns) if emit.isa.has_matrix_unit else None
+    if plan is None:
+        kind, call, tile = U8, calls.ConvolutionU8, tile_of(emit.choices, U8, patches, columns)
+    else:
+        kind, call, tile = U8_MATRIX, calls.ConvolutionU8Matrix, plan.tile(emit.isa)
     scaling = _Scaling.of(layer, weights, chosen)
     packed = pack_weights_u8(
         emit.isa,
@@ -230,6 +230,7 @@ def emit_filters_u8(
         scaling.factors,
         zero_point_of(layer["input"].info),
         tile.width(emit.isa),
+        *([] if plan is None else [plan.arranged]),
     )
     record = partial(
         call,
@@ -249,5 +250,5 @@ def emit_filters_u8(
         sum_has_negatives=int(residual is not None and residual.has_negatives),
     )
     panels = packed.panels
-    in_memory = Weights(kind, emit.constant(panels), panels[0].nbytes, columns, tile)
+    in_memory = Weights(kind, emit.constant(panels), panels[0].nbytes, columns, tile, plan)
     emit_product(emit, patches, in_memory, record, target, pitch, label or layer.name)

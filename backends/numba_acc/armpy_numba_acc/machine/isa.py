@@ -29,9 +29,9 @@ class Isa:
         Whether there are dot products of bfloat16.
     is_relaxed : bool
         Whether these may take the place of float32.
-    has_matrix_unit : bool
-        Whether products of bytes are those of tiles of 16 by 64 bytes (AMX): a process has to ask
-        for them, see `armpy_numba_acc.machine.matrix_unit`.
+    matrix_unit : {"", "amx", "emulated"}
+        Whether there are products of tiles of 16 by 64 bytes (AMX), or plain code in their place:
+        a process has to ask for the first, see `armpy_numba_acc.machine.matrix_unit`.
     has_byte_permute : bool
         Whether one instruction looks up 64 bytes in a table of 128.
     """
@@ -46,7 +46,7 @@ class Isa:
     has_bfloat16: bool = False
     has_byte_permute: bool = False
     is_relaxed: bool = False
-    has_matrix_unit: bool = False
+    matrix_unit: str = ""
 
     def relaxed(self) -> Isa:
         """The same, with dot products of bfloat16 for float32 if there are any."""
@@ -55,6 +55,11 @@ class Isa:
     def strict(self) -> Isa:
         """The same, with float32 as it is."""
         return replace(self, is_relaxed=False)
+
+    @property
+    def has_matrix_unit(self) -> bool:
+        """Whether there is one, or something in its place."""
+        return bool(self.matrix_unit)
 
     @property
     def lanes(self) -> int:
@@ -78,9 +83,10 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
     "neon": ("neon", "dotprod"),
     "portable": (),
     "avx512amx": (*_AVX512, "avx512vnni", "amx-tile", "amx-int8"),
+    "amx-emulated": (*_AVX512, "avx512vnni"),
 }
-"""What a processor must have for each instruction set, best first. The one behind ``portable`` is
-used by those only who ask for it."""
+"""What a processor must have for each instruction set, best first. Those behind ``portable`` are
+used by those only who ask for them."""
 
 NAMES = tuple(_NEEDED)
 """Every instruction set, best first; then those that have to be asked for."""
@@ -103,10 +109,10 @@ def make_isa(
         Those that it has not, whatever its model says: virtual machines hide some.
     """
     wanted = [*_NEEDED[name]]
-    has_bfloat16 = name == "avx512vnni" and "avx512bf16" in available
+    has_bfloat16 = "avx512vnni" in wanted and "avx512bf16" in available
     if has_bfloat16:
         wanted.append("avx512bf16")
-    has_byte_permute = name == "avx512vnni" and "avx512vbmi" in available
+    has_byte_permute = "avx512vnni" in wanted and "avx512vbmi" in available
     if has_byte_permute:
         wanted.append("avx512vbmi")
     signed = [
@@ -118,13 +124,18 @@ def make_isa(
         return Isa(name, triple, _baseline(triple), "", 16, 16)
     if name == "neon":
         return Isa(name, triple, cpu, features, 16, 32, dot="sdot")
-    if name.startswith("avx512"):
+    if name.startswith(("avx512", "amx")):
         dot = "vpdpbusd512" if "avx512vnni" in wanted else ""
         # The processor's own model says how to schedule; more features than listed do no harm.
         isa = Isa(name, triple, cpu, features, 64, 32, dot, has_bfloat16, has_byte_permute)
-        return replace(isa, has_matrix_unit="amx-int8" in wanted)
+        return replace(isa, matrix_unit=_matrix_unit(name))
     dot = "vpdpbusd256" if "vnni" in name else ""
     return Isa(name, triple, "haswell", features, 32, 16, dot)
+
+
+def _matrix_unit(name: str) -> str:
+    """What an instruction set has in the way of a matrix unit."""
+    return {"avx512amx": "amx", "amx-emulated": "emulated"}.get(name, "")
 
 
 def _baseline(triple: str) -> str:

@@ -52,6 +52,11 @@ def in_groups(values: Array, width: int, group: int, dtype: npt.DTypeLike) -> Ar
     return in_panels(padded.reshape(columns, taps * steps, group), width).swapaxes(1, 2)
 
 
+def with_depth(values: Array, depth: int) -> Array:
+    """Weights (columns, taps, depth) with zeros behind each tap."""
+    return np.pad(values, ((0, 0), (0, 0), (0, depth - values.shape[2])))
+
+
 def side_by_side(*parts: Array) -> npt.NDArray[np.uint8]:
     """What belongs to panels one behind the other: parts (panels, ...) as (panels, bytes)."""
     flat = [np.ascontiguousarray(part).reshape(len(part), -1).view(np.uint8) for part in parts]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,12 @@ Array = npt.NDArray[Any]  # Any: integers of any width, or float32
 
 
 def pack_weights_dynamic(
-    isa: Isa, weights: Array, scales: Array, bias: Array | None, width: int
+    isa: Isa,
+    weights: Array,
+    scales: Array,
+    bias: Array | None,
+    width: int,
+    arranged: Callable[[Array], Array] = lambda values: values,
 ) -> Array:
     """Weights for `armpy_numba_acc.tiles.real_finish.DynamicFinish`.
 
@@ -29,6 +35,8 @@ def pack_weights_dynamic(
         Zeros if left out.
     width : int
         Columns of a panel; the last one is filled up with zeros.
+    arranged : callable, optional
+        As for `armpy_numba_acc.packing.weights_u8.pack_weights_u8`.
 
     Returns
     -------
@@ -41,4 +49,4 @@ def pack_weights_dynamic(
     if bias is not None:
         heads[:, 2] = bias.astype(np.float32).view(np.int32)
     head = in_panels(heads, width).swapaxes(1, 2)
-    return side_by_side(head, lines_of_groups(isa, weights, width))
+    return side_by_side(head, lines_of_groups(isa, arranged(weights), width))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ def pack_weights_u8(
     factors: Factors,
     input_zero_point: int,
     width: int,
+    arranged: Callable[[Array], Array] = lambda values: values,
 ) -> PackedWeights:
     """Weights for `armpy_numba_acc.tiles.byte_finish`.
 
@@ -61,6 +63,8 @@ def pack_weights_u8(
         Of the unsigned input.
     width : int
         Columns of a panel; the last one is filled up with zeros.
+    arranged : callable, optional
+        What is done with weights (columns, taps, depth) that are multiplied before they are packed.
 
     Notes
     -----
@@ -72,7 +76,7 @@ def pack_weights_u8(
     if unused := -len(weights) % width:
         head[-1, 2, -unused:] = heads[-1, 2]  # a 0 would look like a result to be checked
     exact = in_panels(factors.exact, width)
-    panels = side_by_side(head, exact, lines_of_groups(isa, values, width))
+    panels = side_by_side(head, exact, lines_of_groups(isa, arranged(values), width))
     return PackedWeights(panels, correction)
 
 

@@ -1,120 +1,230 @@
-"""Products of bytes by a matrix unit: 16 pixels by 16 columns by 64 bytes of depth at a time."""
+"""Micro-kernel of a matrix unit: 32 rows by 32 columns, whose sums are finished from memory.
+
+Notes
+-----
+Four of the unit's tiles are sums, two are rows (pixels) and two columns of weights: each that is
+loaded is multiplied twice. Sums are stored in a buffer that stays in the first level of the cache,
+and a `Finish` makes of them what it makes of sums in registers, `ROWS_AT_ONCE` rows at a time.
+While it does, the unit computes the next ones: `armpy_numba_acc.tiles.matrix_walk` says in which
+order.
+"""
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 
+from armpy.records import dataclass
+from armpy_numba_acc.llvm.calls import CallFields
 from armpy_numba_acc.llvm.control import loop, when
-from armpy_numba_acc.llvm.dots import dot_products
-from armpy_numba_acc.llvm.values import I8, I16, I32, I64, Value, choose, smaller, vector
+from armpy_numba_acc.llvm.matrix_emulation import matrix_unit
+from armpy_numba_acc.llvm.matrix_unit import Operands
+from armpy_numba_acc.llvm.primitives import Definition, defined, linked
+from armpy_numba_acc.llvm.values import F32, I32, I64, Code, Value, choose, smaller, vector
+from armpy_numba_acc.machine.calls.products import MatrixWalk, ProductCall
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.product import Tile
-from armpy_numba_acc.tiles.products import IntegerProducts
+from armpy_numba_acc.machine.matrix_unit import CONFIGURATION_BYTES, ROW_BYTES
+from armpy_numba_acc.tiles.gather import gather_definition
+from armpy_numba_acc.tiles.product import Finish, Shape, Tile
 
-ROWS = 16
-"""Pixels of a tile, and groups of four elements that one instruction multiplies."""
+COLUMNS = 32
+"""Of a panel."""
 
-_ROW_BYTES = 64
-_ELEMENTS, _WEIGHTS, _LAST_ELEMENTS, _LAST_WEIGHTS = 4, 5, 6, 7
-"""Numbers of the unit's tiles; those of the sums come before them, one for each vector."""
+ROWS_AT_ONCE = 8
+"""That are finished."""
+
+KEPT_BYTES = 32 * COLUMNS * 4
+"""Of the sums of a tile of the product."""
+
+ROW_PITCH = COLUMNS * 4
+"""Of what is kept of each row."""
+
+_SUMS, _ELEMENTS, _WEIGHTS = (0, 1, 2, 3), (4, 5), (6, 7)
+"""Numbers of the unit's tiles; sums are those of the first rows, then those of the second."""
+
+begin_part = linked("armpy_matrix_begin", 2)
+"""``(args, unit)`` configures the unit for a thread's part of a command."""
+
+end_part = linked("armpy_matrix_end", 1)
+"""``(unit)`` gives its tiles back."""
+
+multiply = linked("armpy_matrix_multiply", 5)
+"""``(args, unit, address, pitch, panel)`` computes sums of some rows and a panel's columns."""
+
+keep = linked("armpy_matrix_keep", 4)
+"""``(args, unit, kept, panel)`` stores them."""
+
+begin_rows = linked("armpy_matrix_begin_rows", 5)
+"""``(args, address, room, pixel, count)`` is called for neighbouring pixels before they are
+finished: with the address of the first one, or of a table."""
+
+finish_rows = linked("armpy_matrix_finish_rows", 6)
+"""``(args, kept, room, pixel, count, panel)`` finishes and writes neighbouring pixels' sums."""
 
 
-class MatrixProducts(IntegerProducts):
-    """Dot products of unsigned and signed bytes, whose sums are in the matrix unit's own tiles.
+@dataclass(frozen=True, slots=True)
+class MatrixProduct:
+    """Writes the functions above for a kind of product.
+
+    Parameters
+    ----------
+    isa : Isa
+    record : type
+        Of the kernel's calls.
+    operands : {"bytes", "bfloat16"}
+    finish : Finish
+    """
+
+    isa: Isa
+    record: type[ProductCall]
+    operands: Operands
+    finish: Finish
+
+    @property
+    def shape(self) -> Shape:
+        """What is finished at once."""
+        return Shape.of(self.isa, ROWS_AT_ONCE, COLUMNS // self.isa.lanes)
+
+    def definitions(self) -> str:
+        """The functions in LLVM's language."""
+        return defined(
+            *self.finish.definitions(self.isa),
+            gather_definition(self.isa, self.record),
+            Definition("armpy_matrix_begin", 2, self._begin),
+            Definition("armpy_matrix_end", 1, self._end),
+            Definition("armpy_matrix_multiply", 5, self._multiply),
+            Definition("armpy_matrix_keep", 4, self._keep),
+            Definition("armpy_matrix_begin_rows", 5, self._begin_rows),
+            Definition("armpy_matrix_finish_rows", 6, self._finish_rows),
+        )
+
+    def _begin(self, code: Code, args: Value, state: Value) -> None:
+        unit = matrix_unit(self.isa, code, state)
+        unit.begin()
+        unit.configure(CallFields(self.record, args).walk)
+
+    def _end(self, code: Code, state: Value) -> None:
+        matrix_unit(self.isa, code, state).release()
+
+    def _multiply(
+        self, code: Code, args: Value, state: Value, address: Value, pitch: Value, panel: Value
+    ) -> None:
+        call, unit = CallFields(self.record, args), matrix_unit(self.isa, code, state)
+        walk = CallFields(MatrixWalk, call.walk + CONFIGURATION_BYTES)
+        line = call.weights + panel * call.panel_bytes + self.finish.head_bytes(self.shape)
+        second_rows = walk.first_rows * pitch
+        block_lines = walk.block_bytes * (ROW_PITCH // 4)
+        line_pitch = code.integer(ROW_PITCH)
+
+        def products(columns: int) -> None:
+            """All of one or two tiles of columns."""
+            for tile in _SUMS:
+                if tile % 2 < columns:
+                    unit.zero(tile)
+
+            def tap(number: Value, carried: list[Value]) -> list[Value]:
+                # What is gathered lies together as one tap.
+                offset = choose(call.has_table.differs(0), 0, call.taps.load(I64, number))
+                place = address + offset
+
+                def block(number: Value, carried: list[Value]) -> list[Value]:
+                    (line,) = carried
+                    at = place + number * walk.block_bytes
+                    unit.load(_WEIGHTS[0], line, line_pitch)
+                    unit.load(_ELEMENTS[0], at, pitch)
+                    unit.load(_ELEMENTS[1], at + second_rows, pitch)
+                    for column in range(columns):
+                        if column:
+                            unit.load(_WEIGHTS[1], line + ROW_BYTES, line_pitch)
+                        for row in range(2):
+                            weights = _WEIGHTS[column]
+                            unit.dot(self.operands, 2 * row + column, _ELEMENTS[row], weights)
+                    return [line + block_lines]
+
+                return loop(code, walk.blocks, carried, block)
+
+            loop(code, walk.num_taps, [line], tap)
+
+        self._by_columns(call, panel, products)
+
+    def _keep(self, code: Code, args: Value, state: Value, kept: Value, panel: Value) -> None:
+        call, unit = CallFields(self.record, args), matrix_unit(self.isa, code, state)
+        walk = CallFields(MatrixWalk, call.walk + CONFIGURATION_BYTES)
+        second = kept + walk.first_rows * ROW_PITCH
+
+        def store(columns: int) -> None:
+            for tile in _SUMS:
+                if tile % 2 < columns:
+                    place = (kept, second)[tile // 2] + tile % 2 * ROW_BYTES
+                    unit.store(tile, place, code.integer(ROW_PITCH))
+
+        self._by_columns(call, panel, store)
+
+    def _by_columns(self, call: CallFields, panel: Value, write: Callable[[int], None]) -> None:
+        """Write code for one tile of columns, if the last panel has no more, and for two."""
+
+        def columns(count: int) -> list[Value]:
+            write(count)
+            return []
+
+        has_two = call.columns - panel * COLUMNS > COLUMNS // 2
+        when(has_two, lambda: columns(2), lambda: columns(1), likely=True)
+
+    def _begin_rows(
+        self, code: Code, args: Value, address: Value, room: Value, pixel: Value, count: Value
+    ) -> None:
+        call = CallFields(self.record, args)
+        row_bytes = choose(call.has_table.differs(0), 8, call.pixel_pitch)
+
+        def begin(first: Value, some: Value) -> None:
+            place, at_room = address + first * row_bytes, room + first * 8
+            rows = pixel + first, some, code.integer(0)
+            self.finish.begin_rows(
+                Tile(self.isa, code, call, self.shape, place, at_room, *rows, [])
+            )
+
+        _for_rows(count, begin)
+
+    def _finish_rows(
+        self,
+        code: Code,
+        args: Value,
+        kept: Value,
+        room: Value,
+        pixel: Value,
+        count: Value,
+        panel: Value,
+    ) -> None:
+        call, lanes = CallFields(self.record, args), self.isa.lanes
+        kind = vector(I32 if self.operands == "bytes" else F32, lanes)
+
+        def finish(first: Value, some: Value) -> None:
+            place, at_room = kept + first * ROW_PITCH, room + first * 8
+            rows = pixel + first, some, panel
+            tile = Tile(self.isa, code, call, self.shape, place, at_room, *rows, [])
+            totals, last = [], some - 1
+            for row, values in enumerate(tile.by_row(self.finish.first(tile))):
+                # Rows behind the last one are computed as if they were that one.
+                at_row = place + smaller(last.like(row), last) * ROW_PITCH
+                totals += [each + at_row.load(kind, j) for j, each in enumerate(values)]
+            self.finish.write(tile, totals)
+
+        _for_rows(count, finish)
+
+
+def _for_rows(count: Value, step: Callable[[Value, Value], None]) -> None:
+    """``step(first, count)`` for some rows at a time.
 
     Notes
     -----
-    Weights lie as for `ByteProducts`: 16 lines are 16 rows of a tile of the unit. Sums are exact
-    in int32, in whatever order they are added.
+    The last ones begin early where there are more: some are done twice. What rows become depends on
+    them alone, and nothing that is read is written.
     """
+    code = count.code
 
-    def __init__(self, isa: Isa) -> None:
-        super().__init__(dot_products(isa))
+    def some(number: Value, _: list[Value]) -> list[Value]:
+        start, last = number * ROWS_AT_ONCE, count - ROWS_AT_ONCE
+        last = choose(last > 0, last, 0)
+        step(smaller(start, last), smaller(count, ROWS_AT_ONCE))
+        return []
 
-    def sums(self, tile: Tile, line: Value, totals: list[Value]) -> list[Value]:
-        """Add up in the unit's tiles; as `Products.sums` otherwise."""
-        code, call, shape = tile.code, tile.call, tile.shape
-        vectors, line_bytes = len(shape.widths), self.line_bytes(shape)
-        whole, rest = call.steps / ROWS, call.steps % ROWS
-        _configure(tile, choose(rest > 0, rest, 1))
-        for number in range(vectors):
-            _run(tile, "tilezero", number)
-
-        def multiply(elements: int, weights: int, place: Value, line: Value) -> None:
-            _move(tile, "tileloadd64", elements, place, call.pixel_pitch)
-            for number in range(vectors):
-                at_line = line + number * _ROW_BYTES
-                _move(tile, "tileloadd64", weights, at_line, code.integer(line_bytes))
-                _run(tile, "tdpbusd", number, elements, weights)
-
-        def tap(number: Value, carried: list[Value]) -> list[Value]:
-            place = tile.address + call.taps.load(I64, number)
-
-            def step(number: Value, carried: list[Value]) -> list[Value]:
-                (at_line,) = carried
-                multiply(_ELEMENTS, _WEIGHTS, place + number * _ROW_BYTES, at_line)
-                return [at_line + ROWS * line_bytes]
-
-            (at_line,) = loop(code, whole, carried, step)
-
-            def last() -> list[Value]:
-                multiply(_LAST_ELEMENTS, _LAST_WEIGHTS, place + whole * _ROW_BYTES, at_line)
-                return []
-
-            when(rest > 0, last)
-            return [at_line + rest * line_bytes]
-
-        loop(code, call.num_taps, [line], tap)
-        return self._stored(tile, totals)
-
-    def _stored(self, tile: Tile, totals: list[Value]) -> list[Value]:
-        """What is in the unit's tiles, added to what sums begin with."""
-        code, vectors = tile.code, len(tile.shape.widths)
-        kind = vector(I32, ROWS)
-        room, pitch = code.stack(kind, ROWS * vectors), vectors * _ROW_BYTES
-        for number in range(vectors):
-            place = room + number * _ROW_BYTES
-            _move(tile, "tilestored64", number, place, code.integer(pitch))
-        code.call("llvm.x86.tilerelease", None)
-        result, last = [], tile.count - 1
-        for row, some in enumerate(tile.by_row(totals)):
-            place = room + smaller(last.like(row), last) * pitch  # those behind are not there
-            result += [total + place.load(kind, number) for number, total in enumerate(some)]
-        return result
-
-
-def _configure(tile: Tile, rest: Value) -> None:
-    """Say how many rows and bytes of each the unit's tiles have.
-
-    Notes
-    -----
-    64 bytes: the first is 1, which means that the rest is as follows; from byte 16 on the bytes of
-    each tile's rows in 16 bits, from byte 48 on the number of its rows.
-    """
-    code, full = tile.code, tile.code.integer(ROWS)
-    place = code.stack(I64, 8)
-    for number in range(8):
-        place.store(code.integer(number == 0), number)
-    sizes = dict.fromkeys(range(len(tile.shape.widths)), (tile.count, full))
-    sizes |= {_ELEMENTS: (tile.count, full), _WEIGHTS: (full, full)}
-    sizes |= {_LAST_ELEMENTS: (tile.count, rest), _LAST_WEIGHTS: (rest, full)}
-    for number, (rows, groups) in sizes.items():
-        (place + 16).store((groups * 4).narrowed(I16), number)
-        (place + 48).store(rows.narrowed(I8), number)
-    code.call("llvm.x86.ldtilecfg", None, _pointer(place))
-
-
-def _run(tile: Tile, name: str, *numbers: int) -> None:
-    """An instruction of the unit whose operands are some of its tiles."""
-    tile.code.call(f"llvm.x86.{name}", None, *map(partial(tile.code.constant, I8), numbers))
-
-
-def _move(tile: Tile, name: str, number: int, place: Value, pitch: Value) -> None:
-    """Load or store a tile of the unit, whose rows are so many bytes apart in memory."""
-    code = tile.code
-    code.call(f"llvm.x86.{name}", None, code.constant(I8, number), _pointer(place), pitch)
-
-
-def _pointer(place: Value) -> Value:
-    """An address as LLVM's own functions take it."""
-    return place.converted("inttoptr", I8.as_pointer())
+    loop(code, (count + (ROWS_AT_ONCE - 1)) / ROWS_AT_ONCE, [], some)

@@ -53,7 +53,7 @@ def place_of(call: ProductCall, x: int, y: int, image: int) -> Any:
 
 
 @inlined
-def _place_rows(call: ProductCall, table: int, count: int, pixel: int) -> None:
+def place_rows(call: ProductCall, table: int, count: int, pixel: int) -> None:
     """Write the addresses of neighbouring pixels of the output in the input.
 
     Parameters
@@ -107,7 +107,7 @@ def walk_tiles(args: int, thread: int, num_threads: int) -> None:
                 pixel = number * rows
                 count = min(rows, call.num_pixels - pixel)
                 address = table
-                _place_rows(call, table, count, pixel)
+                place_rows(call, table, count, pixel)
             else:
                 pixel = (image * call.out_height + y) * out_width + x
                 count = min(rows, out_width - x)

@@ -8,13 +8,16 @@ together from two things:
 - `Products` say how operands are multiplied: how many bytes of a row a step takes, how they are
   spread, how a line of weights is laid out and loaded, and how products are added to the sums. By
   default all sums are in registers while a loop over taps and steps adds to them; a class whose
-  sums are elsewhere (a matrix unit's are in tiles of its own) overrides `Products.sums`.
+  sums are elsewhere overrides `Products.sums`.
 - A `Finish` says what sums begin with, and what becomes of them: bias, residual, clamping,
   scaling, and how they are stored, all columns or the first ones.
 
 `product_definitions` writes two functions of them, which are linked with the one walk over tiles
 and panels, `armpy_numba_acc.tiles.pixels.walk_tiles`. Each kernel names its record, its products
 and its finish, no more.
+
+A matrix unit's sums are in tiles of its own: `armpy_numba_acc.tiles.matrix_unit` computes and walks
+over them otherwise, and ends with the same finishes.
 """
 
 from __future__ import annotations

@@ -37,6 +37,10 @@ class ProductCall(Call):
         Pixels and columns of a tile.
     has_table : int
         Whether tiles go on in the next row of the target where one ends.
+    walk : Pointer
+        Where a matrix unit computes the product: its configuration, and a `MatrixWalk`; else 0.
+    scratch : Pointer
+        What it needs to gather rows; 0 where they are read as they lie.
     tile_rows, tile_vectors : int
         Pixels and registers of columns of a tile, which the kernel is made for.
     """
@@ -62,8 +66,46 @@ class ProductCall(Call):
     rows: int
     width: int
     has_table: int
+    walk: Pointer
+    scratch: Pointer
     tile_rows: int
     tile_vectors: int
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixWalk(Call):
+    """How a matrix unit walks over a product, as its numbers in memory: no call of its own.
+
+    Parameters
+    ----------
+    first_rows : int
+        Of a tile's rows that are in the first of two tiles of the unit.
+    num_taps, blocks, block_bytes : int
+        Taps of `blocks` each, of so many bytes of each row: those that are gathered are one.
+    positions : int
+        From the first pixel to the last one, with what lies between rows of the output.
+    image_positions, line_positions : int
+        From one image and row of the output to the next; 0 if there is nothing in between.
+    tap_bytes, tap_pitch : int
+        Bytes of a tap, and from one to the next where they are gathered.
+    gathered_pitch, gathered_bytes : int
+        Bytes from one gathered row to the next, and of all that a thread gathers at once.
+    num_pieces : int
+        Of the command: threads are numbered in pieces.
+    """
+
+    first_rows: int
+    num_taps: int
+    blocks: int
+    block_bytes: int
+    positions: int
+    image_positions: int
+    line_positions: int
+    tap_bytes: int
+    tap_pitch: int
+    gathered_pitch: int
+    gathered_bytes: int
+    num_pieces: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +286,12 @@ class ConvolutionU8(ProductCall):
 
 @dataclass(frozen=True, slots=True)
 class ConvolutionU8Matrix(ConvolutionU8):
-    """The same by a matrix unit: 16 rows and up to four vectors, without a table."""
+    """The same by a matrix unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConvolutionDynamicMatrix(ConvolutionDynamic):
+    """The same by a matrix unit."""
 
 
 @dataclass(frozen=True, slots=True)

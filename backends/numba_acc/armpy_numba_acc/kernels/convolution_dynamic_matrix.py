@@ -1,0 +1,16 @@
+"""Convolutions and matrix products of floats quantised by their range, by a matrix unit."""
+
+from __future__ import annotations
+
+from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.machine.calls.products import ConvolutionDynamicMatrix
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.matrix_unit import MatrixProduct
+from armpy_numba_acc.tiles.matrix_walk import walk_matrix_tiles
+from armpy_numba_acc.tiles.real_finish import DynamicFinish
+
+
+def make(isa: Isa, _rows: int, _vectors: int) -> Linked:
+    """Make the kernel."""
+    product = MatrixProduct(isa, ConvolutionDynamicMatrix, "bytes", DynamicFinish())
+    return Linked(walk_matrix_tiles, product.definitions())

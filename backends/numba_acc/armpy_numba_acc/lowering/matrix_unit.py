@@ -1,0 +1,180 @@
+"""Plans products for a matrix unit: how its tiles walk over patches, and what that costs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from armpy.ops.operation import Array
+from armpy_numba_acc.lowering.patches import Patches
+from armpy_numba_acc.lowering.tiles import ProductKind, Tile
+from armpy_numba_acc.machine.calls.products import MatrixWalk
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.matrix_unit import ROW_BYTES, ROWS, configuration
+from armpy_numba_acc.machine.memory import Space
+from armpy_numba_acc.packing.panels import with_depth
+from armpy_numba_acc.program.emitter import Emitter
+
+COLUMNS = 32
+"""Of a panel."""
+
+_GROUP_BYTES = 4
+_MOST_ROWS = 2 * ROWS
+
+
+class MatrixPlan(NamedTuple):
+    """One way to compute a product.
+
+    Parameters
+    ----------
+    rows : int
+        Positions that are computed at once.
+    gathers : bool
+        Whether rows are copied together first, or read as they lie: then what lies between rows of
+        the output is computed, too.
+    blocks, block_groups : int
+        Of each tap, or of all that is gathered; groups of four bytes.
+    positions, image_positions, line_positions : int
+        As of a `MatrixWalk`.
+    group : int
+        Elements of a group.
+    """
+
+    rows: int
+    gathers: bool
+    blocks: int
+    block_groups: int
+    positions: int
+    image_positions: int
+    line_positions: int
+    group: int
+
+    @property
+    def first_rows(self) -> int:
+        """Of the first of two tiles of the unit."""
+        return -(-self.rows // 2)
+
+    @property
+    def block_bytes(self) -> int:
+        """Of a row that are multiplied at once."""
+        return self.block_groups * _GROUP_BYTES
+
+    @property
+    def pitch_bytes(self) -> int:
+        """From one gathered row to the next: rows that lie 4 KiB apart would evict each other."""
+        lines = -(-self.blocks * self.block_bytes // ROW_BYTES)
+        return (lines | 1) * ROW_BYTES
+
+    @property
+    def gathered_bytes(self) -> int:
+        """Of all rows, with what is written behind the last one."""
+        return self.rows * self.pitch_bytes + 2 * ROW_BYTES if self.gathers else 0
+
+    def tile(self, isa: Isa) -> Tile:
+        """What kernels are made for."""
+        return Tile(_MOST_ROWS, COLUMNS // isa.lanes, self.gathers)
+
+    def arranged(self, values: Array) -> Array:
+        """Weights (columns, taps, depth) with zeros behind what the unit's blocks leave over."""
+        group = self.group
+        columns, _, depth = values.shape
+        if self.gathers:
+            values = with_depth(values, -(-depth // group) * group).reshape(columns, 1, -1)
+        return with_depth(values, self.blocks * self.block_groups * group)
+
+    def words(self, emit: Emitter, patches: Patches, element_bytes: int, num_pieces: int) -> Array:
+        """The configuration and the walk as kernels read them."""
+        tap_bytes = patches.depth * element_bytes
+        walk = MatrixWalk(
+            first_rows=self.first_rows,
+            num_taps=1 if self.gathers else len(patches.taps),
+            blocks=self.blocks,
+            block_bytes=self.block_bytes,
+            positions=self.positions,
+            image_positions=self.image_positions,
+            line_positions=self.line_positions,
+            tap_bytes=tap_bytes,
+            tap_pitch=-(-tap_bytes // _GROUP_BYTES) * _GROUP_BYTES,
+            gathered_pitch=self.pitch_bytes,
+            gathered_bytes=self.gathered_bytes,
+            num_pieces=num_pieces,
+        )
+        setting = configuration(self.first_rows, self.rows - self.first_rows, self.block_bytes)
+        return np.concatenate([np.frombuffer(setting, np.int64), np.array(walk.words, np.int64)])
+
+
+def plan_of(emit: Emitter, kind: ProductKind, patches: Patches, columns: int) -> MatrixPlan | None:
+    """The best way to compute a product by the matrix unit; None if vectors are faster.
+
+    Parameters
+    ----------
+    kind : ProductKind
+        That of the unit.
+    patches : Patches
+    columns : int
+        Channels of the output.
+    """
+    if patches.num_pixels < 2:
+        return None
+    plans = [plan for plan in (_as_they_lie(kind, patches), _gathered(kind, patches)) if plan]
+    shape = (*patches.layout[:3], columns, len(patches.taps), patches.depth)
+    return emit.choices.choose(
+        f"{kind.name} plan", shape, plans, lambda plan: _duration_ns(plan, patches, columns)
+    )
+
+
+def _blocks(groups: int) -> tuple[int, int]:
+    """How many blocks some groups make, and groups of each."""
+    blocks = -(-groups // ROWS)
+    return blocks, -(-groups // blocks)
+
+
+def _rows(positions: int) -> int:
+    """Positions that are computed at once: as many as there are tiles for, all alike."""
+    tiles = -(-positions // _MOST_ROWS)
+    return -(-positions // tiles)
+
+
+def _as_they_lie(kind: ProductKind, patches: Patches) -> MatrixPlan | None:
+    """The plan that copies nothing; None if rows are not at one distance, or end too early."""
+    num_pixels, height, width, image_pitch, row_pitch, pixel_pitch = patches.layout
+    images, line_positions, image_positions = num_pixels // (height * width), 0, 0
+    positions = num_pixels
+    if images * height > 1:
+        if pixel_pitch <= 0 or row_pitch % pixel_pitch or image_pitch % pixel_pitch:
+            return None
+        line_positions, image_positions = row_pitch // pixel_pitch, image_pitch // pixel_pitch
+        positions = (images - 1) * image_positions + (height - 1) * line_positions + width
+        if images == 1:
+            image_positions = positions
+    depth_bytes = patches.depth * kind.element_bytes
+    blocks, groups = _blocks(-(-depth_bytes // _GROUP_BYTES))
+    behind = blocks * groups * _GROUP_BYTES - depth_bytes
+    # Zeros times what lies behind a tap are zeros, unless it is NaN.
+    if behind and (kind.splits_odd or patches.source.root.space is Space.TENSORS):
+        return None
+    sizes = blocks, groups, positions
+    return MatrixPlan(_rows(positions), False, *sizes, image_positions, line_positions, kind.group)
+
+
+def _gathered(kind: ProductKind, patches: Patches) -> MatrixPlan:
+    """The plan that copies rows together."""
+    groups = len(patches.taps) * -(-patches.depth * kind.element_bytes // _GROUP_BYTES)
+    num_pixels = patches.num_pixels
+    return MatrixPlan(_rows(num_pixels), True, *_blocks(groups), num_pixels, 0, 0, kind.group)
+
+
+def _duration_ns(plan: MatrixPlan, patches: Patches, columns: int) -> float:
+    """About how long one takes."""
+    taps = len(patches.taps)
+    tiles = -(-plan.positions // plan.rows)
+    whole, rest = divmod(columns, COLUMNS)
+    panels = whole + (1.0 if rest > COLUMNS // 2 else 0.6 if rest else 0.0)
+    steps = plan.blocks * (1 if plan.gathers else taps)
+    step = 12 + 10.3 * plan.rows / _MOST_ROWS
+    finished = patches.num_pixels / plan.positions * plan.rows
+    duration: float = panels * (22 + step * steps + 2.4 * finished)
+    if plan.gathers:
+        duration += plan.rows * (4 + taps * (2 + patches.depth / 64))
+    return tiles * duration

@@ -1,0 +1,149 @@
+"""The walk over the tiles of a product that a matrix unit computes."""
+
+from __future__ import annotations
+
+from armpy_numba_acc.llvm.calls import reader
+from armpy_numba_acc.llvm.matrix_emulation import STATE_BYTES
+from armpy_numba_acc.llvm.pointers import stack_memory
+from armpy_numba_acc.llvm.primitives import inlined
+from armpy_numba_acc.llvm.sharing import share_tiles
+from armpy_numba_acc.machine.call import Pointer
+from armpy_numba_acc.machine.calls.products import MatrixWalk, ProductCall
+from armpy_numba_acc.machine.matrix_unit import CONFIGURATION_BYTES
+from armpy_numba_acc.tiles.gather import gather_rows
+from armpy_numba_acc.tiles.matrix_unit import (
+    KEPT_BYTES,
+    ROW_PITCH,
+    ROWS_AT_ONCE,
+    begin_part,
+    begin_rows,
+    end_part,
+    finish_rows,
+    keep,
+    multiply,
+)
+from armpy_numba_acc.tiles.pixels import place_rows
+
+MOST_ROWS = 32
+"""Of a tile of the product."""
+
+_ROOM_BYTES = 8 * ROWS_AT_ONCE * MOST_ROWS
+"""What a finish may keep of a tile's rows, which may all be runs of their own."""
+
+_read, _read_walk = reader(ProductCall), reader(MatrixWalk)
+_unit = stack_memory(STATE_BYTES + 64)
+_kept = stack_memory(KEPT_BYTES + 64)
+_rooms = stack_memory(2 * _ROOM_BYTES)
+_table = stack_memory(MOST_ROWS * 8)
+
+
+@inlined
+def _next_run(call: ProductCall, walk: MatrixWalk, position: int, end: int) -> tuple[int, int, int]:
+    """Position of the next pixel, its number in the target, and how many lie there in line.
+
+    Parameters
+    ----------
+    position : int
+        The first one, which may lie beside the output; as many as `end` if there is none.
+    end : int
+        Behind the last one.
+    """
+    if walk.line_positions == 0:
+        return position, position, end - position
+    while position < end:
+        image = position // walk.image_positions
+        left = position - image * walk.image_positions
+        y = left // walk.line_positions
+        x = left - y * walk.line_positions
+        if y >= call.out_height:
+            position = (image + 1) * walk.image_positions
+        elif x >= call.out_width:
+            position += walk.line_positions - x
+        else:
+            pixel = (image * call.out_height + y) * call.out_width + x
+            return position, pixel, min(call.out_width - x, end - position)
+    return end, 0, 0
+
+
+@inlined
+def _begin(args: int, address: Pointer, room: Pointer, first: int, skipped: int) -> None:
+    """Have rows of a tile of the product begun, run by run."""
+    call = _read(args)
+    walk = _read_walk(call.walk + CONFIGURATION_BYTES)
+    row_bytes = 8 if call.has_table != 0 else call.pixel_pitch
+    position, end = first + skipped, first + call.rows
+    while position < end:
+        position, pixel, count = _next_run(call, walk, position, end)
+        if count > 0:
+            begin_rows(args, address + (position - first) * row_bytes, room, pixel, count)
+        room += 8 * ((count + ROWS_AT_ONCE - 1) // ROWS_AT_ONCE * ROWS_AT_ONCE)
+        position += count
+
+
+@inlined
+def _finish(args: int, kept: Pointer, room: Pointer, first: int, skipped: int, panel: int) -> None:
+    """Have rows of a tile of the product finished, run by run."""
+    call = _read(args)
+    walk = _read_walk(call.walk + CONFIGURATION_BYTES)
+    position, end = first + skipped, first + call.rows
+    while position < end:
+        position, pixel, count = _next_run(call, walk, position, end)
+        if count > 0:
+            place = kept + (position - first) * ROW_PITCH
+            finish_rows(args, place, room, pixel, count, panel)
+        room += 8 * ((count + ROWS_AT_ONCE - 1) // ROWS_AT_ONCE * ROWS_AT_ONCE)
+        position += count
+
+
+def walk_matrix_tiles(args: int, thread: int, num_threads: int) -> None:
+    """Compute a product by a matrix unit; what is linked with it is `MatrixProduct`'s.
+
+    Notes
+    -----
+    The unit is configured when a thread's part begins, and released at its end. It multiplies a
+    tile while the one before is finished, from a buffer. The last tile begins early where there is
+    no whole one left: rows that are there already are not finished again.
+    """
+    call = _read(args)
+    walk = _read_walk(call.walk + CONFIGURATION_BYTES)
+    rows = call.rows
+    unit, kept = (_unit() + 63) & -64, (_kept() + 63) & -64
+    rooms, table = _rooms(), _table()
+    gathered = call.scratch + thread // walk.num_pieces * walk.gathered_bytes
+    num_tiles = (walk.positions + rows - 1) // rows
+    num_panels = (call.columns + call.width - 1) // call.width
+    shares = share_tiles(num_tiles, num_panels, thread, num_threads)
+    first_tile, last_tile, start_panel, end_panel = shares
+    parity, is_pending, pending_first, pending_skipped, pending_panel, pending_room = (
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+    )
+    begin_part(args, unit)
+    for first_panel in range(start_panel, end_panel, call.panels_at_once):
+        last_panel = min(first_panel + call.panels_at_once, end_panel)
+        for number in range(first_tile, last_tile):
+            first = min(number * rows, walk.positions - rows)
+            skipped = number * rows - first
+            parity ^= 1  # what is pending still needs its own
+            room = rooms + parity * _ROOM_BYTES
+            address, pitch = call.source + first * call.pixel_pitch, call.pixel_pitch
+            origin = address
+            if call.has_table != 0:
+                place_rows(call, table, rows, first)
+                gather_rows(args, table, gathered)
+                origin, address, pitch = table, gathered, walk.gathered_pitch
+            _begin(args, origin, room, first, skipped)
+            for panel in range(first_panel, last_panel):
+                multiply(args, unit, address, pitch, panel)
+                if is_pending != 0:
+                    _finish(args, kept, pending_room, pending_first, pending_skipped, pending_panel)
+                keep(args, unit, kept, panel)
+                is_pending, pending_room, pending_panel = 1, room, panel
+                pending_first, pending_skipped = first, skipped
+    if is_pending != 0:
+        _finish(args, kept, pending_room, pending_first, pending_skipped, pending_panel)
+    end_part(unit)
