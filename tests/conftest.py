@@ -17,6 +17,9 @@ if "PYTEST_XDIST_WORKER" not in os.environ:  # workers inherit it
     _CACHE = tempfile.TemporaryDirectory(prefix="armpy-tests-cache-")
     os.environ["ARMPY_CACHE_DIR"] = _CACHE.name
 
+# What is chosen is the same on every machine, and whatever else that machine does.
+os.environ["ARMPY_NUMBA_MACHINE"] = "typical"
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Keep options for this run (coverage and its threshold) from the runs that tests start."""

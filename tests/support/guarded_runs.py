@@ -23,6 +23,7 @@ import armpy_numba_acc.backend as numba_backend
 import numpy as np
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.memory import Buffer
+from armpy_numba_acc.machine.model import MachineModel
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.program import emitter
 from armpy_numba_acc.program.choices import Choices
@@ -107,8 +108,10 @@ def guard(pages: GuardPages) -> None:
     def aligned(size_bytes: int, *, zeroed: bool = True) -> Array:
         return pages.memory(size_bytes)
 
-    def compiled_program(view: SubgraphView, isa: Isa, num_threads: int = 1) -> Program:
-        return lower_region(view, isa, num_threads, Choices(isa))
+    def compiled_program(
+        view: SubgraphView, isa: Isa, num_threads: int, model: MachineModel
+    ) -> Program:
+        return lower_region(view, isa, num_threads, Choices(isa, model))
 
     def allocate(session: object, size_bytes: int, holdings: object) -> Array:
         return pages.memory(size_bytes)

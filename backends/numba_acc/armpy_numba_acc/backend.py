@@ -131,9 +131,9 @@ class NumbaBackend(IBackendInternal):
             # Nobody else needs it.
             from armpy_numba_acc.tuning.region import tune_region  # noqa: PLC0415
 
-            tune_region(view, settings.isa, settings.num_threads, request)
+            tune_region(view, settings.isa, settings.num_threads, request, settings.model)
         try:
-            program = compiled_program(view, settings.isa, settings.num_threads)
+            program = compiled_program(view, settings.isa, settings.num_threads, settings.model)
         except TooLargeError as error:
             return _without(view, error)
         shapes = tuple(value.info.known_shape for value in view.outputs)

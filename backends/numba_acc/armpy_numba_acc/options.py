@@ -11,11 +11,19 @@ from armpy.records import dataclass
 from armpy_numba_acc.machine.cores import usable_cores
 from armpy_numba_acc.machine.isa import NAMES, Isa
 from armpy_numba_acc.machine.matrix_unit import may_use_matrix_unit
+from armpy_numba_acc.machine.model import MachineModel
+from armpy_numba_acc.machine.model_figures import BUILT_IN, typical
 from armpy_numba_acc.runtime.threads import MOST_THREADS
 from armpy_numba_acc.store.host import known_isas
 
 ISA_VARIABLE = "ARMPY_NUMBA_ISA"
 """Environment variable that names the instruction set to use."""
+
+MACHINE_VARIABLE = "ARMPY_NUMBA_MACHINE"
+"""Environment variable that names the figures which say what things cost."""
+
+TYPICAL = "typical"
+"""What it calls the built-in figures of a processor that has the instruction set."""
 
 OPTIONS = (
     BackendOption(
@@ -55,10 +63,13 @@ class Settings:
         Relaxed, if that is wanted and the processor can.
     num_threads : int
         Most threads of an execution.
+    model : MachineModel
+        What things cost.
     """
 
     isa: Isa
     num_threads: int
+    model: MachineModel
 
     @classmethod
     def of(cls, values: OptionValues = NO_OPTIONS) -> Settings:
@@ -74,7 +85,7 @@ class Settings:
         if values.get("fast_math_enabled", False):
             isa = isa.relaxed()
         num_threads = int(values.get("num_threads", 0)) or _default_threads()
-        return cls(isa, num_threads)
+        return cls(isa, num_threads, chosen_model(isa))
 
 
 def _default_threads() -> int:
@@ -98,6 +109,27 @@ def chosen_isa() -> Isa:
         If there is no such instruction set, or this processor does not have it.
     """
     return _isa_named(os.environ.get(ISA_VARIABLE, ""), ISA_VARIABLE)
+
+
+def chosen_model(isa: Isa) -> MachineModel:
+    """The figures of the environment variable.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there are none of that name.
+    """
+    name = os.environ.get(MACHINE_VARIABLE, "") or TYPICAL
+    if name == TYPICAL:
+        return typical(isa)
+    if name not in BUILT_IN:
+        raise InvalidArgumentError(
+            "there are no figures of such a machine",
+            where=MACHINE_VARIABLE,
+            expected=" or ".join((TYPICAL, *BUILT_IN)),
+            actual=repr(name),
+        )
+    return BUILT_IN[name]
 
 
 @cache

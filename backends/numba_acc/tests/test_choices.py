@@ -8,6 +8,7 @@ import os
 import numpy as np
 import pytest
 from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.model_figures import ZEN4
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.runtime.instance import Code, Instance
@@ -29,21 +30,21 @@ def cost(option: tuple[int, ...]) -> float:
 
 
 def test_without_measurements_the_cheapest_is_chosen_and_the_first_of_equal_ones() -> None:
-    choices = Choices(ISAS[0])
+    choices = Choices(ISAS[0], ZEN4)
     assert choices.choose("tile", SHAPE, [(3, 1), (2, 9), (2, 1)], cost, [(1, 1)]) == (2, 9)
 
 
 def test_what_was_measured_is_chosen_among_all_ways() -> None:
     key = f"tile {ISAS[0].name} 3x4"
     for measured in ((3, 1), (1, 1)):
-        choices = Choices(ISAS[0], {key: measured})
+        choices = Choices(ISAS[0], ZEN4, {key: measured})
         assert choices.choose("tile", SHAPE, [(3, 1), (2, 9)], cost, [(1, 1)]) == measured
         assert choices.choose("tile", (3, 5), [(3, 1), (2, 9)], cost) == (2, 9)
 
 
 def test_what_does_not_fit_is_not_used_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     key = f"tile {ISAS[0].name} 3x4"
-    choices = Choices(ISAS[0], {key: (7, 7)})
+    choices = Choices(ISAS[0], ZEN4, {key: (7, 7)})
     with caplog.at_level(logging.INFO, "armpy.NumbaAcc"):
         assert choices.choose("tile", SHAPE, [(3, 1), (2, 9)], cost) == (2, 9)
     assert f"measured for {key} does not fit" in caplog.text
@@ -52,7 +53,7 @@ def test_what_does_not_fit_is_not_used_and_logged(caplog: pytest.LogCaptureFixtu
 def test_decisions_are_kept_once_with_the_layers_they_are_about() -> None:
     graph = network(DataType.FLOAT32).build()
     view = SubgraphView.of(graph, graph.layers)
-    choices = Choices(ISAS[0])
+    choices = Choices(ISAS[0], ZEN4)
     lower_region(view, ISAS[0], 1, choices)
     decisions = {key.split(" tile")[0]: d for key, d in choices.made.items() if " tile" in key}
     assert decisions["convolution_f32"].layers == (graph.layers[0],)
@@ -102,14 +103,16 @@ def test_every_way_gives_the_same(data_type: DataType, isa: Isa) -> None:
     (source,) = view.inputs
     given = random_array(source.info)
     (expected,) = run_reference(net, {source.name: given}).values()
-    choices = Choices(isa)
+    choices = Choices(isa, ZEN4)
     lower_region(view, isa, 1, choices)
     decisions = [decision for decision in choices.made.values() if len(decision.options) > 1]
     assert len(decisions) >= 2
     for number in range(0, max(len(decision.options) for decision in decisions), STEP):
         chosen = {d.key: d.options[number % len(d.options)] for d in decisions}
         made = np.zeros(expected.shape, expected.dtype)
-        Instance(Code(lower_region(view, isa, 1, Choices(isa, chosen)), isa)).run([given, made])
+        Instance(Code(lower_region(view, isa, 1, Choices(isa, ZEN4, chosen)), isa)).run(
+            [given, made]
+        )
         allowed = 1e-5 * np.abs(expected).max() if made.dtype.kind == "f" else 1
         difference = np.abs(made.astype(np.float64) - expected)
         assert difference.max() <= allowed, chosen

@@ -5,6 +5,7 @@ from armpy_numba_acc import NumbaBackend
 from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.machine.cores import usable_cores
 from armpy_numba_acc.machine.isa import NAMES
+from armpy_numba_acc.machine.model_figures import SAPPHIRE_RAPIDS
 from armpy_numba_acc.options import ISA_VARIABLE, OPTIONS, Settings
 
 from armpy import Runtime, RuntimeOptions
@@ -77,3 +78,13 @@ def test_an_unknown_instruction_set_is_refused_where_it_is_set() -> None:
 def test_every_option_says_what_it_is_for() -> None:
     assert [option.name for option in OPTIONS] == ["num_threads", "isa", "fast_math_enabled"]
     assert all(option.help.endswith(".") for option in OPTIONS)
+
+
+def test_the_environment_says_whose_figures_choices_are_made_by(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ARMPY_NUMBA_MACHINE", "sapphire-rapids")
+    assert Settings.of().model is SAPPHIRE_RAPIDS
+    monkeypatch.setenv("ARMPY_NUMBA_MACHINE", "abacus")
+    with pytest.raises(InvalidArgumentError, match=r"typical or zen4 .*'abacus'"):
+        Settings.of()

@@ -10,6 +10,7 @@ import pytest
 from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.machine.isa import make_isa
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.model_figures import typical
 from armpy_numba_acc.store import keys
 from armpy_numba_acc.store.keys import object_key, program_key
 
@@ -93,6 +94,8 @@ def test_whatever_a_program_depends_on_is_in_its_key() -> None:
     found["instruction set"] = program_key(
         region(), make_isa("portable", "x86_64", "", frozenset()), 1
     )
+    faster = dataclasses.replace(typical(ISA), cycle_ns=0.1)
+    found["machine"] = program_key(region(), ISA, 1, faster)
     assert "" not in found.values()
     assert len(set(found.values())) == len(found)
 

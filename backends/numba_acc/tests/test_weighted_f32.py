@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 from armpy_numba_acc.lowering.patches import Patches
-from armpy_numba_acc.lowering.tiles import F32, tile_of
+from armpy_numba_acc.lowering.tiles import F32, Tile, tile_of
 from armpy_numba_acc.machine.isa import Isa, make_isa
 from armpy_numba_acc.machine.memory import Buffer, Space
+from armpy_numba_acc.machine.model import Finish, MachineModel
+from armpy_numba_acc.machine.model_figures import SAPPHIRE_RAPIDS, ZEN4
 from armpy_numba_acc.packing.winograd import pack_winograd_f32
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.program.choices import Choices
@@ -146,9 +149,28 @@ def test_weights_are_transformed_exactly_where_they_can_be() -> None:
     np.testing.assert_array_equal(packed, expected)
 
 
-def test_half_registers_are_used_where_the_processor_splits_them() -> None:
+def tile_for(model: MachineModel, columns: int, steps: int = 144) -> Tile:
     features = frozenset(("sse4.2", "avx", "avx2", "fma", "f16c", "bmi", "bmi2", "popcnt"))
-    for cpu, halves in (("znver4", 3), ("sapphirerapids", 0)):
-        isa = make_isa("avx512", "x86_64-pc-linux-gnu", cpu, features)
-        patches = Patches(Buffer(Space.ARENA, 0), 1, 1, 3136, 0, 0, 144 * 4, (0,), 144)
-        assert tile_of(Choices(isa), F32, patches, 24).half_vectors == halves
+    isa = make_isa("avx512", "x86_64-pc-linux-gnu", "generic", features)
+    patches = Patches(Buffer(Space.ARENA, 0), 1, 1, 3136, 0, 0, steps * 4, (0,), steps)
+    return tile_of(Choices(isa, model), F32, patches, columns)
+
+
+def test_half_registers_are_used_where_the_processor_splits_them() -> None:
+    for model, halves in ((ZEN4, 3), (SAPPHIRE_RAPIDS, 0)):
+        assert tile_for(model, 24).half_vectors == halves
+
+
+def test_tiles_are_as_large_as_the_processor_needs_them() -> None:
+    """Zen 4 stores small tiles while it computes the next ones; Intel's wants more sums at once."""
+    assert tile_for(ZEN4, 128)[:2] == (7, 1)
+    assert tile_for(SAPPHIRE_RAPIDS, 512, steps=512)[:2] == (14, 2)
+
+
+def test_a_machine_on_which_another_tile_is_cheap_gets_that_one() -> None:
+    cheap = Finish("f32", tile_ns=0.0, register_ns=0.0, turn_ns=50.0)
+    model = replace(ZEN4, finishes=(cheap,))
+    tile = tile_for(model, 1024)
+    assert tile.rows * tile.vectors > 20
+    slow_broadcasts = tuple(replace(width, broadcast_ns=10.0) for width in ZEN4.widths)
+    assert tile_for(replace(ZEN4, widths=slow_broadcasts), 1024).vectors > 2

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from armpy.records import dataclass
 from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.model import MachineModel
 from armpy_numba_acc.program.choices import Choices
 
 
@@ -39,11 +41,11 @@ class Tile(NamedTuple):
         return self.vectors * isa.lanes + self.half_vectors * (isa.lanes // 2)
 
 
-Sizes: TypeAlias = dict[str, tuple[Tile, ...]]
-"""Tiles by the name of an instruction set."""
+Tiles: TypeAlias = Callable[[Isa], Sequence[Tile]]
+"""Tiles that the registers of an instruction set hold, without tables."""
 
-Cost: TypeAlias = Callable[[Isa, Tile], tuple[float, float]]
-"""Cycles of a step, and of what follows a panel's steps."""
+Cost: TypeAlias = Callable[[MachineModel, Isa, Tile], tuple[float, float]]
+"""Nanoseconds of a step, and of what follows a panel's steps."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -57,18 +59,17 @@ class ProductKind:
     group : int
         Elements of a row that a step multiplies.
     element_bytes : int
-    sizes : Sizes
-        The tiles that were fastest. Accumulators and the weights of a step must fit the registers.
-    more_sizes : Sizes
-        Those that a measurement can prefer: they suit small images, or other caches.
+    finish : str
+        What the machine's model calls what follows the steps.
+    tiles : callable
+        See `Tiles`.
     cost : callable
         See `Cost`.
-    cached_bytes : int
-        Of weights that are used for all pixels before the next ones, as the model of the cost says.
+    cached_share : float
+        Of the second level of the cache, for weights that are used for all pixels before the next
+        ones.
     tile_name : str
         What tiles are chosen by; that of the kernel if left out.
-    row_cost : float
-        Cycles of a tile for each of its rows.
     is_line : bool
         Whether tiles always go on in the next row, so that the output is one long row.
     splits_odd : bool
@@ -78,12 +79,11 @@ class ProductKind:
     name: str
     group: int
     element_bytes: int
-    sizes: Sizes
-    more_sizes: Sizes
+    finish: str
+    tiles: Tiles
     cost: Cost
-    cached_bytes: int = 256 << 10
+    cached_share: float = 0.25
     tile_name: str = ""
-    row_cost: float = 0.0
     is_line: bool = False
     splits_odd: bool = False
 
@@ -92,152 +92,162 @@ class ProductKind:
         return len(patches.taps) * -(-patches.depth // self.group)
 
 
-def _of_integers(finish_of_vector: float) -> Cost:
-    """Cost of dot products of integers.
+# Which tiles there are
+
+_ROWS = (7, 14, 9, 12, 6, 4)
+"""Pixels of tiles. Images are multiples of seven or eight wide, more often than not."""
+
+_LEAST_SHARE = 0.5
+"""Of the pixels that fit: with fewer, registers that keep the processor busy are left empty."""
+
+
+def tiles_that_fit(
+    isa: Isa, rows: Sequence[int] = _ROWS, widest: int = 8, weights: int = 1, others: int = 1
+) -> list[Tile]:
+    """Tiles whose sums and operands fit the registers, without tables.
+
+    Parameters
+    ----------
+    isa : Isa
+    rows : sequence of int
+        Pixels that tiles may have; of tiles that cost the same, the first ones are chosen.
+    widest : int
+        Registers of channels of tiles for one pixel or two; others have four at most.
+    weights : int
+        Registers of weights for each one of channels, but for tiles of one pixel, which use each
+        once.
+    others : int
+        Registers for elements and what is between.
+    """
+
+    def most_rows(vectors: int) -> int:
+        return (isa.num_registers - others - weights * vectors) // vectors
+
+    found = []
+    for vectors in range(1, 5):
+        fitting = [number for number in rows if number <= most_rows(vectors)]
+        least = _LEAST_SHARE * max(fitting, default=0)
+        found += [Tile(number, vectors) for number in fitting if number >= least]
+    few = [Tile(2, widest if most_rows(widest) >= 2 else widest // 2), Tile(1, widest)]
+    return list(dict.fromkeys((*found, *few)))
+
+
+def _f32_tiles(isa: Isa) -> list[Tile]:
+    """Tiles of float32; some of them with halves of registers, for few channels."""
+    tiles = tiles_that_fit(isa)
+    if isa.num_registers > 16:
+        tiles += [Tile(rows, whole, half_vectors=half) for rows, whole, half in _HALVES]
+    return tiles
+
+
+_HALVES = ((7, 2, 1), (9, 0, 3), (10, 0, 1))
+"""Pixels, registers of channels, and halves of them."""
+
+
+# What they cost
+
+
+def _of_registers(kind: str, spread: float = 1.0) -> Cost:
+    """Cost of products whose sums are in registers.
+
+    Parameters
+    ----------
+    kind : str
+        As `MachineModel.products` and `MachineModel.finish` take it.
+    spread : float
+        Broadcasts of an element, or what takes as long.
 
     Notes
     -----
-    A step multiplies once per accumulator, or loads an element per row and its weights: these
-    come from the second level of the cache, at half a register per cycle. What follows the
-    steps was measured: it is more where rows of the output are single registers.
+    A step multiplies once per register of sums, or broadcasts an element per pixel and loads its
+    weights, or waits for these, which come from the second level of the cache. It is never shorter
+    than the time after which the same sums can be added to again.
     """
 
-    def cost(isa: Isa, tile: Tile) -> tuple[float, float]:
-        rows, vectors = tile.rows, tile.vectors
-        step = max(rows * vectors, rows + vectors, 2 * vectors)
-        return step, 8 + finish_of_vector * rows * vectors + rows * (2 if vectors == 1 else 0.8)
+    def cost(model: MachineModel, isa: Isa, tile: Tile) -> tuple[float, float]:
+        pace, width = model.products(kind, isa), model.width(isa.vector_bytes)
+        half_ns = model.products(kind, isa, isa.vector_bytes // 2).step_ns
+        vectors = tile.vectors + tile.half_vectors * half_ns / pace.step_ns
+        lines = 2 if kind == "u8" and not isa.dot else 1
+        finish = model.finish(kind)
+        step_ns = max(
+            tile.rows * vectors * pace.step_ns + finish.turn_ns,
+            tile.rows * spread * width.broadcast_ns + lines * vectors * width.load_ns,
+            lines * 4 * tile.width(isa) / model.levels[1].bytes_per_ns,
+            pace.latency_ns,
+        )
+        return step_ns, finish.after_steps_ns(tile.rows, vectors)
 
     return cost
 
 
-_SPLIT_REGISTERS = ("znver4",)
-"""Processors that compute a register of 64 bytes as two halves, in twice the time of one."""
-
-
-def _of_f32(isa: Isa, tile: Tile) -> tuple[float, float]:
-    """Cost of float32.
-
-    Notes
-    -----
-    A step multiplies once per accumulator, broadcasts an element per row, or loads its
-    weights, from the second level of the cache at half a register per cycle. What follows the
-    steps overlaps with the next tile's, unless it is too long.
-    """
-    half_cost = 0.53 if isa.cpu in _SPLIT_REGISTERS else 1
-    rows, vectors = tile.rows, tile.vectors + tile.half_vectors * half_cost
-    step = max(rows * vectors, 0.55 * rows + vectors, 2 * vectors)
-    return step, max(rows * vectors, 5 * rows * vectors - 34)
-
-
-def _of_bf16(isa: Isa, tile: Tile) -> tuple[float, float]:
-    """Cost of bfloat16; what follows the steps takes longer where a row has several vectors."""
-    rows, vectors = tile.rows, tile.vectors
-    step = max(rows * vectors, 2 * vectors)
-    return step, rows * vectors * (2.6 if vectors == 1 else 3.2) + 5
-
-
-def _sizes(**sizes: tuple[tuple[int, int], ...]) -> Sizes:
-    """Rows and vectors by instruction set."""
-    return {name: tuple(Tile(*size) for size in some) for name, some in sizes.items()}
-
-
-_BYTES = _sizes(
-    avx512vnni=((16, 1), (14, 2), (8, 2), (7, 3), (5, 4), (1, 4)),
-    avx512=((20, 1), (8, 2), (4, 4), (1, 4)),
-    avx2vnni=((12, 1), (6, 2), (3, 4), (1, 4)),
-    avx2=((8, 1), (4, 2), (1, 4)),
-    neon=((24, 1), (12, 2), (6, 4), (1, 4)),
-    portable=((4, 2), (1, 4)),
-)
-_BYTES["avx512amx"] = _BYTES["amx-emulated"] = _BYTES["avx512vnni"]
-_MORE_BYTES = _sizes(
-    avx512vnni=((14, 1), (7, 1), (7, 2), (7, 4), (10, 2), (4, 4), (2, 4)),
-    avx512=((10, 1), (7, 2), (4, 2), (2, 4)),
-    avx2vnni=((7, 1), (4, 2), (2, 4)),
-    avx2=((7, 1), (2, 2), (2, 4)),
-    neon=((14, 1), (7, 2), (3, 4)),
-    portable=((7, 1), (2, 2)),
-)
-_MORE_BYTES["avx512amx"] = _MORE_BYTES["amx-emulated"] = _MORE_BYTES["avx512vnni"]
-
-
-def _of_registers(
-    wide: Sequence[tuple[int, ...]],
-    narrow: Sequence[tuple[int, ...]],
-    short: Sequence[tuple[int, ...]],
-) -> Sizes:
-    """Rows, vectors and half vectors for registers of 64, 32 and 16 bytes."""
-    by_name = {"avx512vnni": wide, "avx512": wide, "avx2vnni": narrow, "avx2": narrow}
-    by_name |= {"avx512amx": wide, "amx-emulated": wide, "neon": short, "portable": short}
-    return {
-        name: tuple(Tile(rows, vectors, half_vectors=half) for rows, vectors, half in some)
-        for name, some in by_name.items()
-    }
+def _byte_tiles(isa: Isa) -> list[Tile]:
+    """Tiles of integers; products of 16 bits take two registers for what bytes take one for."""
+    rows = (14, 7, 16, 8, 5) if isa.num_registers > 16 else (6, 12, 4, 8, 3)
+    if isa.dot:
+        return tiles_that_fit(isa, rows, widest=4)
+    return tiles_that_fit(isa, rows, widest=4, weights=2, others=3)
 
 
 F32 = ProductKind(
     "convolution_f32",
     group=1,
     element_bytes=4,
-    # 7 by 4 of 64 bytes spill. The fewest accumulators that keep the processor busy are best, as
-    # it begins with the next tile while it stores one. NEON could have twice as many.
-    sizes=_of_registers(
-        ((7, 1, 0), (9, 1, 0), (7, 2, 1), (9, 0, 3), (10, 0, 1), (1, 8, 0)),
-        ((6, 2, 0), (12, 1, 0), (4, 3, 0), (1, 8, 0)),
-        ((4, 2, 0), (8, 1, 0), (1, 4, 0)),
-    ),
-    more_sizes=_of_registers(
-        ((14, 2, 0), (14, 1, 0), (7, 2, 0), (9, 2, 0), (7, 3, 0), (6, 4, 0), (3, 3, 0), (2, 8, 0)),
-        ((7, 1, 0), (4, 2, 0), (5, 2, 0), (2, 4, 0)),
-        ((7, 1, 0), (3, 2, 0), (2, 4, 0)),
-    ),
-    cost=_of_f32,
-    cached_bytes=512 << 10,
-    row_cost=5.0,
+    finish="f32",
+    tiles=_f32_tiles,
+    cost=_of_registers("f32"),
+    cached_share=0.5,
     is_line=True,
 )
 """Products of float32."""
-
-_PAIRS = ((14, 1), (14, 2), (7, 3), (6, 4), (5, 5), (1, 8))
-_MORE_PAIRS = ((13, 2), (7, 1), (7, 2), (10, 2), (4, 4), (2, 8))
-_WITH_PAIRS = ("avx512vnni", "avx512amx", "amx-emulated")
 
 BF16 = ProductKind(
     "convolution_bf16",
     group=2,
     element_bytes=2,
-    sizes=_sizes(**dict.fromkeys(_WITH_PAIRS, _PAIRS)),
-    more_sizes=_sizes(**dict.fromkeys(_WITH_PAIRS, _MORE_PAIRS)),
-    cost=_of_bf16,
-    cached_bytes=512 << 10,
+    finish="bf16",
+    tiles=tiles_that_fit,
+    cost=_of_registers("bf16"),
+    cached_share=0.5,
     splits_odd=True,
 )
 """Products of bfloat16, two at a time."""
 
-U8 = ProductKind("convolution_u8", 4, 1, _BYTES, _MORE_BYTES, _of_integers(1.5))
+U8 = ProductKind(
+    "convolution_u8",
+    group=4,
+    element_bytes=1,
+    finish="u8",
+    tiles=_byte_tiles,
+    cost=_of_registers("u8", spread=1.8),
+)
 """Products of bytes, four at a time."""
 
-U8_MATRIX = ProductKind("convolution_u8_matrix", 4, 1, {}, {}, _of_integers(1.5))
+U8_MATRIX = replace(U8, name="convolution_u8_matrix")
 """The same by a matrix unit."""
 
-DYNAMIC = ProductKind(
-    "convolution_dynamic",
-    4,
-    1,
-    _BYTES,
-    _MORE_BYTES,
-    _of_integers(1.5),
-    tile_name="convolution_u8",
-    is_line=True,
-)
+DYNAMIC = replace(U8, name="convolution_dynamic", tile_name="convolution_u8", is_line=True)
 """Products of bytes that become floats."""
 
-DYNAMIC_MATRIX = ProductKind("convolution_dynamic_matrix", 4, 1, {}, {}, _of_integers(1.5))
+DYNAMIC_MATRIX = replace(U8, name="convolution_dynamic_matrix")
 """The same by a matrix unit."""
 
-I16 = ProductKind("convolution_i16", 2, 2, _BYTES, _MORE_BYTES, _of_integers(10.0))
-"""Products of 16-bit elements, two at a time. Accumulators are as many as for bytes; what follows
-the steps takes 64 bits, and longer."""
+I16 = replace(
+    U8,
+    name="convolution_i16",
+    group=2,
+    element_bytes=2,
+    finish="i16",
+    cost=_of_registers("i16", spread=1.8),
+)
+"""Products of 16-bit elements, two at a time; what follows the steps takes 64 bits, and longer."""
+
+
+_MOST_WORSE = 1.6
+"""How many times as long a tile may seem to take for a measurement to try it."""
+
+_MOST_TRIED = 12
+"""Tiles that a measurement tries: a kernel is compiled for each."""
 
 
 def tile_of(choices: Choices, kind: ProductKind, patches: Patches, columns: int) -> Tile:
@@ -259,12 +269,15 @@ def tile_of(choices: Choices, kind: ProductKind, patches: Patches, columns: int)
     if kind.is_line:
         lines, width = 1, num_pixels
         key = (num_pixels, columns, steps) if kind is F32 else (lines, width, columns, steps)
+    shape = lines, width, columns, steps
+    tiles = _with_tables(kind.tiles(isa), lines)
+    costs = {tile: product_ns(choices, kind, tile, shape) for tile in tiles}
+    best = sorted(tiles, key=costs.__getitem__)[:_MOST_TRIED]
     tile = choices.choose(
         f"{kind.tile_name or kind.name} tile",
         key,
-        _with_tables(kind.sizes[isa.name], lines),
-        lambda tile: _cycles(kind, isa, tile, (lines, width, columns, steps)),
-        _with_tables(kind.more_sizes[isa.name], lines),
+        [tile for tile in best if costs[tile] <= _MOST_WORSE * costs[best[0]]],
+        costs.__getitem__,
     )
     return tile._replace(has_table=patches.layout[1] > 1) if kind.is_line else tile
 
@@ -279,14 +292,33 @@ def _with_tables(sizes: Sequence[Tile], lines: int) -> list[Tile]:
     ]
 
 
-def _cycles(kind: ProductKind, isa: Isa, tile: Tile, shape: tuple[int, int, int, int]) -> float:
-    """About how long a product takes with a tile; what a table costs was measured."""
+def product_ns(
+    choices: Choices, kind: ProductKind, tile: Tile, shape: tuple[int, int, int, int]
+) -> float:
+    """About how long a product takes one thread.
+
+    Parameters
+    ----------
+    choices : Choices
+    kind : ProductKind
+    tile : Tile
+    shape : tuple of int
+        Rows of the output, pixels of each, channels, and steps.
+
+    Notes
+    -----
+    What a table costs was measured: a cycle for each pixel and panel, three more for each
+    pixel.
+    """
     (lines, width, columns, steps), rows = shape, tile.rows
-    step, finish = kind.cost(isa, tile)
-    panels = -(-columns // tile.width(isa))
+    isa, model = choices.isa, choices.model
+    step_ns, finish_ns = kind.cost(model, isa, tile)
+    panels, cycle_ns = -(-columns // tile.width(isa)), model.cycle_ns
     if tile.has_table:
-        return -(-lines * width // rows) * (panels * (steps * step + finish + rows) + 3 * rows)
-    return lines * -(-width // rows) * (panels * (steps * step + finish) + kind.row_cost * rows)
+        panel_ns = steps * step_ns + finish_ns + rows * cycle_ns
+        return -(-lines * width // rows) * (panels * panel_ns + 3 * rows * cycle_ns)
+    line_ns = model.finish(kind.finish).line_ns * rows
+    return lines * -(-width // rows) * (panels * (steps * step_ns + finish_ns) + line_ns)
 
 
 def rows_of_channels(isa: Isa, width: int) -> int:
@@ -319,7 +351,8 @@ def panels_at_once(
     panel_bytes : int
     """
     num_panels = shape[1]
-    modelled = min(max(kind.cached_bytes // panel_bytes, 1), num_panels)
+    cached_bytes = int(kind.cached_share * choices.model.levels[1].size_bytes)
+    modelled = min(max(cached_bytes // panel_bytes, 1), num_panels)
     sizes = [min(max(size // panel_bytes, 1), num_panels) for size in _CACHED_BYTES]
     options = [(size,) for size in dict.fromkeys((modelled, *sizes, num_panels))]
     (chosen,) = choices.choose(

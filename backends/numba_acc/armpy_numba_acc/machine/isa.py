@@ -67,6 +67,11 @@ class Isa:
         return self.vector_bytes // 4
 
     @property
+    def byte_products(self) -> str:
+        """The instruction that multiplies bytes, or else 16-bit elements, without its width."""
+        return self.dot.rstrip("0123456789") or "pmaddwd"
+
+    @property
     def key(self) -> str:
         """Everything that compiled code depends on."""
         return f"{self.name} {self.triple} {self.cpu} {self.features}"

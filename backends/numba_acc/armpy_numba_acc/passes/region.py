@@ -8,6 +8,7 @@ from typing import TypeAlias
 from armpy.graph import Layer, SubgraphView, Value
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.memory import Buffer
+from armpy_numba_acc.machine.model_figures import typical
 from armpy_numba_acc.passes.bfloat16 import find_bfloat16
 from armpy_numba_acc.passes.chains import find_chains, lower_chain
 from armpy_numba_acc.passes.empties import without_empties
@@ -44,10 +45,11 @@ def lower_region(
     num_threads : int
         Most threads that will run the program.
     choices : Choices, optional
-        Decides where there are several ways; by models of their costs if left out.
+        Decides where there are several ways; by the built-in figures of a processor that has the
+        instruction set if left out.
     """
     view = prepared(view)
-    choices = choices or Choices(isa)
+    choices = choices or Choices(isa, typical(isa))
     num_threads = _worthwhile_threads(choices, view, num_threads)
 
     def make_emitter(

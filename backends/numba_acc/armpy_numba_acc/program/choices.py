@@ -9,6 +9,7 @@ from typing import TypeAlias, TypeVar
 from armpy.graph import Layer
 from armpy.records import dataclass
 from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.model import MachineModel
 
 Option: TypeAlias = tuple[int, ...]
 """One of several ways, as the numbers that it differs in."""
@@ -48,6 +49,8 @@ class Choices:
     Parameters
     ----------
     isa : Isa
+    model : MachineModel
+        What things cost, for those who say how much: costs are nanoseconds, all in all.
     measured : mapping of str to Option
         Answers by key that take the place of the model's.
 
@@ -57,8 +60,11 @@ class Choices:
         In the order of the region, each key once.
     """
 
-    def __init__(self, isa: Isa, measured: Mapping[str, Option] | None = None) -> None:
+    def __init__(
+        self, isa: Isa, model: MachineModel, measured: Mapping[str, Option] | None = None
+    ) -> None:
         self.isa = isa
+        self.model = model
         self.made: dict[str, Decision] = {}
         self._measured = measured or {}
         self._layers: tuple[Layer, ...] = ()
@@ -86,7 +92,8 @@ class Choices:
         options : sequence of tuple of int
             At least one.
         cost : callable
-            About how long one takes; of equal ones the first is best.
+            About how long one takes, in nanoseconds or in proportion; of equal ones the first is
+            best.
         others : sequence of tuple of int
             More ways, right as well, that only a measurement can prefer.
         """

@@ -144,7 +144,7 @@ class Emitter:
         Its outputs are in the arena, or wherever `source` says. Nothing is chosen by what
         was measured.
         """
-        choices = Choices(self.isa)
+        choices = Choices(self.isa, self.choices.model)
         made = Emitter(view, choices, self.num_threads, fusions, bfloat16, joins, self.lower_graph)
         made._commands, made._buffers = self._commands, self._buffers
         made._constants, made._places = self._constants, dict(places)

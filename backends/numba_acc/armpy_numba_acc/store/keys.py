@@ -20,6 +20,8 @@ from armpy.caching.digests import UnknownContentsError, digest_of
 from armpy.graph import SubgraphView
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.model import MachineModel
+from armpy_numba_acc.machine.model_figures import typical
 from armpy_numba_acc.store.settings import disk_entries
 
 _IMPORTED_NS = time.time_ns()
@@ -47,7 +49,9 @@ def object_key(kernel: Kernel, isa: Isa) -> str:
     return _key("object", kernel, isa.strict())
 
 
-def program_key(view: SubgraphView, isa: Isa, num_threads: int) -> str:
+def program_key(
+    view: SubgraphView, isa: Isa, num_threads: int, model: MachineModel | None = None
+) -> str:
     """Key of a region's program; empty if it cannot be kept.
 
     Parameters
@@ -55,9 +59,11 @@ def program_key(view: SubgraphView, isa: Isa, num_threads: int) -> str:
     view : SubgraphView
     isa : Isa
     num_threads : int
-        With `isa`, all that the lowering is told besides the region.
+    model : MachineModel, optional
+        With `isa` and `num_threads`, all that the lowering is told besides the region; the
+        typical one of the instruction set if left out.
     """
-    return _key("program", view, isa, num_threads)
+    return _key("program", view, isa, num_threads, (model or typical(isa)).digest)
 
 
 def tuned_key(key: str, measured: Mapping[str, tuple[int, ...]]) -> str:

@@ -17,6 +17,8 @@ from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.model import MachineModel
+from armpy_numba_acc.machine.model_figures import typical
 from armpy_numba_acc.program.program import CommandInfo, Program
 from armpy_numba_acc.store.choices import kept_choices
 from armpy_numba_acc.store.keys import is_current, program_key, tuned_key
@@ -31,17 +33,27 @@ _CLASSES: Mapping[str, Callable[..., object]] = {
 _log = logging.getLogger("armpy.NumbaAcc")
 
 
-def compiled_program(view: SubgraphView, isa: Isa, num_threads: int = 1) -> Program:
-    """The program of a region; parameters as for `lower_region`.
+def compiled_program(
+    view: SubgraphView, isa: Isa, num_threads: int = 1, model: MachineModel | None = None
+) -> Program:
+    """The program of a region.
+
+    Parameters
+    ----------
+    view, isa, num_threads
+        As for `lower_region`.
+    model : MachineModel, optional
+        What things cost; the typical one of the instruction set if left out.
 
     Notes
     -----
     One for a single turn of a loop that grows is made sooner than it is written, or read.
     """
+    model = model or typical(isa)
     entries = None if is_for_one_turn() else disk_entries()
-    key = program_key(view, isa, num_threads) if entries is not None else ""
+    key = program_key(view, isa, num_threads, model) if entries is not None else ""
     if entries is None or not key:
-        return _lowered(view, isa, num_threads)
+        return _lowered(view, isa, num_threads, model)
     measured = kept_choices(entries, key)
     if measured:
         key = tuned_key(key, measured)
@@ -51,14 +63,14 @@ def compiled_program(view: SubgraphView, isa: Isa, num_threads: int = 1) -> Prog
         report_cache_use(CacheUse("NumbaAcc", about, True))
         return program
     if not is_current():  # nothing may be kept
-        return _lowered(view, isa, num_threads, measured)
+        return _lowered(view, isa, num_threads, model, measured)
     with entries.making(_KIND, key):
         program, _ = _kept(entries, key)  # another process may have written it meanwhile
         if program is not None:
             use = CacheUse("NumbaAcc", about, True, "another process has just made it")
             report_cache_use(use)
             return program
-        program = _lowered(view, isa, num_threads, measured)
+        program = _lowered(view, isa, num_threads, model, measured)
         if is_current():
             text = f"{'tuned: ' if measured else ''}{title_of(view, isa)}"
             entries.write(_KIND, key, packed(program), text, model_name())
@@ -87,6 +99,7 @@ def _lowered(
     view: SubgraphView,
     isa: Isa,
     num_threads: int,
+    model: MachineModel,
     measured: Mapping[str, tuple[int, ...]] = MappingProxyType({}),
 ) -> Program:
     """A program made now."""
@@ -94,7 +107,7 @@ def _lowered(
     from armpy_numba_acc.passes.region import lower_region  # noqa: PLC0415
     from armpy_numba_acc.program.choices import Choices  # noqa: PLC0415
 
-    return lower_region(view, isa, num_threads, Choices(isa, measured))
+    return lower_region(view, isa, num_threads, Choices(isa, model, measured))
 
 
 def packed(program: Program) -> list[bytes | Array]:

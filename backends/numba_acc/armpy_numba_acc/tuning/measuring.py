@@ -16,6 +16,7 @@ from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.memory import Space
+from armpy_numba_acc.machine.model import MachineModel
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.program.choices import Choices, Option
 from armpy_numba_acc.program.program import Program
@@ -38,6 +39,7 @@ class Candidate:
     view : SubgraphView
     isa : Isa
     num_threads : int
+    model : MachineModel
     measured : mapping of str to Option
         What the lowerings choose where the model of the cost is not asked.
     is_part : bool
@@ -55,11 +57,12 @@ class Candidate:
         view: SubgraphView,
         isa: Isa,
         num_threads: int,
+        model: MachineModel,
         measured: Mapping[str, Option],
         *,
         is_part: bool = False,
     ) -> None:
-        program = lower_region(view, isa, num_threads, Choices(isa, measured))
+        program = lower_region(view, isa, num_threads, Choices(isa, model, measured))
         code = Code(program, isa)
         if is_part and code.num_threads < program.num_threads and code.is_parallel.any():
             code.num_threads = program.num_threads

@@ -12,6 +12,8 @@ from armpy.graph import Layer, SubgraphView
 from armpy.ops import While
 from armpy.records import dataclass
 from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.model import MachineModel
+from armpy_numba_acc.machine.model_figures import typical
 from armpy_numba_acc.passes.region import lower_region, prepared
 from armpy_numba_acc.program.choices import Choices, Decision, Option
 from armpy_numba_acc.store.choices import keep_choices, kept_choices
@@ -34,7 +36,13 @@ _LEAST_GAIN = 1.02
 _log = logging.getLogger("armpy.NumbaAcc")
 
 
-def tune_region(view: SubgraphView, isa: Isa, num_threads: int, request: TuningRequest) -> None:
+def tune_region(
+    view: SubgraphView,
+    isa: Isa,
+    num_threads: int,
+    request: TuningRequest,
+    model: MachineModel | None = None,
+) -> None:
     """Measure what is fastest for a region, keep it, and say what it is.
 
     Parameters
@@ -44,15 +52,18 @@ def tune_region(view: SubgraphView, isa: Isa, num_threads: int, request: TuningR
     num_threads : int
         With `view` and `isa`, what the answers hold for.
     request : TuningRequest
+    model : MachineModel, optional
+        What the lowerings choose by otherwise; the typical one of the instruction set if left out.
 
     Notes
     -----
     Layers are tried by themselves, on memory of their own, with each way that a lowering could
     choose. What is faster in sum must be so when all of it runs: else nothing changes.
     """
+    model = model or typical(isa)
     what = title_of(view, isa)
     entries = disk_entries()
-    key = program_key(view, isa, num_threads) if entries is not None else ""
+    key = program_key(view, isa, num_threads, model) if entries is not None else ""
     if entries is None or not key or not is_current():
         request.add(TuningResult(_BACKEND, what, problem="nothing can be kept on disk"))
         return
@@ -60,7 +71,7 @@ def tune_region(view: SubgraphView, isa: Isa, num_threads: int, request: TuningR
         # On made-up inputs a loop may run for any time.
         request.add(TuningResult(_BACKEND, what, problem="it has loops, which are not measured"))
         return
-    search = _Search(prepared(view), isa, num_threads, request)
+    search = _Search(prepared(view), isa, num_threads, model, request)
     search.run()
     if not search.found:
         return
@@ -91,6 +102,7 @@ class _Search:
     view: SubgraphView
     isa: Isa
     num_threads: int
+    model: MachineModel
     request: TuningRequest
     measured: dict[str, Option] = field(default_factory=dict)
     found: list[TunedChoice] = field(default_factory=list)
@@ -111,20 +123,21 @@ class _Search:
     def compare(self) -> tuple[float, float]:
         """Time of the whole region without and with what was found, in microseconds."""
         tables = [{}, self.measured] if self.measured else [{}]
-        programs = [Candidate(self.view, self.isa, self.num_threads, table) for table in tables]
+        about = self.view, self.isa, self.num_threads, self.model
+        programs = [Candidate(*about, table) for table in tables]
         times = take_turns(programs, _WHOLE_S)
         return times[0], times[-1]
 
     def _groups(self) -> list[tuple[Layer, ...]]:
         """Layers that are lowered together, where there is something to choose."""
-        choices = Choices(self.isa)
+        choices = Choices(self.isa, self.model)
         lower_region(self.view, self.isa, self.num_threads, choices)
         decisions = [d for d in choices.made.values() if len(d.options) > 1 and d.layers]
         return list(dict.fromkeys(decision.layers for decision in decisions))
 
     def _next_decision(self, part: SubgraphView) -> Decision | None:
         """One that was not tried yet; what is chosen first may lead to others."""
-        choices = Choices(self.isa, self.measured)
+        choices = Choices(self.isa, self.model, self.measured)
         lower_region(part, self.isa, self.num_threads, choices)
         found = (d for d in choices.made.values() if len(d.options) > 1)
         is_whole = part is self.view
@@ -157,9 +170,8 @@ class _Search:
         candidates: list[Candidate] = []
         for option in dict.fromkeys((decision.modelled, *decision.options)):
             table = {**self.measured, decision.key: option}
-            candidate = Candidate(
-                part, self.isa, self.num_threads, table, is_part=part is not self.view
-            )
+            about = part, self.isa, self.num_threads, self.model
+            candidate = Candidate(*about, table, is_part=part is not self.view)
             candidate.run()
             if candidates and not candidate.agrees_with(candidates[0]):
                 _log.warning("%s is not right for %s", _text(option), decision.key)

@@ -1,0 +1,163 @@
+"""Built-in figures of some kinds of processor.
+
+References
+----------
+Measured with this package's own kernels on an AMD Zen 4 and on an Intel server processor with AMX;
+Agner Fog, "Instruction tables"; Intel's and Arm's optimisation guides for the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.model import Finish, Level, MachineModel, Unit, Width, paces_of
+
+_KB, _MB = 1 << 10, 1 << 20
+
+
+def _finishes(cycle_ns: float, *finishes: Finish) -> tuple[Finish, ...]:
+    """Finishes that are given in cycles."""
+    return tuple(finish.scaled(cycle_ns) for finish in finishes)
+
+
+_BYTES = Finish("u8", tile_ns=8, register_ns=1.5, row_ns=0.8, lone_row_ns=1.2)
+_PAIRS = replace(_BYTES, kind="i16", register_ns=10)
+_BF16 = Finish("bf16", tile_ns=5, register_ns=3.2, lone_row_ns=-0.6)
+_F32 = Finish("f32", tile_ns=-34, register_ns=5, least_register_ns=1, line_ns=5)
+"""In cycles, as measured on Zen 4."""
+
+_ZEN4 = 1 / 3.7
+
+ZEN4 = MachineModel(
+    "zen4",
+    cycle_ns=_ZEN4,
+    # Registers of 64 bytes are computed as two halves.
+    paces=paces_of(
+        _ZEN4,
+        [
+            ("f32", 64, 1, 4),
+            ("f32", 32, 0.5, 4),
+            ("vpdpbusd", 64, 1, 4),
+            ("vpdpbusd", 32, 0.5, 4),
+            ("pmaddwd", 64, 1, 3),
+            ("pmaddwd", 32, 0.5, 3),
+            ("bf16", 64, 1, 6),
+        ],
+    ),
+    widths=(Width(64, _ZEN4, _ZEN4, 0.55 * _ZEN4), Width(32, _ZEN4 / 2, _ZEN4, 0.5 * _ZEN4)),
+    levels=(
+        Level(32 * _KB, 230),
+        Level(_MB, 100),
+        Level(16 * _MB, 60),
+        Level(0, 20),
+    ),
+    finishes=_finishes(_ZEN4, _F32, _BF16, _BYTES, _PAIRS),
+    fork_ns=1_500,
+    wake_ns=20_000,
+)
+
+_SPR = 1 / 2.65
+
+SAPPHIRE_RAPIDS = MachineModel(
+    "sapphire-rapids",
+    cycle_ns=_SPR,
+    paces=paces_of(
+        _SPR,
+        [
+            ("f32", 64, 0.5, 4),
+            ("f32", 32, 0.5, 4),
+            ("vpdpbusd", 64, 0.5, 5),
+            ("vpdpbusd", 32, 0.5, 5),
+            ("pmaddwd", 64, 0.5, 5),
+            ("pmaddwd", 32, 0.5, 5),
+            ("bf16", 64, 2, 10),
+            ("f16", 64, 0.5, 4),
+            # Of sixteen rows by a register of sums, for each four bytes of depth.
+            ("tdpbusd", 64, 1, 52 / 16),
+            ("tdpbf16ps", 64, 1, 52 / 16),
+        ],
+    ),
+    widths=(
+        Width(64, 0.62 * _SPR, _SPR, 0.62 * _SPR),
+        Width(32, 0.5 * _SPR, 0.5 * _SPR, 0.5 * _SPR),
+    ),
+    levels=(
+        Level(48 * _KB, 250),
+        Level(2 * _MB, 110),
+        Level(16 * _MB, 14),
+        Level(0, 9),
+    ),
+    finishes=_finishes(
+        _SPR,
+        # The addresses of more than nine rows do not fit registers.
+        replace(
+            _F32, tile_ns=25, register_ns=1, far_ns=9, near_rows=9, least_register_ns=0, turn_ns=1
+        ),
+        replace(_BF16, turn_ns=1),
+        _BYTES,
+        _PAIRS,
+    ),
+    fork_ns=1_500,
+    wake_ns=20_000,
+    unit=Unit(load_ns=8 * _SPR, store_ns=16 * _SPR),
+)
+
+_HSW = 1 / 3.5
+
+HASWELL = MachineModel(
+    "haswell",
+    cycle_ns=_HSW,
+    paces=paces_of(
+        _HSW,
+        [
+            ("f32", 32, 0.5, 5),
+            ("vpdpbusd", 32, 0.5, 5),
+            ("pmaddwd", 32, 1, 5),
+        ],
+    ),
+    widths=(Width(32, 0.5 * _HSW, _HSW, 0.5 * _HSW),),
+    levels=(Level(32 * _KB, 200), Level(256 * _KB, 90), Level(4 * _MB, 40), Level(0, 10)),
+    finishes=_finishes(_HSW, _F32, _BF16, _BYTES, _PAIRS),
+    fork_ns=1_500,
+    wake_ns=20_000,
+)
+
+_NEO = 1 / 2.6
+
+NEOVERSE = MachineModel(
+    "neoverse",
+    cycle_ns=_NEO,
+    paces=paces_of(
+        _NEO,
+        [
+            ("f32", 16, 0.5, 4),
+            ("f16", 16, 0.5, 4),
+            ("sdot", 16, 0.5, 3),
+            ("smmla", 16, 0.5, 3),
+            ("bf16", 16, 0.5, 5),
+            ("pmaddwd", 16, 1, 5),
+        ],
+    ),
+    widths=(Width(16, 0.5 * _NEO, _NEO, 0.5 * _NEO),),
+    levels=(Level(64 * _KB, 80), Level(_MB, 50), Level(8 * _MB, 25), Level(0, 12)),
+    finishes=_finishes(_NEO, _F32, _BF16, _BYTES, _PAIRS),
+    fork_ns=1_500,
+    wake_ns=20_000,
+)
+
+BUILT_IN: Mapping[str, MachineModel] = MappingProxyType(
+    {model.name: model for model in (ZEN4, SAPPHIRE_RAPIDS, HASWELL, NEOVERSE)}
+)
+"""Models by name."""
+
+
+def typical(isa: Isa) -> MachineModel:
+    """The built-in model of a processor that has an instruction set."""
+    if isa.vector_bytes == 16:
+        return NEOVERSE
+    if isa.vector_bytes == 32:
+        return HASWELL
+    return SAPPHIRE_RAPIDS if isa.matrix_unit == "amx" else ZEN4
