@@ -13,6 +13,7 @@ from armpy.ops import BinaryOperation, ElementwiseBinary
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_numba_acc.lowering.broadcasting import emit_elementwise, emit_quantized
+from armpy_numba_acc.lowering.byte_lines import constant_operand, lower_as_lines
 from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.packing.quantized import (
     QUANTIZED_TYPES,
@@ -62,6 +63,8 @@ def lower_fixed(emit: Emitter, layer: Layer) -> bool:
     if output.info.data_type is _WIDE and kind in _WIDE_OPERATIONS:
         form, numbers = _wide(operation, infos)
         emit_elementwise(emit, f"{form}_{name}", inputs, output, layer.name, numbers)
+        return True
+    if constant_operand(layer) is not None and lower_as_lines(emit, [layer]):
         return True
     if kind in _OF_BYTES and all(info.data_type in QUANTIZED_TYPES for info in infos):
         parameters = _OF_BYTES[kind](operation, infos)

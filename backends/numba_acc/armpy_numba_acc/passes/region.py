@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from armpy.graph import Layer, SubgraphView, Value
+from armpy_numba_acc.lowering.byte_lines import lower_as_lines
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.machine.model_figures import typical
 from armpy_numba_acc.passes.bfloat16 import find_bfloat16
+from armpy_numba_acc.passes.byte_chains import find_byte_chains
 from armpy_numba_acc.passes.chains import find_chains, lower_chain
 from armpy_numba_acc.passes.empties import without_empties
 from armpy_numba_acc.passes.fusion import find_fusions
@@ -86,17 +88,31 @@ def lower_layers(view: SubgraphView, isa: Isa, make_emitter: MakeEmitter) -> Emi
     chains = find_chains(view, absorbed)
     bfloat16 = find_bfloat16(view, fusions, chains) if isa.is_relaxed else ()
     emitter = make_emitter(fusions, bfloat16, find_joins(view))
+    byte_chains = find_byte_chains(view, absorbed)
     joined = absorbed | {layer for chain in chains.values() for layer in chain.layers}
+    joined.update(layer for chain in byte_chains.values() for layer in chain)
     for layer in view.layers:
         emitter.counter.begin(layer)
         if layer in chains:
             emitter.begin(chains[layer].layers)
             lower_chain(emitter, chains[layer])
+        elif layer in byte_chains:
+            _lower_byte_chain(emitter, byte_chains[layer])
         elif layer not in joined:
             fusion = fusions.get(layer)
             emitter.begin((layer, *(fusion.absorbed if fusion is not None else ())))
             lower(emitter, layer)
     return emitter
+
+
+def _lower_byte_chain(emitter: Emitter, chain: Sequence[Layer]) -> None:
+    """Add one command for all layers, or one for each where there is none for all."""
+    emitter.begin(chain)
+    if lower_as_lines(emitter, chain):
+        return
+    for layer in chain:
+        emitter.begin((layer,))
+        lower(emitter, layer)
 
 
 def prepared(view: SubgraphView) -> SubgraphView:

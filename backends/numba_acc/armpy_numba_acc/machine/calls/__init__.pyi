@@ -1,6 +1,7 @@
 """Records of calls, by the kernels' families."""
 
 from armpy_numba_acc.machine.calls.elementwise import (
+    ByteLines as ByteLines,
     Elementwise as Elementwise,
     ElementwiseInput as ElementwiseInput,
     Flip as Flip,

@@ -91,3 +91,37 @@ class Lookup(Call):
     target: Pointer
     table: Pointer
     count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ByteLines(Call):
+    """Compute lines of bytes, with slopes and offsets for each column; stage after stage.
+
+    Parameters
+    ----------
+    stages : str
+        A letter per stage: ``s`` if it is straight, ``b`` if bytes below a zero point have offsets
+        of their own.
+    clamping : str
+        A digit per stage: how many of its bounds matter, first the lower one. The last stage's
+        upper one is 255 with ``1``.
+    constants : Pointer
+        float32 for each column: slopes of a stage, offsets below its zero point if it is bent,
+        offsets of others. They are read in whole vectors.
+    plane_bytes : int
+        From one of these to the next.
+    numbers : tuple of float
+        Zero point, lowest and highest byte of each stage.
+    """
+
+    parameters = ("stages", "clamping")
+
+    stages: str
+    clamping: str
+    source: Pointer
+    target: Pointer
+    constants: Pointer
+    plane_bytes: int
+    columns: int
+    rows: int
+    numbers: tuple[float, ...] = ()

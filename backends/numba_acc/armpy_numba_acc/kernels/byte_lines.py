@@ -1,0 +1,37 @@
+"""Functions of bytes that are lines, other ones for each channel."""
+
+from __future__ import annotations
+
+from armpy_numba_acc.llvm.calls import reader
+from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.llvm.sharing import share
+from armpy_numba_acc.machine.calls.elementwise import ByteLines
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.byte_lines import byte_lines_definition
+from armpy_numba_acc.tiles.elementwise import compute_elements
+
+_read = reader(ByteLines)
+
+
+def make(isa: Isa, stages: str, clamping: str) -> Linked:
+    """Make the kernel for some stages; threads share the bytes."""
+    return Linked(_byte_lines, byte_lines_definition(isa, stages, clamping))
+
+
+def _byte_lines(args: int, thread: int, num_threads: int) -> None:
+    """Walk over rows, and parts of rows at both ends of a thread's share."""
+    call = _read(args)
+    begin, end = share(call.columns * call.rows, thread, num_threads)
+    start = begin % call.columns
+    while begin < end:
+        count = min(call.columns - start, end - begin)
+        compute_elements(
+            call.source + begin,
+            call.constants + 4 * start,
+            call.plane_bytes,
+            call.target + begin,
+            count,
+            call.numbers,
+        )
+        begin += count
+        start = 0
