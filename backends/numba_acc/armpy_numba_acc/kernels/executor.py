@@ -11,11 +11,10 @@ from armpy_numba_acc.llvm.pointers import (
     atomic_store,
     load_i64,
     store_i64,
-    yield_thread,
 )
 from armpy_numba_acc.llvm.primitives import inlined
 from armpy_numba_acc.llvm.subnormals import flushing, restoring
-from armpy_numba_acc.llvm.waiting import clock_ns, compare_and_swap, relaxing
+from armpy_numba_acc.llvm.waiting import clock_of, compare_and_swap, relaxing, yielding
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.execution import (
     BUSY,
@@ -40,9 +39,8 @@ _COMMAND_WORDS, _IS_PARALLEL = num_words(Command), word_of(Command, "is_parallel
 
 
 @inlined
-def begin_times(times: Pointer, num_commands: int, is_new: bool) -> int:
+def begin_times(times: Pointer, num_commands: int, is_new: bool, now: int) -> int:
     """Begin to take times, unless they are those of an execution that goes on; gives the time."""
-    now: int = clock_ns()
     if is_new:
         store_i64(times, 0, now)
         for number in range(num_commands):
@@ -51,9 +49,8 @@ def begin_times(times: Pointer, num_commands: int, is_new: bool) -> int:
 
 
 @inlined
-def add_time(times: Pointer, number: int, before: int) -> int:
+def add_time(times: Pointer, number: int, before: int, now: int) -> int:
     """Add to a command's time what has passed since; gives the time."""
-    now: int = clock_ns()
     store_i64(times, number + 1, load_i64(times, number + 1) + now - before)
     return now
 
@@ -109,6 +106,7 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
     floating-point modes are the caller's again whenever it returns.
     """
     relax, flush, restore = relaxing(isa), flushing(isa), restoring(isa)
+    yield_thread, clock_ns = yielding(isa), clock_of(isa)
     read = reader(Execution)
 
     @inlined
@@ -142,7 +140,7 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
         expected, sequence, before, modes = 0, 0, 0, flush()
         finished = call.start
         if call.times != 0:
-            before = begin_times(call.times, call.num_commands, finished == 0)
+            before = begin_times(call.times, call.num_commands, finished == 0, clock_ns())
         while finished < call.num_commands and atomic_load(call.cancel) == 0:
             team = 1
             is_parallel = load_i64(commands, _COMMAND_WORDS * finished + _IS_PARALLEL)
@@ -158,7 +156,7 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
                 # The next command reads what all shares of this one have written.
                 wait(sync + DONE, expected)
             if call.times != 0:
-                before = add_time(call.times, finished, before)
+                before = add_time(call.times, finished, before, clock_ns())
             number = following(sync, call.cancel, finished)
             if number < 0:
                 break

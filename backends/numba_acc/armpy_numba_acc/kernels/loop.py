@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import load_i64, load_u8, store_i64
-from armpy_numba_acc.llvm.waiting import clock_ns
+from armpy_numba_acc.llvm.waiting import clock_of
 from armpy_numba_acc.machine.calls.loops import Loop
 from armpy_numba_acc.machine.execution import (
     CONTROL_DEPTH,
@@ -31,7 +31,7 @@ def make(isa: Isa, part: str) -> Callable[[int, int, int], None]:
     The test ends the execution at its own command if the outermost loop's time is up, or if
     Python is to look whether somebody interrupts; the execution can go on there.
     """
-    read = reader(Loop)
+    read, clock_ns = reader(Loop), clock_of(isa)
 
     def begin(args: int, thread: int, num_threads: int) -> None:
         call = read(args)

@@ -15,6 +15,12 @@ _PAIR_PRODUCTS = {
 }
 """LLVM's names of x86's instruction, by the bytes of a register."""
 
+_BYTE_PRODUCTS = {
+    "sdot": "llvm.aarch64.neon.sdot.v4i32.v16i8",
+    "usdot": "llvm.aarch64.neon.usdot.v4i32.v16i8",
+}
+"""LLVM's names of Arm's instructions."""
+
 
 class Dots(ABC):
     """How an instruction set multiplies integers, 4 bytes of them per lane.
@@ -68,9 +74,8 @@ class ByteProducts(Dots):
         return words.bitcast(vector(I8, self.isa.vector_bytes))
 
     def add(self, total: Value, elements: Value, weights: Value) -> Value:
-        name = f"llvm.x86.avx512.vpdpbusd.{self.isa.vector_bytes * 8}"
-        if self.isa.dot == "sdot":
-            name = "llvm.aarch64.neon.sdot.v4i32.v16i8"
+        name = _BYTE_PRODUCTS.get(self.isa.dot, "llvm.x86.avx512.vpdpbusd.{}")
+        name = name.format(self.isa.vector_bytes * 8)
         return total.code.call(name, total.kind, total, elements, weights)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import llvmlite.binding as llvm
 
+from armpy_numba_acc.machine.arm import arm_features
 from armpy_numba_acc.machine.isa import Host, Isa, isas_of
 
 
 def read_host() -> Host:
-    """What LLVM says of this processor."""
+    """What LLVM says of this processor, and of Arm's the operating system."""
     features = llvm.get_host_cpu_features()
-    available = frozenset(name for name, has in features.items() if has)
+    available = frozenset(name for name, has in features.items() if has) | arm_features()
     lacking = frozenset(features) - available
     return Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), available, lacking)
 

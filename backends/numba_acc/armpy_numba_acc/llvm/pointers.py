@@ -129,12 +129,6 @@ def atomic_store(code: Code, base: Value, value: Value) -> None:
     code.builder.store_atomic(value.value, _atomic(base), "release", 8)
 
 
-@primitive(NOTHING)
-def yield_thread(code: Code) -> None:
-    """Let other threads have the processor."""
-    code.call("sched_yield", I32)
-
-
 def stack_memory(size_bytes: int) -> Callable[[], int]:
     """Make the function that gives a kernel memory of its own, for as long as it runs.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import cache
 
@@ -36,10 +35,57 @@ def relaxing(isa: Isa) -> Callable[[], None]:
     return relax
 
 
-@primitive(WORD)
-def clock_ns(code: Code) -> Value:
-    """Nanoseconds of the clock that `time.perf_counter` reads."""
-    pair = code.stack(ir.ArrayType(I64, 2))
-    pointer = code.of(code.builder.inttoptr(pair.value, I64.as_pointer()))
-    code.call("clock_gettime", I32, code.constant(I32, time.CLOCK_MONOTONIC), pointer)
-    return pair.load(I64, 0) * 10**9 + pair.load(I64, 1)
+@cache
+def yielding(isa: Isa) -> Callable[[], None]:
+    """Make the function that lets other threads have the processor."""
+
+    @primitive(NOTHING)
+    def yield_thread(code: Code) -> None:
+        code.call("SwitchToThread" if _is_windows(isa) else "sched_yield", I32)
+
+    return yield_thread
+
+
+@cache
+def clock_of(isa: Isa) -> Callable[[], int]:
+    """Make ``clock_ns()``: nanoseconds of the clock that `time.perf_counter` reads."""
+
+    @primitive(WORD)
+    def clock_ns(code: Code) -> Value:
+        if _is_windows(isa):
+            return _windows_clock_ns(code)
+        pair = code.stack(ir.ArrayType(I64, 2))
+        clock = _MACOS_CLOCK if "apple" in isa.triple else _LINUX_CLOCK
+        code.call("clock_gettime", I32, code.constant(I32, clock), _pointer(pair))
+        return pair.load(I64, 0) * 10**9 + pair.load(I64, 1)
+
+    return clock_ns
+
+
+_LINUX_CLOCK, _MACOS_CLOCK = 1, 8
+"""``CLOCK_MONOTONIC``, and ``CLOCK_UPTIME_RAW``, which is what ``mach_absolute_time`` counts."""
+
+
+def _windows_clock_ns(code: Code) -> Value:
+    """Ticks as nanoseconds, in two parts: all of them times 10^9 would not fit."""
+    ticks, per_second = (
+        _query(code, f"QueryPerformance{name}") for name in ("Counter", "Frequency")
+    )
+    return ticks / per_second * 10**9 + ticks % per_second * 10**9 / per_second
+
+
+def _query(code: Code, name: str) -> Value:
+    """A number that a function of Windows writes."""
+    room = code.stack(I64)
+    code.call(name, I32, _pointer(room))
+    return room.load(I64)
+
+
+def _pointer(address: Value) -> Value:
+    """An address as functions of the system take it."""
+    return address.converted("inttoptr", I64.as_pointer())
+
+
+def _is_windows(isa: Isa) -> bool:
+    """Whether the code is for Windows."""
+    return "windows" in isa.triple

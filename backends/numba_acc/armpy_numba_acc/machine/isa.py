@@ -23,8 +23,8 @@ class Isa:
     num_registers : int
         Vector registers that a tile may fill.
     dot : str
-        Instruction for 8-bit dot products: ``vpdpbusd512``, ``vpdpbusd256``, ``sdot`` or,
-        where there is none, empty: products of 16-bit integers then.
+        Instruction for 8-bit dot products: ``vpdpbusd512``, ``vpdpbusd256``, ``usdot``, ``sdot``
+        or, where there is none, empty: products of 16-bit integers then.
     has_bfloat16 : bool
         Whether there are dot products of bfloat16.
     is_relaxed : bool
@@ -85,7 +85,9 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
     "avx512": _AVX512,
     "avx2vnni": (*_AVX2, "avxvnni"),
     "avx2": _AVX2,
+    "i8mm": ("neon", "dotprod", "i8mm"),
     "neon": ("neon", "dotprod"),
+    "neon-basic": ("neon",),
     "portable": (),
     "avx512amx": (*_AVX512, "avx512vnni", "amx-tile", "amx-int8"),
     "amx-emulated": (*_AVX512, "avx512vnni"),
@@ -127,8 +129,9 @@ def make_isa(
     features = ",".join(signed)
     if name == "portable":
         return Isa(name, triple, _baseline(triple), "", 16, 16)
-    if name == "neon":
-        return Isa(name, triple, cpu, features, 16, 32, dot="sdot")
+    if "neon" in wanted:
+        dot = "usdot" if "i8mm" in wanted else "sdot" if "dotprod" in wanted else ""
+        return Isa(name, triple, cpu, features, 16, 32, dot)
     if name.startswith(("avx512", "amx")):
         dot = "vpdpbusd512" if "avx512vnni" in wanted else ""
         # The processor's own model says how to schedule; more features than listed do no harm.
@@ -167,9 +170,8 @@ class Host:
 
 def isas_of(host: Host) -> tuple[Isa, ...]:
     """The instruction sets that a processor has, best first."""
-    is_x86 = host.triple.startswith(("x86_64", "i386", "i686"))
     return tuple(
         make_isa(name, host.triple, host.cpu, host.available, host.lacking)
         for name, needed in _NEEDED.items()
-        if host.available.issuperset(needed) and (name != "neon" or not is_x86)
+        if host.available.issuperset(needed)
     )

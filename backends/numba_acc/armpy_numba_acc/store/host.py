@@ -6,6 +6,7 @@ import hashlib
 import json
 from functools import cache
 
+from armpy_numba_acc.machine.arm import arm_features
 from armpy_numba_acc.machine.isa import Host, Isa, isas_of
 from armpy_numba_acc.store.keys import package_version
 from armpy_numba_acc.store.settings import disk_entries
@@ -69,5 +70,7 @@ def _key() -> str:
     }
     if not model.keys() & {"flags", "Features"}:
         return ""
-    text = json.dumps([package_version("llvmlite"), sorted(model.items())])
+    # An emulator shows the file of the processor that it runs on.
+    also = sorted(arm_features())
+    text = json.dumps([package_version("llvmlite"), sorted(model.items()), also])
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -1,0 +1,120 @@
+"""Runs armpy on an emulated 64-bit Arm processor.
+
+Usage::
+
+    python scripts/emulate_arm.py setup
+    python scripts/emulate_arm.py python [--processor NAME] ARGUMENTS...
+    python scripts/emulate_arm.py pytest [--isa NAMES] ARGUMENTS...
+    python scripts/emulate_arm.py vectors [--isa NAMES] [--every N] [--first N] DIRECTORY
+
+``setup`` makes the environment, once: Debian's Python for arm64 and wheels for it, about 250 MB in
+the folder for caches. The others make it if it is not there. ``python`` runs its interpreter, with
+this checkout's packages: everything is emulated, and slow. The other two emulate compiled kernels
+only, and what calls them; the rest of armpy runs as ever, told that the processor has the
+instruction sets NAMES: one of ``i8mm``, ``neon`` and ``neon-basic``, or several with commas between
+them; all if left out.
+
+``pytest`` runs tests so: those of NumbaAcc, which are made for every instruction set, or
+``tests/models/test_golden.py -k NumbaAcc``. ``ARMPY_NUM_NETWORKS=2000`` and
+``backends/numba_acc/tests/test_random_agreement.py`` compare as many random networks of each kind.
+``vectors`` runs NNAPI's published examples, every N-th one, from the given one on.
+
+Needs ``qemu-aarch64`` and, for ``setup``, Debian with root's rights and a network. What is missing
+is said, with exit status 3.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+
+from emulation.environment import (
+    PROCESSORS,
+    ROOT,
+    MissingError,
+    default_environment,
+    set_up,
+)
+
+MISSING = 3
+ISAS = "i8mm,neon,neon-basic"
+
+
+def main() -> int:
+    """Do what the command line asks for; the exit status."""
+    options = _options()
+    environment = default_environment()
+    try:
+        set_up(environment)
+        if options.command == "setup":
+            print(f"Python for arm64 is in {environment.home}")
+            return 0
+        if options.command == "python":
+            command = environment.command(options.processor, options.arguments)
+            return subprocess.run(command, check=False).returncode
+        environment.command(PROCESSORS[0], [])  # says what is missing
+    except MissingError as error:
+        print(f"Arm cannot be emulated here: {error}", file=sys.stderr)
+        return MISSING
+    if options.command == "pytest":
+        return _pytest(options.isa, options.arguments)
+    return _vectors(options)
+
+
+def _pytest(isas: str, arguments: Sequence[str]) -> int:
+    """Run tests in a process that takes itself for an Arm one."""
+    path = os.pathsep.join(
+        [str(ROOT / "scripts"), *filter(None, [os.environ.get("PYTHONPATH", "")])]
+    )
+    variables = {**os.environ, "PYTHONPATH": path, "ARMPY_EMULATED_ISAS": isas}
+    command = [sys.executable, "-m", "pytest", "-p", "emulation.plugin", *arguments]
+    return subprocess.run(command, env=variables, cwd=ROOT, check=False).returncode
+
+
+def _vectors(options: argparse.Namespace) -> int:
+    """Run NNAPI's examples; 1 if one fails."""
+    # What they import must not have been imported before.
+    from emulation.remote import redirect  # noqa: PLC0415
+
+    redirect(default_environment(), options.isa.split(","))
+    from emulation.vectors import judged  # noqa: PLC0415
+
+    failures = 0
+    for name in options.isa.split(","):
+        counts: Counter[str] = Counter()
+        for result in judged(options.directory, name, options.first, options.every):
+            counts[result.outcome.value] += 1
+            if result.outcome.value in ("failed", "crashed"):
+                failures += 1
+                print(f"{name}: {result.case}: {result.reason}", flush=True)
+        print(f"{name}: {', '.join(f'{n} {word}' for word, n in sorted(counts.items()))}")
+    return int(failures > 0)
+
+
+def _options() -> argparse.Namespace:
+    """What the command line says."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("setup")
+    python = commands.add_parser("python")
+    python.add_argument("--processor", default=PROCESSORS[0])
+    pytest = commands.add_parser("pytest")
+    pytest.add_argument("--isa", default=ISAS)
+    vectors = commands.add_parser("vectors")
+    vectors.add_argument("--isa", default=ISAS)
+    vectors.add_argument("--every", type=int, default=1)
+    vectors.add_argument("--first", type=int, default=0)
+    vectors.add_argument("directory")
+    known, arguments = parser.parse_known_args()
+    if arguments and known.command not in ("python", "pytest"):
+        parser.error(f"unrecognized arguments: {' '.join(arguments)}")
+    known.arguments = arguments
+    return known
+
+
+if __name__ == "__main__":
+    sys.exit(main())
