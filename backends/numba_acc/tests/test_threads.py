@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from armpy_numba_acc.llvm import fork_join
 from armpy_numba_acc.llvm.host import host_isas
-from armpy_numba_acc.machine import execution
+from armpy_numba_acc.machine import execution, gate
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.runtime import threads
 from armpy_numba_acc.runtime.instance import Code, Instance
@@ -22,10 +22,9 @@ from backends.numba_acc.tests.networks import convolutions, image, runtime_of, s
 from backends.numba_acc.tests.support import run_apart
 
 
-def workers() -> list[str]:
-    """Names of the threads that are NumbaAcc's."""
-    names = [thread.name for thread in threading.enumerate()]
-    return [name for name in names if name.startswith("NumbaAcc")]
+def num_workers() -> int:
+    """Threads that are NumbaAcc's."""
+    return pool().num_workers
 
 
 def run_once(num_threads: int) -> Array:
@@ -43,33 +42,33 @@ def test_the_number_of_threads_changes_no_result(num_threads: int) -> None:
 
 
 def test_workers_start_with_the_first_run_and_end_with_the_last_network() -> None:
-    assert workers() == []
+    assert num_workers() == 0
     runtime = runtime_of(3)
     first, second = (runtime.load_network(convolutions()) for _ in range(2))
-    assert workers() == []
+    assert num_workers() == 0
     for network in (first, second, first):
         runtime.enqueue_workload(network, image())
-        assert workers() == ["NumbaAcc-1", "NumbaAcc-2"]
+        assert num_workers() == 2
     runtime.unload_network(first)
-    assert len(workers()) == 2
+    assert num_workers() == 2
     runtime.unload_network(second)
-    assert workers() == []
+    assert num_workers() == 0
 
 
 def test_workers_come_back_with_another_network() -> None:
     for _ in range(3):
         assert run_once(2).shape == (1, 48, 48, 40)
-        assert workers() == []
+        assert num_workers() == 0
 
 
 def test_small_networks_and_single_threads_start_no_workers() -> None:
     with runtime_of(2) as runtime:
         network = runtime.load_network(small())
         runtime.enqueue_workload(network, {"x": np.ones((1, 8), np.float32)})
-        assert workers() == []
+        assert num_workers() == 0
     with runtime_of(1) as runtime:
         runtime.enqueue_workload(runtime.load_network(convolutions()), image())
-        assert workers() == []
+        assert num_workers() == 0
 
 
 def test_many_callers_get_the_results_of_one() -> None:
@@ -93,9 +92,9 @@ def test_many_callers_get_the_results_of_one() -> None:
             caller.start()
         for caller in callers:
             caller.join()
-        assert len(workers()) == 1
+        assert num_workers() == 1
     assert errors == []
-    assert workers() == []
+    assert num_workers() == 0
 
 
 def run_once_of(seed: int) -> Array:
@@ -110,11 +109,11 @@ def test_workers_that_are_busy_are_not_waited_for() -> None:
     workers_of_all = Pool()
     owner = threading.Event()  # anything that can be referred to
     workers_of_all.hold(owner)
-    assert workers_of_all.engage(2, isa) == 2
-    workers_of_all._words[threads._BUSY] = 1  # as an execution's native code does
+    assert workers_of_all.engage(2, isa, is_limited=False) == 2
+    workers_of_all._gate[gate.ACTIVE] = 2  # as executions' native code does
     assert workers_of_all.engage(2, isa) == 1
-    workers_of_all._words[threads._BUSY] = 0
-    assert workers_of_all.engage(3, isa) == 3
+    workers_of_all._gate[gate.ACTIVE] = 0
+    assert workers_of_all.engage(3, isa, is_limited=False) == 3
     assert workers_of_all.num_workers == 2
     del owner
     assert workers_of_all.num_workers == 0
@@ -152,13 +151,13 @@ def test_a_forked_process_has_workers_of_its_own() -> None:
         if child == 0:
             try:
                 answer = b"n"
-                assert workers() == []
+                assert num_workers() == 0
                 for _ in range(3):
                     (result,) = runtime.enqueue_workload(network, image()).values()
                     np.testing.assert_array_equal(result, alone)
-                assert len(workers()) == 1
+                assert num_workers() == 1
                 runtime.close()
-                answer = b"y" if workers() == [] else b"t"
+                answer = b"y" if num_workers() == 0 else b"t"
             finally:
                 os.write(writer, answer)
                 os._exit(0)
@@ -171,9 +170,7 @@ def test_a_forked_process_has_workers_of_its_own() -> None:
     np.testing.assert_array_equal(result, alone)
 
 
-def test_an_execution_runs_alone_if_others_took_the_workers_meanwhile(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_execution_runs_alone_if_others_took_the_workers_meanwhile() -> None:
     graph = convolutions().build()
     isa = host_isas()[0]
     code = Code(lower_region(SubgraphView.of(graph, graph.layers), isa, 2), isa)
@@ -182,14 +179,14 @@ def test_an_execution_runs_alone_if_others_took_the_workers_meanwhile(
     together, alone = (np.empty(x.shape, np.float32) for _ in range(2))
     execution.run([x, together])
     words = pool()._words
-    assert words[threads._BUSY] == 0
-    monkeypatch.setattr(Pool, "engage", lambda _, num_threads, __: num_threads)
-    words[threads._BUSY] = 1
+    assert words[threads._OWNER] == 0
+    words[threads._OWNER] = 1
     execution.run([x, alone])
-    taken = words[threads._BUSY]  # an execution that had taken the workers had freed them, too
-    words[threads._BUSY] = 0
+    taken = words[threads._OWNER]  # an execution that had taken the worker had freed it, too
+    words[threads._OWNER] = 0
     assert taken == 1
     np.testing.assert_array_equal(alone, together)
+    assert pool()._gate[gate.RUNNING] == 0
 
 
 INTERRUPTED = """
@@ -198,9 +195,10 @@ import signal
 from contextlib import suppress
 
 import numpy as np
+from armpy_numba_acc.machine import gate
 from armpy_numba_acc.runtime import threads
 from backends.numba_acc.tests.networks import convolutions, image, runtime_of
-from backends.numba_acc.tests.test_threads import wait_until, workers
+from backends.numba_acc.tests.test_threads import num_workers
 
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 moments = np.random.default_rng(0)
@@ -215,11 +213,11 @@ with runtime_of(2) as runtime:
                     runtime.enqueue_workload(network, image(24, 16))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-    wait_until(lambda: threads.pool()._words[threads._BUSY] == 0)
+    assert threads.pool()._gate[gate.ACTIVE] == 0
     (result,) = runtime.enqueue_workload(network, image(24, 16)).values()
     np.testing.assert_array_equal(result, alone)
 gc.collect()  # tracebacks refer to each other
-assert workers() == []
+assert num_workers() == 0
 print("sound")
 """
 
@@ -268,10 +266,10 @@ def test_threads_that_cannot_be_started_are_done_without(
 ) -> None:
     alone = run_once(1)
 
-    def refuse(_: threading.Thread) -> None:
+    def refuse(*_: object) -> int:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr(threads, "start_new_thread", refuse)
     np.testing.assert_array_equal(run_once(3), alone)
     assert "executions go on with 1 threads: can't start new thread" in caplog.text
 
@@ -289,6 +287,6 @@ def test_no_two_places_of_the_shared_memory_are_one() -> None:
     shared.append(execution.CONTROL)
     assert len({place // execution.LINE_BYTES for place in shared}) == len(shared)
     assert max(shared) + 8 * (execution.CONTROL_TURNS + 1) <= execution.SYNC_BYTES
-    ticket = [0, execution.ASLEEP, execution.BUSY, execution.STOP]
+    ticket = [0, execution.ASLEEP, execution.OWNER, execution.STOP]
     assert len({place // 8 for place in ticket}) == len(ticket)
     assert max(ticket) < execution.LINE_BYTES

@@ -106,6 +106,14 @@ def call_address(code: Code, function: Value, value: Value) -> Value:
     return code.of(_called(code, function, I64, value))
 
 
+@primitive(WORD, WORD, WORD, WORD)
+def acquire_lock(code: Code, function: Value, lock: Value, microseconds: Value) -> Value:
+    """Take a lock by CPython's ``PyThread_acquire_lock_timed``; whether it was got in time."""
+    at_any_signal = code.constant(I32, 0)
+    result = code.of(_called(code, function, I32, lock, microseconds, at_any_signal))
+    return result.signed(I64)
+
+
 def _atomic(base: Value) -> Any:  # Any: llvmlite has no types
     """Pointer to a 64-bit integer that several threads use."""
     return base.code.builder.inttoptr(base.value, I64.as_pointer())

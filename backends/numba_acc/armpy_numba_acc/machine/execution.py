@@ -34,7 +34,8 @@ class Execution(Call):
         Written: how many commands were run to their end.
     executor : Pointer
     num_threads : int
-        That the execution may have.
+        That the execution may have, the caller's among them; of them workers, the first ones that
+        no other execution has.
     num_tensors : int
         How many arrays Python has to give.
     num_slots, slots : int, Pointer
@@ -48,6 +49,16 @@ class Execution(Call):
         is 0 if the program is too short for that.
     start : int
         The command to begin with: 0, or the one at which a loop has let Python look for interrupts.
+    gate : Pointer
+        The process's `armpy_numba_acc.machine.gate.Gate`; 0 if the program is too short for that.
+    is_patient : int
+        Whether it waits for its turn. Otherwise it is counted there only.
+    acquire, release : Pointer
+        The interpreter's functions that take a lock within some time, and free it.
+    turn : Pointer
+        The interpreter's lock that is free once it is the execution's turn.
+    granted, next : int, Pointer
+        Written: how many threads it has then, and the execution that waits behind it.
     """
 
     commands: Pointer
@@ -67,6 +78,13 @@ class Execution(Call):
     let_others: Pointer
     take_back: Pointer
     start: int
+    gate: Pointer
+    is_patient: int
+    acquire: Pointer
+    release: Pointer
+    turn: Pointer
+    granted: int
+    next: Pointer
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +160,8 @@ NOT_RUN = -1
 NO_CALL, TAKEN = 0, 1
 """What a ticket can be besides the address of an execution."""
 
-ASLEEP, BUSY, STOP = 8, 16, 24
+ASLEEP, OWNER, STOP = 8, 16, 24
 """Offsets from a ticket: by the first integer its worker says that it has gone to sleep. The second
-one, of the first ticket, says whose all tickets are: 0, or the address of an execution; it is taken
-and given back by native code, which no signal can interrupt. The third one tells the worker to end
+one says whose the ticket is: 0, or the address of an execution; it is taken and given back by
+native code, which no signal can interrupt. The third one tells the worker to end
 once it has no execution: a place of its own, because executions write tickets at any time."""

@@ -60,6 +60,32 @@ def address_of_interpreters(name: str) -> int:
     return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
 
 
+_allocate_lock = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyThread_allocate_lock", ctypes.pythonapi))
+_acquire_lock = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int)(
+    ("PyThread_acquire_lock", ctypes.pythonapi)
+)
+
+free_lock: Callable[[int], None] = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(
+    ("PyThread_free_lock", ctypes.pythonapi)
+)
+"""End what `new_lock` has given, which nobody may use any more."""
+
+
+def new_lock() -> int:
+    """Address of a new lock of the interpreter's, which is taken.
+
+    Raises
+    ------
+    MemoryError
+        If there is no room for it.
+    """
+    lock = _allocate_lock()
+    if not lock:
+        raise MemoryError("the interpreter has no room for a lock")
+    _acquire_lock(lock, 1)
+    return int(lock)
+
+
 def _word(thing: object, offset: int) -> int:
     """A word of an object, counted from the end of its header."""
     return _Word.from_address(id(thing) + HEADER_BYTES + offset).value

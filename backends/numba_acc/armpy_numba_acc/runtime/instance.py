@@ -25,6 +25,8 @@ from armpy_numba_acc.native.python_function import (
     HEADER_BYTES,
     address_of_interpreters,
     check_layout,
+    free_lock,
+    new_lock,
     python_function,
 )
 from armpy_numba_acc.program.estimate import (
@@ -50,6 +52,9 @@ _NUM_THREADS, _NUM_TENSORS, _NUM_SLOTS, _CANCEL, _START, _FINISHED = (
 _PAUSE_NS = 50_000_000
 """Loops come back to Python so often, which looks whether somebody interrupts."""
 
+_PATIENT_US = 200.0
+"""Programs that take longer wait until processors are free. Others would take longer to wake up."""
+
 _LONG_US = 20.0
 """Programs that take longer let other Python threads run meanwhile. To have their turn back after
 a shorter one would take longer than the program."""
@@ -68,10 +73,16 @@ class Code:
     ----------
     num_threads : int
         Threads that are worth their while for this program.
+    is_limited : bool
+        Whether it has no more than there are processors to use: others were asked to have more.
     has_loops : bool
         Whether it may run for any time.
     is_long : bool
         Whether other Python threads are to run meanwhile.
+    is_counted : bool
+        Whether it passes the process's gate.
+    is_patient : bool
+        Whether it waits there.
 
     Raises
     ------
@@ -89,6 +100,9 @@ class Code:
         self.num_threads = program.num_threads if is_worth_it else 1
         self.has_loops = program.has_loops
         self.is_long = self.has_loops or durations_us.sum() >= _LONG_US
+        self.is_patient = durations_us.sum() >= _PATIENT_US
+        # Nobody may wait and keep the interpreter's lock.
+        self.is_counted = self.is_long and (self.is_patient or self.num_threads > 1)
         needed = [*program.kernels, EXECUTOR, PYTHON_CALL]
         if self.num_threads > 1:
             needed.append(WORKER)  # the first execution will ask for it
@@ -101,6 +115,7 @@ class Code:
             self.constants = aligned(program.constants.nbytes, zeroed=False)
             self.constants[:] = program.constants
         self.pool: Pool = pool()
+        self.is_limited = self.num_threads <= self.pool.num_cores
         if self.num_threads > 1:
             self.pool.hold(self)
 
@@ -184,8 +199,22 @@ class Instance:
             let_others=address_of_interpreters("PyEval_SaveThread") if lets_others else 0,
             take_back=address_of_interpreters("PyEval_RestoreThread"),
             start=0,
+            gate=code.pool.gate if code.is_counted else 0,
+            is_patient=int(code.is_patient),
+            acquire=address_of_interpreters("PyThread_acquire_lock_timed"),
+            release=address_of_interpreters("PyThread_release_lock"),
+            turn=self._make_turn() if code.is_counted else 0,
+            granted=0,
+            next=0,
         )
         return np.array([*execution.words, *[0] * DEFINITION_WORDS], np.int64)
+
+    def _make_turn(self) -> int:
+        """A lock of the interpreter's that is free once it is the execution's turn to run."""
+        turn = new_lock()
+        # Not when the interpreter ends, as threads may still wait.
+        weakref.finalize(self, free_lock, turn).atexit = False
+        return turn
 
     def _make_slots(self) -> npt.NDArray[np.int64]:
         """The `Slot` of each argument of commands that lies in the caller's arrays."""
@@ -265,7 +294,9 @@ class Instance:
         """
         if self._is_parallel:
             code = self._code
-            self._call[_NUM_THREADS] = code.pool.engage(code.num_threads, code.isa)
+            self._call[_NUM_THREADS] = code.pool.engage(
+                code.num_threads, code.isa, is_limited=code.is_limited
+            )
         if self._code.has_loops:
             self._run_loops(tensors, cancellation or self._never, time_left_s)
         elif cancellation is not None:

@@ -3,8 +3,8 @@
 Notes
 -----
 Workers are Python's threads that stay in native code, without the interpreter's lock, as long
-as there is something to do and a little longer; then they sleep. They belong to one execution
-at a time. Another one that comes meanwhile runs on the thread that it was called from.
+as there is something to do and a little longer; then they sleep. Executions share them as
+`armpy_numba_acc.machine.gate` says.
 """
 
 from __future__ import annotations
@@ -12,16 +12,21 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import logging
+import math
 import os
 import threading
+import time
 import weakref
+from _thread import start_new_thread
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 
+from armpy_numba_acc.machine import gate
 from armpy_numba_acc.machine.alignment import address_of, aligned
-from armpy_numba_acc.machine.execution import ASLEEP, BUSY, LINE_BYTES, STOP
+from armpy_numba_acc.machine.cores import usable_cores
+from armpy_numba_acc.machine.execution import ASLEEP, LINE_BYTES, OWNER, STOP
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.store.objects import kernel_addresses
@@ -34,7 +39,7 @@ MOST_THREADS = 256
 LINE_WORDS = LINE_BYTES // 8
 """Integers of a ticket's cache line."""
 
-_ASLEEP, _BUSY, _STOP = ASLEEP // 8, BUSY // 8, STOP // 8
+_ASLEEP, _OWNER, _STOP = ASLEEP // 8, OWNER // 8, STOP // 8
 
 WORKER = Kernel("worker", (1 << 13,))
 """Looks some hundred microseconds for more to do."""
@@ -43,8 +48,93 @@ FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64
 """What a kernel is for Python."""
 
 
+START_S = 2.0
+"""How long a worker may take to come up. A thread that finds no memory dies and tells nobody."""
+
+RETRY_S = 30.0
+"""After one could not be started, no other is tried for so long."""
+
+LOOK_S = 1.0
+"""So often is asked how many processors there are to use."""
+
+
+class Worker:
+    """A thread that takes part in executions.
+
+    Parameters
+    ----------
+    function : callable
+        The native code of `WORKER`.
+    ticket : int
+        Address of its ticket.
+    words : memoryview
+        The same for Python.
+
+    Notes
+    -----
+    `threading.Thread.start` waits without end for a thread that dies before it runs.
+    """
+
+    def __init__(self, function: ctypes._CFunctionType, ticket: int, words: memoryview) -> None:
+        self._function = function
+        self._ticket = ticket
+        self.words = words
+        self.ident: int | None = None
+        self.native_id: int | None = None
+        self._is_claimed = threading.Lock()
+        self._is_asleep, self._is_up, self._is_over = (threading.Lock() for _ in range(3))
+        for lock in (self._is_asleep, self._is_up, self._is_over):
+            lock.acquire()
+
+    def start(self, timeout_s: float) -> bool:
+        """Start the thread, if it comes up in time.
+
+        Raises
+        ------
+        RuntimeError
+            If there are too many threads, or the interpreter is about to end.
+        """
+        start_new_thread(self._run, ())
+        return self._is_up.acquire(timeout=timeout_s)
+
+    def _run(self) -> None:
+        """Work until it is stopped."""
+        if not self._is_claimed.acquire(blocking=False):
+            return  # nobody waits for it any more
+        try:
+            self.ident, self.native_id = threading.get_ident(), threading.get_native_id()
+            self._is_up.release()
+            while not self.words[_STOP]:
+                self._function(self._ticket, 0, 0)
+                if not self.words[_STOP]:
+                    self._is_asleep.acquire()
+                    self.words[_ASLEEP] = 0
+        finally:
+            self._is_over.release()
+
+    def wake(self) -> None:
+        """Let it look for executions again; it may have been waked and not have looked yet."""
+        if self._is_asleep.locked():
+            self._is_asleep.release()
+
+    def stop(self) -> None:
+        """Tell it to end."""
+        self.words[_STOP] = 1
+        self.wake()
+
+    def join(self) -> None:
+        """Wait for its end, if it has begun; it does not begin any more."""
+        if not self._is_claimed.acquire(blocking=False):
+            self._is_over.acquire()
+
+
 class Pool:
-    """Worker threads, as many as the largest execution so far has asked for.
+    """Worker threads, as many as the largest execution so far has asked for, and the gate.
+
+    Attributes
+    ----------
+    tickets, gate : int
+        Addresses, for native code.
 
     Notes
     -----
@@ -56,6 +146,9 @@ class Pool:
         self._memory = aligned(8 * LINE_WORDS * MOST_THREADS).view(np.int64)
         self._words = self._memory.data
         self.tickets = address_of(self._memory)
+        self._gate_memory = aligned(gate.GATE_BYTES).view(np.int64)
+        self._gate = self._gate_memory.data
+        self.gate = address_of(self._gate_memory)
         self._num_holders = 0
         self._reset()
         if hasattr(os, "register_at_fork"):
@@ -65,14 +158,30 @@ class Pool:
         """Begin without threads."""
         # A finaliser may run while the same thread is inside.
         self._lock = threading.RLock()
-        self._threads: list[threading.Thread] = []
-        self._wakes: list[threading.Lock] = []
+        self._workers: list[Worker] = []
         self._memory[:] = 0
+        self._gate_memory[:] = 0
+        self._look_at = self._retry_at = -math.inf
+        self._look()
+
+    def _look(self) -> None:
+        """See how many processors there are to use: what holds for a process may change."""
+        now = time.monotonic()
+        if now >= self._look_at:
+            self._look_at = now + LOOK_S
+            num_cores = usable_cores()
+            self._gate[gate.LIMIT] = num_cores
+            self._gate[gate.SEATS] = 2 * num_cores + 1
 
     @property
     def num_workers(self) -> int:
         """Threads that there are."""
-        return len(self._threads)
+        return len(self._workers)
+
+    @property
+    def num_cores(self) -> int:
+        """Threads that compute at a time, if several executions are under way."""
+        return self._gate[gate.LIMIT]
 
     def hold(self, owner: object) -> None:
         """Let workers exist until an object is gone."""
@@ -82,79 +191,101 @@ class Pool:
 
     def _release(self) -> None:
         """Stop the workers if nobody is left to need them."""
-        if threading.current_thread() in self._threads:
+        if threading.get_ident() in [worker.ident for worker in self._workers]:
             # Garbage is collected wherever it is found, and no thread can wait for itself.
-            threading.Thread(target=self._release, name="NumbaAcc-stop").start()
+            start_new_thread(self._release, ())
             return
         with self._lock:
             self._num_holders -= 1
             if self._num_holders == 0:
                 self._stop()
 
-    def engage(self, num_threads: int, isa: Isa) -> int:
+    def engage(self, num_threads: int, isa: Isa, *, is_limited: bool = True) -> int:
         """Get workers ready for one execution, whose native code takes them if they are free.
+
+        Parameters
+        ----------
+        num_threads : int
+            That the execution may have, the caller's among them.
+        isa : Isa
+        is_limited : bool
+            Whether it has no more than there are processors to use.
 
         Returns
         -------
         int
-            Threads to run on, the caller's among them. 1 if the workers are busy.
+            Threads that it wants: what is fair if other executions are under way.
         """
-        if self._words[_BUSY]:
+        self._look()
+        words = self._gate
+        if is_limited:
+            num_threads = min(num_threads, words[gate.LIMIT])
+        num_sharers = words[gate.ACTIVE] + words[gate.WAITING] + 1
+        if time.perf_counter_ns() - words[gate.SINCE] < 2 * gate.WINDOW_NS:
+            num_sharers = max(num_sharers, words[gate.CROWD], words[gate.PEAK])
+        if num_sharers > 1:
+            num_threads = min(num_threads, words[gate.LIMIT] // num_sharers)
+        # Somebody else may be starting workers, for which nobody waits.
+        if num_threads <= 1 or not self._lock.acquire(blocking=False):
             return 1
-        with self._lock:
-            if len(self._threads) < num_threads - 1:
+        try:
+            if len(self._workers) < num_threads - 1:
                 self._start(num_threads - 1, isa)
-            num_workers = min(num_threads - 1, len(self._threads))
-            for worker in range(num_workers):
+            self._wake(num_threads - 1)
+            return 1 + min(num_threads - 1, len(self._workers))
+        finally:
+            self._lock.release()
+
+    def _wake(self, num_workers: int) -> None:
+        """Wake as many as are needed, of those whom no execution has."""
+        for worker in self._workers:
+            if num_workers == 0:
+                break
+            if not worker.words[_OWNER]:
+                num_workers -= 1
                 # One that goes to sleep just now misses the execution, and no more.
-                if self._words[LINE_WORDS * worker + _ASLEEP]:
-                    place_elsewhere(self._threads[worker])
-                    _release_if_held(self._wakes[worker])
-        return 1 + num_workers
+                if worker.words[_ASLEEP]:
+                    place_elsewhere(worker)
+                    worker.wake()
 
     def _start(self, num_workers: int, isa: Isa) -> None:
         """Start the workers that are missing, or as many as there can be."""
+        if time.monotonic() < self._retry_at:
+            return
         function = FUNCTION(kernel_addresses([WORKER], isa)[WORKER])
-        for number in range(len(self._threads), num_workers):
-            wake = threading.Lock()
-            wake.acquire()
+        for number in range(len(self._workers), num_workers):
             ticket = self.tickets + 8 * LINE_WORDS * number
-            self._memory[LINE_WORDS * number : LINE_WORDS * (number + 1)] = 0
-            work = partial(_work, function, ticket, self._words[LINE_WORDS * number :], wake)
-            # A daemon, because the interpreter waits for others before it stops them.
-            thread = threading.Thread(target=work, name=f"NumbaAcc-{number + 1}", daemon=True)
+            line = slice(LINE_WORDS * number, LINE_WORDS * (number + 1))
+            self._memory[line] = 0
+            worker = Worker(function, ticket, self._words[line])
             # First of all, and wherever the last interrupt has come in between: there must not
             # be a worker that nobody stops.
-            self._wakes[number:] = [wake]
-            self._threads[number:] = [thread]
+            self._workers[number:] = [worker]
             try:
-                thread.start()
-            except RuntimeError as error:  # too many, or the interpreter is about to end
-                self._threads.pop()
-                self._wakes.pop()
-                _log.warning("executions go on with %d threads: %s", 1 + number, error)
-                return
-            place_elsewhere(thread)
+                is_up, reason = worker.start(START_S), f"no thread came up in {START_S:g} s"
+            except (RuntimeError, MemoryError) as error:
+                is_up, reason = False, str(error)
+            if not is_up:
+                self._retry_at = time.monotonic() + RETRY_S
+                self._workers.pop().stop()
+                worker.join()
+                _log.warning("executions go on with %d threads: %s", 1 + number, reason)
+                break
+            place_elsewhere(worker)
+        self._gate[gate.NUM_WORKERS] = len(self._workers)
 
     def _stop(self) -> None:
         """End all workers."""
-        for number, wake in enumerate(self._wakes):
-            self._words[LINE_WORDS * number + _STOP] = 1
-            _release_if_held(wake)
-        for thread in self._threads:
-            if thread.ident is not None:  # an interrupt may have come before it started
-                thread.join()
-        self._threads.clear()
-        self._wakes.clear()
+        for worker in self._workers:
+            worker.stop()
+        for worker in self._workers:
+            worker.join()
+        self._workers.clear()
+        self._gate[gate.NUM_WORKERS] = 0
+        self._retry_at = -math.inf
 
 
-def _release_if_held(wake: threading.Lock) -> None:
-    """Wake a worker; it is free already if the worker was waked and has not looked yet."""
-    if wake.locked():
-        wake.release()
-
-
-def place_elsewhere(thread: threading.Thread) -> None:
+def place_elsewhere(thread: Worker) -> None:
     """Keep a thread off the processor that the calling thread runs on.
 
     Notes
@@ -178,17 +309,6 @@ def _current_processor() -> Callable[[], int] | None:
         return None
     function: Callable[[], int] | None = getattr(ctypes.CDLL(None), "sched_getcpu", None)
     return function
-
-
-def _work(
-    function: ctypes._CFunctionType, ticket: int, words: memoryview, wake: threading.Lock
-) -> None:
-    """What a worker does until it is stopped."""
-    while not words[_STOP]:
-        function(ticket, 0, 0)
-        if not words[_STOP]:
-            wake.acquire()
-            words[_ASLEEP] = 0
 
 
 @cache
