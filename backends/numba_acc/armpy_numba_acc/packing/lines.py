@@ -81,13 +81,20 @@ def exact_values(
     -------
     ndarray, int64, shape (256, constants)
         By the other input's byte; not clamped.
+    """
+    operands: list[Array] = [np.arange(256).reshape(256, 1), constants.reshape(1, -1)]
+    return exact_pairs(operation, infos, *(operands if place == 1 else operands[::-1]))
+
+
+def exact_pairs(
+    operation: BinaryOperation, infos: Sequence[TensorInfo], first: Array, second: Array
+) -> Int64Array:
+    """The same for bytes that broadcast against each other.
 
     References
     ----------
     TFLite ``add.cc``, ``sub.cc``, ``mul.cc``.
     """
-    operands: list[Array] = [np.arange(256).reshape(256, 1), constants.reshape(1, -1)]
-    first, second = operands if place == 1 else operands[::-1]
     scales = [scale_of(info) for info in infos]
     zero = zero_point_of(infos[2])
     if operation is BinaryOperation.MUL:

@@ -12,6 +12,7 @@ from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.machine.model_figures import typical
 from armpy_numba_acc.passes.bfloat16 import find_bfloat16
 from armpy_numba_acc.passes.byte_chains import find_byte_chains
+from armpy_numba_acc.passes.byte_tables import find_byte_functions, lower_byte_function
 from armpy_numba_acc.passes.chains import find_chains, lower_chain
 from armpy_numba_acc.passes.empties import without_empties
 from armpy_numba_acc.passes.fusion import find_fusions
@@ -88,14 +89,19 @@ def lower_layers(view: SubgraphView, isa: Isa, make_emitter: MakeEmitter) -> Emi
     chains = find_chains(view, absorbed)
     bfloat16 = find_bfloat16(view, fusions, chains) if isa.is_relaxed else ()
     emitter = make_emitter(fusions, bfloat16, find_joins(view))
-    byte_chains = find_byte_chains(view, absorbed)
     joined = absorbed | {layer for chain in chains.values() for layer in chain.layers}
+    byte_functions = find_byte_functions(view, absorbed)
+    joined.update(layer for found in byte_functions.values() for layer in found.absorbed)
+    byte_chains = find_byte_chains(view, joined)
     joined.update(layer for chain in byte_chains.values() for layer in chain)
     for layer in view.layers:
         emitter.counter.begin(layer)
         if layer in chains:
             emitter.begin(chains[layer].layers)
             lower_chain(emitter, chains[layer])
+        elif layer in byte_functions:
+            emitter.begin(byte_functions[layer].absorbed)
+            lower_byte_function(emitter, byte_functions[layer])
         elif layer in byte_chains:
             _lower_byte_chain(emitter, byte_chains[layer])
         elif layer not in joined:
