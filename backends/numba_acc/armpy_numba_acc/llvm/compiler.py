@@ -18,10 +18,11 @@ from typing import Any, TypeAlias
 import llvmlite.binding as llvm
 import numba
 from numba.core import config, registry
-from numba.core.ccallback import CFunc
+from numba.core.compiler import Flags, compile_extra
 from numba.core.compiler_lock import global_compiler_lock
 
 from armpy.records import dataclass
+from armpy_numba_acc.llvm.primitives import TRANSLATION
 from armpy_numba_acc.machine.isa import Isa
 
 _Llvm: TypeAlias = Any  # Any: Numba and llvmlite have no types
@@ -215,10 +216,12 @@ def _translated(function: Callable[..., object], result: _Llvm) -> str:
     -----
     The host may not have the instructions, and would compile for nothing.
     """
-    options = {"nopython": True, "error_model": "numpy"}
     with global_compiler_lock:
-        compiled: _Llvm = CFunc(function, (_ARGUMENTS, result), locals={}, options=options)
-        library = compiled._compile_uncached().library
+        target, flags = registry.cpu_target, Flags()
+        target.options.parse_as_flags(flags, TRANSLATION)
+        flags.no_compile = True
+        contexts = target.typing_context, target.target_context
+        library = compile_extra(*contexts, function, _ARGUMENTS, result, flags, locals={}).library
         module = library._final_module
         for other in dict.fromkeys(library._linking_libraries):
             module.link_in(other._get_module_for_linking(), preserve=True)

@@ -22,15 +22,24 @@ WORD, FLOAT, NOTHING = types.int64, types.float32, types.void
 """What Numba's code hands over: integers and addresses, float32; and what gives nothing back."""
 
 
+TRANSLATION: dict[str, Any] = {  # Any: Numba's options
+    "error_model": "numpy",
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "_nrt": False,
+}
+"""How Numba translates: nobody in Python calls what it makes, and it counts no references."""
+
+
 def inlined(function: FunctionT) -> FunctionT:
     """Have Numba put a function into whoever calls it."""
-    made: FunctionT = njit(inline="always")(function)
+    made: FunctionT = njit(inline="always", **TRANSLATION)(function)
     return made
 
 
 def compiled(function: FunctionT) -> FunctionT:
     """Have Numba compile a function that others call; LLVM may put it into them."""
-    made: FunctionT = njit(error_model="numpy")(function)
+    made: FunctionT = njit(**TRANSLATION)(function)
     return made
 
 

@@ -13,6 +13,7 @@ Numba compiles can call, in `armpy_numba_acc.llvm.primitives`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from llvmlite import ir
@@ -68,9 +69,7 @@ class Code:
 
     def constant(self, kind: Kind, number: float = 0) -> Value:
         """A number, in every element if the type is a vector."""
-        if isinstance(kind, ir.VectorType):
-            return self.of(ir.Constant(kind, [_constant(kind.element, number)] * kind.count))
-        return self.of(_constant(kind, number))
+        return self.of(_constant_of(kind, number, repr(number)))
 
     def integer(self, number: int) -> Value:
         """A constant of 64 bits: sizes, addresses, counts."""
@@ -105,6 +104,19 @@ class Code:
         with self.builder.goto_entry_block():
             room = self.builder.alloca(kind, count)
             return self.of(self.builder.ptrtoint(room, I64))
+
+
+@lru_cache(maxsize=4096)
+def _constant_of(kind: Kind, number: float, _: str) -> Any:  # Any: llvmlite has no types
+    """A constant, in every element if the type is a vector, whose text is put together once.
+
+    Notes
+    -----
+    How the number is written tells zeros with different signs apart.
+    """
+    if isinstance(kind, ir.VectorType):
+        return ir.Constant(kind, [_constant(kind.element, number)] * kind.count)
+    return _constant(kind, number)
 
 
 def _constant(kind: Kind, number: float) -> Any:  # Any: llvmlite has no types

@@ -106,7 +106,7 @@ class Code:
         needed = [*program.kernels, EXECUTOR, PYTHON_CALL]
         if self.num_threads > 1:
             needed.append(WORKER)  # the first execution will ask for it
-        addresses = kernel_addresses(needed, isa)
+        addresses = kernel_addresses(needed, isa, program.num_threads)
         self.executor = addresses[EXECUTOR]
         self.python_call = addresses[PYTHON_CALL]
         self.kernels = [addresses[kernel] for kernel in program.kernels]

@@ -11,6 +11,7 @@ from armpy.backend import CacheUse, Progress, report_cache_use, report_progress
 from armpy.caching.entries import Entries
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.store.companions import Companions, companions
 from armpy_numba_acc.store.keys import is_current, object_key
 from armpy_numba_acc.store.settings import disk_entries
 
@@ -25,13 +26,17 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-def kernel_addresses(kernels: Sequence[Kernel], isa: Isa) -> dict[Kernel, int]:
+def kernel_addresses(
+    kernels: Sequence[Kernel], isa: Isa, num_processes: int = 1
+) -> dict[Kernel, int]:
     """Address of each kernel's code, compiled if need be.
 
     Parameters
     ----------
     kernels : sequence of Kernel
     isa : Isa
+    num_processes : int
+        Limit for those that compile side by side if many are missing.
     """
     with _LOCK:
         missing = [k for k in dict.fromkeys(kernels) if (isa.key, k) not in _ADDRESSES]
@@ -39,14 +44,16 @@ def kernel_addresses(kernels: Sequence[Kernel], isa: Isa) -> dict[Kernel, int]:
             # A process that has the backend and does not use it must not load LLVM.
             from armpy_numba_acc.native.loader import load_objects  # noqa: PLC0415
 
-            codes = object_codes(missing, isa)
+            codes = object_codes(missing, isa, num_processes)
             addresses = load_objects({kernel.symbol: code for kernel, code in codes.items()})
             for kernel in missing:
                 _ADDRESSES[isa.key, kernel] = addresses[kernel.symbol]
         return {kernel: _ADDRESSES[isa.key, kernel] for kernel in kernels}
 
 
-def object_codes(kernels: Sequence[Kernel], isa: Isa) -> dict[Kernel, bytes]:
+def object_codes(
+    kernels: Sequence[Kernel], isa: Isa, num_processes: int = 1
+) -> dict[Kernel, bytes]:
     """Object code of each kernel, from disk or compiled and kept there.
 
     Parameters
@@ -54,6 +61,8 @@ def object_codes(kernels: Sequence[Kernel], isa: Isa) -> dict[Kernel, bytes]:
     kernels : sequence of Kernel
         Each once.
     isa : Isa
+    num_processes : int
+        As for `kernel_addresses`.
     """
     entries = disk_entries()
     keys = {kernel: object_key(kernel, isa) if entries else "" for kernel in kernels}
@@ -66,7 +75,10 @@ def object_codes(kernels: Sequence[Kernel], isa: Isa) -> dict[Kernel, bytes]:
         reason = f"{len(absent)} of them were not there" if absent else ""
         report_cache_use(CacheUse("NumbaAcc", f"{len(kernels)} kernels", not absent, reason))
         if all(keys.values()) and is_current():
-            return codes | _shared(absent, isa, entries, keys)
+            # Kernels of one name share what Numba translates: one process does most of them.
+            absent.sort(key=lambda kernel: kernel.name)
+            with companions(absent, isa, num_processes) as others:
+                return codes | _shared(absent, isa, entries, keys, others)
     for number, kernel in enumerate(absent):
         _report(number, len(absent))
         codes[kernel] = _compiled(kernel, isa)
@@ -75,7 +87,11 @@ def object_codes(kernels: Sequence[Kernel], isa: Isa) -> dict[Kernel, bytes]:
 
 
 def _shared(
-    kernels: Sequence[Kernel], isa: Isa, entries: Entries, keys: Mapping[Kernel, str]
+    kernels: Sequence[Kernel],
+    isa: Isa,
+    entries: Entries,
+    keys: Mapping[Kernel, str],
+    fellows: Companions,
 ) -> dict[Kernel, bytes]:
     """Object code of kernels that are not on disk, each compiled by one process of many.
 
@@ -96,8 +112,22 @@ def _shared(
                 _report(len(codes), len(kernels))
                 codes[kernel] = _kept_or_made(kernel, isa, entries, keys[kernel])
         waiting = others
+        if waiting:
+            fellows.finish()
     _report(len(kernels), len(kernels))
     return codes
+
+
+def compile_free(kernels: Sequence[Kernel], isa: Isa) -> None:
+    """Compile and keep those kernels that are not on disk, and that nobody is compiling."""
+    entries = disk_entries()
+    for kernel in kernels:
+        key = object_key(kernel, isa)
+        if entries is None or not (key and is_current()):
+            return
+        with entries.making(_KIND, key, time.perf_counter()) as is_held:
+            if is_held:
+                _kept_or_made(kernel, isa, entries, key)
 
 
 def _kept_or_made(kernel: Kernel, isa: Isa, entries: Entries, key: str) -> bytes:
