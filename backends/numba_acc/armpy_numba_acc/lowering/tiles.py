@@ -223,6 +223,32 @@ U8 = ProductKind(
 )
 """Products of bytes, four at a time."""
 
+
+def _paired_tiles(isa: Isa) -> list[Tile]:
+    """Tiles of two rows at a time: elements take half a register for each."""
+    sizes = ((6, 4), (4, 4), (8, 3), (6, 3), (10, 2), (8, 2), (16, 1), (8, 1), (2, 4))
+    registers = isa.num_registers
+    return [Tile(*size) for size in sizes if size[0] * size[1] + size[0] // 2 + 2 <= registers]
+
+
+def _of_pairs(model: MachineModel, isa: Isa, tile: Tile) -> tuple[float, float]:
+    """Cost of products of two rows and two columns: elements of each two rows are joined first."""
+    pace, width, finish = (
+        model.pace("usmmla", isa.vector_bytes),
+        model.width(isa.vector_bytes),
+        model.finish("u8"),
+    )
+    step_ns = max(
+        (tile.rows * tile.vectors + tile.rows / 2) * pace.step_ns + finish.turn_ns,
+        (tile.rows + 2 * tile.vectors) * width.load_ns,
+        pace.latency_ns,
+    )
+    return step_ns, finish.after_steps_ns(tile.rows, tile.vectors)
+
+
+U8_PAIRED = replace(U8, name="convolution_u8_paired", group=8, tiles=_paired_tiles, cost=_of_pairs)
+"""Products of bytes of two rows with two columns, eight at a time."""
+
 U8_MATRIX = replace(U8, name="convolution_u8_matrix")
 """The same by a matrix unit."""
 

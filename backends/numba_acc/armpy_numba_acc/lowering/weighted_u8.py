@@ -18,7 +18,7 @@ from armpy_numba_acc.lowering.matrix_unit import plan_of
 from armpy_numba_acc.lowering.operands import elements_of
 from armpy_numba_acc.lowering.patches import Patches, patches_of
 from armpy_numba_acc.lowering.products import Weights, emit_product, with_room
-from armpy_numba_acc.lowering.tiles import U8, U8_MATRIX, tile_of
+from armpy_numba_acc.lowering.tiles import U8, U8_MATRIX, U8_PAIRED, tile_of
 from armpy_numba_acc.lowering.windows import readable_behind
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Address, Buffer
@@ -217,7 +217,11 @@ def emit_filters_u8(
     """
     columns, bias = len(weights), layer.constant("bias")
     plan = plan_of(emit, U8_MATRIX, patches, columns) if emit.isa.has_matrix_unit else None
-    if plan is None:
+    if plan is None and emit.isa.has_paired_products and patches.num_pixels > 1:
+        kind, call = U8_PAIRED, calls.ConvolutionU8Paired
+        patches = with_room(emit, layer, patches, kind)
+        tile = tile_of(emit.choices, kind, patches, columns)
+    elif plan is None:
         kind, call, tile = U8, calls.ConvolutionU8, tile_of(emit.choices, U8, patches, columns)
     else:
         kind, call, tile = U8_MATRIX, calls.ConvolutionU8Matrix, plan.tile(emit.isa)
@@ -231,6 +235,7 @@ def emit_filters_u8(
         zero_point_of(layer["input"].info),
         tile.width(emit.isa),
         *([] if plan is None else [plan.arranged]),
+        group=kind.group,
     )
     record = partial(
         call,

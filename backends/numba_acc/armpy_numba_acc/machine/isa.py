@@ -32,6 +32,9 @@ class Isa:
     matrix_unit : {"", "amx", "emulated"}
         Whether there are products of tiles of 16 by 64 bytes (AMX), or plain code in their place:
         a process has to ask for the first, see `armpy_numba_acc.machine.matrix_unit`.
+    has_paired_products : bool
+        Whether one instruction multiplies bytes of two rows with those of two columns (Arm's
+        ``usmmla``).
     has_byte_permute : bool
         Whether one instruction looks up 64 bytes in a table of 128.
     """
@@ -47,6 +50,7 @@ class Isa:
     has_byte_permute: bool = False
     is_relaxed: bool = False
     matrix_unit: str = ""
+    has_paired_products: bool = False
 
     def relaxed(self) -> Isa:
         """The same, with dot products of bfloat16 for float32 if there are any."""
@@ -131,7 +135,8 @@ def make_isa(
         return Isa(name, triple, _baseline(triple), "", 16, 16)
     if "neon" in wanted:
         dot = "usdot" if "i8mm" in wanted else "sdot" if "dotprod" in wanted else ""
-        return Isa(name, triple, cpu, features, 16, 32, dot)
+        has_pairs = "i8mm" in wanted
+        return Isa(name, triple, cpu, features, 16, 32, dot, has_paired_products=has_pairs)
     if name.startswith(("avx512", "amx")):
         dot = "vpdpbusd512" if "avx512vnni" in wanted else ""
         # The processor's own model says how to schedule; more features than listed do no harm.

@@ -46,6 +46,7 @@ def pack_weights_u8(
     input_zero_point: int,
     width: int,
     arranged: Callable[[Array], Array] = lambda values: values,
+    group: int = GROUP,
 ) -> PackedWeights:
     """Weights for `armpy_numba_acc.tiles.byte_finish`.
 
@@ -65,6 +66,8 @@ def pack_weights_u8(
         Columns of a panel; the last one is filled up with zeros.
     arranged : callable, optional
         What is done with weights (columns, taps, depth) that are multiplied before they are packed.
+    group : int
+        Elements of a step.
 
     Notes
     -----
@@ -76,7 +79,7 @@ def pack_weights_u8(
     if unused := -len(weights) % width:
         head[-1, 2, -unused:] = heads[-1, 2]  # a 0 would look like a result to be checked
     exact = in_panels(factors.exact, width)
-    panels = side_by_side(head, exact, lines_of_groups(isa, arranged(values), width))
+    panels = side_by_side(head, exact, lines_of_groups(isa, arranged(values), width, group))
     return PackedWeights(panels, correction)
 
 
@@ -117,7 +120,9 @@ def without_zero_point(
     return values, start.astype(np.uint64).astype(np.uint32).view(np.int32), correction
 
 
-def lines_of_groups(isa: Isa, values: Array, width: int) -> npt.NDArray[np.uint8]:
+def lines_of_groups(
+    isa: Isa, values: Array, width: int, group: int = GROUP
+) -> npt.NDArray[np.uint8]:
     """Weights in the order in which they are multiplied.
 
     Parameters
@@ -127,13 +132,15 @@ def lines_of_groups(isa: Isa, values: Array, width: int) -> npt.NDArray[np.uint8
         Less their zero point.
     width : int
         Columns of a panel.
+    group : int
+        Elements of a step.
 
     Returns
     -------
     ndarray, uint8, shape (panels, bytes)
         The depth of each tap is filled up with zeros to whole groups.
     """
-    groups = in_groups(values, width, GROUP, np.int8 if isa.dot else np.int16)
+    groups = in_groups(values, width, group, np.int8 if isa.dot else np.int16)
     return side_by_side(groups if isa.dot else pairs_of_groups(groups, isa.lanes))
 
 

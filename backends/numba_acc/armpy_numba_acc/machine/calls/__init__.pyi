@@ -40,6 +40,7 @@ from armpy_numba_acc.machine.calls.products import (
     ConvolutionI16 as ConvolutionI16,
     ConvolutionU8 as ConvolutionU8,
     ConvolutionU8Matrix as ConvolutionU8Matrix,
+    ConvolutionU8Paired as ConvolutionU8Paired,
     ProductCall as ProductCall,
     ProductI16 as ProductI16,
     QuantizeRows as QuantizeRows,

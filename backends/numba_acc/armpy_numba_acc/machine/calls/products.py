@@ -285,6 +285,11 @@ class ConvolutionU8(ProductCall):
 
 
 @dataclass(frozen=True, slots=True)
+class ConvolutionU8Paired(ConvolutionU8):
+    """The same two rows and two columns at a time: tiles have an even number of rows."""
+
+
+@dataclass(frozen=True, slots=True)
 class ConvolutionU8Matrix(ConvolutionU8):
     """The same by a matrix unit."""
 

@@ -1,0 +1,18 @@
+"""Convolutions and matrix products of 8-bit elements, two pixels and two columns at a time."""
+
+from __future__ import annotations
+
+from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.machine.calls.products import ConvolutionU8Paired
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.byte_finish import ByteFinish
+from armpy_numba_acc.tiles.paired_products import PairedProducts
+from armpy_numba_acc.tiles.pixels import walk_tiles
+from armpy_numba_acc.tiles.product import Shape, product_definitions
+
+
+def make(isa: Isa, rows: int, vectors: int, *flags: int) -> Linked:
+    """Make the kernel; parameters as of the record, flags as of `ByteFinish`."""
+    shape, finish = Shape.of(isa, rows, vectors), ByteFinish(*map(bool, flags))
+    definitions = product_definitions(isa, ConvolutionU8Paired, shape, PairedProducts(), finish)
+    return Linked(walk_tiles, definitions)

@@ -1,0 +1,107 @@
+"""Products of two rows with two columns at a time, eight bytes deep: Arm's matrix instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armpy_numba_acc.llvm.control import repeat
+from armpy_numba_acc.llvm.values import I8, I64, Value, vector
+from armpy_numba_acc.tiles.product import Products, Shape, Tile
+
+_BYTES = vector(I8, 16)
+_HALF = 8
+"""Bytes of a row that an instruction multiplies, and of each column's weights."""
+
+_FIRST, _LAST = (0, 1, 4, 5), (2, 3, 6, 7)
+"""The first two columns of two rows, and the last two."""
+
+Blocks = list[Value]
+"""Sums of 2 by 2: for each two rows and each vector of columns one of its first two columns, row by
+row, and one of its last two."""
+
+
+class PairedProducts(Products):
+    """Products of unsigned and signed bytes, added up exactly in int32.
+
+    Notes
+    -----
+    Weights: for each column eight signed bytes. Sums are in the instruction's order while they are
+    added up, and row by row before and behind that.
+    """
+
+    step_bytes = _HALF
+
+    def line_bytes(self, shape: Shape) -> int:
+        return _HALF * shape.width
+
+    def weights(self, line: Value, shape: Shape) -> list[Value]:
+        return [line.load(_BYTES, number) for number in range(2 * len(shape.widths))]
+
+    def spread(self, place: Value, lanes: int) -> Value:
+        raise NotImplementedError  # no element is in all lanes
+
+    def add(self, total: Value, elements: Value, weights: Value) -> Value:
+        name = "llvm.aarch64.neon.usmmla.v4i32.v16i8"
+        return total.code.call(name, total.kind, total, elements, weights)
+
+    def sums(self, tile: Tile, line: Value, totals: list[Value]) -> list[Value]:
+        """The sums of all taps, of two rows at a time; as `Products.sums` otherwise."""
+        code, call, shape = tile.code, tile.call, tile.shape
+        line_bytes = self.line_bytes(shape)
+
+        def tap(number: Value, carried: list[Value]) -> list[Value]:
+            offset = call.taps.load(I64, number)
+            rows = [source + offset for source in tile.sources]
+
+            def step(number: Value, carried: list[Value]) -> list[Value]:
+                line, *blocks = carried
+                elements = _paired([row + number * _HALF for row in rows])
+                size = 2 * len(shape.widths)
+                # Each vector of weights is used for all rows before the next one is needed: there
+                # are registers for all sums and elements, not for all weights.
+                for column, factor in enumerate(self.weights(line, shape)):
+                    for pair, given in enumerate(elements):
+                        at = pair * size + column
+                        blocks[at] = self.add(blocks[at], given, factor)
+                return [line + line_bytes, *blocks]
+
+            return repeat(code, call.steps, carried, step)
+
+        blocks = repeat(code, call.num_taps, [line, *_in_blocks(tile, totals)], tap)[1:]
+        return _by_row(blocks, tile)
+
+
+def _paired(places: Sequence[Value]) -> list[Value]:
+    """Eight bytes of each two rows beside each other."""
+    halves = [place.load(vector(I8, _HALF)) for place in places]
+    return [
+        one.shuffled(range(2 * _HALF), other)
+        for one, other in zip(halves[::2], halves[1::2], strict=True)
+    ]
+
+
+def _in_blocks(tile: Tile, totals: list[Value]) -> Blocks:
+    """Sums row by row as blocks."""
+    return _rearranged(tile.by_row(totals))
+
+
+def _rearranged(rows: Sequence[Sequence[Value]]) -> Blocks:
+    """Two vectors of each two rows, or of each two blocks of two rows, as two others."""
+    return [
+        one.shuffled(lanes, other)
+        for above, below in zip(rows[::2], rows[1::2], strict=True)
+        for one, other in zip(above, below, strict=True)
+        for lanes in (_FIRST, _LAST)
+    ]
+
+
+def _by_row(blocks: Blocks, tile: Tile) -> list[Value]:
+    """Blocks as sums row by row."""
+    size, result = 2 * len(tile.shape.widths), []
+    for first in range(0, len(blocks), size):
+        some = blocks[first : first + size]
+        for lanes in (_FIRST, _LAST):
+            result += [
+                one.shuffled(lanes, other) for one, other in zip(some[::2], some[1::2], strict=True)
+            ]
+    return result
