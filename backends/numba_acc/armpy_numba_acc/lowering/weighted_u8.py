@@ -226,7 +226,8 @@ def emit_filters_u8(
     else:
         kind, call, tile = U8_MATRIX, calls.ConvolutionU8Matrix, plan.tile(emit.isa)
     scaling = _Scaling.of(layer, weights, chosen)
-    packed = pack_weights_u8(
+    pack = pack_weights_u8 if plan is None else partial(pack_weights_u8, arranged=plan.arranged)
+    packed = pack(
         emit.isa,
         weights,
         layer["weights"].info.zero_point,
@@ -234,7 +235,6 @@ def emit_filters_u8(
         scaling.factors,
         zero_point_of(layer["input"].info),
         tile.width(emit.isa),
-        *([] if plan is None else [plan.arranged]),
         group=kind.group,
     )
     record = partial(
