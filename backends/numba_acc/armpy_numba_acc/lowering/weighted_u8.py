@@ -217,6 +217,7 @@ def emit_filters_u8(
     """
     columns, bias = len(weights), layer.constant("bias")
     plan = plan_of(emit, U8_MATRIX, patches, columns) if emit.isa.has_matrix_unit else None
+    call: type[calls.ConvolutionU8]
     if plan is None and emit.isa.has_paired_products and patches.num_pixels > 1:
         kind, call = U8_PAIRED, calls.ConvolutionU8Paired
         patches = with_room(emit, layer, patches, kind)
