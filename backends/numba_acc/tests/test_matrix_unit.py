@@ -83,7 +83,7 @@ def test_a_product_of_one_pixel_is_the_vectors() -> None:
 
 def test_code_has_the_unit_s_instructions_wherever_it_is_compiled() -> None:
     amx = make_isa("avx512amx", "x86_64-unknown-linux-gnu", "sapphirerapids", frozenset())
-    function = convolution_u8_matrix.make(amx, 32, 2, 0, 1, 0, 0, 0, 0, 0)
+    function = convolution_u8_matrix.make(amx, 32, 2, 0, 1, 0, 0, 0, 0)
     text = compile_assembly(function, "kernel", amx)
     for instruction in ("ldtilecfg", "tileloadd", "tdpbusd", "tilestored", "tilerelease"):
         assert instruction in text

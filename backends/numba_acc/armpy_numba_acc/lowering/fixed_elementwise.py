@@ -168,17 +168,28 @@ def _byte_product(operation: ElementwiseBinary, infos: Sequence[TensorInfo]) -> 
 def _byte_sum(operation: ElementwiseBinary, infos: Sequence[TensorInfo]) -> Parameters:
     """Sums and differences of bytes."""
     sign = -1 if operation.operation is BinaryOperation.SUB else 1
-    a, b = (scale_of(info) / scale_of(infos[2]) for info in infos[:2])
-    # Terms may be larger than their sum, and so is what float32 rounds off then.
-    margin = min(_MARGIN * max(1.0, 256.0 * float(a + b) / 1024), 1.0)
-    numbers = _words_of(_common_factors(infos, _BYTE_SHIFT))
+    a, b, *numbers = byte_sum_numbers(infos)
     low, high = step_bounds(operation.activation.bounds, infos[2])
 
     def parameters(a_zero: float, b_zero: float, zero: float) -> tuple[float, ...]:
-        scaling = (a_zero, float(a), b_zero, sign * float(b), zero, zero + low, zero + high)
-        return (*scaling, margin, *numbers)
+        return (a_zero, a, b_zero, sign * b, zero, zero + low, zero + high, *numbers)
 
     return parameters
+
+
+@_ODD_SCALES
+def byte_sum_numbers(infos: Sequence[TensorInfo]) -> tuple[float, ...]:
+    """Two numbers that bytes are multiplied by for their sum, its margin, and three multipliers.
+
+    Parameters
+    ----------
+    infos : sequence of TensorInfo
+        Of both summands and the sum.
+    """
+    a, b = (scale_of(info) / scale_of(infos[2]) for info in infos[:2])
+    # Terms may be larger than their sum, and so is what float32 rounds off then.
+    margin = min(_MARGIN * max(1.0, 256.0 * float(a + b) / 1024), 1.0)
+    return float(a), float(b), margin, *_words_of(_common_factors(infos, _BYTE_SHIFT))
 
 
 def _byte_squared_difference(

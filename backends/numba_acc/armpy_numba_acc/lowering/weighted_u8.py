@@ -14,6 +14,7 @@ from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy.types import DataType
 from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
+from armpy_numba_acc.lowering.fixed_elementwise import byte_sum_numbers
 from armpy_numba_acc.lowering.matrix_unit import plan_of
 from armpy_numba_acc.lowering.operands import elements_of
 from armpy_numba_acc.lowering.patches import Patches, patches_of
@@ -100,15 +101,14 @@ class Residual:
     source : Buffer
         Laid out as the output.
     parameters : Buffer
-        Zero points of the product and of the tensor, their scales over that of the sum, the
-        sum's zero point and bounds, each of 4 bytes.
-    has_negatives, has_bounds : bool
-        Whether the bounds let sums below the zero point through, and whether they matter.
+        Zero points of the product, of the tensor and of the sum, the sum's bounds, and float32
+        of `byte_sum_numbers`, each of 4 bytes.
+    has_bounds : bool
+        Whether the sum's bounds matter.
     """
 
     source: Buffer
     parameters: Buffer
-    has_negatives: bool
     has_bounds: bool
 
     @classmethod
@@ -118,14 +118,12 @@ class Residual:
             return None
         product, other, output = layer.output.info, fusion.residual.info, fusion.output.info
         low, high = stored_bounds(fusion.bounds, output)
-        zero_point, scale = zero_point_of(output), scale_of(output)
-        factors = [scale_of(product) / scale, scale_of(other) / scale]
-        bits = np.array(factors, np.float32).view(np.int32)
-        zeros = zero_point_of(product), zero_point_of(other)
-        numbers = np.array([*zeros, *bits, zero_point, low, high], np.int32)
+        infos = product, other, output
+        bits = np.array(byte_sum_numbers(infos), np.float32).view(np.int32)
+        numbers = np.array([*map(zero_point_of, infos), low, high, *bits], np.int32)
         source = readable_behind(emit, emit.source(fusion.residual), other.size_bytes, layer.name)
         has_bounds = low > 0 or high < 255
-        return cls(source, emit.constant(numbers), low < zero_point, has_bounds)
+        return cls(source, emit.constant(numbers), has_bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +251,6 @@ def emit_filters_u8(
         has_large_scales=int(scaling.has_large_scales),
         is_imprecise=int(scaling.is_imprecise),
         has_residual=int(residual is not None),
-        sum_has_negatives=int(residual is not None and residual.has_negatives),
     )
     panels = packed.panels
     in_memory = Weights(kind, emit.constant(panels), panels[0].nbytes, columns, tile, plan)

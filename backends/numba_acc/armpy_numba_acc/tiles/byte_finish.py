@@ -27,8 +27,8 @@ class ByteFinish(Finish):
         As for `ExactScaling`.
     has_bounds : bool
         As for `BytePacker`.
-    has_residual, sum_has_negatives : bool
-        Whether elements of another tensor are added; the second as for `ResidualSum`.
+    has_residual : bool
+        Whether elements of another tensor are added; see `ResidualSum`.
 
     Notes
     -----
@@ -42,7 +42,6 @@ class ByteFinish(Finish):
     has_large_scales: bool
     is_imprecise: bool
     has_residual: bool
-    sum_has_negatives: bool
 
     def head_bytes(self, shape: Shape) -> int:
         return 20 * shape.width
@@ -118,11 +117,9 @@ class ByteFinish(Finish):
         residual = None
         if self.has_residual:
             bounds = low.narrowed(I32), high.narrowed(I32)
-            residual = ResidualSum(
-                call.sum, lanes, missing, *bounds, has_negatives=self.sum_has_negatives
-            )
-            missing = residual.missing
-            low, high = (call.sum.load(I32, number).unsigned(I64) for number in (5, 6))
+            residual = ResidualSum(call.sum, lanes, missing, *bounds)
+            missing = missing.like(0)
+            low, high = (call.sum.load(I32, number).unsigned(I64) for number in (3, 4))
         packer = BytePacker(tile.isa, missing, low, high, has_bounds=self.has_bounds)
         distance, width, together = call.residual - call.target, tile.shape.width, 4 // vectors
         result = []

@@ -21,7 +21,7 @@ _LARGEST = 2.0**30
 
 _SIGN = -(1 << 31)
 
-_MOST = 4
+MOST_VECTORS = 4
 """Vectors that are checked at once."""
 
 
@@ -72,7 +72,7 @@ class ExactScaling:
         base = zero_point.like(self._rounding.base)
         self._moved = base if has_negatives else base + zero_point
         self.missing = zero_point - base if has_negatives else -base
-        self._room = factors.code.stack(vector(I32, lanes), 2 * _MOST)
+        self._room = factors.code.stack(vector(I32, lanes), 2 * MOST_VECTORS)
 
     def steps(
         self, totals: Sequence[Value], scales: Sequence[Value], nudges: Sequence[Value | None]
@@ -124,7 +124,7 @@ class ExactScaling:
         One by one and without a call: vectors stay in their registers.
         """
         lanes, room = self._lanes, self._room
-        at_results = room + 4 * lanes * _MOST
+        at_results = room + 4 * lanes * MOST_VECTORS
         for number, (total, result) in enumerate(zip(totals, results, strict=True)):
             room.store(total, number)
             at_results.store(result, number)
@@ -135,11 +135,11 @@ class ExactScaling:
             value = exactly_scaled(room.load(I32, index), self._factors.load(I64, column))
             at_results.store(value + self._moved, index)
 
-        _for_each(bits, len(totals), replace)
+        for_each_bit(bits, len(totals), replace)
         return [at_results.load(result.kind, n) for n, result in enumerate(results)]
 
 
-def _for_each(bits: Value, count: int, step: Callable[[Value, Value], None]) -> None:
+def for_each_bit(bits: Value, count: int, step: Callable[[Value, Value], None]) -> None:
     """``step(lane, number)`` for every set bit and every number below `count`."""
     code = bits.code
 

@@ -71,6 +71,12 @@ def _sum_of(combine: Combine) -> Callable[..., Value]:
     return compute
 
 
+def exact_byte_sum(x: Value, y: Value, multipliers: Sequence[Value]) -> Value:
+    """A sum of int32 that are bytes less their zero points, in steps of the output, as int64."""
+    total = add(*_terms((x, y), _SUM_BITS, multipliers[:6]))
+    return _rescaled(total.narrowed(I32), *multipliers[6:])
+
+
 def _byte_sum_of(combine: Combine) -> Callable[..., Value]:
     """A sum or a difference of bytes, in float32 unless that is near a tie.
 

@@ -75,10 +75,22 @@ def to_low_bits(steps: Value, zero: Value, low: Value, high: Value) -> tuple[Val
     to `_MAGIC` ends with the bits of what was added to it; those of `_MAGIC` itself end with 16
     zeros.
     """
+    moved, rest = _moved(steps, zero)
+    lowest, highest = (limit.to_integer() + _MAGIC_BITS for limit in (low, high))
+    return clamp(moved.bits(), lowest, highest), rest
+
+
+def nearest_and_rest(steps: Value, zero: Value) -> tuple[Value, Value]:
+    """Stored integers, as int32, next to `steps`, and what was cut off; as `to_low_bits`."""
+    moved, rest = _moved(steps, zero)
+    return moved.bits() - _MAGIC_BITS, rest
+
+
+def _moved(steps: Value, zero: Value) -> tuple[Value, Value]:
+    """Numbers next to `_MAGIC` by the distance of stored integers, and what was cut off."""
     offset = zero + _MAGIC
     moved = steps + offset
-    lowest, highest = (limit.to_integer() + _MAGIC_BITS for limit in (low, high))
-    return clamp(moved.bits(), lowest, highest), steps - (moved - offset)
+    return moved, steps - (moved - offset)
 
 
 def floor(x: Value) -> Value:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import and_
 
-from armpy_numba_acc.llvm.values import F32, I8, I32, Kind, Value, vector
+from llvmlite import ir
 
-_SIGN = -(1 << 31)
-_HALF = 0x3F000000
-"""Bits of 0.5."""
+from armpy_numba_acc.llvm.control import when
+from armpy_numba_acc.llvm.values import F32, I8, I32, Kind, Value, clamp, vector
+from armpy_numba_acc.tiles.exact_scaling import MOST_VECTORS, for_each_bit
+from armpy_numba_acc.tiles.fixed_expressions import exact_byte_sum
+from armpy_numba_acc.tiles.functions import nearest_and_rest
+
+_FAR = 1 << 20
+"""Far outside of a byte's range."""
 
 
 class ResidualSum:
@@ -24,27 +31,18 @@ class ResidualSum:
         What is missing in the first summand's elements, see `ExactScaling`.
     low, high : Value, int32
         Bounds of the first summand.
-    has_negatives : bool
-        Whether sums below the zero point are not all clamped to it.
 
     Notes
     -----
-    Computed in float32 and rounded, ties away from zero, as
-    `armpy_numba_acc.tiles.expressions` does it where nothing is fused: where fixed-point
-    arithmetic rounds a number the other way that is next to a tie, an element is off by one.
+    Computed in float32; what is so near a tie that TFLite's fixed-point arithmetic may round it
+    the other way is computed again, as `armpy_numba_acc.tiles.fixed_expressions` does it where
+    nothing is fused, but lane by lane: that is seldom run, and has to be short.
     """
 
     def __init__(
-        self,
-        parameters: Value,
-        lanes: int,
-        missing: Value,
-        low: Value,
-        high: Value,
-        *,
-        has_negatives: bool,
+        self, parameters: Value, lanes: int, missing: Value, low: Value, high: Value
     ) -> None:
-        self._lanes, self._has_negatives = lanes, has_negatives
+        self._lanes, self._parameters = lanes, parameters
 
         def number(index: int, kind: Kind = I32) -> Value:
             return parameters.load(kind, index)
@@ -52,31 +50,62 @@ class ResidualSum:
         self._low, self._high = ((bound - missing).splat(lanes) for bound in (low, high))
         self._zero = (number(0) - missing).splat(lanes)
         self._other_zero = number(1).splat(lanes)
-        self._scale, self._other_scale = (number(index, F32).splat(lanes) for index in (2, 3))
-        zero_point = number(4)
-        self._first = (zero_point.to_float() + 0.5).splat(lanes)
-        self.missing = zero_point if has_negatives else zero_point.like(0)
+        self._zero_point = number(2)
+        self._scale, self._other_scale, margin = (
+            number(index, F32).splat(lanes) for index in (5, 6, 7)
+        )
+        self._most = 0.5 - margin
+        self._room = parameters.code.stack(vector(I32, lanes), 3 * MOST_VECTORS)
 
     def steps(self, elements: Sequence[Value], others: Sequence[Value]) -> list[Value]:
-        """Vectors of int32 that are the sum's elements but for `missing`, and not clamped.
+        """Vectors of int32 that are the sum's elements, not clamped.
 
         Parameters
         ----------
         elements : sequence of Value, int32 vectors
-            As `ExactScaling` gives them.
+            Up to four, as `ExactScaling` gives them.
         others : sequence of Value
             Addresses of as many bytes each as there are lanes.
         """
-        return [self._sum(*pair) for pair in zip(elements, others, strict=True)]
+        pairs = [self._centred(*pair) for pair in zip(elements, others, strict=True)]
+        zero_point = self._zero_point.to_float().splat(self._lanes)
+        results, certain = [], []
+        for one, other in pairs:
+            scaled = other.to_float() * self._other_scale
+            total = one.to_float().times_plus(self._scale, scaled)
+            nearest, rest = nearest_and_rest(total, zero_point)
+            results.append(nearest)
+            certain.append(abs(rest) <= self._most)
+        bits = reduce(and_, certain).bitcast(ir.IntType(self._lanes))
 
-    def _sum(self, element: Value, place: Value) -> Value:
+        def exact() -> list[Value]:
+            return self._replaced(pairs, results, bits ^ -1)
+
+        return when(bits.differs(-1), exact, lambda: results, likely=False)
+
+    def _centred(self, element: Value, place: Value) -> tuple[Value, Value]:
+        """Both summands less their zero points, as int32."""
         element = element.call("smax", self._low).call("smin", self._high)
-        real = (element - self._zero).to_float()
         other = place.load(vector(I8, self._lanes)).unsigned(I32)
-        scaled = (other - self._other_zero).to_float()
-        if not self._has_negatives:
-            total = real.times_plus(self._scale, self._first)
-            return scaled.times_plus(self._other_scale, total).to_integer()
-        total = real.times_plus(self._scale, scaled * self._other_scale)
-        away = (total.bits() & _SIGN) | _HALF
-        return (total + away.as_float()).to_integer()
+        return element - self._zero, other - self._other_zero
+
+    def _replaced(
+        self, pairs: Sequence[tuple[Value, Value]], results: Sequence[Value], bits: Value
+    ) -> list[Value]:
+        """Results of which the lanes with a set bit are computed again."""
+        lanes, size = self._lanes, 4 * self._lanes * MOST_VECTORS
+        summands = self._room, self._room + size
+        at_results = self._room + 2 * size
+        for number, (pair, result) in enumerate(zip(pairs, results, strict=True)):
+            for room, value in zip((*summands, at_results), (*pair, result), strict=True):
+                room.store(value, number)
+        numbers = [self._parameters.load(F32, 8 + index) for index in range(9)]
+
+        def replace(lane: Value, number: Value) -> None:
+            index = number * lanes + lane
+            one, other = (room.load(I32, index) for room in summands)
+            steps = clamp(exact_byte_sum(one, other, numbers), -_FAR, _FAR)
+            at_results.store(steps.narrowed(I32) + self._zero_point, index)
+
+        for_each_bit(bits, len(pairs), replace)
+        return [at_results.load(result.kind, n) for n, result in enumerate(results)]

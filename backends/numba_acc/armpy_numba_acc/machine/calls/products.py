@@ -251,8 +251,8 @@ class ConvolutionU8(ProductCall):
         `armpy_numba_acc.tiles.residual.ResidualSum`.
     has_corrections, has_negatives, has_bounds, has_large_scales, is_imprecise : int
         See `armpy_numba_acc.tiles.byte_finish.ByteFinish`.
-    has_residual, sum_has_negatives : int
-        Whether there is a residual, and whether sums below its zero point matter.
+    has_residual : int
+        Whether there is a residual.
     """
 
     parameters: ClassVar[tuple[str, ...]] = (
@@ -264,7 +264,6 @@ class ConvolutionU8(ProductCall):
         "has_large_scales",
         "is_imprecise",
         "has_residual",
-        "sum_has_negatives",
     )
     work = Work.BYTES
 
@@ -281,7 +280,6 @@ class ConvolutionU8(ProductCall):
     has_large_scales: int
     is_imprecise: int
     has_residual: int
-    sum_has_negatives: int
 
 
 @dataclass(frozen=True, slots=True)
