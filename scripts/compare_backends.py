@@ -2,7 +2,7 @@
 
 Usage::
 
-    python scripts/compare_backends.py [--only models,vectors,random,kit,networks]
+    python scripts/compare_backends.py [--only models,vectors,random,kit,networks,instances]
         [--instruction-set NAME,NAME] [--threads 1,2,5] [--count N] [--start N] [--every N]
         [--filter TEXT] [--models FOLDER] [--layers] [--table FILE]
 
@@ -13,8 +13,11 @@ as ``armpy diff --exact`` finds it; with ``--layers`` every layer is tried on th
 where no output differs.
 
 Subjects are model files with golden and random inputs, NNAPI's published examples, random NNAPI
-models (``random``), the conformance kit's networks (``kit``), and NumbaAcc's random networks of a
-few layers (``networks``). The exit status is 1 if anything differs.
+models (``random``), the conformance kit's networks (``kit``), NumbaAcc's random networks of a few
+layers (``networks``), and instances of every operation with sizes, attributes and quantisations
+made of chance (``instances``: ``--count`` says how many times all, ``--filter`` which). Of networks
+of many layers, what every fifth one gives is compared, too. The exit status is 1 if anything
+differs.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ from comparison.equality import Bench, Conditions, Count
 from comparison.subjects import KINDS, BuiltNetwork, Selection, Subject, models_below, subjects
 
 ROOT = Path(__file__).resolve().parents[1]
-ALL = (*KINDS, "networks")
+ALL = (*KINDS, "networks", "instances")
 
 
 def main() -> int:
@@ -52,7 +55,7 @@ def main() -> int:
             subjects_run += bool(counts)
             num_taken += any(count.taken for count in counts.values())
             for how, count in counts.items():
-                _add(totals[how], count)
+                totals[how].join(count)
                 failed += not count.is_equal
                 if not count.is_equal or (options.table and kind == "models"):
                     line = _line(subject.name, how, count)
@@ -64,18 +67,11 @@ def main() -> int:
     print(f"CpuRef refuses {len(bench.refused)} others; ", end="")
     print(f"{failed} differ; {time.perf_counter() - begin:.0f} s")
     for how, total in totals.items():
+        total.errors, total.first = [], ""
         print(_line("all", how, total))
     if not num_taken:
         print("nothing was compared")
     return int(failed > 0 or not num_taken)
-
-
-def _add(total: Count, count: Count) -> None:
-    """Add one subject's counts to all."""
-    for name in ("elements", "differing", "behind", "behind_differing", "apart", "taken"):
-        setattr(total, name, getattr(total, name) + getattr(count, name))
-    total.steps = max(total.steps, count.steps)
-    total.behind_steps = max(total.behind_steps, count.behind_steps)
 
 
 def _line(name: str, how: Conditions, count: Count) -> str:
@@ -98,6 +94,8 @@ def _subjects(kind: str, options: argparse.Namespace) -> Iterator[Subject]:
     selection = Selection(kind, *chosen, str(options.shared.resolve()))
     if kind == "networks":
         yield from _networks(options.start, options.count, options.every)
+    elif kind == "instances":
+        yield from _instances(options.start, options.count, options.filter)
     elif kind == "models" and options.models:
         for folder in options.models:
             yield from models_below(folder, selection)
@@ -113,6 +111,19 @@ def _networks(start: int, count: int, every: int) -> Iterator[BuiltNetwork]:
     for seed in range(start, start + count, every):
         network, inputs = random_network(seed)
         yield BuiltNetwork(f"networks/{seed}", network.build(), (inputs,))
+
+
+def _instances(start: int, count: int, chosen: str) -> Iterator[BuiltNetwork]:
+    """The conformance kit's layers of each kind and type, drawn so many times."""
+    from armpy.testing.cases import all_sketches  # noqa: PLC0415 - seldom needed
+    from armpy.testing.drawing import drawn, roots  # noqa: PLC0415
+
+    for sketch in roots(all_sketches()):
+        for seed in range(start, start + count):
+            for case in drawn(sketch, seed).cases(seed):
+                name = f"instances/{seed}/{case.id}"
+                if chosen in name:
+                    yield BuiltNetwork(name, case.graph(), (case.feeds(),))
 
 
 def _options() -> argparse.Namespace:

@@ -13,6 +13,7 @@ Notes
 `quantization`      parameters of affine quantisation, clamps of stored integers
 `lookup_table`      functions of real numbers as tables, of 8 bits and of 16
 `integer_functions` functions of one stored integer: RELU, HARD_SWISH, RSQRT, ...
+`pair_functions`    functions of two of them: DIV
 ==================  ================================================================
 
 What these have is offered here. Other modules are names of their own, for what several of them

@@ -37,6 +37,7 @@ __all__ = [
     "absolute",
     "clamped_rescaling",
     "concatenated",
+    "converted",
     "hard_swish",
     "leaky_relu",
     "logistic16",
@@ -145,6 +146,33 @@ def concatenated(source: QuantizationParameters, target: QuantizationParameters)
         moved = rounded + (target.zero_point - target.lowest)
         clamped: npt.NDArray[np.float32] = np.clip(moved, 0, 255)
         return clamped.astype(np.int64) + target.lowest
+
+    return compute
+
+
+def converted(
+    source: tuple[float, int], target: tuple[float, int], bounds: tuple[int, int]
+) -> StoredFunction:
+    """Requantise in float64, as MINIMUM and MAXIMUM do before they choose.
+
+    Parameters
+    ----------
+    source, target : (float, int)
+        Scale and zero point.
+    bounds : (int, int)
+        Lowest and highest stored integer of the target's type.
+
+    Notes
+    -----
+    Stored integers are rounded, half away from 0: those of a signed type are not those of an
+    unsigned one moved. NNAPI's reference does so; TFLite's kernels that choose elements expect
+    equal quantisations and copy.
+    """
+
+    def compute(stored: Stored) -> Int64Array:
+        real = (stored.astype(np.float64) - source[1]) * source[0]
+        steps: npt.NDArray[np.float64] = np.clip(real / target[0] + target[1], *bounds)
+        return round_half_away(steps).astype(np.int64)
 
     return compute
 

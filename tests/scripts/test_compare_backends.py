@@ -48,13 +48,13 @@ def one_step_more(kind: type[Operation]) -> Tampering:
 def test_nothing_differs_of_an_honest_backend() -> None:
     count = counted(FakeBackend("Honest"), layers=True)
     assert count.is_equal
-    assert count.elements == 10
+    assert count.elements > 3 * 10  # those of layers in between, too
     assert count.taken > 0
 
 
 def test_one_step_in_one_element_is_counted_and_its_layer_named() -> None:
     count = counted(one_step_more(Softmax))
-    assert (count.differing, count.steps) == (1, 1.0)
+    assert (count.differing, count.steps) == (3, 1.0)  # with three sets of outputs
     assert "Softmax" in count.first
     assert not count.is_equal
 

@@ -15,19 +15,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from armpy.numerics.fixed_point import Multiplier, multiply_high
-from armpy.numerics.integer_functions import shifted_rescaling
-from armpy.numerics.logarithm import reciprocal
+from armpy.numerics.fixed_point import Multiplier
+from armpy.numerics.integer_functions import converted, shifted_rescaling
 from armpy.numerics.lookup_table import StoredFunction
-from armpy.numerics.rounding import (
-    Int64Array,
-    leading_zeros,
-    round_half_away,
-    rounding_shift_right,
-)
+from armpy.numerics.pair_functions import PairFunction, quotients, through_reals
+from armpy.numerics.rounding import Int64Array, rounding_shift_right
 from armpy.tensor import TensorInfo
 from armpy_reference.lookup_table import Array, BinaryKernel
-from armpy_reference.quantization import dequantize, parameters_of, quantize, scale_of
+from armpy_reference.quantization import parameters_of, scale_of
 
 Bounds = tuple[int, int]
 """Lowest and highest stored integer of an output, its fused activation included."""
@@ -104,33 +99,9 @@ def multiplication(
 
 
 def division(inputs: Sequence[TensorInfo], output: TensorInfo, bounds: Bounds) -> BinaryKernel:
-    """Division, as a product with a fixed-point reciprocal.
-
-    Notes
-    -----
-    The numerator is shifted left as far as it goes. A quotient by 0 saturates, 0 / 0 is 0;
-    the reference refuses to compute them.
-    """
-    factor = scale_of(inputs[0]) / (scale_of(inputs[1]) * scale_of(output))
-    multiplier = Multiplier.from_real(float(factor))
-    shift = multiplier.left_shift - multiplier.right_shift
-
-    def compute(lhs: Array, rhs: Array, out: Array) -> None:
-        numerator, denominator = _centred(lhs, inputs[0]), _centred(rhs, inputs[1])
-        numerator, denominator = np.broadcast_arrays(numerator, denominator)
-        numerator = np.where(denominator < 0, -numerator, numerator)
-        inverse, bits_over_unit = reciprocal(np.maximum(np.abs(denominator), 1), 31)
-        # A negative number has one bit of headroom more if it is a power of two.
-        headroom = leading_zeros(np.where(numerator < 0, ~numerator, numerator)) - 1
-        quotient = multiply_high(numerator << headroom, inverse)
-        quotient = multiply_high(quotient, multiplier.multiplier)
-        right_shift = headroom + bits_over_unit - shift
-        quotient <<= np.maximum(-right_shift, 0)
-        rounding_shift_right(quotient, np.clip(right_shift, 0, 62), out=quotient)
-        quotient = np.where(denominator == 0, numerator << 31, quotient)
-        _finish(quotient, output, bounds, out)
-
-    return compute
+    """Division, as a product with a fixed-point reciprocal."""
+    lhs, rhs = map(parameters_of, inputs)
+    return _written(quotients((lhs, rhs), parameters_of(output), bounds))
 
 
 def squared_difference(
@@ -200,31 +171,26 @@ def through_float(
     function: Callable[[Any, Any], Any],
 ) -> BinaryKernel:
     """Any function, by float32 numbers in between."""
+    lhs, rhs = map(parameters_of, inputs)
+    return _written(through_reals((lhs, rhs), parameters_of(output), bounds, function))
+
+
+def _written(function: PairFunction) -> BinaryKernel:
+    """A kernel that writes what a function computes."""
 
     def compute(lhs: Array, rhs: Array, out: Array) -> None:
-        real = function(dequantize(lhs, inputs[0]), dequantize(rhs, inputs[1]))
-        quantize(real, output, out)
-        np.clip(out, *bounds, out=out)
+        out[...] = function(lhs, rhs)
 
     return compute
 
 
 def requantized(stored: Array, source: TensorInfo, target: TensorInfo) -> Array:
-    """Requantise to another quantisation of the same type.
-
-    Notes
-    -----
-    float64, rounded half away from zero and saturated, as NNAPI's reference does; TFLite's
-    kernels that choose elements expect equal quantisations and copy.
-    """
+    """Requantise to another quantisation of the same type, in float64."""
     if source.quantization == target.quantization:
         return stored
-    real = (stored.astype(np.float64) - source.zero_point) * source.scale
-    result = np.empty(stored.shape, target.data_type.dtype)
-    low, high = target.data_type.integer_range
-    steps = np.clip(real / target.scale + target.zero_point, low, high)
-    result[...] = round_half_away(steps)
-    return result
+    first, second = ((info.scale, info.zero_point) for info in (source, target))
+    function = converted(first, second, target.data_type.integer_range)
+    return function(stored).astype(target.data_type.dtype)
 
 
 def _twice_larger_scale(inputs: Sequence[TensorInfo]) -> float:

@@ -2,17 +2,18 @@
 
 Notes
 -----
-8-bit tensors: one input is looked up in a table that equals CpuRef's. Sums, differences, products
-and squared differences of two equal CpuRef's, too: they are computed in fixed point, sums only near
-ties; so are sums, differences and products of 16-bit elements. Comparisons, MAXIMUM and
-MINIMUM of one quantisation are exact. Other functions of two inputs are computed in float32 and
-rounded with ties away from zero; where fixed point rounds a number the other way that is near a
-tie, an element is off by one.
+Quantised elements are CpuRef's. One input is looked up in a table, and so are pairs of bytes of
+which there is a quotient or a power; MAXIMUM and MINIMUM choose of what is looked up in the
+output's quantisation. Sums, differences, products, squared differences and PRELU are computed in
+fixed point, those of bytes only near ties; squared differences of 16 bits in float32, in CpuRef's
+order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+import numpy as np
 
 from armpy.graph import Layer
 from armpy.ops import (
@@ -37,8 +38,12 @@ from armpy_numba_acc.lowering.broadcasting import (
     emit_on_buffers,
     emit_quantized,
 )
-from armpy_numba_acc.lowering.fixed_elementwise import lower_fixed, refusal_of_fixed
-from armpy_numba_acc.lowering.lookup import emit_lookup
+from armpy_numba_acc.lowering.fixed_elementwise import (
+    byte_prelu_numbers,
+    lower_fixed,
+    refusal_of_fixed,
+)
+from armpy_numba_acc.lowering.lookup import emit_lookup, emit_lookup_of_pairs
 from armpy_numba_acc.lowering.operands import expect, given
 from armpy_numba_acc.lowering.real_functions import emit_real
 from armpy_numba_acc.packing import tables
@@ -46,7 +51,7 @@ from armpy_numba_acc.packing.quantized import (
     QUANTIZED_TYPES,
     scale_of,
     step_bounds,
-    zero_point_of,
+    stored_bounds,
 )
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Check, Lowering
@@ -66,6 +71,11 @@ _STORED_CHOICES = {
     BinaryOperation.MAXIMUM: "largest_byte",
     BinaryOperation.MINIMUM: "smallest_byte",
 }
+_OF_PAIRS = {
+    BinaryOperation.DIV: tables.of_quotients,
+    BinaryOperation.POWER: tables.of_powers,
+}
+"""What looks pairs of bytes up."""
 
 
 def check_types(infos: Sequence[TensorInfo | None], allowed: Sequence[DataType]) -> str:
@@ -136,12 +146,14 @@ def _lower_quantized(emit: Emitter, layer: Layer, operation: ElementwiseBinary) 
     kind = operation.operation
     inputs, output = given(layer), layer.output
     infos = [value.info for value in (*inputs, output)]
-    is_plain = operation.activation is FusedActivation.NONE
-    if kind in _STORED_CHOICES and is_plain and len({i.quantization for i in infos}) == 1:
-        if output.info.data_type in QUANTIZED_TYPES:
-            _emit(emit, layer, _STORED_CHOICES[kind], ["raw8"] * 3)
-        else:
-            _emit(emit, layer, f"int_{kind.name.lower()}")
+    stored = stored_bounds(operation.activation.bounds, output.info)
+    if kind in _STORED_CHOICES:
+        _lower_choice(emit, layer, kind, stored)
+        return
+    if kind in _OF_PAIRS:
+        lhs, rhs, target = infos
+        table = _OF_PAIRS[kind](lhs, rhs, target, stored)
+        emit_lookup_of_pairs(emit, table, inputs, output, layer.name)
         return
     bounds = step_bounds(operation.activation.bounds, output.info)
     a_scale, b_scale, scale = (float(scale_of(info)) for info in infos)
@@ -151,6 +163,26 @@ def _lower_quantized(emit: Emitter, layer: Layer, operation: ElementwiseBinary) 
 
     name = f"quantized_{kind.name.lower()}"
     emit_quantized(emit, name, inputs, output, layer.name, parameters)
+
+
+def _lower_choice(
+    emit: Emitter, layer: Layer, kind: BinaryOperation, bounds: tuple[int, int]
+) -> None:
+    """The larger or smaller of two, which are looked up in the output's quantisation first."""
+    output = layer.output
+    is_wide = output.info.data_type is _WIDE
+    sources, inputs = [], (layer["lhs"], layer["rhs"])
+    for value in inputs:
+        table = tables.of_choice(value.info, output.info, bounds)
+        source = emit.source(value)
+        if (table.view(np.uint16 if is_wide else np.uint8) != np.arange(len(table))).any():
+            source = emit.scratch(value.info.size_bytes)
+            emit_lookup(emit, table, value, source, layer.name)
+        sources.append(source)
+    shapes = [value.info.known_shape for value in inputs]
+    expression = f"int_{kind.name.lower()}" if is_wide else _STORED_CHOICES[kind]
+    kinds = ("i16" if is_wide else "raw8",) * 3
+    emit_on_buffers(emit, expression, sources, shapes, output, layer.name, kinds=kinds)
 
 
 # ElementwiseUnary
@@ -225,17 +257,8 @@ def lower_prelu(emit: Emitter, layer: Layer) -> None:
     if output.info.data_type is DataType.FLOAT32:
         emit_real(emit, layer)
         return
-    x, alpha = (value.info for value in inputs)
-    scale = scale_of(output.info)
-    parameters = (
-        float(zero_point_of(x)),
-        float(zero_point_of(alpha)),
-        float(scale_of(x) / scale),
-        float(scale_of(x) * scale_of(alpha) / scale),
-        float(zero_point_of(output.info)),
-        *step_bounds((None, None), output.info),
-    )
-    emit_elementwise(emit, "quantized_prelu", inputs, output, layer.name, parameters)
+    numbers = byte_prelu_numbers(inputs[0].info, inputs[1].info, output.info)
+    emit_elementwise(emit, "byte_prelu", inputs, output, layer.name, numbers)
 
 
 def check_select(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:

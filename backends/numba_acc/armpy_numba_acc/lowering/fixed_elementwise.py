@@ -149,20 +149,47 @@ def _shifts(
 def _byte_product(operation: ElementwiseBinary, infos: Sequence[TensorInfo]) -> Parameters:
     """Products of bytes; in float64, if at all, they are exact as the multiplier has 31 bits."""
     a, b, output = (scale_of(info) for info in infos)
-    multiplier, shift = numerics.quantize_multiplier(float(a * b / output))
+    scale, nudge, margin, *multiplier = _scaling_numbers(float(a * b / output), 1 << 16)
+    low, high = step_bounds(operation.activation.bounds, infos[2])
+
+    def parameters(a_zero: float, b_zero: float, zero: float) -> tuple[float, ...]:
+        bounds = (zero, zero + low, zero + high)
+        return (a_zero, b_zero, scale, nudge, *bounds, margin, *multiplier)
+
+    return parameters
+
+
+def _scaling_numbers(ratio: float, reach: int) -> tuple[float, ...]:
+    """How integers below `reach` are multiplied by a ratio and rounded as fixed point does.
+
+    Returns
+    -------
+    tuple of float
+        For float32: scale, nudge away from zero, and the margin around ties within which it may
+        be wrong. For `requantize`: the multiplier with its left shift in two parts, and a
+        divisor.
+    """
+    multiplier, shift = numerics.quantize_multiplier(ratio)
     left, right = max(shift, 0), max(-shift, 0)
     factor = math.ldexp(multiplier, left - 31)
     rounded, divisor = float(np.float32(factor)), 2.0**right
     scale = float(np.float32(factor / divisor))
     nudge = 0.5 / divisor if right else 0.0
-    margin = _MARGIN if scale * (1 << 16) < _LARGEST_REACH else 1.0
-    low, high = step_bounds(operation.activation.bounds, infos[2])
+    margin = _MARGIN if scale * reach < _LARGEST_REACH else 1.0
+    return scale, nudge, margin, rounded, factor - rounded, divisor
 
-    def parameters(a_zero: float, b_zero: float, zero: float) -> tuple[float, ...]:
-        numbers = (scale, nudge, zero, zero + low, zero + high, margin)
-        return (a_zero, b_zero, *numbers, rounded, factor - rounded, divisor)
 
-    return parameters
+@_ODD_SCALES
+def byte_prelu_numbers(
+    source: TensorInfo, alpha: TensorInfo, output: TensorInfo
+) -> tuple[float, ...]:
+    """Parameters of ``byte_prelu``: what is not negative is rescaled, products elsewhere."""
+    ratio = scale_of(source) / scale_of(output)
+    product_ratio = scale_of(source) * scale_of(alpha) / scale_of(output)
+    identity = _scaling_numbers(float(ratio), 1 << 8)
+    product = _scaling_numbers(float(product_ratio), 1 << 16)
+    zeros = (float(zero_point_of(info)) for info in (source, alpha, output))
+    return (*zeros, *map(float, range_of(output)), *identity, *product)
 
 
 def _byte_sum(operation: ElementwiseBinary, infos: Sequence[TensorInfo]) -> Parameters:

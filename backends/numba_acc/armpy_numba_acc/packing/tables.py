@@ -32,6 +32,51 @@ def of_concatenation(source: TensorInfo, target: TensorInfo) -> Array:
     return _of_bytes(numerics.concatenated(parameters_of(source), parameters_of(target)))
 
 
+def of_choice(source: TensorInfo, target: TensorInfo, bounds: tuple[int, int]) -> Array:
+    """Bytes or words in another quantisation, clamped, as MINIMUM and MAXIMUM choose of them.
+
+    Parameters
+    ----------
+    bounds : (int, int)
+        Lowest and highest element of the target, as kept.
+    """
+    function = numerics.converted(
+        (source.scale, source.zero_point),
+        (target.scale, target.zero_point),
+        target.data_type.integer_range,
+    )
+    lowest, highest = source.data_type.integer_range
+    stored = np.arange(lowest, highest + 1)
+    if source.quantization != target.quantization:
+        stored = function(stored)
+    if source.data_type.size_bytes == 1:
+        return np.clip(stored - lowest, *bounds).astype(np.uint8)
+    # Words stand in the order of their bits.
+    return np.roll(np.clip(stored, *bounds), len(stored) // 2).astype(np.int16)
+
+
+def of_pairs(function: numerics.PairFunction) -> Array:
+    """Lookup table (65536,) of a function of two bytes, the first one in the upper half."""
+    first, second = np.divmod(np.arange(1 << 16), 256)
+    return function(first, second).astype(np.uint8)
+
+
+def of_quotients(
+    lhs: TensorInfo, rhs: TensorInfo, target: TensorInfo, bounds: tuple[int, int]
+) -> Array:
+    """Bytes of a division of bytes, by both of them."""
+    operands = parameters_of(lhs), parameters_of(rhs)
+    return of_pairs(numerics.quotients(operands, parameters_of(target), bounds))
+
+
+def of_powers(
+    lhs: TensorInfo, rhs: TensorInfo, target: TensorInfo, bounds: tuple[int, int]
+) -> Array:
+    """Bytes of a power of bytes, by both of them."""
+    operands = parameters_of(lhs), parameters_of(rhs)
+    return of_pairs(numerics.through_reals(operands, parameters_of(target), bounds, np.power))
+
+
 def for_comparison(*sources: TensorInfo) -> list[Array]:
     """int32 that bytes of several quantisations can be compared as.
 

@@ -154,6 +154,7 @@ _STORED: dict[str, Expression] = {
     "int_neg": Expression(Value.__neg__, 1),
     "int_square": Expression(lambda x: x * x, 1),
     "largest_byte": Expression(lambda a, b: a.call("umax", b), 2),
+    "pair_of_bytes": Expression(lambda a, b: (a << 8) | b, 2),
     "smallest_byte": Expression(lambda a, b: a.call("umin", b), 2),
     "is_not_zero": Expression(lambda x: x.differs(0), 1),
     "centre": Expression(lambda x, zero: x - zero.to_integer(), 1, 1),
@@ -253,26 +254,17 @@ def _quantized(function: Callable[[Value, Value], Value]) -> Expression:
     return Expression(compute, 2, 8)
 
 
-def _quantized_prelu(x: Value, alpha: Value, *numbers: Value) -> Value:
-    """``x``, or ``alpha x`` where negative; the scale is that of the product."""
-    x_zero, alpha_zero, ratio, scale, *stored = numbers
-    steps = _to_steps(x, x_zero)
-    product = steps * _to_steps(alpha, alpha_zero)
-    return f.to_stored(choose(steps >= 0.0, steps * ratio, product * scale), *stored)
-
-
 _QUANTIZED: dict[str, Expression] = {
     "quantize": Expression(_quantize, 1, 4),
     "requantize": Expression(f.requantize, 1, 7),
     "dequantize": Expression(_dequantize, 1, 2),
     "dequantize_each": Expression(lambda x, scale, zero: _to_steps(x, zero) * scale, 2, 1),
     "dequantize_wide": Expression(_dequantize_wide, 1, 1),
-    "quantized_prelu": Expression(_quantized_prelu, 2, 7),
 }
 
 _SINGLE: Mapping[str, Expression] = {
     **{name: Expression(function, 2) for name, function in _FLOAT_BINARY.items()},
-    **{f"quantized_{name}": _quantized(function) for name, function in _FLOAT_BINARY.items()},
+    "quantized_squared_difference": _quantized(_squared_difference),
     **{name: Expression(function, 1) for name, function in _FLOAT_UNARY.items()},
     **{f"int_{name}": Expression(function, 2) for name, function in _INTEGER_BINARY.items()},
     **{name: Expression(function, 2) for name, function in _COMPARISONS.items()},

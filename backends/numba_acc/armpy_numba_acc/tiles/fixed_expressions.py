@@ -177,6 +177,25 @@ def _byte_product(a: Value, b: Value, *numbers: Value) -> Value:
     return _unless_near_tie(nudged, (zero, low, high), margin, exactly)
 
 
+def _byte_prelu(x: Value, alpha: Value, *numbers: Value) -> Value:
+    """Bytes, or products with alpha where negative, in float32 unless that is near a tie."""
+    x_zero, alpha_zero, zero, low, high, *scalings = numbers
+    steps = x.to_float() - x_zero
+    is_positive = steps >= 0.0
+    operand = choose(is_positive, steps, steps * (alpha.to_float() - alpha_zero))
+    pairs = zip(scalings[:6], scalings[6:], strict=True)
+    scale, nudge, margin, factor, rest, divisor = (choose(is_positive, *pair) for pair in pairs)
+    scaled = operand * scale
+
+    def exactly() -> Value:
+        """The same in fixed point."""
+        end = high + 1.0
+        return requantize(operand.to_integer(), zero.like(0), factor, rest, divisor, zero, low, end)
+
+    nudged = scaled + nudge.with_sign_of(scaled)
+    return _unless_near_tie(nudged, (zero, low, high), margin, exactly)
+
+
 def _byte_squared_difference(
     a: Value, b: Value, a_zero: Value, b_zero: Value, *numbers: Value
 ) -> Value:
@@ -206,6 +225,7 @@ FUNCTIONS: Mapping[str, tuple[Callable[..., Value], int, int]] = {
     "byte_sub": (_byte_sum_of(sub), 2, 17),
     "byte_mul": (_byte_product, 2, 11),
     "byte_squared_difference": (_byte_squared_difference, 2, 14),
+    "byte_prelu": (_byte_prelu, 2, 17),
     "requantize_leaky": (_leaky, 1, 10),
 }
 """Functions by name, with the numbers of their inputs and parameters."""
