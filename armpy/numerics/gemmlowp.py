@@ -27,9 +27,9 @@ from armpy.numerics.rounding import (
 # Stored with 31 fraction bits (29 for the 17ths); narrower numbers round them.
 _EXP_MINUS_EIGHTH = 1895147668
 _THIRD = 715827883
-_48_OVER_17 = 1515870810
-_MINUS_32_OVER_17 = -1010580540
-_HALF_ROOT_OF_TWO = 1518500250
+PLUS_48_17THS = 1515870810
+MINUS_32_17THS = -1010580540
+HALF_ROOT_OF_TWO = 1518500250
 
 # exp(-2**exponent) with 31 fraction bits.
 _EXP_FACTORS = (
@@ -199,7 +199,7 @@ def inverse_sqrt_multiplier(values: Integers) -> tuple[Int64Array, Int64Array]:
         step = multiply_high(x, 3 << 27) - multiply_high(half, cube)
         x = saturating_shift_left(step, 3)
     right_shift = 11 + down - up
-    multiplier = multiply_high(x, _HALF_ROOT_OF_TWO) << np.maximum(-right_shift, 0)
+    multiplier = multiply_high(x, HALF_ROOT_OF_TWO) << np.maximum(-right_shift, 0)
     return (
         np.where(is_one, _one(32), multiplier),
         np.where(is_one, 0, -np.maximum(right_shift, 0)),
@@ -221,8 +221,8 @@ def _exp_near_zero(a: Int64Array, bits: int) -> Int64Array:
 def _two_over_one_plus(a: Int64Array, bits: int) -> Int64Array:
     """``2 / (1 + x)`` for x in [0, 1] with two integer bits, by three Newton steps."""
     half_denominator = (a + _one(bits) + 1) >> 1
-    x = multiply_high(half_denominator, _constant(_MINUS_32_OVER_17, bits), bits)
-    x += _constant(_48_OVER_17, bits)
+    x = multiply_high(half_denominator, _constant(MINUS_32_17THS, bits), bits)
+    x += _constant(PLUS_48_17THS, bits)
     for _ in range(3):
         error = (1 << (bits - 3)) - multiply_high(half_denominator, x, bits)
         x += saturating_shift_left(multiply_high(x, error, bits), 2, bits)

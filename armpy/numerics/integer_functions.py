@@ -172,7 +172,8 @@ def converted(
     def compute(stored: Stored) -> Int64Array:
         real = (stored.astype(np.float64) - source[1]) * source[0]
         steps: npt.NDArray[np.float64] = np.clip(real / target[0] + target[1], *bounds)
-        return round_half_away(steps).astype(np.int64)
+        rounded: npt.NDArray[np.float64] = round_half_away(steps)
+        return rounded.astype(np.int64)
 
     return compute
 

@@ -22,13 +22,13 @@ from armpy.numerics.rounding import (
 )
 
 # With 31 fraction bits; the last four are the coefficients of the rational function.
-_LOG_OF_TWO = 1488522236
-_ROOT_OF_HALF = 1518500250
-_FOURTH_ROOT_OF_HALF = 1805811301
-_NUMERATOR = 117049297
-_DENOMINATOR_SQUARE = 127690142
-_DENOMINATOR_CONSTANT = 1057819769
-_DENOMINATOR_LINEAR = 638450708
+LOG_OF_TWO = 1488522236
+ROOT_OF_HALF = 1518500250
+FOURTH_ROOT_OF_HALF = 1805811301
+NUMERATOR = 117049297
+DENOMINATOR_SQUARE = 127690142
+DENOMINATOR_CONSTANT = 1057819769
+DENOMINATOR_LINEAR = 638450708
 
 _RESULT_INTEGER_BITS = 5
 _SUM_INTEGER_BITS = _RESULT_INTEGER_BITS + 1
@@ -85,23 +85,23 @@ def logarithm(values: Integers, integer_bits: int) -> Int64Array:
     """
     headroom_a = leading_zeros(values) - 1
     normalized = saturating_shift_left(values, headroom_a)
-    r_a = saturating_shift_left(multiply_high(normalized, _ROOT_OF_HALF), 1)
+    r_a = saturating_shift_left(multiply_high(normalized, ROOT_OF_HALF), 1)
     power_a = saturating_shift_left(integer_bits - headroom_a - 1, _SUM_FRACTION_BITS) + _QUARTER
-    headroom_b = leading_zeros(multiply_high(values, _ROOT_OF_HALF)) - 1
+    headroom_b = leading_zeros(multiply_high(values, ROOT_OF_HALF)) - 1
     r_b = saturating_shift_left(values, headroom_b)
     power_b = saturating_shift_left(integer_bits - headroom_b, _SUM_FRACTION_BITS) - _QUARTER
     power = np.maximum(saturate(power_a), saturate(power_b))
-    total = multiply_high(power, _LOG_OF_TWO) + _logarithm_around_root(np.minimum(r_a, r_b))
+    total = multiply_high(power, LOG_OF_TWO) + _logarithm_around_root(np.minimum(r_a, r_b))
     return saturating_shift_left(total, 1)
 
 
 def _logarithm_around_root(r: Int64Array) -> Int64Array:
     """Logarithm of ``r / fourth root of 1/2``, with one integer bit more than the result."""
-    middle = (r + _FOURTH_ROOT_OF_HALF + 1) >> 1
-    q = 2 * (r - _FOURTH_ROOT_OF_HALF)
+    middle = (r + FOURTH_ROOT_OF_HALF + 1) >> 1
+    q = 2 * (r - FOURTH_ROOT_OF_HALF)
     square = multiply_high(q, q)
-    numerator = multiply_high(q, r) + multiply_high(multiply_high(q, square), _NUMERATOR)
-    factor = _DENOMINATOR_CONSTANT + q + multiply_high(square, _DENOMINATOR_SQUARE)
-    denominator = multiply_high(middle, factor) + multiply_high(q, _DENOMINATOR_LINEAR)
+    numerator = multiply_high(q, r) + multiply_high(multiply_high(q, square), NUMERATOR)
+    factor = DENOMINATOR_CONSTANT + q + multiply_high(square, DENOMINATOR_SQUARE)
+    denominator = multiply_high(middle, factor) + multiply_high(q, DENOMINATOR_LINEAR)
     numerator = rounding_shift_right(numerator, _SUM_INTEGER_BITS)
     return multiply_high(numerator, one_over_one_plus(denominator))

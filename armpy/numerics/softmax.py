@@ -14,11 +14,16 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from armpy.numerics.fixed_point import quantize_multiplier
+from armpy.numerics.fixed_point import Multiplier, quantize_multiplier
+from armpy.numerics.gemmlowp import exp_on_negative_values
 from armpy.numerics.lookup_table import interpolation_table
+from armpy.numerics.rounding import Int64Array, rounding_shift_right
 
 ARGUMENT_INTEGER_BITS = 5
 """Integer bits of the arguments of the exponential function for 8-bit rows."""
+
+SUM_INTEGER_BITS = 12
+"""Integer bits of sums of exponentials of 8-bit rows."""
 
 ARGUMENT_STEP = 10.0 / 65535
 """Scale of the arguments of the exponential function for 16-bit rows, which reach over 10."""
@@ -61,6 +66,54 @@ def input_radius(shift: int, integer_bits: int = ARGUMENT_INTEGER_BITS) -> int:
     """
     highest = (1 << integer_bits) - 1
     return math.floor(highest * 2.0 ** (31 - integer_bits - shift))
+
+
+class Exponentials:
+    """Exponentials of all differences from the largest 8-bit integer of a row.
+
+    Parameters
+    ----------
+    scale, beta : float
+        Of the input; of the operation.
+
+    Attributes
+    ----------
+    arguments : ndarray, int64, shape (256,)
+        Minus the difference times beta times the scale, with 5 integer bits.
+    values : ndarray, int64, shape (256,)
+        Their exponentials without integer bits, 0 beyond the radius.
+    summands : ndarray, int64, shape (256,)
+        `values` with 12 integer bits.
+    radius : int
+        Largest difference that has an argument.
+    multiplier, shift : int
+        Fixed-point factor of the arguments.
+    per_argument : float
+        What turns an argument back into a difference.
+
+    References
+    ----------
+    TFLite reference kernels ``softmax.h``, ``log_softmax.h``.
+    """
+
+    def __init__(self, scale: float, beta: float) -> None:
+        self.multiplier, self.shift = argument_multiplier(scale, beta)
+        self.per_argument = 2.0 ** (31 - self.shift) / max(self.multiplier, 1)
+        self.radius = input_radius(self.shift)
+        differences = np.arange(256)
+        inside = differences <= self.radius
+        factor = Multiplier.from_pairs([(self.multiplier, self.shift)], ())
+        self.arguments = factor.apply(np.where(inside, -differences, 0))
+        exponentials = exp_on_negative_values(self.arguments, ARGUMENT_INTEGER_BITS)
+        self.values = np.where(inside, exponentials, 0)
+        self.summands = self.values.copy()
+        rounding_shift_right(self.summands, SUM_INTEGER_BITS, out=self.summands)
+
+    def sums_of(self, differences: npt.NDArray[np.uint8]) -> Int64Array:
+        """Sums of rows of summands, saturated to 32 bits as the functions of them need it."""
+        sums = self.summands[differences].sum(axis=-1, keepdims=True)
+        result: Int64Array = np.minimum(sums, (1 << 31) - 1)
+        return result
 
 
 @cache

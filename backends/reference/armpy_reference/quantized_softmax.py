@@ -11,61 +11,23 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.numerics.fixed_point import Multiplier, multiply_high
-from armpy.numerics.gemmlowp import exp_on_negative_values
 from armpy.numerics.logarithm import logarithm, reciprocal
 from armpy.numerics.lookup_table import interpolate
-from armpy.numerics.rounding import Int64Array, leading_zeros, rounding_shift_right
+from armpy.numerics.rounding import leading_zeros, rounding_shift_right
 from armpy.numerics.softmax import (
     ARGUMENT_INTEGER_BITS,
     ARGUMENT_STEP,
-    argument_multiplier,
-    input_radius,
+    SUM_INTEGER_BITS,
+    Exponentials,
     softmax16_tables,
 )
 from armpy.tensor import TensorInfo
 from armpy_reference.lookup_table import Array, UnaryKernel
 from armpy_reference.quantization import scale_of
 
-_SUM_INTEGER_BITS = 12
 _LOG_OUTPUT_INTEGER_BITS = 4
 _LOG_SHIFT = 31 - ARGUMENT_INTEGER_BITS - _LOG_OUTPUT_INTEGER_BITS
 _LOWEST_INT32 = -(1 << 31)
-
-
-class _Exponentials:
-    """Exponentials of all differences from the largest 8-bit integer of a row.
-
-    Attributes
-    ----------
-    arguments : ndarray, int64, shape (256,)
-        Minus the difference times beta times the scale, with 5 integer bits.
-    values : ndarray, int64, shape (256,)
-        Their exponentials without integer bits, 0 beyond the radius.
-    summands : ndarray, int64, shape (256,)
-        `values` with 12 integer bits.
-    radius : int
-        Largest difference that has an argument.
-    multiplier, shift : int
-        Fixed-point factor of the arguments.
-    """
-
-    def __init__(self, source: TensorInfo, beta: float) -> None:
-        self.multiplier, self.shift = argument_multiplier(source.scale, beta)
-        self.radius = input_radius(self.shift)
-        differences = np.arange(256)
-        inside = differences <= self.radius
-        factor = Multiplier.from_pairs([(self.multiplier, self.shift)], ())
-        self.arguments = factor.apply(np.where(inside, -differences, 0))
-        exponentials = exp_on_negative_values(self.arguments, ARGUMENT_INTEGER_BITS)
-        self.values = np.where(inside, exponentials, 0)
-        self.summands = self.values.copy()
-        rounding_shift_right(self.summands, _SUM_INTEGER_BITS, out=self.summands)
-
-    def sums_of(self, differences: npt.NDArray[np.uint8]) -> Int64Array:
-        """Sums of rows of summands, saturated to 32 bits as the functions of them need it."""
-        sums = self.summands[differences].sum(axis=-1, keepdims=True)
-        result: Int64Array = np.minimum(sums, (1 << 31) - 1)
-        return result
 
 
 def _differences(stored: Array) -> npt.NDArray[np.uint8]:
@@ -82,14 +44,14 @@ def softmax8(source: TensorInfo, target: TensorInfo, beta: float) -> UnaryKernel
     -----
     The output's lowest integer stands for 0 and the step is ``2**-bits`` of its type.
     """
-    exponentials = _Exponentials(source, beta)
+    exponentials = Exponentials(source.scale, beta)
     lowest, highest = target.data_type.integer_range
     bits = 8 * target.data_type.size_bytes
 
     def compute(stored: Array, out: Array) -> None:
         differences = _differences(stored)
         sums = exponentials.sums_of(differences)
-        inverse, bits_over_unit = reciprocal(sums, _SUM_INTEGER_BITS)
+        inverse, bits_over_unit = reciprocal(sums, SUM_INTEGER_BITS)
         result = multiply_high(exponentials.values[differences], inverse)
         rounding_shift_right(result, bits_over_unit + 31 - bits, out=result)
         out[...] = np.minimum(result + lowest, highest)
@@ -99,15 +61,15 @@ def softmax8(source: TensorInfo, target: TensorInfo, beta: float) -> UnaryKernel
 
 def log_softmax8(source: TensorInfo, target: TensorInfo, beta: float) -> UnaryKernel:
     """Log-softmax of 8-bit rows; the output's highest integer stands for 0, its step is 1/16."""
-    exponentials = _Exponentials(source, beta)
+    exponentials = Exponentials(source.scale, beta)
     lowest, highest = target.data_type.integer_range
     # What turns an argument of exp back into a difference of stored integers.
-    inverse = Multiplier.from_real(2.0 ** (31 - exponentials.shift) / exponentials.multiplier)
+    inverse = Multiplier.from_real(exponentials.per_argument)
 
     def compute(stored: Array, out: Array) -> None:
         differences = _differences(stored)
         sums = exponentials.sums_of(differences)
-        log_sums = logarithm(sums, _SUM_INTEGER_BITS)
+        log_sums = logarithm(sums, SUM_INTEGER_BITS)
         least = np.maximum(-exponentials.radius - 1, inverse.apply(log_sums + _LOWEST_INT32))
         result = exponentials.arguments[differences] - log_sums
         rounding_shift_right(result, _LOG_SHIFT, out=result)

@@ -11,33 +11,21 @@ from armpy_numba_acc.llvm.sharing import share_items
 from armpy_numba_acc.llvm.values import Value, larger
 from armpy_numba_acc.machine.calls.rows import L2Normalization
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles import functions as f
 from armpy_numba_acc.tiles.row_pass import make_row_pass
 
 Pair = tuple[Value | None, Value | None]
 
 
-def make(isa: Isa, kind: str) -> Callable[[int, int, int], None]:
-    """Make the kernel for the record's parameters; threads share the rows."""
-    is_float = kind == "f32"
-    kinds = (kind, kind)
+def make(isa: Isa) -> Callable[[int, int, int], None]:
+    """Make the kernel; threads share the rows."""
+    kinds = ("f32", "f32")
     zero = np.float32(0)
-    size = 4 if is_float else 1
 
-    def centred(x: Value, zero_point: Value) -> Value:
-        return x if is_float else x.to_float() - zero_point
+    def square(x: Value, *_: Value) -> Pair:
+        return None, x * x
 
-    def square(x: Value, zero_point: Value, *_: Value) -> Pair:
-        value = centred(x, zero_point)
-        return None, value * value
-
-    def quotient(
-        x: Value, zero_point: Value, total: Value, per_scale: Value, output_zero: Value, _: Value
-    ) -> Pair:
-        result = centred(x, zero_point) * (per_scale / total.sqrt())
-        if is_float:
-            return result, None
-        return f.to_stored(result, output_zero, -output_zero, 255.0 - output_zero), None
+    def quotient(x: Value, total: Value, *_: Value) -> Pair:
+        return x * (1.0 / total.sqrt()), None
 
     add_up = make_row_pass(isa, kinds, square, Value.__add__, 0.0)
     write = make_row_pass(isa, kinds, quotient, larger, 0.0)
@@ -46,13 +34,11 @@ def make(isa: Isa, kind: str) -> Callable[[int, int, int], None]:
 
     def l2_normalization(args: int, thread: int, num_threads: int) -> None:
         call = read(args)
-        length, zero_point = call.length, call.zero_point
-        per_scale, output_zero = call.per_scale, call.output_zero_point
+        length = call.length
         first, last = share_items(call.rows, thread, num_threads)
         for row in range(first, last):
-            here, there = call.source + row * length * size, call.target + row * length * size
-            total = add_up(here, there, length, zero_point, zero, zero, zero, zero)
-            total = max(total, call.least)
-            write(here, there, length, zero_point, total, per_scale, output_zero, zero)
+            here, there = call.source + row * length * 4, call.target + row * length * 4
+            total = add_up(here, there, length, zero, zero, zero, zero, zero)
+            write(here, there, length, max(total, call.least), zero, zero, zero, zero)
 
     return l2_normalization

@@ -3,8 +3,8 @@
 Notes
 -----
 Activation functions of 8-bit tensors are looked up in tables that equal CpuRef's, as are those of
-16 bits that are not rescaled in fixed point. Rows of 8-bit elements are computed in float32 where
-CpuRef has fixed point: they may be off by one.
+16 bits that are not rescaled in fixed point. Rows of quantised elements are in fixed point, too;
+what CpuRef computes by way of float32, as TFLite does not have it, is CpuRef's.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from armpy_numba_acc.lowering.lookup import emit_lookup, emit_lookup_or_alias
 from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.lowering.real_functions import emit_real
 from armpy_numba_acc.machine import calls
+from armpy_numba_acc.machine.call import Call
 from armpy_numba_acc.packing import tables
 from armpy_numba_acc.packing.quantized import (
     QUANTIZED_TYPES,
@@ -123,45 +124,54 @@ def _rows_of(operation: Operation, info: TensorInfo) -> tuple[int, int]:
     return math.prod(shape) // length, length
 
 
+def _has_quantization(info: TensorInfo, scale: float, zero_point: int) -> bool:
+    """Whether an output has the quantisation that TFLite's arithmetic gives, kept as it is."""
+    return zero_point_of(info) == zero_point and math.isclose(info.scale, scale, rel_tol=1e-3)
+
+
+def _check_quantized_rows(
+    operation: Operation,
+    inputs: OperandInfos,
+    outputs: Sequence[TensorInfo],
+    scale: float,
+    zero_point: int,
+) -> str:
+    """As `check_rows`; of bytes with a quantisation for which TFLite has arithmetic."""
+    reason, output = check_rows(operation, inputs, outputs), outputs[0]
+    if reason or output.data_type not in QUANTIZED_TYPES:
+        return reason
+    if _has_quantization(output, scale, zero_point):
+        return ""
+    return f"8 bits with another scale than {scale}, or its zero point, are not supported"
+
+
 def check_log_softmax(
     operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
 ) -> str:
-    """As `check_rows`, without scales at which TFLite's arithmetic ends too early."""
-    if reason := check_rows(operation, inputs, outputs):
-        return reason
-    source, output = Operands(operation, inputs)["input"], outputs[0]
-    if output.data_type not in QUANTIZED_TYPES:
-        return ""
-    steps = _steps_of_log_softmax(expect(operation, LogSoftmax), source, output)
-    return f"differences of more than {steps} steps saturate" if steps < 255 else ""
+    """As `check_rows`, of bytes to steps of 1/16."""
+    return _check_quantized_rows(operation, inputs, outputs, 1 / 16, 255)
 
 
-def _steps_of_log_softmax(operation: LogSoftmax, source: TensorInfo, output: TensorInfo) -> int:
-    """Largest difference to a row's largest element that is computed like any other.
-
-    Notes
-    -----
-    With the output that TFLite has, CpuRef sets elements to the lowest one whose differences
-    do not fit into 5 integer bits. Mostly they are the lowest anyhow.
-    """
-    if scale_of(output) != 1 / 16 or zero_point_of(output) != 255:
-        return 255
-    step = float(np.float32(operation.beta)) * float(scale_of(source))
-    radius = numerics.softmax.input_radius(
-        numerics.softmax.argument_multiplier(source.scale, operation.beta)[1]
-    )
-    return 255 if (radius + 1) * step >= 254.5 / 16 else radius
+def check_l2_normalization(
+    operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+) -> str:
+    """As `check_rows`, of bytes to steps of 1/128, in rows whose squares add up to 31 bits."""
+    reason = _check_quantized_rows(operation, inputs, outputs, 1 / 128, 128)
+    if not reason and outputs[0].data_type in QUANTIZED_TYPES:
+        _, length = _rows_of(operation, outputs[0])
+        if length > _LONGEST_SQUARES:
+            return f"rows of more than {_LONGEST_SQUARES} elements are not supported"
+    return reason
 
 
-_LONGEST_WIDE_ROW = 64
-"""Whose fixed-point sum, of 19 fraction bits, can differ from the exact one by a 16-bit step."""
+_LONGEST_SQUARES = (1 << 31) // (255 * 255)
 
 
 def check_softmax(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """As `check_rows`; 16-bit rows, and short 8-bit ones with 16-bit output, of TFLite's scale."""
+    """As `check_rows`; quantised ones with an output as TFLite has it."""
     source, output = Operands(operation, inputs)["input"], outputs[0]
     if output.data_type is not _WIDE:
-        return check_rows(operation, inputs, outputs)
+        return _check_quantized_rows(operation, inputs, outputs, 1 / 256, 0)
     is_wide = source.data_type is _WIDE
     if reason := check_rows(operation, inputs, outputs, (*QUANTIZED_TYPES, _WIDE)):
         return reason
@@ -170,8 +180,6 @@ def check_softmax(operation: Operation, inputs: OperandInfos, outputs: Sequence[
         return f"an output of 16 bits with a scale other than {expected} is not supported"
     if not is_wide and output.zero_point != -(1 << 15):
         return f"the zero point {output.zero_point} is not supported"
-    if not is_wide and _rows_of(operation, output)[1] > _LONGEST_WIDE_ROW:
-        return f"rows of more than {_LONGEST_WIDE_ROW} elements are not supported"
     return ""
 
 
@@ -214,52 +222,47 @@ def _lower_exponentials(
 ) -> None:
     """The command for rows of float32 or bytes."""
     value, output = layer["input"], layer.output
-    kind, factor, per_scale, zero = "f32", np.float32(operation.beta), 1.0, 0.0
-    if value.info.data_type in QUANTIZED_TYPES:
-        kind, zero = "u8", float(zero_point_of(output.info))
-        factor *= scale_of(value.info)
-        per_scale = float(1 / scale_of(output.info))
+    source, target = emit.source(value), emit.target(output)
     rows, length = _rows_of(operation, output.info)
-    call = calls.Softmax(
-        kind=kind,
+    if value.info.data_type not in QUANTIZED_TYPES:
+        factor = float(np.float32(operation.beta))
+        emit(calls.Softmax(function, source, target, rows, length, factor), layer.name)
+        return
+    exponentials = numerics.softmax.Exponentials(value.info.scale, operation.beta)
+    is_log = function == "log_softmax"
+    values = exponentials.arguments if is_log else exponentials.values
+    multiplier, shift = numerics.quantize_multiplier(exponentials.per_argument)
+    call = calls.SoftmaxBytes(
         function=function,
-        written="i16" if output.info.data_type is _WIDE else kind,
-        source=emit.source(value),
-        target=emit.target(output),
+        written="i16" if output.info.data_type is _WIDE else "u8",
+        source=source,
+        target=target,
         rows=rows,
         length=length,
-        factor=float(factor),
-        per_scale=per_scale,
-        zero_point=zero,
+        values=emit.constant(values.astype(np.int32)),
+        summands=emit.constant(exponentials.summands.astype(np.int32)),
+        scratch=emit.scratch(256 * emit.num_threads),
+        radius=exponentials.radius,
+        multiplier=multiplier,
+        shift=shift,
     )
     emit(call, layer.name)
 
 
 def lower_l2_normalization(emit: Emitter, layer: Layer) -> None:
     """Divide rows by their Euclidean norms."""
-    operation, value, output = (
-        expect(layer.operation, L2Normalization),
-        layer["input"],
-        layer.output,
-    )
-    kind, least, zero, per_scale, output_zero = "f32", operation.epsilon, 0.0, 1.0, 0.0
-    if output.info.data_type in QUANTIZED_TYPES:
-        kind, zero = "u8", float(zero_point_of(value.info))
-        # A row of zero points has the sum 0 and stays 0, whatever it is divided by.
-        least = max(least / float(scale_of(value.info)) ** 2, 2.0**-100)
-        per_scale, output_zero = float(1 / scale_of(output.info)), float(zero_point_of(output.info))
+    operation = expect(layer.operation, L2Normalization)
+    value, output = layer["input"], layer.output
+    source, target = emit.source(value), emit.target(output)
     rows, length = _rows_of(operation, output.info)
-    call = calls.L2Normalization(
-        kind=kind,
-        source=emit.source(value),
-        target=emit.target(output),
-        rows=rows,
-        length=length,
-        least=float(least),
-        zero_point=zero,
-        per_scale=per_scale,
-        output_zero_point=output_zero,
-    )
+    call: Call
+    if output.info.data_type in QUANTIZED_TYPES:
+        is_signed = int(output.info.data_type is DataType.QASYMM_S8)
+        zero = zero_point_of(value.info)
+        call = calls.L2NormalizationBytes(is_signed, source, target, rows, length, zero)
+    else:
+        least = float(operation.epsilon)
+        call = calls.L2Normalization(source, target, rows, length, least)
     emit(call, layer.name)
 
 
@@ -267,5 +270,5 @@ LOWERINGS = {
     Activation: Lowering(check_activation, lower_activation),
     Softmax: Lowering(check_softmax, lower_softmax),
     LogSoftmax: Lowering(check_log_softmax, lower_log_softmax),
-    L2Normalization: Lowering(check_rows, lower_l2_normalization),
+    L2Normalization: Lowering(check_l2_normalization, lower_l2_normalization),
 }

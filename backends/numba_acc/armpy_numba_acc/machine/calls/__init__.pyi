@@ -55,10 +55,12 @@ from armpy_numba_acc.machine.calls.rows import (
     ArgExtreme as ArgExtreme,
     InstanceNormalization as InstanceNormalization,
     L2Normalization as L2Normalization,
+    L2NormalizationBytes as L2NormalizationBytes,
     QuantizeU8 as QuantizeU8,
     Reduce as Reduce,
     Rescaling as Rescaling,
     Softmax as Softmax,
+    SoftmaxBytes as SoftmaxBytes,
     SoftmaxI16 as SoftmaxI16,
     WindowSums as WindowSums,
 )

@@ -148,58 +148,96 @@ class InstanceNormalization(Call):
 
 @dataclass(frozen=True, slots=True)
 class L2Normalization(Call):
-    """Divide rows by their Euclidean norms.
+    """Divide rows of float32 by their Euclidean norms.
 
     Parameters
     ----------
-    kind : {"f32", "u8"}
     least : float
-        Least sum of squares that is divided by the root of, in steps of the input.
-    zero_point, output_zero_point : float
-    per_scale : float
-        1 by the output's scale.
+        Least sum of squares that is divided by the root of.
     """
 
-    parameters = ("kind",)
-
-    kind: str
     source: Pointer
     target: Pointer
     rows: int
     length: int
     least: float
-    zero_point: float
-    per_scale: float
-    output_zero_point: float
+
+
+@dataclass(frozen=True, slots=True)
+class L2NormalizationBytes(Call):
+    """Divide rows of bytes by their Euclidean norms, in fixed point, to steps of 1/128.
+
+    Parameters
+    ----------
+    is_signed : int
+        Whether the output was int8, which is rounded otherwise.
+    zero_point : int
+        Of the input; the output's is 128.
+    """
+
+    parameters = ("is_signed",)
+
+    is_signed: int
+    source: Pointer
+    target: Pointer
+    rows: int
+    length: int
+    zero_point: int
 
 
 @dataclass(frozen=True, slots=True)
 class Softmax(Call):
-    """Softmax of rows, or its logarithm.
+    """Softmax of rows of float32, or its logarithm.
 
     Parameters
     ----------
-    kind, written : {"f32", "u8", "i16"}
-        How elements are stored, of the input and of the output.
     function : {"softmax", "log_softmax"}
     factor : float
-        Beta times the input's scale, which is 1 for floats.
-    per_scale, zero_point : float
-        1 by the output's scale, and its zero point; 1 and 0 for floats.
+        Beta.
     """
 
-    parameters = ("kind", "function", "written")
+    parameters = ("function",)
 
-    kind: str
+    function: str
+    source: Pointer
+    target: Pointer
+    rows: int
+    length: int
+    factor: float
+
+
+@dataclass(frozen=True, slots=True)
+class SoftmaxBytes(Call):
+    """Softmax of rows of bytes, or its logarithm, in fixed point.
+
+    Parameters
+    ----------
+    function : {"softmax", "log_softmax"}
+    written : {"u8", "i16"}
+        How the output is stored.
+    values, summands : Pointer
+        256 int32 by the difference to a row's largest byte: what is divided by the sum (or an
+        argument, whose logarithm is subtracted), and what is added up.
+    scratch : Pointer
+        256 bytes of each thread.
+    radius, multiplier, shift : int
+        Largest difference that has a logarithm, and what takes one to a difference.
+    """
+
+    parameters = ("function", "written")
+
     function: str
     written: str
     source: Pointer
     target: Pointer
     rows: int
     length: int
-    factor: float
-    per_scale: float
-    zero_point: float
+    values: Pointer
+    summands: Pointer
+    scratch: Pointer
+    radius: int = 0
+    multiplier: int = 0
+    shift: int = 0
 
 
 @dataclass(frozen=True, slots=True)

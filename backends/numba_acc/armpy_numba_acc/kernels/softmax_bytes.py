@@ -1,0 +1,102 @@
+"""Softmax and log-softmax of rows of bytes, in fixed point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from armpy_numba_acc.llvm.calls import reader
+from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.llvm.fixed_functions import (
+    leading_zeros,
+    logarithm,
+    multiplied_high,
+    one_over_one_plus,
+)
+from armpy_numba_acc.llvm.fixed_point import halved, limited, rescaled
+from armpy_numba_acc.llvm.pointers import load_i32, load_u8, store_i16, store_u8
+from armpy_numba_acc.llvm.primitives import compiled
+from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.machine.call import Pointer
+from armpy_numba_acc.machine.calls.rows import SoftmaxBytes
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.byte_table import byte_table_definition
+from armpy_numba_acc.tiles.elementwise import compute_elements
+
+_SUM_INTEGER_BITS = 12
+_LOG_SHIFT = 22
+_LONG = 96
+"""Rows of so many bytes look their results up in a table of their own."""
+
+
+@compiled
+def _largest(row: Pointer, length: int) -> int:
+    """A row's largest byte."""
+    largest = 0
+    for i in range(length):
+        largest = max(largest, load_u8(row, i))
+    return largest
+
+
+@compiled
+def _total(row: Pointer, length: int, largest: int, summands: Pointer) -> int:
+    """The sum of a row's exponentials, as 31 bits hold it."""
+    total = 0
+    for i in range(length):
+        total += load_i32(summands, largest - load_u8(row, i))
+    return min(total, (1 << 31) - 1)
+
+
+def make(isa: Isa, function: str, written: str) -> Linked | Callable[[int, int, int], None]:
+    """Make the kernel for the record's parameters; threads share the rows.
+
+    References
+    ----------
+    TFLite reference kernels ``softmax.h``, ``log_softmax.h``.
+    """
+    read = reader(SoftmaxBytes)
+    is_log, is_wide = function == "log_softmax", written == "i16"
+    bits = 16 if is_wide else 8
+    store, lowest, highest = (
+        (store_i16, -(1 << 15), (1 << 15) - 1) if is_wide else (store_u8, 0, 255)
+    )
+    size = bits // 8
+
+    @compiled
+    def quotient(difference: int, values: Pointer, inverse: int, shift: int) -> int:
+        product = multiplied_high(load_i32(values, difference), inverse)
+        return min(halved(product, shift) + lowest, highest)
+
+    @compiled
+    def share(difference: int, values: Pointer, log_sum: int, least: int) -> int:
+        result = halved(load_i32(values, difference) - log_sum, _LOG_SHIFT)
+        return limited(result + highest, lowest, highest) if -difference > least else lowest
+
+    compute = share if is_log else quotient
+
+    def softmax_bytes(args: int, thread: int, num_threads: int) -> None:
+        call = read(args)
+        length, values = call.length, call.values
+        table = call.scratch + 256 * thread
+        first, last = share_items(call.rows, thread, num_threads)
+        for row in range(first, last):
+            source = call.source + row * length
+            target = call.target + row * length * size
+            largest = _largest(source, length)
+            total = _total(source, length, largest, call.summands)
+            if is_log:
+                factor = logarithm(total, _SUM_INTEGER_BITS)
+                least = rescaled(factor - (1 << 31), call.multiplier, call.shift)
+                other = max(-call.radius - 1, least)
+            else:
+                headroom = leading_zeros(total)
+                factor = one_over_one_plus((total << headroom) - (1 << 31))
+                other = _SUM_INTEGER_BITS - headroom + 31 - bits
+            if is_wide or length < _LONG:
+                for i in range(length):
+                    store(target, i, compute(largest - load_u8(source, i), values, factor, other))
+            else:
+                for byte in range(largest + 1):
+                    store_u8(table, byte, compute(largest - byte, values, factor, other))
+                compute_elements(source, table, 0, target, length, 0)
+
+    return Linked(softmax_bytes, byte_table_definition(isa))
