@@ -184,7 +184,7 @@ def test_vectors_of_256_bits_multiply_bytes() -> None:
 
 def test_arm_processors_get_dot_products_of_signed_bytes() -> None:
     neon = make_isa("neon", "aarch64-linux-gnu", "cortex-a76", frozenset({"neon", "dotprod"}))
-    function = convolution_u8.make(neon, 6, 4, 1, 1, 1, 1, 0, 1, 1)
+    function = convolution_u8.make(neon, 6, 4, 1, 1, 1, 1, 0, 1)
     assert "sdot" in compile_assembly(function, "kernel", neon)
 
 
