@@ -14,7 +14,7 @@ import itertools
 import math
 import subprocess
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -30,6 +30,8 @@ from armpy_numba_acc.runtime.threads import WORKER
 from armpy_numba_acc.store import host as store_host
 from armpy_numba_acc.store.objects import object_codes
 
+from armpy.testing.nnapi_vectors import runner as vectors_runner
+from armpy.testing.random_graphs import runner as graphs_runner
 from emulation.environment import Environment, default_environment
 from emulation.worker import read_message, write_message
 
@@ -160,6 +162,8 @@ def redirect(environment: Environment, names: Sequence[str]) -> tuple[Isa, ...]:
     def code(program: Program, isa: Isa) -> RemoteCode:
         return RemoteCode(_peer(environment, isa.name), program, isa)
 
+    for module in (vectors_runner, graphs_runner):
+        vars(module).update(judge_in_workers=_judge_here)
     for module in (instances, workload):
         vars(module).update(Code=code, Instance=RemoteInstance)
     for module in (llvm_host, store_host, options):
@@ -167,6 +171,15 @@ def redirect(environment: Environment, names: Sequence[str]) -> tuple[Isa, ...]:
             if hasattr(module, name):
                 setattr(module, name, lambda: isas)
     return isas
+
+
+def _judge_here(
+    batches: Sequence[Sequence[Any]], make_judge: Callable[[], Any], *_: object, **__: object
+) -> Iterator[Any]:
+    """What judges in other processes elsewhere, which would not be redirected."""
+    judge = make_judge()
+    for batch in batches:
+        yield from map(judge, batch)
 
 
 @cache

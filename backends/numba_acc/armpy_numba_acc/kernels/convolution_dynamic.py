@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armpy_numba_acc.llvm.compiler import Linked
-from armpy_numba_acc.llvm.dots import dot_products
+from armpy_numba_acc.llvm.dots import spread_products
 from armpy_numba_acc.machine.calls.products import ConvolutionDynamic
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.pixels import walk_tiles
@@ -14,6 +14,6 @@ from armpy_numba_acc.tiles.real_finish import DynamicFinish
 
 def make(isa: Isa, rows: int, vectors: int) -> Linked:
     """Make the kernel; parameters as of the record."""
-    shape, products = Shape.of(isa, rows, vectors), IntegerProducts(dot_products(isa))
+    shape, products = Shape.of(isa, rows, vectors), IntegerProducts(spread_products(isa))
     definitions = product_definitions(isa, ConvolutionDynamic, shape, products, DynamicFinish())
     return Linked(walk_tiles, definitions)

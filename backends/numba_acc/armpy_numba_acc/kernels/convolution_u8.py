@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armpy_numba_acc.llvm.compiler import Linked
-from armpy_numba_acc.llvm.dots import dot_products
+from armpy_numba_acc.llvm.dots import spread_products
 from armpy_numba_acc.machine.calls.products import ConvolutionU8
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.byte_finish import ByteFinish
@@ -14,6 +14,6 @@ from armpy_numba_acc.tiles.products import IntegerProducts
 
 def make(isa: Isa, rows: int, vectors: int, *flags: int) -> Linked:
     """Make the kernel; parameters as of the record, flags as of `ByteFinish`."""
-    shape, products = Shape.of(isa, rows, vectors), IntegerProducts(dot_products(isa))
+    shape, products = Shape.of(isa, rows, vectors), IntegerProducts(spread_products(isa))
     finish = ByteFinish(*map(bool, flags))
     return Linked(walk_tiles, product_definitions(isa, ConvolutionU8, shape, products, finish))

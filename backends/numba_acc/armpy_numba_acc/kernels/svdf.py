@@ -8,7 +8,7 @@ import numpy as np
 from numba import int32, int64
 
 from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.dots import dot_products
+from armpy_numba_acc.llvm.dots import spread_products
 from armpy_numba_acc.llvm.fixed_point import limited, rescaled, wrapped
 from armpy_numba_acc.llvm.pointers import (
     load_f32,
@@ -114,7 +114,7 @@ def _make_q8(isa: Isa, shifts_first: int) -> Callable[[int, int, int], None]:
     dots_of_panel = make_line_dots(isa)
     dot_words = make_short_dot(("i16", "i16"), 8)
     copy = make_copy_run(isa)
-    lanes, step_bytes = isa.lanes, dot_products(isa).bytes_per_vector
+    lanes, step_bytes = isa.lanes, spread_products(isa).bytes_per_vector
 
     @compiled
     def filter_input(args: int, batch: int, first: int, last: int) -> None:

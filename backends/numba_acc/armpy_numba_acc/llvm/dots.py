@@ -33,7 +33,11 @@ class Dots(ABC):
     ----------
     bytes_per_vector : int
         Of a line of weights, for each vector of columns.
+    steps_at_once : int
+        How many lanes of elements are better loaded together than one by one.
     """
+
+    steps_at_once: int = 1
 
     def __init__(self, isa: Isa) -> None:
         self.isa = isa
@@ -47,6 +51,10 @@ class Dots(ABC):
     def elements(self, words: Value) -> Any:
         """Elements in lanes of int32, in whatever form `add` takes."""
 
+    def elements_of_each(self, words: Value) -> list[Any]:
+        """Elements of each lane, as if all lanes were like it."""
+        raise NotImplementedError
+
     @abstractmethod
     def add(self, total: Value, elements: Any, weights: Any) -> Value:
         """Add the products."""
@@ -57,6 +65,16 @@ def dot_products(isa: Isa) -> Dots:
     return ByteProducts(isa) if isa.dot else WordProducts(isa)
 
 
+def spread_products(isa: Isa) -> Dots:
+    """How an instruction set multiplies bytes where the elements of all lanes are the same."""
+    return LongProducts(isa, 4) if isa.has_long_products and not isa.dot else dot_products(isa)
+
+
+def spread_pairs(isa: Isa) -> Dots:
+    """How it multiplies 16-bit elements where those of all lanes are the same."""
+    return LongProducts(isa, 2) if isa.has_long_products else PairProducts(isa)
+
+
 class ByteProducts(Dots):
     """Products by one instruction: unsigned times signed, or signed times signed.
 
@@ -65,15 +83,32 @@ class ByteProducts(Dots):
     Weights: for each column four signed bytes.
     """
 
+    def __init__(self, isa: Isa) -> None:
+        super().__init__(isa)
+        self._kind = vector(I8, isa.vector_bytes)
+        if isa.dot == "sdot":
+            # Bits are flipped in one register for four steps, whose instructions choose a lane:
+            # flipped one by one, elements would come from the other kind of register, and late.
+            self.steps_at_once = isa.lanes
+
     def weights(self, line: Value, j: int) -> Value:
-        return line.load(vector(I8, self.isa.vector_bytes), j)
+        return line.load(self._kind, j)
 
     def elements(self, words: Value) -> Value:
         if self.isa.dot == "sdot":
             words = words ^ -0x7F7F7F80
-        return words.bitcast(vector(I8, self.isa.vector_bytes))
+        return words.bitcast(self._kind)
+
+    def elements_of_each(self, words: Value) -> list[Value]:
+        flipped = self.elements(words).bitcast(words.kind)
+        return [
+            flipped.shuffled([lane] * words.count).bitcast(self._kind)
+            for lane in range(words.count)
+        ]
 
     def add(self, total: Value, elements: Value, weights: Value) -> Value:
+        if self.isa.dot == "sdot":  # whose second operand may be one lane of a register
+            elements, weights = weights, elements
         name = _BYTE_PRODUCTS.get(self.isa.dot, "llvm.x86.avx512.vpdpbusd.{}")
         name = name.format(self.isa.vector_bytes * 8)
         return total.code.call(name, total.kind, total, elements, weights)
@@ -126,6 +161,49 @@ class PairProducts(Dots):
             return total + _pairs(self.isa, elements, weights)
         name = f"llvm.x86.avx512.vpdpwssd.{self.isa.vector_bytes * 8}"
         return total.code.call(name, total.kind, total, elements, weights)
+
+
+class LongProducts(Dots):
+    """Products of 16-bit elements by an element that is the same for all lanes.
+
+    Parameters
+    ----------
+    isa : Isa
+    depth : {2, 4}
+        Elements in each lane of what is multiplied: of 16 bits, or unsigned bytes.
+
+    Notes
+    -----
+    Weights: a register for each two elements, the first one's of all columns of a vector before the
+    second one's.
+    """
+
+    def __init__(self, isa: Isa, depth: int) -> None:
+        super().__init__(isa)
+        self._depth = depth
+        self.bytes_per_vector = isa.vector_bytes * depth // 2
+        self._half = vector(I16, isa.lanes)
+
+    def weights(self, line: Value, j: int) -> list[Value]:
+        lanes, parts = self.isa.lanes, self._depth // 2
+        loaded = [line.load(vector(I16, 2 * lanes), parts * j + part) for part in range(parts)]
+        return [
+            each.shuffled(range(first, first + lanes)) for each in loaded for first in (0, lanes)
+        ]
+
+    def elements(self, words: Value) -> list[Value]:
+        lanes = self.isa.lanes
+        elements = words.bitcast(vector(I16, 2 * lanes))
+        if self._depth == 4:
+            few = words.bitcast(vector(I8, 4 * lanes)).shuffled(range(2 * lanes))
+            elements = few.unsigned(I16)
+        return [elements.shuffled([number] * lanes) for number in range(self._depth)]
+
+    def add(self, total: Value, elements: list[Value], weights: list[Value]) -> Value:
+        name = "llvm.aarch64.neon.smull.v4i32"
+        for element, weight in zip(elements, weights, strict=True):
+            total = total + total.code.call(name, total.kind, weight, element)
+        return total
 
 
 def _pairs(isa: Isa, x: Value, y: Value) -> Value:

@@ -184,6 +184,9 @@ def _of_registers(kind: str, spread: float = 1.0) -> Cost:
 def _byte_tiles(isa: Isa) -> list[Tile]:
     """Tiles of integers; products of 16 bits take two registers for what bytes take one for."""
     rows = (14, 7, 16, 8, 5) if isa.num_registers > 16 else (6, 12, 4, 8, 3)
+    if isa.dot == "sdot":  # a register holds four steps' elements of a row
+        tiles = tiles_that_fit(isa, (*rows, 4, 6), widest=4)
+        return [t for t in tiles if t.rows * (t.vectors + 1) + 3 <= isa.num_registers]
     if isa.dot:
         return tiles_that_fit(isa, rows, widest=4)
     return tiles_that_fit(isa, rows, widest=4, weights=2, others=3)

@@ -107,7 +107,7 @@ def emit_filters_i16(
     offsets = pieces.offsets(patches.taps, 2)
     patches = replace(patches, taps=tuple(offsets.tolist()), depth=pieces.values.shape[2])
     tile = tile_of(emit.choices, I16, patches, len(weights))
-    panels = pack_pairs(pieces.values, tile.width(emit.isa))
+    panels = pack_pairs(emit.isa, pieces.values, tile.width(emit.isa))
     packed = Weights(I16, emit.constant(panels), panels[0].nbytes, len(weights), tile)
     finish = Finish.of(layer, chosen)
     emit_i16(emit, patches, packed, finish, pieces.at_once, target, pitch, layer.name)

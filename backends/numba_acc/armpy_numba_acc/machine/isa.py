@@ -35,6 +35,9 @@ class Isa:
     has_paired_products : bool
         Whether one instruction multiplies bytes of two rows with those of two columns (Arm's
         ``usmmla``).
+    has_long_products : bool
+        Whether one instruction multiplies 16-bit elements by one that is the same for all, and
+        adds 32 bits (Arm's ``smlal``).
     has_byte_permute : bool
         Whether one instruction looks up 64 bytes in a table of 128.
     """
@@ -51,6 +54,7 @@ class Isa:
     is_relaxed: bool = False
     matrix_unit: str = ""
     has_paired_products: bool = False
+    has_long_products: bool = False
 
     def relaxed(self) -> Isa:
         """The same, with dot products of bfloat16 for float32 if there are any."""
@@ -135,8 +139,8 @@ def make_isa(
         return Isa(name, triple, _baseline(triple), "", 16, 16)
     if "neon" in wanted:
         dot = "usdot" if "i8mm" in wanted else "sdot" if "dotprod" in wanted else ""
-        has_pairs = "i8mm" in wanted
-        return Isa(name, triple, cpu, features, 16, 32, dot, has_paired_products=has_pairs)
+        isa = Isa(name, triple, cpu, features, 16, 32, dot, has_long_products=True)
+        return replace(isa, has_paired_products="i8mm" in wanted)
     if name.startswith(("avx512", "amx")):
         dot = "vpdpbusd512" if "avx512vnni" in wanted else ""
         # The processor's own model says how to schedule; more features than listed do no harm.

@@ -57,6 +57,13 @@ def with_depth(values: Array, depth: int) -> Array:
     return np.pad(values, ((0, 0), (0, 0), (0, depth - values.shape[2])))
 
 
+def by_element(groups: Array, lanes: int) -> Array:
+    """Lines (panels, lines, width, group) vector by vector, and there element by element."""
+    panels, lines, width, group = groups.shape
+    split = groups.reshape(panels, lines, width // lanes, lanes, group)
+    return split.swapaxes(3, 4)
+
+
 def side_by_side(*parts: Array) -> npt.NDArray[np.uint8]:
     """What belongs to panels one behind the other: parts (panels, ...) as (panels, bytes)."""
     flat = [np.ascontiguousarray(part).reshape(len(part), -1).view(np.uint8) for part in parts]

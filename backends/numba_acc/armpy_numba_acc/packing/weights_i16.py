@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from armpy import numerics
 from armpy.records import dataclass
-from armpy_numba_acc.packing.panels import in_groups, in_panels
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.packing.panels import by_element, in_groups, in_panels
 
 Array = npt.NDArray[Any]  # Any: integers of any type
 Int64Array = npt.NDArray[np.int64]
@@ -154,11 +155,12 @@ def _together(sums: Int64Array) -> int:
     return 1
 
 
-def pack_pairs(values: Array, width: int) -> npt.NDArray[np.int16]:
+def pack_pairs(isa: Isa, values: Array, width: int) -> npt.NDArray[np.int16]:
     """Weights in the order in which pairs of elements are multiplied.
 
     Parameters
     ----------
+    isa : Isa
     values : ndarray, integers of at most 16 bits, shape (columns, taps, depth)
     width : int
         Columns of a panel; the last one is filled up with zeros.
@@ -166,9 +168,11 @@ def pack_pairs(values: Array, width: int) -> npt.NDArray[np.int16]:
     Returns
     -------
     ndarray, int16, shape (panels, taps * pairs, width, 2)
-        Where the depth is odd the last element of each tap has a zero beside it.
+        Where the depth is odd the last element of each tap has a zero beside it. Or the same
+        `by_element`, if the instruction set multiplies these.
     """
-    return np.ascontiguousarray(in_groups(values, width, 2, np.int16))
+    pairs = in_groups(values, width, 2, np.int16)
+    return np.ascontiguousarray(by_element(pairs, isa.lanes) if isa.has_long_products else pairs)
 
 
 def pack_channels(values: Array, width: int) -> npt.NDArray[np.int32]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from armpy.records import dataclass
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.factors import Factors
-from armpy_numba_acc.packing.panels import in_groups, in_panels, side_by_side
+from armpy_numba_acc.packing.panels import by_element, in_groups, in_panels, side_by_side
 
 Array = npt.NDArray[Any]  # Any: integers of any width
 
@@ -141,7 +141,10 @@ def lines_of_groups(
         The depth of each tap is filled up with zeros to whole groups.
     """
     groups = in_groups(values, width, group, np.int8 if isa.dot else np.int16)
-    return side_by_side(groups if isa.dot else pairs_of_groups(groups, isa.lanes))
+    if isa.dot:
+        return side_by_side(groups)
+    ordered = by_element if isa.has_long_products else pairs_of_groups
+    return side_by_side(ordered(groups, isa.lanes))
 
 
 def pairs_of_groups(groups: Array, lanes: int) -> Array:

@@ -29,7 +29,7 @@ from typing import Any, ClassVar
 
 from armpy.records import dataclass
 from armpy_numba_acc.llvm.calls import CallFields
-from armpy_numba_acc.llvm.control import loop_while, repeat, when
+from armpy_numba_acc.llvm.control import loop, loop_while, repeat, when
 from armpy_numba_acc.llvm.primitives import Definition, defined, linked
 from armpy_numba_acc.llvm.values import (
     I64,
@@ -175,10 +175,13 @@ class Products(ABC):
         Of a row's elements that a step multiplies.
     has_rest : bool
         Whether something is left of a tap behind its steps.
+    steps_at_once : int
+        Steps whose elements are loaded together, as long as there are so many.
     """
 
     step_bytes: ClassVar[int] = 4
     has_rest: bool = False
+    steps_at_once: int = 1
 
     @abstractmethod
     def line_bytes(self, shape: Shape) -> int:
@@ -195,6 +198,10 @@ class Products(ABC):
     @abstractmethod
     def spread(self, place: Value, lanes: int) -> Any:
         """A row's elements of a step, the same for every lane."""
+
+    def several_spread(self, place: Value, lanes: int) -> list[Any]:
+        """The same of each of `steps_at_once` steps, if these are several."""
+        raise NotImplementedError
 
     def last_spread(self, place: Value, lanes: int) -> Any:
         """The same of what is left of a tap behind its steps, if `has_rest`."""
@@ -250,6 +257,27 @@ class Products(ABC):
                 result += list(map(self.add, some, elements(place), factors))
             return result
 
+        def several(_: Value, carried: list[Value]) -> list[Value]:
+            """Some steps; weights are used for all rows before the next ones are needed."""
+            index, line, *sums = carried
+            rows_elements = [self.several_spread(row + index, shape.widths[0]) for row in rows]
+            for number in range(self.steps_at_once):
+                for j, factor in enumerate(self.weights(line, shape)):
+                    for row, elements in enumerate(rows_elements):
+                        at = row * len(shape.widths) + j
+                        sums[at] = self.add(sums[at], elements[number], factor)
+                line = line + line_bytes
+            return [index + self.steps_at_once * self.step_bytes, line, *sums]
+
+        def steps(offset: Value, line: Value, sums: list[Value]) -> list[Value]:
+            """All steps of a tap."""
+            turn = partial(step, end=offset + step_bytes)
+            if self.steps_at_once == 1:
+                return loop_while(code, [offset, line, *sums], turn)
+            begun = loop(code, tile.call.steps / self.steps_at_once, [offset, line, *sums], several)
+            is_left = (tile.call.steps % self.steps_at_once).differs(0)
+            return when(is_left, lambda: loop_while(code, begun, turn), lambda: begun)
+
         def step(carried: list[Value], end: Value) -> tuple[Value, list[Value]]:
             index, line, *sums = carried
             results = add(lambda place: self.elements(place, shape), index, line, sums)
@@ -259,8 +287,7 @@ class Products(ABC):
         def tap(carried: list[Value]) -> tuple[Value, list[Value]]:
             number, line, *sums = carried
             offset = taps.load(I64, number)
-            turn = partial(step, end=offset + step_bytes)
-            index, line, *sums = loop_while(code, [offset, line, *sums], turn)
+            index, line, *sums = steps(offset, line, sums)
             if self.has_rest:
                 last = partial(_for_each_width, self.last_spread, shape=shape)
                 sums = add(last, index, line, sums)

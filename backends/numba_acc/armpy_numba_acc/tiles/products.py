@@ -6,7 +6,7 @@ from typing import Any
 
 from armpy_numba_acc.llvm.bfloat16 import add_pairs
 from armpy_numba_acc.llvm.control import repeat
-from armpy_numba_acc.llvm.dots import Dots, PairProducts
+from armpy_numba_acc.llvm.dots import Dots, PairProducts, spread_pairs
 from armpy_numba_acc.llvm.values import F32, I16, I32, I64, Value, smaller, vector
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.product import Products, Shape, Tile
@@ -77,6 +77,7 @@ class IntegerProducts(Products):
 
     def __init__(self, dots: Dots) -> None:
         self._dots = dots
+        self.steps_at_once = dots.steps_at_once
 
     def line_bytes(self, shape: Shape) -> int:
         return len(shape.widths) * self._dots.bytes_per_vector
@@ -86,6 +87,10 @@ class IntegerProducts(Products):
 
     def spread(self, place: Value, lanes: int) -> Any:
         return self._dots.elements(place.load(I32, align=1).splat(lanes))
+
+    def several_spread(self, place: Value, lanes: int) -> list[Any]:
+        loaded = place.load(vector(I32, lanes), align=1)
+        return self._dots.elements_of_each(loaded)
 
     def add(self, total: Value, elements: Any, weights: Any) -> Value:
         return self._dots.add(total, elements, weights)
@@ -102,7 +107,7 @@ class WideProducts(IntegerProducts):
     """
 
     def __init__(self, isa: Isa, *, has_pieces: bool) -> None:
-        super().__init__(PairProducts(isa))
+        super().__init__(spread_pairs(isa))
         self._has_pieces = has_pieces
 
     def rows(self, tile: Tile) -> list[Value]:

@@ -8,7 +8,7 @@ from functools import cache
 from numba import types
 
 from armpy_numba_acc.llvm.control import loop
-from armpy_numba_acc.llvm.dots import dot_products
+from armpy_numba_acc.llvm.dots import spread_products
 from armpy_numba_acc.llvm.primitives import NOTHING, WORD, primitive
 from armpy_numba_acc.llvm.values import I32, Code, Value, suffix, vector
 from armpy_numba_acc.machine.call import Pointer
@@ -71,7 +71,7 @@ def make_line_dots(isa: Isa) -> Callable[[Pointer, Pointer, int, Pointer], None]
         of `steps` groups of four products to as many int32 as a register holds. `weights` are
         lines of `armpy_numba_acc.packing.weights_u8.lines_of_groups`.
     """
-    products = dot_products(isa)
+    products = spread_products(isa)
 
     @primitive(NOTHING, WORD, WORD, WORD, WORD)
     def dots_of_panel(code: Code, data: Value, weights: Value, steps: Value, target: Value) -> None:
