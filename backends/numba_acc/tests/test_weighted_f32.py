@@ -12,7 +12,7 @@ from armpy_numba_acc.lowering.tiles import F32, Tile, tile_of
 from armpy_numba_acc.machine.isa import Isa, make_isa
 from armpy_numba_acc.machine.memory import Buffer, Space
 from armpy_numba_acc.machine.model import Finish, MachineModel
-from armpy_numba_acc.machine.model_figures import SAPPHIRE_RAPIDS, ZEN4
+from armpy_numba_acc.machine.model_figures import BUILT_IN, SAPPHIRE_RAPIDS, ZEN4
 from armpy_numba_acc.packing.winograd import pack_winograd_f32
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.program.choices import Choices
@@ -135,7 +135,7 @@ def test_layers_that_would_gain_nothing_are_multiplied_one_by_one() -> None:
         Case((1, 8, 8, 16), 16, (5, 5)),
         Case((1, 8, 8, 8), 16),
         Case((1, 1, 1, 16), 16),
-        Case((1, 4, 4, 256), 256),
+        Case((1, 4, 4, 256), 512),
     ):
         assert "winograd_f32" not in kernels_of(network_of(case)[0], ISAS[0])
 
@@ -174,3 +174,20 @@ def test_a_machine_on_which_another_tile_is_cheap_gets_that_one() -> None:
     assert tile.rows * tile.vectors > 20
     slow_broadcasts = tuple(replace(width, broadcast_ns=10.0) for width in ZEN4.widths)
     assert tile_for(replace(ZEN4, widths=slow_broadcasts), 1024).vectors > 2
+
+
+@pytest.mark.parametrize("model", BUILT_IN.values(), ids=str)
+@pytest.mark.parametrize("size", [(6, 6), (14, 14), (28, 28)], ids=str)
+def test_the_way_does_not_depend_on_how_many_images_there_are(
+    size: tuple[int, int], model: MachineModel
+) -> None:
+    """Sums in another order differ in their last bits."""
+    ways = set()
+    for images in (1, 2, 7):
+        network, _ = network_of(Case((images, *size, 64), 64, activation=RELU))
+        graph = network.build()
+        view, isa = SubgraphView.of(graph, graph.layers), ISAS[0]
+        program = lower_region(view, isa, 1, Choices(isa, model))
+        # Of Winograd's algorithm, the pixels of its tiles.
+        ways.add(next((k.parameters[:2] for k in program.kernels if "winograd" in k.name), None))
+    assert len(ways) == 1

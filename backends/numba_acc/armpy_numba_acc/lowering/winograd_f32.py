@@ -10,6 +10,7 @@ from armpy.ops.operation import Array
 from armpy.ops.shapes import resolve_padding
 from armpy.records import dataclass
 from armpy_numba_acc.lowering.operands import expect
+from armpy_numba_acc.lowering.tiles import F32, Tile, product_ns, tiles_that_fit
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.packing.winograd import PAIRS, pack_winograd_f32
 from armpy_numba_acc.program.choices import Choices
@@ -20,23 +21,41 @@ from armpy_numba_acc.program.fusion import float_bounds
 _LEAST_CHANNELS = 16
 """With fewer the transforms cost what the multiplications save."""
 
-_MOST_WEIGHT_BYTES = 5 << 19
-"""Weights grow to up to four times their size, and have to come from the cache."""
+_MOST_WEIGHT_BYTES = 12 << 20
+"""Weights grow to up to four times their size, and have to be kept."""
 
 _BATCH_BYTES = 1 << 16
-"""Values and products of the tiles that are computed at once."""
+"""Values and products of the tiles that are computed at once, at least."""
 
-_TILES = {64: ((8, 1), (4, 2)), 32: ((6, 2), (12, 1)), 16: ((4, 2), (8, 1))}
-"""Rows and vectors of a product by the registers' width in bytes."""
+_ROWS = (8, 7, 14, 9, 12, 6, 4)
+"""Tiles that are multiplied at once."""
+
+_MOST_TRIED = 6
+"""Tiles that a measurement tries: a kernel is compiled for each."""
+
+_TRANSFORM_STEPS = 14
+"""What it takes to transform a register of values and to store it, in multiplications of one."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How a layer is computed: half the pixels of a tile in each direction, and how many."""
+    """How an image is computed.
+
+    Parameters
+    ----------
+    down, right : int
+        Half the pixels of a tile in each direction.
+    num_tiles : int
+        Of an image.
+    depth, columns : int
+        Channels of the input and of the output.
+    """
 
     down: int
     right: int
     num_tiles: int
+    depth: int
+    columns: int
 
     @property
     def num_positions(self) -> int:
@@ -48,9 +67,49 @@ class _Plan:
         """Multiplications for each pair of channels."""
         return self.num_tiles * self.num_positions
 
+    @property
+    def weight_bytes(self) -> int:
+        """Size of all weights, transformed."""
+        return 4 * self.num_positions * self.depth * self.columns
+
+    def batch(self, rows: int) -> int:
+        """Tiles that are computed at once, a multiple of `rows`."""
+        tile_bytes = 4 * self.num_positions * (self.depth + self.columns)
+        return -(-min(max(_BATCH_BYTES // tile_bytes, 1), self.num_tiles) // rows) * rows
+
+    def transforms_ns(self, choices: Choices) -> float:
+        """About how long it takes to transform inputs and outputs."""
+        registers = self.num_products * (self.depth + self.columns) / choices.isa.lanes
+        return _TRANSFORM_STEPS * registers * choices.model.products("f32", choices.isa).step_ns
+
+    def products_ns(self, choices: Choices, tile: Tile) -> float:
+        """About how long it takes to multiply.
+
+        Notes
+        -----
+        Each batch reads all weights, which may come no faster than from where they are: at first
+        from behind those of other layers, which are taken for several times as many.
+        """
+        step_ns, finish_ns = F32.cost(choices.model, choices.isa, tile)
+        batch = self.batch(tile.rows)
+        whole, rest = divmod(self.num_tiles, batch)
+        calls = whole * (batch // tile.rows) + -(-rest // tile.rows)
+        panels = -(-self.columns // tile.width(choices.isa))
+        multiply_ns = self.num_positions * calls * panels * (self.depth * step_ns + finish_ns)
+        size, model = self.weight_bytes, choices.model
+        again = -(-self.num_tiles // batch) - 1
+        read_ns = model.read_ns(size, 4 * size) + again * model.read_ns(size, 2 * size)
+        return max(multiply_ns, read_ns)
+
 
 def is_winograd(emit: Emitter, layer: Layer) -> bool:
-    """Whether a layer is computed faster this way."""
+    """Whether a layer is computed faster this way.
+
+    Notes
+    -----
+    Sums depend on it in their last bits: it is decided by the size of one image, however many
+    there are, and by nothing that may change from call to call.
+    """
     operation = layer.operation
     if not isinstance(operation, Convolution2d):
         return False
@@ -61,50 +120,63 @@ def is_winograd(emit: Emitter, layer: Layer) -> bool:
         return False
     if columns % emit.isa.lanes or depth % emit.isa.lanes:
         return False
-    plan = _plan_for(emit, layer)
-    num_products = output[0] * output[1] * output[2] * 9
-    if 4 * plan.num_positions * columns * depth > _MOST_WEIGHT_BYTES:
+    plan, choices = _plan_for(emit, layer), emit.choices
+    if plan.weight_bytes > _MOST_WEIGHT_BYTES:
         return False
-    costs = {(1,): plan.num_products, (0,): 0.6 * num_products}
-    shape = (*output, depth)
-    return emit.choices.choose("winograd_f32 or not", shape, [*costs], costs.__getitem__) == (1,)
+    shape = 1, output[1] * output[2], columns, 9 * depth
+    costs = {
+        (1,): _fastest_ns(choices, plan),
+        (0,): min(product_ns(choices, F32, tile, shape) for tile in F32.tiles(emit.isa)),
+    }
+    key = (*output[1:], depth)
+    return choices.choose("winograd_f32 or not", key, [*costs], costs.__getitem__) == (1,)
+
+
+def _fastest_ns(choices: Choices, plan: _Plan) -> float:
+    """About how long an image takes with the best of the product's tiles."""
+    products_ns = min(plan.products_ns(choices, tile) for tile in _tiles(choices))
+    return plan.transforms_ns(choices) + products_ns
 
 
 def _plan_for(emit: Emitter, layer: Layer) -> _Plan:
-    """The tiles that take the fewest multiplications.
+    """The tiles that an image takes least time with.
 
     Notes
     -----
     Errors are relative to the largest sum. Where a clamp cuts sums off, which may be large for
     what is left of them, tiles are preferred that are as precise as single products.
     """
-    images, height, width, _ = layer.output.info.known_shape
+    _, height, width, columns = layer.output.info.known_shape
+    depth = layer["weights"].info.known_shape[3]
     is_cut = None not in emit.fusions[layer].bounds
     plans = {
         (down, right): _Plan(
-            down, right, images * -(-height // (2 * down)) * -(-width // (2 * right))
+            down, right, -(-height // (2 * down)) * -(-width // (2 * right)), depth, columns
         )
         for down in PAIRS
         for right in PAIRS
         if down * right < 4 or not is_cut
     }
-    shape = (*layer.output.info.known_shape, layer["weights"].info.known_shape[3])
     chosen = emit.choices.choose(
-        "winograd_f32 pixels", shape, [*plans], lambda option: plans[option].num_products
+        "winograd_f32 pixels",
+        (height, width, columns, depth, int(is_cut)),
+        [*plans],
+        lambda option: _fastest_ns(emit.choices, plans[option]),
     )
     return plans[chosen]
 
 
-def _tile_of(choices: Choices, num_tiles: int, columns: int) -> tuple[int, int]:
-    """Rows and vectors of the product that takes the fewest cycles."""
+def _tiles(choices: Choices) -> list[Tile]:
+    """Tiles of the product that fit the registers."""
+    return tiles_that_fit(choices.isa, _ROWS)
 
-    def cycles(tile: tuple[int, int]) -> int:
-        rows, vectors = tile
-        panels = -(-columns // (vectors * choices.isa.lanes))
-        return -(-num_tiles // rows) * panels * rows * vectors
 
-    options = _TILES[choices.isa.vector_bytes]
-    return choices.choose("winograd_f32 tile", (num_tiles, columns), options, cycles)
+def _tile_of(choices: Choices, plan: _Plan) -> Tile:
+    """The tile of the product that takes the least time."""
+    key = (plan.num_tiles, plan.num_positions, plan.columns, plan.depth)
+    costs = {tile: plan.products_ns(choices, tile) for tile in _tiles(choices)}
+    best = sorted(costs, key=costs.__getitem__)[:_MOST_TRIED]
+    return choices.choose("winograd_f32 tile", key, best, costs.__getitem__)
 
 
 def lower_winograd_f32(emit: Emitter, layer: Layer, weights: Array) -> None:
@@ -120,20 +192,19 @@ def lower_winograd_f32(emit: Emitter, layer: Layer, weights: Array) -> None:
     images, in_height, in_width, depth = value.info.known_shape
     _, out_height, out_width, columns = layer.output.info.known_shape
     plan = _plan_for(emit, layer)
-    rows, vectors = _tile_of(emit.choices, plan.num_tiles, columns)
-    width = vectors * emit.isa.lanes
+    tile = _tile_of(emit.choices, plan)
+    width = tile.width(emit.isa)
     padded = -(-columns // width) * width
     tile_bytes = 4 * plan.num_positions * (depth + padded)
     between_bytes = 2 * plan.num_positions * 64
-    batch = min(max(_BATCH_BYTES // tile_bytes, 1), plan.num_tiles)
-    batch = -(-batch // rows) * rows
+    batch = plan.batch(tile.rows)
     scratch_bytes = -(-(1024 + 4 * padded + batch * tile_bytes + between_bytes) // 64) * 64
-    num_operations = 2 * plan.num_products * depth * columns
+    num_operations = 2 * images * plan.num_products * depth * columns
     pieces = num_pieces(calls.WinogradF32.work, emit.isa, num_operations)
     bias = layer.constant("bias")
     low, high = float_bounds(fusion.bounds)
     call = calls.WinogradF32(
-        *(plan.down, plan.right, rows, vectors),
+        *(plan.down, plan.right, tile.rows, tile.vectors),
         source=emit.source(value),
         target=emit.target(fusion.output),
         residual=0 if fusion.residual is None else emit.source(fusion.residual),
