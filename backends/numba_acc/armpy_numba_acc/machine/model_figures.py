@@ -139,7 +139,8 @@ NEOVERSE = MachineModel(
             ("usdot", 16, 0.5, 3),
             ("usmmla", 16, 0.5, 3),
             ("bf16", 16, 0.5, 5),
-            ("pmaddwd", 16, 1, 5),
+            # Two smlal, and one of them per cycle.
+            ("pmaddwd", 16, 2, 5),
         ],
     ),
     widths=(Width(16, 0.5 * _NEO, _NEO, 0.5 * _NEO),),
@@ -149,8 +150,27 @@ NEOVERSE = MachineModel(
     wake_ns=20_000,
 )
 
+NEOVERSE_V = replace(
+    NEOVERSE,
+    name="neoverse-v",
+    # Twice as many pipes, and three loads per cycle.
+    paces=paces_of(
+        _NEO,
+        [
+            ("f32", 16, 0.25, 4),
+            ("f16", 16, 0.25, 4),
+            ("sdot", 16, 0.25, 3),
+            ("usdot", 16, 0.25, 3),
+            ("usmmla", 16, 0.25, 3),
+            ("bf16", 16, 0.25, 5),
+            ("pmaddwd", 16, 1, 5),
+        ],
+    ),
+    widths=(Width(16, _NEO / 3, 0.5 * _NEO, _NEO / 3),),
+)
+
 BUILT_IN: Mapping[str, MachineModel] = MappingProxyType(
-    {model.name: model for model in (ZEN4, SAPPHIRE_RAPIDS, HASWELL, NEOVERSE)}
+    {model.name: model for model in (ZEN4, SAPPHIRE_RAPIDS, HASWELL, NEOVERSE, NEOVERSE_V)}
 )
 """Models by name."""
 
@@ -158,7 +178,7 @@ BUILT_IN: Mapping[str, MachineModel] = MappingProxyType(
 def typical(isa: Isa) -> MachineModel:
     """The built-in model of a processor that has an instruction set."""
     if isa.vector_bytes == 16:
-        return NEOVERSE
+        return NEOVERSE_V if isa.has_paired_products else NEOVERSE
     if isa.vector_bytes == 32:
         return HASWELL
     return SAPPHIRE_RAPIDS if isa.matrix_unit == "amx" else ZEN4
