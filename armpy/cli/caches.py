@@ -82,9 +82,16 @@ def list_caches(
 
 
 def clear_caches(
-    registry: BackendRegistry, backend_ids: Sequence[BackendId] | None
+    registry: BackendRegistry, backend_ids: Sequence[BackendId] | None, name: str = ""
 ) -> list[tuple[BackendId, str, int]]:
-    """Clear every cache; parameters and errors as for `list_caches`.
+    """Clear every cache; or those of a name alone.
+
+    Parameters
+    ----------
+    registry, backend_ids
+        As for `list_caches`, and the errors.
+    name : str
+        Such as ``machine``: what a backend has measured of the machine.
 
     Returns
     -------
@@ -98,6 +105,7 @@ def clear_caches(
             ask_method(backend_id, int, cache, "clear"),
         )
         for backend_id, cache in _caches(registry, backend_ids)
+        if name in ("", read_backend(backend_id, cache, "name", str))
     ]
 
 

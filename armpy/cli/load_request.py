@@ -10,7 +10,7 @@ from armpy.records import dataclass
 if TYPE_CHECKING:
     from armpy.loading import ModelOrigin
     from armpy.plugins import BackendRegistry
-    from armpy.runtime import Model
+    from armpy.runtime import Model, Runtime
 
 # A command line that cannot be followed is told without importing what runs networks.
 # ruff: noqa: PLC0415
@@ -63,19 +63,52 @@ def load_model(
         If the model has no such signature, or a backend or front-end no such option.
     """
     import armpy
+
+    registry = registry_of(request)
+    origin = find_origin(request, registry)
+    _check_signature(origin, request.signature)
+    return armpy.load(
+        request.model,
+        quantize_inputs=quantize_inputs,
+        signature=request.signature,
+        runtime=_runtime(request, registry, profiling=profiling),
+        front_end=request.front_end,
+        front_end_options=origin.options,
+    )
+
+
+def load_anything(request: LoadRequest, registry: BackendRegistry) -> Model:
+    """Load a network of one addition, where all is said but which model."""
+    from armpy import DataType, Model, Network, TensorInfo, ops
+
+    network = Network()
+    value = network.input("x", TensorInfo((1,), DataType.FLOAT32))
+    addition = ops.ElementwiseBinary(ops.BinaryOperation.ADD)
+    network.output("y", network.add(addition, value, value))
+    return Model(network, runtime=_runtime(request, registry))
+
+
+def registry_of(request: LoadRequest) -> BackendRegistry:
+    """The backends that there are."""
     from armpy.cli.printer import stdout_kept
     from armpy.plugins import BackendRegistry, PluginOptions
-    from armpy.runtime import Runtime, RuntimeOptions
-    from armpy.types import Preference
 
-    given = [split_option(text) for text in request.backend_options]
     registry = BackendRegistry.discover(
         PluginOptions(dynamic_backends_path=request.dynamic_backends_path)
     )
     registry.plugins.around_calls = stdout_kept
-    origin = find_origin(request, registry)
-    _check_signature(origin, request.signature)
-    runtime = Runtime(
+    return registry
+
+
+def _runtime(
+    request: LoadRequest, registry: BackendRegistry, *, profiling: bool = False
+) -> Runtime:
+    """A runtime as the command line says."""
+    from armpy.runtime import Runtime, RuntimeOptions
+    from armpy.types import Preference
+
+    given = [split_option(text) for text in request.backend_options]
+    return Runtime(
         RuntimeOptions(
             backends=request.backends,
             num_threads=request.num_threads,
@@ -85,14 +118,6 @@ def load_model(
             registry=registry,
             preference=Preference(request.preference),
         )
-    )
-    return armpy.load(
-        request.model,
-        quantize_inputs=quantize_inputs,
-        signature=request.signature,
-        runtime=runtime,
-        front_end=request.front_end,
-        front_end_options=origin.options,
     )
 
 

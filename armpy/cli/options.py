@@ -63,7 +63,6 @@ def json_option(command: Command) -> Command:
 
 
 _MODEL_OPTIONS = (
-    click.argument("model", type=MODEL_FILE),
     click.option(
         "--backends",
         metavar="A,B",
@@ -113,12 +112,21 @@ _MODEL_OPTIONS = (
 )
 
 
-def model_options(command: Callable[..., object]) -> Callable[..., object]:
-    """Add the options of everything that loads a model; they come as one `LoadRequest`."""
+def model_options(
+    command: Callable[..., object], *, is_optional: bool = False
+) -> Callable[..., object]:
+    """Add the options of everything that loads a model; they come as one `LoadRequest`.
+
+    Parameters
+    ----------
+    command : callable
+    is_optional : bool
+        Whether the model may be left out; it is an empty string then.
+    """
 
     @wraps(command)
     def gathered(
-        model: str,
+        model: str | None,
         backends: tuple[str, ...] | None,
         num_threads: int | None,
         signature: str | None,
@@ -131,7 +139,7 @@ def model_options(command: Callable[..., object]) -> Callable[..., object]:
         **others: Any,  # Any: of the command's own options
     ) -> object:
         request = LoadRequest(
-            model,
+            model or "",
             backends,
             num_threads,
             signature,
@@ -149,4 +157,4 @@ def model_options(command: Callable[..., object]) -> Callable[..., object]:
 
     for option in reversed(_MODEL_OPTIONS):
         gathered = option(gathered)
-    return gathered
+    return click.argument("model", type=MODEL_FILE, required=not is_optional)(gathered)

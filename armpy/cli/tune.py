@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from armpy.cli.load_request import LoadRequest, load_model
+from armpy.cli.load_request import LoadRequest, load_anything, load_model, registry_of
 from armpy.cli.options import json_option, model_options, verbosity_options
 from armpy.cli.values import FiniteRange
 
 if TYPE_CHECKING:
     from armpy.backend import TunedChoice, TuningResult
+    from armpy.plugins import BackendRegistry
 
 _LONGEST_NAME = 40
 
@@ -22,7 +24,14 @@ _LONGEST_NAME = 40
 
 
 @click.command(short_help="Measure what is fastest for a model on this machine, and keep it.")
-@model_options
+@partial(model_options, is_optional=True)
+@click.option(
+    "--machine",
+    "measures_machine",
+    is_flag=True,
+    help="Measure the machine again, too: what backends keep of its speed, for all models. MODEL "
+    "may be left out then.",
+)
 @click.option(
     "--seconds",
     type=FiniteRange(min=0, min_open=True),
@@ -33,7 +42,13 @@ _LONGEST_NAME = 40
 @json_option
 @verbosity_options
 @click.pass_context
-def tune(context: click.Context, load_request: LoadRequest, seconds: float, as_json: bool) -> None:
+def tune(
+    context: click.Context,
+    load_request: LoadRequest,
+    measures_machine: bool,
+    seconds: float,
+    as_json: bool,
+) -> None:
     """Measure what is fastest for MODEL on this machine, and keep it.
 
     Backends that can compute a layer in several ways take the one that should be fastest. This
@@ -42,17 +57,51 @@ def tune(context: click.Context, load_request: LoadRequest, seconds: float, as_j
     Exit code 1 if a backend could not measure, or not keep what it found.
     """
     from armpy.backend import request_tuning
+    from armpy.cli.caches import clear_caches
     from armpy.cli.printer import print_json
 
-    with request_tuning(seconds) as request, load_model(load_request):
-        pass
-    if as_json:
-        results = [asdict(result) for result in request.results]
-        print_json({"model": load_request.model, "results": results})
+    if not (load_request.model or measures_machine):
+        raise click.MissingParameter(param_type="argument", param_hint="MODEL", ctx=context)
+    registry = registry_of(load_request)
+    if measures_machine:
+        clear_caches(registry, load_request.backends, "machine")
+    results: list[TuningResult] = []
+    if load_request.model:
+        with request_tuning(seconds) as request, load_model(load_request):
+            results = request.results
     else:
-        print_tuning(request.results)
-    if any(result.problem for result in request.results):
+        load_anything(load_request, registry).close()
+    machines = _machines(registry, load_request.backends) if measures_machine else {}
+    if as_json:
+        document = {"model": load_request.model, "results": list(map(asdict, results))}
+        print_json(document | ({"machines": machines} if measures_machine else {}))
+    else:
+        print_machines(machines)
+        if load_request.model:
+            print_tuning(results)
+    if any(result.problem for result in results):
         context.exit(1)
+
+
+def _machines(registry: BackendRegistry, backends: Sequence[str] | None) -> dict[str, str]:
+    """What backends know of the machine."""
+    from armpy.plugins import preferred_backends
+    from armpy.plugins.guard import GuardedBackend
+
+    guarded = [GuardedBackend(backend) for backend in preferred_backends(registry, backends)]
+    found = {backend.backend_id: backend.get_capabilities() for backend in guarded}
+    return {name: str(known["Machine"]) for name, known in found.items() if "Machine" in known}
+
+
+def print_machines(machines: Mapping[str, str]) -> None:
+    """Print what backends have measured of the machine."""
+    from armpy.cli.printer import Printer
+
+    printer = Printer()
+    for backend_id, text in machines.items():
+        printer.heading(f"{backend_id}: this machine")
+        for line in text.split("; "):
+            printer.line(line)
 
 
 def print_tuning(results: Sequence[TuningResult]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from armpy.caching.entries import Entries
 from armpy.cli.__main__ import main
 from armpy.plugins.modules import forget_module
 from tests.support.dynamic_modules import module_source, private_modules, write_module
@@ -111,3 +112,52 @@ def test_an_unlikely_time_is_no_division_by_zero(
 @pytest.mark.parametrize("seconds", ["0", "-1", "x", "nan"])
 def test_other_times_are_usage_errors(seconds: str) -> None:
     assert main(["tune", DIGITS, "--seconds", seconds]) == 2
+
+
+GAUGE = """
+    from pathlib import Path
+
+    from armpy.caching.entries import Entries
+
+    KEPT = Entries(Path(FOLDER), 1 << 20, "machine")
+
+
+    def figures(self):
+        parts = KEPT.read("speed", "key")
+        return {"Machine": "unknown" if parts is None else bytes(parts[0]).decode()}
+
+
+    def optimize(self, view):
+        if KEPT.read("speed", "key") is None:
+            KEPT.write("speed", "key", [b"clock 3 GHz; memory 4 GB/s"], "")
+        return super(Backend, self).optimize_subgraph(view)
+
+
+    Backend.get_caches = lambda self: (KEPT,)
+    Backend.get_capabilities = figures
+    Backend.optimize_subgraph = optimize
+"""
+
+
+def test_a_machine_is_measured_again_without_a_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = Entries(tmp_path / "kept", 1 << 20, "machine")
+    kept.write("speed", "key", [b"clock 1 GHz"], "")
+    extra = GAUGE.replace("FOLDER", repr(str(tmp_path / "kept")))
+    write_module(tmp_path, "acme_gauge_backend", module_source("Gauge", extra=extra))
+    where = ["--dynamic-backends-path", str(tmp_path), "--backends", "Gauge"]
+    assert main(["tune", "--machine", *where]) == 0
+    assert capsys.readouterr().out == "\nGauge: this machine\nclock 3 GHz\nmemory 4 GB/s\n"
+    assert main(["tune", "--machine", "--json", *where]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["machines"] == {"Gauge": "clock 3 GHz; memory 4 GB/s"}
+    for module in private_modules():
+        forget_module(module)
+
+
+def test_a_model_is_missing_unless_the_machine_is_measured(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["tune"]) == 2
+    assert "Missing argument MODEL" in capsys.readouterr().err

@@ -32,13 +32,13 @@ from armpy.ops import PreCompiled, While
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DeviceType
-from armpy_numba_acc.options import OPTIONS, Settings
+from armpy_numba_acc.options import OPTIONS, Settings, known_figures
 from armpy_numba_acc.passes.support import support
 from armpy_numba_acc.program.limits import TooLargeError
 from armpy_numba_acc.runtime.profiling import NumbaProfilingContext, recorder_of
 from armpy_numba_acc.runtime.workload import ProgramFactory
 from armpy_numba_acc.store.programs import compiled_program
-from armpy_numba_acc.store.settings import disk_entries
+from armpy_numba_acc.store.settings import disk_entries, machine_entries
 
 
 class NumbaLayerSupport(ILayerSupport):
@@ -75,13 +75,16 @@ class NumbaBackend(IBackendInternal):
         return OPTIONS
 
     def get_caches(self) -> Sequence[IBackendCache]:
-        """Compiled kernels and packed networks, unless nothing is kept on disk."""
-        entries = disk_entries()
-        return () if entries is None else (entries,)
+        """Compiled kernels and packed networks, and the machine's figures, if any are kept."""
+        return tuple(entries for entries in (disk_entries(), machine_entries()) if entries)
 
     def get_capabilities(self) -> Capabilities:
-        """Weights that are computed, too; executions that can be stopped."""
-        return {Capability.NON_CONST_WEIGHTS: True, Capability.CANCELLABLE_EXECUTION: True}
+        """Weights that are computed, too; executions that can be stopped; the machine's figures."""
+        return {
+            Capability.NON_CONST_WEIGHTS: True,
+            Capability.CANCELLABLE_EXECUTION: True,
+            "Machine": known_figures(),
+        }
 
     def get_layer_support(self) -> ILayerSupport:
         """Support as the lowerings say."""
@@ -93,8 +96,8 @@ class NumbaBackend(IBackendInternal):
 
     def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
         """A factory for compiled regions; it measures them if the network is profiled."""
-        isa = Settings.of(network.model_options).isa
-        return ProgramFactory(isa, recorder_of(network), network.allocator)
+        settings = Settings.of(network.model_options)
+        return ProgramFactory(settings.isa, recorder_of(network), network.allocator, settings.model)
 
     def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
         """Programs' memory is taken from any allocator of memory that the processor sees."""

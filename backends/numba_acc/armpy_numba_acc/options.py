@@ -13,8 +13,11 @@ from armpy_numba_acc.machine.isa import NAMES, Isa
 from armpy_numba_acc.machine.matrix_unit import may_use_matrix_unit
 from armpy_numba_acc.machine.model import MachineModel
 from armpy_numba_acc.machine.model_figures import BUILT_IN, typical
+from armpy_numba_acc.runtime.machine import this_machine
 from armpy_numba_acc.runtime.threads import MOST_THREADS
 from armpy_numba_acc.store.host import known_isas
+from armpy_numba_acc.store.machine import kept_model
+from armpy_numba_acc.store.settings import machine_entries
 
 ISA_VARIABLE = "ARMPY_NUMBA_ISA"
 """Environment variable that names the instruction set to use."""
@@ -22,8 +25,9 @@ ISA_VARIABLE = "ARMPY_NUMBA_ISA"
 MACHINE_VARIABLE = "ARMPY_NUMBA_MACHINE"
 """Environment variable that names the figures which say what things cost."""
 
-TYPICAL = "typical"
-"""What it calls the built-in figures of a processor that has the instruction set."""
+MEASURED, TYPICAL = "measured", "typical"
+"""What it calls this machine's own figures, and the built-in ones of a processor that has the
+instruction set."""
 
 OPTIONS = (
     BackendOption(
@@ -119,17 +123,32 @@ def chosen_model(isa: Isa) -> MachineModel:
     InvalidArgumentError
         If there are none of that name.
     """
-    name = os.environ.get(MACHINE_VARIABLE, "") or TYPICAL
+    name = os.environ.get(MACHINE_VARIABLE, "") or MEASURED
+    if name == MEASURED:
+        return this_machine()
     if name == TYPICAL:
         return typical(isa)
     if name not in BUILT_IN:
         raise InvalidArgumentError(
             "there are no figures of such a machine",
             where=MACHINE_VARIABLE,
-            expected=" or ".join((TYPICAL, *BUILT_IN)),
+            expected=" or ".join((MEASURED, TYPICAL, *BUILT_IN)),
             actual=repr(name),
         )
     return BUILT_IN[name]
+
+
+def known_figures() -> str:
+    """Whose figures choices are made by, for people; nothing is measured to say it."""
+    name = os.environ.get(MACHINE_VARIABLE, "") or MEASURED
+    if name != MEASURED:
+        return name
+    entries = machine_entries()
+    model = kept_model(entries) if entries is not None else None
+    if model is None:
+        return "not measured yet"
+    shown = "; ".join(f"{what} {figure}" for what, figure in model.figures.items())
+    return f"{model.name}: {shown}"
 
 
 @cache

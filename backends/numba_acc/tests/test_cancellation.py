@@ -7,7 +7,9 @@ import pytest
 from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.machine.call import Work
 from armpy_numba_acc.machine.execution import Command, word_of
+from armpy_numba_acc.machine.model_figures import typical
 from armpy_numba_acc.passes.region import lower_region
+from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.estimate import MOST_PIECES, num_pieces
 from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.runtime.instance import Code, Instance
@@ -99,5 +101,6 @@ def test_long_commands_are_run_in_pieces_with_the_same_results() -> None:
 
 
 def test_pieces_are_few_and_short_commands_have_one() -> None:
-    assert num_pieces(Work.FLOATS, ISA, 1000) == 1
-    assert num_pieces(Work.FLOATS, ISA, 10**15) == MOST_PIECES
+    choices = Choices(ISA, typical(ISA))
+    assert num_pieces(Work.FLOATS, choices, 1000) == 1
+    assert num_pieces(Work.FLOATS, choices, 10**15) == MOST_PIECES

@@ -161,7 +161,7 @@ def emit_on_buffers(
         call,
         label,
         num_operations=output.info.num_elements,
-        num_pieces=num_pieces(call.work, emit.isa, 0, num_bytes),
+        num_pieces=num_pieces(call.work, emit.choices, 0, num_bytes),
     )
 
 

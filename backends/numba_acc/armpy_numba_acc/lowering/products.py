@@ -81,7 +81,7 @@ def emit_product(
     walk: Pointer = 0
     scratch: Pointer = 0
     if plan is not None:
-        pieces = num_pieces(Work.BYTES, emit.isa, num_operations)
+        pieces = num_pieces(Work.BYTES, emit.choices, num_operations)
         walk = emit.constant(plan.words(emit, patches, kind.element_bytes, pieces))
         rows = plan.rows
         if plan.gathers:
@@ -111,7 +111,7 @@ def emit_product(
         tile_rows=tile.rows,
         tile_vectors=tile.vectors,
     )
-    pieces = num_pieces(call.work, emit.isa, num_operations)
+    pieces = num_pieces(call.work, emit.choices, num_operations)
     emit(call, label, num_operations=num_operations, num_pieces=pieces)
 
 

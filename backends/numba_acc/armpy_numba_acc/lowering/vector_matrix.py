@@ -69,7 +69,7 @@ def lower_vector(emit: Emitter, layer: Layer) -> None:
         call,
         fusion_of(emit, layer).label(layer),
         num_operations=num_operations,
-        num_pieces=num_pieces(call.work, emit.isa, num_operations, weights.size_bytes),
+        num_pieces=num_pieces(call.work, emit.choices, num_operations, weights.size_bytes),
     )
 
 

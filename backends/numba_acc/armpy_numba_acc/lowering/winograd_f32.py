@@ -200,7 +200,7 @@ def lower_winograd_f32(emit: Emitter, layer: Layer, weights: Array) -> None:
     batch = plan.batch(tile.rows)
     scratch_bytes = -(-(1024 + 4 * padded + batch * tile_bytes + between_bytes) // 64) * 64
     num_operations = 2 * images * plan.num_products * depth * columns
-    pieces = num_pieces(calls.WinogradF32.work, emit.isa, num_operations)
+    pieces = num_pieces(calls.WinogradF32.work, emit.choices, num_operations)
     bias = layer.constant("bias")
     low, high = float_bounds(fusion.bounds)
     call = calls.WinogradF32(

@@ -41,6 +41,20 @@ class Pace:
     latency_ns: float
 
 
+_MULTIPLIED = {
+    "vpdpbusd": 4,
+    "sdot": 4,
+    "usdot": 4,
+    "smmla": 8,
+    "pmaddwd": 2,
+    "bf16": 2,
+    "f16": 2,
+    "tdpbusd": 4 * 16,
+    "tdpbf16ps": 2 * 16,
+}
+"""Products that are added to each lane of 32 bits in a step, where they are not one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Width:
     """What registers of one width cost.
@@ -183,6 +197,21 @@ class MachineModel:
     def digest(self) -> str:
         """Digest of all figures; not of the name."""
         return hashlib.sha256(json.dumps(asdict(replace(self, name=""))).encode()).hexdigest()[:16]
+
+    @property
+    def figures(self) -> dict[str, str]:
+        """The figures for people, by what they are of."""
+        found = {"clock": f"{1 / self.cycle_ns:.2f} GHz"}
+        for pace in self.paces:
+            multiplied = _MULTIPLIED.get(pace.instruction, 1)
+            rate = 2 * multiplied * pace.vector_bytes / 4 / pace.step_ns
+            name = f"{pace.instruction}, {8 * pace.vector_bytes} bits"
+            found[name] = f"{rate:.0f} G operations/s"
+        for number, level in enumerate(self.levels[:-1], 1):
+            text = f"{level.size_bytes >> 10} KB, {level.bytes_per_ns:.0f} GB/s"
+            found[f"cache, level {number}"] = text
+        found["memory"] = f"{self.levels[-1].bytes_per_ns:.0f} GB/s"
+        return found
 
     def has(self, instruction: str) -> bool:
         """Whether it is known how fast a kind of multiplication is."""

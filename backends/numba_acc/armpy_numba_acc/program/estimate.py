@@ -4,42 +4,49 @@ from __future__ import annotations
 
 from armpy_numba_acc.machine.call import Work
 from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.model import MachineModel
+from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.program import CommandInfo
-
-PARALLEL_COMMAND_US = 3.0
-"""A command that is shorter is run by one thread: others have to be told and waited for."""
-
-PARALLEL_PROGRAM_US = 40.0
-"""A program whose parallel commands are shorter all together is run by one thread."""
 
 PIECE_US = 1500.0
 """A command is run in pieces that are not longer."""
 
 MOST_PIECES = 64
 
-_OPERATIONS_PER_US_AND_LANE = 4000.0
-_BYTES_PER_US = 10_000.0
-_WEIGHT_BYTES_PER_US = 40_000.0
-"""Of weights that are read once, in the order in which they lie."""
+_SHARED_GAIN = 2.0
+"""Two threads save half of what they share: that must be more than what sharing costs."""
 
+_REACHED = 0.55
+"""Of the most operations that there could be, by most kernels at least."""
+
+_MOVED = 0.5
+"""Of the bytes that are read from memory in the best case, where others are written."""
+
+_READ_ONCE = 0.66
+"""Likewise of weights that are read once, in the order in which they lie, from the cache."""
 
 _WEIGHTS = (Work.WEIGHTS, Work.BYTE_WEIGHTS)
 _WINDOWS = (Work.WINDOWS, Work.BYTE_WINDOWS)
 
 
-def estimated_us(info: CommandInfo, isa: Isa) -> float:
+def least_shared_us(model: MachineModel) -> tuple[float, float]:
+    """What a command takes at least that several threads share, and all of these together."""
+    return _SHARED_GAIN * model.fork_ns / 1000, _SHARED_GAIN * model.wake_ns / 1000
+
+
+def estimated_us(info: CommandInfo, isa: Isa, model: MachineModel) -> float:
     """Microseconds that one thread needs for a command, about."""
-    return _duration_us(info.work, isa, info.num_operations, info.num_bytes)
+    return _duration_us(info.work, isa, model, info.num_operations, info.num_bytes)
 
 
-def num_pieces(work: str, isa: Isa, num_operations: int, num_bytes: int = 0) -> int:
+def num_pieces(work: str, choices: Choices, num_operations: int, num_bytes: int = 0) -> int:
     """How many pieces a command is to be run in, so that executions can be stopped in between.
 
     Parameters
     ----------
     work : Work
         Of the kernel's record.
-    isa : Isa
+    choices : Choices
     num_operations, num_bytes : int
         Of the command.
 
@@ -47,25 +54,31 @@ def num_pieces(work: str, isa: Isa, num_operations: int, num_bytes: int = 0) -> 
     -----
     A kernel that has scratch memory for every thread needs so many times as much.
     """
-    duration_us = _duration_us(work, isa, num_operations, num_bytes)
+    duration_us = _duration_us(work, choices.isa, choices.model, num_operations, num_bytes)
     return min(int(duration_us / PIECE_US) + 1, MOST_PIECES)
 
 
-def _duration_us(work: str, isa: Isa, num_operations: int, num_bytes: int) -> float:
-    """Microseconds, about.
+def operations_per_us(work: str, isa: Isa, model: MachineModel) -> float:
+    """Most additions and multiplications that one thread can do, for work of a kind.
 
     Notes
     -----
-    Products of bytes are taken to be as many times faster as fit into one instruction,
-    depthwise convolutions to wait for memory, and products of one vector for their weights.
+    Depthwise convolutions wait for memory: they are taken to be half as fast as products.
     """
-    if work in _WEIGHTS:
-        return num_bytes / _WEIGHT_BYTES_PER_US
-    rate = _OPERATIONS_PER_US_AND_LANE * isa.lanes
-    if work == Work.BYTES and isa.dot:
-        rate *= 4
+    kind, factors = "f32", 1
+    if work == Work.BYTES:
+        kind, factors = "u8", 4
     elif work == Work.PAIRS:
-        rate *= 2
-    elif work in _WINDOWS:
-        rate /= 2
-    return max(num_operations / rate, num_bytes / _BYTES_PER_US)
+        kind, factors = "i16", 2
+    rate = 2000.0 * factors * isa.lanes / model.products(kind, isa).step_ns
+    return rate / 2 if work in _WINDOWS else rate
+
+
+def _duration_us(
+    work: str, isa: Isa, model: MachineModel, num_operations: int, num_bytes: int
+) -> float:
+    """Microseconds, about; products of one vector wait for their weights."""
+    if work in _WEIGHTS:
+        return num_bytes / (1000 * _READ_ONCE * model.levels[-2].bytes_per_ns)
+    rate = _REACHED * operations_per_us(work, isa, model)
+    return max(num_operations / rate, num_bytes / (1000 * _MOVED * model.levels[-1].bytes_per_ns))

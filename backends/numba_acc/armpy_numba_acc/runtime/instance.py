@@ -20,6 +20,8 @@ from armpy_numba_acc.machine.execution import Command, Execution, Slot, num_word
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.memory import Space
+from armpy_numba_acc.machine.model import MachineModel
+from armpy_numba_acc.machine.model_figures import typical
 from armpy_numba_acc.native.python_function import (
     DEFINITION_WORDS,
     HEADER_BYTES,
@@ -30,9 +32,8 @@ from armpy_numba_acc.native.python_function import (
     python_function,
 )
 from armpy_numba_acc.program.estimate import (
-    PARALLEL_COMMAND_US,
-    PARALLEL_PROGRAM_US,
     estimated_us,
+    least_shared_us,
 )
 from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.runtime.threads import WORKER, Pool, pool
@@ -68,6 +69,8 @@ class Code:
     program : Program
     isa : Isa
         The one that the program is for.
+    model : MachineModel, optional
+        Says which commands are worth several threads; the typical one of `isa` if left out.
 
     Attributes
     ----------
@@ -90,13 +93,15 @@ class Code:
         If native code cannot look into the arrays of this interpreter.
     """
 
-    def __init__(self, program: Program, isa: Isa) -> None:
+    def __init__(self, program: Program, isa: Isa, model: MachineModel | None = None) -> None:
         check_layout()
         self.program = program
         self.isa = isa
-        durations_us = np.array([estimated_us(info, isa) for info in program.infos])
-        self.is_parallel = durations_us >= PARALLEL_COMMAND_US
-        is_worth_it = durations_us[self.is_parallel].sum() >= PARALLEL_PROGRAM_US
+        self.model = model or typical(isa)
+        durations_us = np.array([estimated_us(info, isa, self.model) for info in program.infos])
+        least_us, least_total_us = least_shared_us(self.model)
+        self.is_parallel = durations_us >= least_us
+        is_worth_it = durations_us[self.is_parallel].sum() >= least_total_us
         self.num_threads = program.num_threads if is_worth_it else 1
         self.has_loops = program.has_loops
         self.is_long = self.has_loops or durations_us.sum() >= _LONG_US

@@ -58,7 +58,10 @@ def _measurements(execution: _Execution) -> Sequence[Measurement]:
             "bytes": float(info.num_bytes),
             "operations": float(info.num_operations),
             "roofline_us": roofline_us(
-                info, code.isa, code.num_threads if code.is_parallel[number] else 1
+                info,
+                code.isa,
+                code.num_threads if code.is_parallel[number] else 1,
+                code.model,
             ),
         }
         begin_us, end_us = float(times_us[number]), float(times_us[number + 1])

@@ -22,6 +22,7 @@ from armpy.errors import UnimplementedError
 from armpy.ops import PreCompiled
 from armpy.ops.operation import Array, Operation
 from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.model import MachineModel
 from armpy_numba_acc.runtime.instance import Code, Instance
 from armpy_numba_acc.runtime.profiling import Recorder
 
@@ -149,8 +150,10 @@ class ProgramFactory(IWorkloadFactory):
         isa: Isa,
         recorder: Recorder | None = None,
         allocator: ICustomAllocator | None = None,
+        model: MachineModel | None = None,
     ) -> None:
         self._isa = isa
+        self._model = model
         self._recorder = recorder
         self._allocator = allocator
 
@@ -167,5 +170,5 @@ class ProgramFactory(IWorkloadFactory):
                 f"NumbaAcc runs compiled regions only, not a single {operation.name}",
                 where=f"NumbaAcc / '{info.name}'",
             )
-        code = Code(operation.program, self._isa)
+        code = Code(operation.program, self._isa, self._model)
         return ProgramWorkload(code, self._recorder, self._allocator)

@@ -20,6 +20,9 @@ LIMIT_VARIABLE = "ARMPY_NUMBA_CACHE_MB"
 FOLDER = "numba_acc"
 """Of armpy's cache directory."""
 
+MACHINE_FOLDER = "numba_acc_machine"
+"""Likewise, for the figures of the machine."""
+
 _DEFAULT_LIMIT_MB = 2048
 _MOST_DIGITS = 12
 _LONGEST_SHOWN = 40
@@ -27,8 +30,24 @@ _LONGEST_SHOWN = 40
 _log = logging.getLogger("armpy.NumbaAcc")
 
 
+def machine_entries() -> Entries | None:
+    """What is kept of the machine, apart from all that was compiled; see `disk_entries`."""
+    return _entries_of(MACHINE_FOLDER, "machine")
+
+
 def disk_entries() -> Entries | None:
     """What is kept on disk; None if nothing is to be.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a variable has a value that it cannot have.
+    """
+    return _entries_of(FOLDER, "compiled")
+
+
+def _entries_of(folder: str, name: str) -> Entries | None:
+    """What is kept in a folder; parameters and errors as for `disk_entries`.
 
     Raises
     ------
@@ -48,16 +67,16 @@ def disk_entries() -> Entries | None:
     if switch == "off":
         return None
     try:
-        return _entries_in(cache_directory() / FOLDER, limit_bytes)
+        return _entries_in(cache_directory() / folder, limit_bytes, name)
     except RuntimeError as error:
         _log.info("nothing is kept on disk: %s", error)
         return None
 
 
 @lru_cache(maxsize=8)
-def _entries_in(folder: Path, limit_bytes: int) -> Entries:
+def _entries_in(folder: Path, limit_bytes: int, name: str) -> Entries:
     """The entries of a folder, which remember how much was written since they listed it."""
-    return Entries(folder, limit_bytes)
+    return Entries(folder, limit_bytes, name)
 
 
 def _limit_bytes() -> int:

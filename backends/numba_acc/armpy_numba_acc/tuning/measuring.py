@@ -63,7 +63,7 @@ class Candidate:
         is_part: bool = False,
     ) -> None:
         program = lower_region(view, isa, num_threads, Choices(isa, model, measured))
-        code = Code(program, isa)
+        code = Code(program, isa, model)
         if is_part and code.num_threads < program.num_threads and code.is_parallel.any():
             code.num_threads = program.num_threads
             code.pool.hold(code)

@@ -23,7 +23,7 @@ from armpy_numba_acc.machine.calls.images import (
     ResizeBilinearI16 as ResizeBilinearI16,
 )
 from armpy_numba_acc.machine.calls.loops import Loop as Loop
-from armpy_numba_acc.machine.calls.measuring import Peak as Peak
+from armpy_numba_acc.machine.calls.measuring import MachineTrial as MachineTrial
 from armpy_numba_acc.machine.calls.moves import (
     Copy as Copy,
     Fill as Fill,

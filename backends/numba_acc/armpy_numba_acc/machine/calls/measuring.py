@@ -7,23 +7,22 @@ from armpy_numba_acc.machine.call import Call, Pointer
 
 
 @dataclass(frozen=True, slots=True)
-class Peak(Call):
-    """Multiply and add in registers as fast as the processor can.
+class MachineTrial(Call):
+    """Run a loop that keeps one part of the processor busy.
 
     Parameters
     ----------
-    kind : {"f32", "u8"}
-        What the kernel is made for: products of float32, or of bytes.
     memory : Pointer
-        4096 bytes.
+        As `armpy_numba_acc.machine.trials` lays it out.
+    number : int
+        Of the trial, among those of the instruction set.
     repeats : int
-    num_operations : int
-        Written: how many there were.
+        Turns, at least one.
+    mask : int
+        Bytes that loads and stores walk over, less one: all bits below a power of two.
     """
 
-    parameters = ("kind",)
-
-    kind: str
     memory: Pointer
+    number: int
     repeats: int
-    num_operations: int
+    mask: int

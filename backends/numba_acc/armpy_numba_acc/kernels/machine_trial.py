@@ -1,0 +1,175 @@
+"""Trials of a machine: loops that keep one part of the processor busy, all in one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from armpy_numba_acc.llvm.bfloat16 import add_pairs
+from armpy_numba_acc.llvm.calls import reader
+from armpy_numba_acc.llvm.control import repeat, when
+from armpy_numba_acc.llvm.dots import dot_products
+from armpy_numba_acc.llvm.matrix_unit import Amx
+from armpy_numba_acc.llvm.primitives import NOTHING, WORD, primitive
+from armpy_numba_acc.llvm.values import F32, I32, Code, Value, vector
+from armpy_numba_acc.machine.calls.measuring import MachineTrial
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.trials import (
+    CONFIGURATION_OFFSET,
+    NUM_ACCESSES,
+    NUM_TOTALS,
+    RESULTS_OFFSET,
+    ROW_BYTES,
+    ROWS_OFFSET,
+    Trial,
+    trials_of,
+)
+
+_LINE_BYTES = 64
+
+
+def make(isa: Isa) -> Callable[[int, int, int], None]:
+    """Make the kernel; what is measured depends on the instruction set."""
+    read = reader(MachineTrial)
+
+    @primitive(NOTHING, WORD, WORD, WORD, WORD)
+    def run(code: Code, memory: Value, number: Value, repeats: Value, mask: Value) -> None:
+        for place, trial in enumerate(trials_of(isa)):
+            loops = _Loops(replace(isa, vector_bytes=trial.vector_bytes or 16), code, memory)
+
+            def write(loops: _Loops = loops, trial: Trial = trial) -> Sequence[Value]:
+                loops.run(trial, repeats, mask)
+                return []
+
+            when(number.equals(place), write)
+
+    def machine_trial(args: int, thread: int, num_threads: int) -> None:
+        call = read(args)
+        run(call.memory, call.number, call.repeats, call.mask)
+
+    return machine_trial
+
+
+class _Loops:
+    """Writes loops for registers of one width."""
+
+    def __init__(self, isa: Isa, code: Code, memory: Value) -> None:
+        self.isa, self.code, self.memory = isa, code, memory
+        self.floats, self.words = vector(F32, isa.lanes), vector(I32, isa.lanes)
+
+    def run(self, trial: Trial, repeats: Value, mask: Value) -> None:
+        """Write a trial's loop, so that no turn can be left out."""
+        if trial.what in ("dots", "fetches", "puts"):
+            self._run_unit(trial, repeats)
+            return
+        turn, count = {
+            "chain": (self._chain, 1),
+            "steps": (self._steps(trial.kind), NUM_TOTALS),
+            "wait": (self._steps(trial.kind), 1),
+            "loads": (self._loads(mask), 8),
+            "stores": (self._stores(mask), 1),
+            "broadcasts": (self._broadcasts, 8),
+            "tile": (self._tile(trial), trial.rows * trial.vectors),
+        }[trial.what]
+        is_float = trial.what in ("tile", "broadcasts") or trial.kind in ("f32", "bf16")
+        kind = self.floats if is_float else self.words
+        totals = [self.memory.load(kind, number) for number in range(count)]
+        if trial.what == "chain":
+            totals = [totals[0].at(0)]
+        for number, total in enumerate(repeat(self.code, repeats, totals, turn)):
+            (self.memory + RESULTS_OFFSET + _LINE_BYTES * (number % 16)).store(total)
+
+    def _chain(self, _: Value, totals: list[Value]) -> list[Value]:
+        """Four integer multiplications, each by the result of the one before."""
+        for _turn in range(4):
+            totals = [total * total for total in totals]
+        return totals
+
+    def _steps(self, kind: str) -> Callable[[Value, list[Value]], list[Value]]:
+        """One product of each register of sums."""
+        first, second = (self.memory.load(self.words, number) for number in (20, 21))
+        if kind == "f32":
+            x, y = first.bitcast(self.floats), second.bitcast(self.floats)
+            return lambda _, totals: [x.times_plus(y, total) for total in totals]
+        if kind == "bf16":
+            return lambda _, totals: [add_pairs(total, first, second) for total in totals]
+        dots = dot_products(self.isa)
+        elements, weights = dots.elements(first), dots.weights(self.memory, 10)
+        return lambda _, totals: [dots.add(total, elements, weights) for total in totals]
+
+    def _loads(self, mask: Value) -> Callable[[Value, list[Value]], list[Value]]:
+        """As many loads, one behind the other."""
+        size = self.isa.vector_bytes
+
+        def turn(number: Value, totals: list[Value]) -> list[Value]:
+            place = self.memory + ((number * (NUM_ACCESSES * size)) & mask)
+            for access in range(NUM_ACCESSES):
+                chosen = access % len(totals)
+                totals[chosen] = totals[chosen] ^ (place + size * access).load(self.words)
+            return totals
+
+        return turn
+
+    def _stores(self, mask: Value) -> Callable[[Value, list[Value]], list[Value]]:
+        """As many stores, one behind the other."""
+        size = self.isa.vector_bytes
+
+        def turn(number: Value, totals: list[Value]) -> list[Value]:
+            place = self.memory + ((number * (NUM_ACCESSES * size)) & mask)
+            for access in range(NUM_ACCESSES):
+                (place + size * access).store(totals[0])
+            return totals
+
+        return turn
+
+    def _broadcasts(self, number: Value, totals: list[Value]) -> list[Value]:
+        """As many elements, each in all lanes."""
+        place = self.memory + ((number * 4) & (ROW_BYTES - 1))
+        for access in range(NUM_ACCESSES):
+            chosen = access % len(totals)
+            element = (place + _LINE_BYTES * access).load(F32).splat(self.isa.lanes)
+            totals[chosen] = totals[chosen] + element
+        return totals
+
+    def _tile(self, trial: Trial) -> Callable[[Value, list[Value]], list[Value]]:
+        """A step of a tile of a product, as the product engine writes it."""
+        rows = [self.memory + (ROWS_OFFSET + ROW_BYTES * row) for row in range(trial.rows)]
+        line_bytes = self.isa.vector_bytes * trial.vectors
+
+        def turn(number: Value, totals: list[Value]) -> list[Value]:
+            line = self.memory + ((number * line_bytes) & 0x3FFF)
+            weights = [line.load(self.floats, j) for j in range(trial.vectors)]
+            index, result = (number * 4) & (ROW_BYTES - 1), []
+            for row, place in enumerate(rows):
+                element = (place + index).load(F32).splat(self.isa.lanes)
+                sums = totals[row * trial.vectors : (row + 1) * trial.vectors]
+                result += [
+                    element.times_plus(each, total)
+                    for each, total in zip(weights, sums, strict=True)
+                ]
+            return result
+
+        return turn
+
+    def _run_unit(self, trial: Trial, repeats: Value) -> None:
+        """Four operations of the matrix unit."""
+        unit = Amx(self.code, self.memory)
+        pitch = self.code.integer(_LINE_BYTES)
+        unit.configure(self.memory + CONFIGURATION_OFFSET)
+        for tile in (4, 5, 6, 7):
+            unit.load(tile, self.memory + ROW_BYTES * tile, pitch)
+
+        def turn(number: Value, _: list[Value]) -> list[Value]:
+            place = self.memory + ((number * (4 * ROW_BYTES)) & 0x3FFF)
+            for part in range(4):
+                if trial.what == "dots":
+                    tiles = part, 4 + part // 2, 6 + part % 2
+                    unit.dot("bytes" if trial.kind == "u8" else "bfloat16", *tiles)
+                elif trial.what == "fetches":
+                    unit.load(4 + part, place + ROW_BYTES * part, pitch)
+                else:
+                    unit.store(part, place + ROW_BYTES * part, pitch)
+            return []
+
+        repeat(self.code, repeats, [], turn)
+        unit.release()

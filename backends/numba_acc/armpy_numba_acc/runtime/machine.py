@@ -1,0 +1,203 @@
+"""Measures what this machine can do: runs trials, the shortest of several times each."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from armpy.backend import Progress, report_progress
+from armpy_numba_acc.machine import calls
+from armpy_numba_acc.machine.alignment import address_of, aligned
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.matrix_unit import configuration, may_use_matrix_unit
+from armpy_numba_acc.machine.measured import ImplausibleError, measured_model
+from armpy_numba_acc.machine.model import Level, MachineModel
+from armpy_numba_acc.machine.model_figures import typical
+from armpy_numba_acc.machine.trials import (
+    CONFIGURATION_OFFSET,
+    MEMORY_BYTES,
+    NUM_ACCESSES,
+    Trial,
+    trials_of,
+)
+from armpy_numba_acc.runtime.threads import FUNCTION
+from armpy_numba_acc.store.host import known_isas
+from armpy_numba_acc.store.machine import keep_model, kept_model, making_model
+from armpy_numba_acc.store.objects import kernel_addresses
+from armpy_numba_acc.store.settings import machine_entries
+
+_RUN_NS = 60_000
+"""How long a run is to take: long against a call, short against what else the machine does."""
+
+_PASSES, _MOST_PASSES = 12, 36
+"""How often all trials are gone through, and at most if they do not agree."""
+
+_ALIKE = 1.1
+"""How far the two shortest runs of a trial may be from each other."""
+
+_FAR_BYTES = 32 << 20
+"""That are read from memory."""
+
+_CACHE_FOLDER = Path("/sys/devices/system/cpu/cpu0/cache")
+_MOST_LAST_BYTES = 16 << 20
+"""Of the last level of the cache, which virtual machines share with others that are not seen."""
+
+_log = logging.getLogger("armpy.NumbaAcc")
+
+
+@cache
+def this_machine() -> MachineModel:
+    """What is known of this machine: kept figures, or ones that are measured now, and kept."""
+    entries = machine_entries()
+    if entries is None:
+        return measure_machine(known_isas())[0]
+    if (kept := kept_model(entries)) is not None:
+        return kept
+    with making_model(entries):  # processes that measure at the same time disturb each other
+        return kept_model(entries) or measure_anew()[0]
+
+
+def measure_anew() -> tuple[MachineModel, bool]:
+    """As `measure_machine`, whatever is kept; and keep what was found."""
+    model, is_measured = measure_machine(known_isas())
+    entries = machine_entries()
+    if is_measured and entries is not None:
+        keep_model(entries, model)
+    return model, is_measured
+
+
+def measure_machine(isas: Sequence[Isa]) -> tuple[MachineModel, bool]:
+    """Measure what this machine can do; and say whether that could be done.
+
+    Parameters
+    ----------
+    isas : sequence of Isa
+        Instruction sets that it has, best first.
+
+    Notes
+    -----
+    It takes a tenth of a second, and a kernel is compiled for it. Where trials do not agree, or say
+    what cannot be, the figures are the built-in ones of the instruction set; the log says why.
+    """
+    report_progress(Progress("NumbaAcc", "measuring this machine", 0, 1))
+    isa = next((i for i in isas if i.matrix_unit == "amx" and may_use_matrix_unit()), isas[0])
+    try:
+        return _measured(isa), True
+    except ImplausibleError as error:
+        _log.warning("built-in figures are used, as this machine could not be measured: %s", error)
+        return typical(isa), False
+    finally:
+        report_progress(Progress("NumbaAcc", "measuring this machine", 1, 1))
+
+
+def _measured(isa: Isa) -> MachineModel:
+    """The figures; raises `ImplausibleError` if they cannot be right."""
+    trials = trials_of(isa)
+    run = _runner(isa, trials)
+    levels = _levels(typical(isa).levels)
+    loads = next(trial for trial in trials if trial.what == "loads")
+    per_turn = NUM_ACCESSES * loads.vector_bytes
+    tasks: dict[object, Callable[[int], int]] = {
+        trial: lambda repeats, number=number: run(number, repeats, 4095)  # type: ignore[misc]
+        for number, trial in enumerate(trials)
+    }
+    sizes = [_power_of_two(level.size_bytes // 2) for level in levels[:-1]]
+    number = trials.index(loads)
+    for size in sizes:
+        tasks[size] = lambda repeats, size=size: run(number, repeats, size - 1)  # type: ignore[misc]
+    least: dict[object, int] = {size: size // per_turn for size in sizes}
+    times_ns = _shortest(tasks, least)
+    far_turns = _FAR_BYTES // per_turn
+    far_ns = min(run(number, far_turns, _FAR_BYTES - 1) for _ in range(3)) / far_turns
+    rates = [per_turn / times_ns[size] for size in sizes] + [per_turn / far_ns]
+    found = [
+        Level(level.size_bytes, min(rates[: number + 1])) for number, level in enumerate(levels)
+    ]
+    return measured_model(isa, {trial: times_ns[trial] for trial in trials}, found)
+
+
+def _runner(isa: Isa, trials: Sequence[Trial]) -> Callable[[int, int, int], int]:
+    """What runs a trial, of a number, so many times on so many bytes (less one); nanoseconds."""
+    kernel = calls.MachineTrial(0, 0, 0, 0).kernel
+    function = FUNCTION(kernel_addresses([kernel], isa)[kernel])
+    memory = aligned(_FAR_BYTES + MEMORY_BYTES)
+    memory[:] = 0  # pages are there before anything is timed
+    setting = np.frombuffer(configuration(16, 16, 64), np.uint8)
+    memory[CONFIGURATION_OFFSET : CONFIGURATION_OFFSET + len(setting)] = setting
+
+    def run(number: int, repeats: int, mask: int) -> int:
+        call = calls.MachineTrial(address_of(memory), number, repeats, mask)
+        words = np.array(call.words, np.int64)
+        place = ctypes.c_int64(address_of(words))
+        begin_ns = time.perf_counter_ns()
+        function(place, 0, 1)
+        return time.perf_counter_ns() - begin_ns
+
+    return run
+
+
+def _shortest(
+    tasks: Mapping[object, Callable[[int], int]], least: Mapping[object, int]
+) -> dict[object, float]:
+    """Nanoseconds of a turn of each loop, of at least so many turns.
+
+    Raises
+    ------
+    ImplausibleError
+        If many take a different time whenever they run.
+    """
+    turns: dict[object, int] = {}
+    for task, run in tasks.items():
+        first = max(least.get(task, 0), 200)
+        run(first)  # the memory that it reads comes near
+        turns[task] = max(first, int(first * _RUN_NS / max(run(first), 1)))
+    found: dict[object, list[float]] = {task: [] for task in tasks}
+    unsure: list[object] = [*tasks]
+    for number in range(_MOST_PASSES):
+        for task in unsure:
+            found[task] += [tasks[task](turns[task]) / turns[task] for _ in range(2)]
+        if number + 1 >= _PASSES:
+            unsure = [task for task in tasks if not _agree(found[task])]
+        if not unsure:
+            break
+    if len(unsure) > len(tasks) // 4:
+        raise ImplausibleError(f"{len(unsure)} of {len(tasks)} trials differ from run to run")
+    return {task: min(times) for task, times in found.items()}
+
+
+def _agree(times: Sequence[float]) -> bool:
+    """Whether the shortest time was met twice."""
+    first, second, *_ = sorted(times)
+    return second <= _ALIKE * first
+
+
+def _power_of_two(size: int) -> int:
+    """The largest one that is not larger."""
+    return 1 << (max(size, 1).bit_length() - 1)
+
+
+def _levels(typical_levels: Sequence[Level]) -> list[Level]:
+    """Sizes of the caches as Linux tells them, and of the memory; typical ones elsewhere."""
+    found: dict[int, int] = {}
+    try:
+        for folder in _CACHE_FOLDER.glob("index*"):
+            level, kind, size = (
+                (folder / name).read_text("ascii").strip() for name in ("level", "type", "size")
+            )
+            if kind != "Instruction":
+                found[int(level)] = int(size.rstrip("K")) << 10
+    except (OSError, ValueError) as error:
+        _log.info("sizes of caches are taken for typical ones: %s", error)
+        found = {}
+    if not {1, 2} <= found.keys():
+        return [*typical_levels]
+    last = min(found.get(3, 0) // (os.cpu_count() or 1), _MOST_LAST_BYTES)
+    sizes = [found[1], found[2], *([last] if last > found[2] else [])]
+    return [*(Level(size, 1.0) for size in sizes), Level(0, 1.0)]

@@ -1,0 +1,101 @@
+"""What this machine can do, on disk: measured once, and used by all processes from then on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import math
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import asdict, fields
+from typing import Any
+
+from armpy.caching.entries import Entries
+from armpy_numba_acc.machine.model import Finish, Level, MachineModel, Pace, Unit, Width
+from armpy_numba_acc.store.host import processor
+from armpy_numba_acc.store.keys import package_version
+
+_KIND = "machine"
+_FORMAT = 1
+"""Raised where figures come to mean something else."""
+
+_ENTRIES: Mapping[str, type[Any]] = {  # Any: dataclasses
+    "paces": Pace,
+    "widths": Width,
+    "levels": Level,
+    "finishes": Finish,
+}
+
+_log = logging.getLogger("armpy.NumbaAcc")
+
+
+def kept_model(entries: Entries) -> MachineModel | None:
+    """The figures of this processor; None if none are kept, or none that can be used."""
+    parts = entries.read(_KIND, _key())
+    if parts is None:
+        return None
+    try:
+        document = json.loads(bytes(parts[0]))
+        if document["processor"] != processor():
+            _log.info("the figures of another processor are not used here")
+            return None
+        return _model_of(document["model"])
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        _log.info("kept figures of this machine are not used: %r", error)
+        return None
+
+
+def keep_model(entries: Entries, model: MachineModel) -> None:
+    """Keep the figures of this processor."""
+    document = {"processor": processor(), "model": asdict(model)}
+    about = f"figures of this machine: {model.name}"
+    entries.write(_KIND, _key(), [json.dumps(document).encode()], about, "armpy itself")
+
+
+def making_model(entries: Entries) -> AbstractContextManager[bool]:
+    """Wait until no other process measures."""
+    return entries.making(_KIND, _key())
+
+
+def _key() -> str:
+    """What they are kept under."""
+    text = f"{processor()} {package_version('armpy')} {_FORMAT}"
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _model_of(document: Mapping[str, Any]) -> MachineModel:  # Any: JSON
+    """A model of what `dataclasses.asdict` has made of one; raises `ValueError` if it is none."""
+    made = {
+        **document,
+        **{
+            name: tuple(_record(kind, each) for each in document[name])
+            for name, kind in _ENTRIES.items()
+        },
+        "unit": None if document["unit"] is None else _record(Unit, document["unit"]),
+        "corrections": tuple(
+            (str(what), _number(times)) for what, times in document["corrections"]
+        ),
+    }
+    for name in ("cycle_ns", "fork_ns", "wake_ns"):
+        made[name] = _number(document[name])
+    if not made["paces"] or len(made["levels"]) < 2 or not made["widths"]:
+        raise ValueError("figures are missing")
+    model = MachineModel(**made)
+    model.finish("f32")
+    model.pace("f32", 64)
+    return model
+
+
+def _record(kind: type[Any], document: Mapping[str, Any]) -> Any:  # Any: as above
+    """A part of a model."""
+    if document.keys() != {field.name for field in fields(kind)}:
+        raise ValueError(f"it is no {kind.__name__}")
+    return kind(**{k: v if isinstance(v, str) else _number(v) for k, v in document.items()})
+
+
+def _number(value: object) -> Any:  # Any: int or float
+    """A finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{value!r} is no number")
+    return value

@@ -1,0 +1,245 @@
+"""A machine's figures: measured, kept, and what is chosen by them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from armpy_numba_acc.lowering.patches import Patches
+from armpy_numba_acc.lowering.tiles import F32, U8, Tile, tile_of
+from armpy_numba_acc.machine.isa import Isa, make_isa
+from armpy_numba_acc.machine.measured import ImplausibleError, measured_model
+from armpy_numba_acc.machine.memory import Buffer, Space
+from armpy_numba_acc.machine.model import Level, MachineModel
+from armpy_numba_acc.machine.model_figures import BUILT_IN, SAPPHIRE_RAPIDS, ZEN4, typical
+from armpy_numba_acc.machine.trials import NUM_ACCESSES, NUM_TOTALS, Trial, trials_of
+from armpy_numba_acc.options import Settings
+from armpy_numba_acc.program.choices import Choices
+from armpy_numba_acc.runtime import machine
+from armpy_numba_acc.store import machine as store
+from armpy_numba_acc.store.host import processor
+from armpy_numba_acc.store.settings import machine_entries
+
+from armpy.backend import Progress, watch_progress
+from backends.numba_acc.tests.support import ISAS
+
+FEATURES = frozenset(
+    {"sse4.2", "avx", "avx2", "fma", "f16c", "bmi", "bmi2", "popcnt", "avx512f", "avx512bw"}
+    | {"avx512dq", "avx512vl", "avx512cd", "avx512vnni", "avx512bf16"}
+)
+WIDE = make_isa("avx512vnni", "x86_64-pc-linux-gnu", "generic", FEATURES)
+SHAPES = [(12544, 32, 64), (3136, 128, 128), (196, 512, 512), (49, 1024, 960), (784, 240, 40)]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("ARMPY_NUMBA_CACHE", raising=False)
+    machine.this_machine.cache_clear()
+    return tmp_path
+
+
+def times_on(model: MachineModel, isa: Isa = WIDE) -> dict[Trial, float]:
+    """What trials take on a machine of some figures."""
+    times = {}
+    for trial in trials_of(isa):
+        width = model.width(trial.vector_bytes)
+        if trial.what in ("steps", "wait"):
+            pace = model.products(trial.kind, isa, trial.vector_bytes)
+            steps = trial.what == "steps"
+            times[trial] = pace.step_ns * NUM_TOTALS if steps else pace.latency_ns
+        elif trial.what == "tile":
+            turn_ns = model.finish("f32").turn_ns
+            computed_ns = model.products("f32", isa).step_ns * trial.rows * trial.vectors + turn_ns
+            loaded_ns = trial.rows * width.broadcast_ns + trial.vectors * width.load_ns
+            times[trial] = max(computed_ns, loaded_ns)
+        elif trial.what == "chain":
+            times[trial] = 12 * model.cycle_ns
+        else:
+            of = {"loads": width.load_ns, "stores": width.store_ns}
+            times[trial] = NUM_ACCESSES * of.get(trial.what, width.broadcast_ns)
+    return times
+
+
+def tiles_by(model: MachineModel) -> list[Tile]:
+    """The tiles of some layers."""
+    found = []
+    for pixels, columns, depth in SHAPES:
+        for kind in (F32, U8):
+            pitch = depth * kind.element_bytes
+            patches = Patches(Buffer(Space.ARENA, 0), 1, 1, pixels, 0, 0, pitch, (0,), depth)
+            found.append(tile_of(Choices(WIDE, model), kind, patches, columns))
+    return found
+
+
+@pytest.mark.parametrize("model", [ZEN4, SAPPHIRE_RAPIDS], ids=str)
+def test_trials_tell_which_machine_it_is_like_and_choices_are_its(model: MachineModel) -> None:
+    found = measured_model(WIDE, times_on(model), model.levels)
+    assert found.name == f"measured, like {model.name}"
+    assert found.products("f32", WIDE).step_ns == pytest.approx(model.products("f32", WIDE).step_ns)
+    assert tiles_by(found) == tiles_by(model)
+
+
+def test_the_same_machine_measured_twice_chooses_alike() -> None:
+    chosen = set()
+    for seed in range(5):
+        noise = random.Random(seed)
+        times = {t: ns * noise.uniform(1.0, 1.02) for t, ns in times_on(ZEN4).items()}
+        chosen.add(tuple(tiles_by(measured_model(WIDE, times, ZEN4.levels))))
+    assert len(chosen) == 1
+
+
+def test_a_clock_that_is_twice_as_fast_halves_every_figure() -> None:
+    times = {trial: ns / 2 for trial, ns in times_on(ZEN4).items()}
+    found = measured_model(WIDE, times, ZEN4.levels)
+    assert found.cycle_ns == pytest.approx(ZEN4.cycle_ns / 2)
+    for kind in ("f32", "u8", "i16"):
+        after = found.finish(kind).after_steps_ns(7, 2)
+        assert after == pytest.approx(ZEN4.finish(kind).after_steps_ns(7, 2) / 2)
+
+
+@pytest.mark.parametrize(
+    ("trial", "factor", "message"),
+    [
+        (Trial("chain"), 100, "a cycle of 27"),
+        (Trial("steps", "f32", 64), 1000, "steps f32 64 of 1e.03 cycles"),
+        (Trial("loads", "", 64), 0.01, "loads 64 of 0.01 cycles"),
+    ],
+)
+def test_what_cannot_be_is_no_figure(trial: Trial, factor: float, message: str) -> None:
+    times = times_on(ZEN4)
+    times[trial] *= factor
+    with pytest.raises(ImplausibleError, match=message):
+        measured_model(WIDE, times, ZEN4.levels)
+
+
+def test_memory_is_not_faster_than_the_cache_before_it() -> None:
+    levels = [Level(1 << 15, 100.0), Level(1 << 20, 50.0), Level(0, 150.0)]
+    with pytest.raises(ImplausibleError, match="faster than the cache"):
+        measured_model(WIDE, times_on(ZEN4), levels)
+
+
+def test_a_machine_that_cannot_be_measured_gets_typical_figures(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    noise = random.Random(0)
+    monkeypatch.setattr(
+        machine, "_runner", lambda *_: lambda _, repeats, __: int(repeats * noise.uniform(1, 9))
+    )
+    with caplog.at_level(logging.WARNING, "armpy.NumbaAcc"):
+        assert machine.measure_machine(ISAS) == (typical(ISAS[0]), False)
+    assert "could not be measured" in caplog.text
+    assert machine.this_machine() in BUILT_IN.values()
+    entries = machine_entries()
+    assert entries is not None
+    assert store.kept_model(entries) is None
+
+
+def test_measuring_takes_one_kernel_and_less_than_a_second_on_any_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Counted on a clock that runs as the trials say; compiling the kernel takes the rest."""
+    for model in BUILT_IN.values():
+        spent_ns = 0.0
+        times = [*times_on(model, ISAS[0]).values()]
+
+        def runner(*_: object, times: list[float] = times) -> Any:  # Any: a callable
+            noise = random.Random(0)
+
+            def run(number: int, repeats: int, mask: int) -> int:
+                nonlocal spent_ns
+                turn_ns = times[number] * (8 if mask > 1 << 16 else 1)
+                spent_ns += 1000 + repeats * turn_ns * noise.uniform(1, 3)  # far from idle
+                return int(repeats * turn_ns * 100 * noise.uniform(1, 1.01))
+
+            return run
+
+        monkeypatch.setattr(machine, "_runner", runner)
+        machine.measure_machine(ISAS)
+        assert 0 < spent_ns < 1e9
+
+
+def test_this_machine_is_measured_once_kept_and_told_of() -> None:
+    steps: list[Progress] = []
+    with watch_progress(steps.append):
+        first = machine.this_machine()
+        machine.this_machine.cache_clear()
+        again = machine.this_machine()
+    tasks = [step for step in steps if step.task == "measuring this machine"]
+    assert [(step.done, step.total) for step in tasks][:2] == [(0, 1), (1, 1)]
+    if first.name.startswith("measured"):
+        assert len(tasks) == 2
+        assert again == first
+        assert again.digest == first.digest
+
+
+def document(model: MachineModel = ZEN4) -> dict[str, Any]:  # Any: JSON
+    entries = machine_entries()
+    assert entries is not None
+    store.keep_model(entries, model)
+    parts = entries.read("machine", store._key())
+    assert parts is not None
+    found: dict[str, Any] = json.loads(bytes(parts[0]))
+    return found
+
+
+def kept(contents: object) -> MachineModel | None:
+    entries = machine_entries()
+    assert entries is not None
+    text = contents if isinstance(contents, bytes) else json.dumps(contents).encode()
+    entries.write("machine", store._key(), [text], "figures", "armpy itself")
+    return store.kept_model(entries)
+
+
+def test_kept_figures_are_those_that_were_measured() -> None:
+    corrected = SAPPHIRE_RAPIDS.corrected({"f32 7x1": 1.25})
+    assert kept(document(corrected)) == corrected
+
+
+def test_figures_of_another_processor_are_not_used() -> None:
+    assert kept({**document(), "processor": "another"}) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"cycle_ns": "fast"},
+        {"paces": []},
+        {"levels": []},
+        {"finishes": []},
+        {"widths": [{"vector_bytes": 64}]},
+        {"cycle_ns": float("nan")},
+        {"unit": 3},
+        {"more": 1},
+    ],
+    ids=str,
+)
+def test_damaged_figures_are_not_used(change: Mapping[str, object]) -> None:
+    whole = document()
+    assert kept({**whole, "model": {**whole["model"], **change}}) is None
+
+
+@pytest.mark.parametrize("contents", [b"", b"{", b"[]", b"null", b"\xff", b"[" * 100_000])
+def test_what_is_no_figures_is_not_used(contents: bytes) -> None:
+    assert kept(contents) is None
+
+
+def test_the_digest_is_of_the_figures_and_not_of_the_name() -> None:
+    assert replace(ZEN4, name="other").digest == ZEN4.digest
+    digests = {model.digest for model in BUILT_IN.values()}
+    digests |= {replace(ZEN4, fork_ns=1.0).digest, ZEN4.corrected({"x": 2.0}).digest}
+    assert len(digests) == len(BUILT_IN) + 2
+
+
+def test_without_a_name_choices_are_made_by_this_machines_figures(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("ARMPY_NUMBA_MACHINE")
+    kept({**document(), "processor": processor()})
+    assert Settings.of().model == ZEN4
