@@ -39,8 +39,11 @@ _MARGIN = 2.0**-12
 """How near a tie float32 may be on its other side: results of less than 512, which others are
 clamped beyond, are off by less than 2**-13."""
 
+_ALL = 0.5
+"""The margin within which all numbers are."""
+
 _LARGEST_REACH = 2.0**20
-"""Of results that can be rounded by adding a float32 whose steps are 1."""
+"""Of results of which float32 holds a fraction of some bits."""
 
 _SUMS = (BinaryOperation.ADD, BinaryOperation.SUB)
 _WIDE_OPERATIONS = (*_SUMS, BinaryOperation.MUL)
@@ -68,7 +71,7 @@ def lower_fixed(emit: Emitter, layer: Layer) -> bool:
         return True
     if kind in _OF_BYTES and all(info.data_type in QUANTIZED_TYPES for info in infos):
         parameters = _OF_BYTES[kind](operation, infos)
-        emit_quantized(emit, f"byte_{name}", inputs, output, layer.name, parameters)
+        emit_quantized(emit, _expression(kind, infos), inputs, output, layer.name, parameters)
         return True
     return False
 
@@ -175,7 +178,7 @@ def _scaling_numbers(ratio: float, reach: int) -> tuple[float, ...]:
     rounded, divisor = float(np.float32(factor)), 2.0**right
     scale = float(np.float32(factor / divisor))
     nudge = 0.5 / divisor if right else 0.0
-    margin = _MARGIN if scale * reach < _LARGEST_REACH else 1.0
+    margin = _MARGIN if scale * reach < _LARGEST_REACH else _ALL
     return scale, nudge, margin, rounded, factor - rounded, divisor
 
 
@@ -195,7 +198,8 @@ def byte_prelu_numbers(
 def _byte_sum(operation: ElementwiseBinary, infos: Sequence[TensorInfo]) -> Parameters:
     """Sums and differences of bytes."""
     sign = -1 if operation.operation is BinaryOperation.SUB else 1
-    a, b, *numbers = byte_sum_numbers(infos)
+    a, b, margin, *numbers = byte_sum_numbers(infos)
+    numbers = [_power_of_two_above(margin), *numbers]
     low, high = step_bounds(operation.activation.bounds, infos[2])
 
     def parameters(a_zero: float, b_zero: float, zero: float) -> tuple[float, ...]:
@@ -219,13 +223,29 @@ def byte_sum_numbers(infos: Sequence[TensorInfo]) -> tuple[float, ...]:
     return float(a), float(b), margin, *_words_of(_common_factors(infos, _BYTE_SHIFT))
 
 
+def _power_of_two_above(margin: float) -> float:
+    """A margin as expressions take it."""
+    return 2.0 ** math.ceil(math.log2(margin)) if margin < _ALL else _ALL
+
+
 def _byte_squared_difference(
     operation: ElementwiseBinary, infos: Sequence[TensorInfo]
 ) -> Parameters:
     """Squared differences of bytes."""
-    numbers = _words_of(_common_factors(infos, _SQUARE_SHIFT, is_squared=True))
+    factors = _common_factors(infos, _SQUARE_SHIFT, is_squared=True)
     low, high = step_bounds(operation.activation.bounds, infos[2])
+    scale, nudge, margin, *_ = _scaling_numbers(factors[2], 1 << 30)
+    numbers = (scale, nudge, margin, *_words_of(factors))
     return lambda a_zero, b_zero, zero: (a_zero, b_zero, *numbers, zero, zero + low, zero + high)
+
+
+def _expression(kind: BinaryOperation, infos: Sequence[TensorInfo]) -> str:
+    """Name of the expression of an operation on bytes."""
+    name = f"byte_{kind.name.lower()}"
+    if kind is not BinaryOperation.SQUARED_DIFFERENCE:
+        return name
+    a, b = (scale_of(info) for info in infos[:2])
+    return f"{name}_{'both' if a == b else 'left' if a > b else 'right'}"
 
 
 _OF_BYTES: Mapping[

@@ -17,7 +17,7 @@ from operator import add, sub
 
 from armpy_numba_acc.llvm.control import replaced
 from armpy_numba_acc.llvm.values import I32, I64, Value, choose, clamp
-from armpy_numba_acc.tiles.functions import requantize, to_low_bits
+from armpy_numba_acc.tiles.functions import requantize
 
 Combine = Callable[[Value, Value], Value]
 """A sum or a difference."""
@@ -87,12 +87,12 @@ def _byte_sum_of(combine: Combine) -> Callable[..., Value]:
 
     def compute(a: Value, b: Value, *numbers: Value) -> Value:
         a_zero, a_scale, b_zero, b_scale, zero, low, high, margin, *multipliers = numbers
-        x, y = a.to_float() - a_zero, b.to_float() - b_zero
-        steps = x.times_plus(a_scale, y * b_scale)
+        moved = b.to_float().times_plus(b_scale, -(a_zero * a_scale + b_zero * b_scale))
+        steps = a.to_float().times_plus(a_scale, moved)
 
         def exactly() -> Value:
             """The same in fixed point."""
-            integers = (x.to_integer(), y.to_integer())
+            integers = (a - a_zero.to_integer(), b - b_zero.to_integer())
             total = combine(*_terms(integers, _SUM_BITS, multipliers[:6]))
             rounded = _rescaled(total.narrowed(I32), *multipliers[6:])
             return _stored(rounded + _wide(zero), low, high)
@@ -102,22 +102,33 @@ def _byte_sum_of(combine: Combine) -> Callable[..., Value]:
     return compute
 
 
+_BASE = 1536.0
+"""Added to bytes of either sign: float32 from 1024 to 2048, whose fractions have 13 bits. The
+lower 8 bits in front of these are the byte's."""
+
+_FRACTION_BITS = 13
+
+
 def _unless_near_tie(
     steps: Value, bounds: tuple[Value, ...], margin: Value, exactly: Callable[[], Value]
 ) -> Value:
-    """Stored integers of float32, or what is computed exactly where one is near a tie.
+    """Stored bytes of float32, or what is computed exactly where one is near a tie.
 
     Parameters
     ----------
     bounds : tuple of Value
         Zero point, lowest and highest stored integer.
     margin : Value
-        How near a tie is; with 1 all are.
+        How near a tie is, in steps: a power of two from 2**-12, which is twice what `steps` may
+        be off by, to 2**-1, with which all are.
     """
-    elements, rest = to_low_bits(steps, *bounds)
-    # Of numbers beyond float32 nothing is left to compare.
-    is_sure = abs(rest) <= 0.5 - margin
-    return replaced(is_sure ^ 1, elements, exactly)
+    zero, low, high = bounds
+    moved = steps + (zero + (_BASE + 0.5) + margin)
+    bits = clamp(moved, low + (_BASE + 0.25), high + (_BASE + 0.75)).bits()
+    # Which way numbers next to a tie are rounded shows in these bits; others leave some set.
+    unit = 1 << _FRACTION_BITS
+    mask = unit - (margin * float(2 * unit)).to_integer()
+    return replaced((bits & mask).equals(0), bits >> _FRACTION_BITS, exactly)
 
 
 def _wide(value: Value) -> Value:
@@ -166,14 +177,13 @@ def _byte_product(a: Value, b: Value, *numbers: Value) -> Value:
     """
     a_zero, b_zero, scale, nudge, zero, low, high, margin, factor, rest, divisor = numbers
     product = (a.to_float() - a_zero) * (b.to_float() - b_zero)
-    steps = product * scale
+    nudged = product.times_plus(scale, nudge.with_sign_of(product))
 
     def exactly() -> Value:
         """The same in fixed point."""
         end = high + 1.0
         return requantize(product.to_integer(), zero.like(0), factor, rest, divisor, zero, low, end)
 
-    nudged = steps + nudge.with_sign_of(steps)
     return _unless_near_tie(nudged, (zero, low, high), margin, exactly)
 
 
@@ -185,27 +195,46 @@ def _byte_prelu(x: Value, alpha: Value, *numbers: Value) -> Value:
     operand = choose(is_positive, steps, steps * (alpha.to_float() - alpha_zero))
     pairs = zip(scalings[:6], scalings[6:], strict=True)
     scale, nudge, margin, factor, rest, divisor = (choose(is_positive, *pair) for pair in pairs)
-    scaled = operand * scale
+    nudged = operand.times_plus(scale, nudge.with_sign_of(operand))
 
     def exactly() -> Value:
         """The same in fixed point."""
         end = high + 1.0
         return requantize(operand.to_integer(), zero.like(0), factor, rest, divisor, zero, low, end)
 
-    nudged = scaled + nudge.with_sign_of(scaled)
     return _unless_near_tie(nudged, (zero, low, high), margin, exactly)
 
 
-def _byte_squared_difference(
-    a: Value, b: Value, a_zero: Value, b_zero: Value, *numbers: Value
-) -> Value:
-    """Squares of differences of bytes that are first brought to one scale."""
-    centred = (a - a_zero.to_integer(), b - b_zero.to_integer())
-    one, other = _terms(centred, _BYTE_BITS, numbers[:6])
-    difference = (one - other).narrowed(I32)
-    steps = _rescaled(difference * difference, *numbers[6:9])
-    zero, low, high = numbers[9:]
-    return _stored(steps + _wide(zero), low, high)
+def _byte_squared_difference_of(is_larger: tuple[bool, bool]) -> Callable[..., Value]:
+    """Squares of differences of bytes that are first brought to one scale.
+
+    Parameters
+    ----------
+    is_larger : (bool, bool)
+        Which of them have the larger scale, twice which is the common one. They are exact in it.
+    """
+
+    def compute(a: Value, b: Value, *numbers: Value) -> Value:
+        zeros, (scale, nudge, margin), multipliers = numbers[:2], numbers[2:5], numbers[5:14]
+        centred = [x - zero.to_integer() for x, zero in zip((a, b), zeros, strict=True)]
+        one, other = (
+            x << (_BYTE_BITS - 1) if is_exact else _terms((x,), _BYTE_BITS, own)[0].narrowed(I32)
+            for x, is_exact, own in zip(
+                centred, is_larger, (multipliers[:3], multipliers[3:6]), strict=True
+            )
+        )
+        difference = one - other
+        real = difference.to_float()
+
+        def exactly() -> Value:
+            """The same in fixed point."""
+            steps = _rescaled(difference * difference, *multipliers[6:])
+            return _stored(steps + _wide(numbers[14]), *numbers[15:])
+
+        steps = (real * scale).times_plus(real, nudge)
+        return _unless_near_tie(steps, numbers[14:], margin, exactly)
+
+    return compute
 
 
 def _leaky(x: Value, zero: Value, *numbers: Value) -> Value:
@@ -224,7 +253,9 @@ FUNCTIONS: Mapping[str, tuple[Callable[..., Value], int, int]] = {
     "byte_add": (_byte_sum_of(add), 2, 17),
     "byte_sub": (_byte_sum_of(sub), 2, 17),
     "byte_mul": (_byte_product, 2, 11),
-    "byte_squared_difference": (_byte_squared_difference, 2, 14),
+    "byte_squared_difference_left": (_byte_squared_difference_of((True, False)), 2, 17),
+    "byte_squared_difference_right": (_byte_squared_difference_of((False, True)), 2, 17),
+    "byte_squared_difference_both": (_byte_squared_difference_of((True, True)), 2, 17),
     "byte_prelu": (_byte_prelu, 2, 17),
     "requantize_leaky": (_leaky, 1, 10),
 }
