@@ -8,7 +8,7 @@ from armpy_numba_acc.llvm.sharing import share
 from armpy_numba_acc.machine.calls.elementwise import ByteLines
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.byte_lines import byte_lines_definition
-from armpy_numba_acc.tiles.elementwise import compute_elements
+from armpy_numba_acc.tiles.elementwise import compute_rows
 
 _read = reader(ByteLines)
 
@@ -25,13 +25,19 @@ def _byte_lines(args: int, thread: int, num_threads: int) -> None:
     start = begin % call.columns
     while begin < end:
         count = min(call.columns - start, end - begin)
-        compute_elements(
+        rows = max((end - begin) // call.columns, 1) if not start else 1
+        compute_rows(
             call.source + begin,
             call.constants + 4 * start,
             call.plane_bytes,
             call.target + begin,
             count,
             call.numbers,
+            rows,
+            call.columns,
+            0,
+            0,
+            call.columns,
         )
-        begin += count
+        begin += rows * count
         start = 0

@@ -8,7 +8,7 @@ from armpy_numba_acc.llvm.pointers import load_i64
 from armpy_numba_acc.llvm.sharing import share
 from armpy_numba_acc.machine.calls.elementwise import Elementwise
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.elementwise import compute_elements, elementwise_definition
+from armpy_numba_acc.tiles.elementwise import compute_rows, elementwise_definition
 
 _read = reader(Elementwise)
 
@@ -44,13 +44,26 @@ def _elementwise(args: int, thread: int, num_threads: int) -> None:
         third += row * call.third.row + start * call.third.step
         while row < call.rows and begin < end:
             count = min(call.columns - start, end - begin)
-            compute_elements(first, second, third, output, count, call.numbers)
-            first += call.first.row - start * call.first.step
-            second += call.second.row - start * call.second.step
-            third += call.third.row - start * call.third.step
-            output += count * call.output_step
-            begin += count
+            rows = max(min(call.rows - row, (end - begin) // call.columns), 1) if not start else 1
+            compute_rows(
+                first,
+                second,
+                third,
+                output,
+                count,
+                call.numbers,
+                rows,
+                call.first.row,
+                call.second.row,
+                call.third.row,
+                count * call.output_step,
+            )
+            first += rows * call.first.row - start * call.first.step
+            second += rows * call.second.row - start * call.second.step
+            third += rows * call.third.row - start * call.third.step
+            output += rows * count * call.output_step
+            begin += rows * count
             start = 0
-            row += 1
+            row += rows
         row = 0
         plane += 1

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from armpy_numba_acc.llvm.primitives import Definition, defined
-from armpy_numba_acc.llvm.values import F32, Code, Value, choose, clamp, larger
+from armpy_numba_acc.llvm.values import F32, Code, Value, at_least, choose, clamp
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.elements import for_each_vector, load_elements, store_elements
-from armpy_numba_acc.tiles.elementwise import NAME, NUM_ARGUMENTS
+from armpy_numba_acc.tiles.elementwise import NUM_ROWS_ARGUMENTS, ROWS_NAME, for_each_row
 
 
 def byte_lines_definition(isa: Isa, stages: str, clamping: str) -> str:
-    """Write the function that computes neighbouring bytes.
+    """Write the function that computes rows of neighbouring bytes.
 
     Parameters
     ----------
@@ -27,31 +29,36 @@ def byte_lines_definition(isa: Isa, stages: str, clamping: str) -> str:
     """
 
     def write(code: Code, *arguments: Value) -> None:
-        source, constants, plane_bytes, target, count, parameters = arguments
+        plane_bytes, parameters = arguments[2], arguments[5]
         numbers = [parameters.load(F32, 2 * n) for n in range(3 * len(stages))]
 
-        def compute(lanes: int, index: Value, mask: Value | None) -> None:
-            plane = constants
-            real = load_elements(source, "u8", index, lanes, mask).to_float()
-            for number, (stage, clamped) in enumerate(zip(stages, clamping, strict=True)):
-                zero, low, high = (n.splat(lanes) for n in numbers[3 * number : 3 * number + 3])
-                planes = []
-                for _ in range(3 if stage == "b" else 2):
-                    planes.append(load_elements(plane, "f32", index, lanes, mask))
-                    plane = plane + plane_bytes
-                slope, *offsets = planes
-                offset = choose(real < zero, *offsets) if stage == "b" else offsets[0]
-                moved = real.times_plus(slope, offset)
-                if clamped == "1":
-                    moved = larger(moved, low)
-                elif clamped == "2":
-                    moved = clamp(moved, low, high + 0.5)
-                integers = moved.to_integer()
-                real = integers.to_float()
-            # Processors can cut off at 255 where they make bytes of integers.
-            bytes_ = integers.call("umin", integers.like(255))
-            store_elements(bytes_, target, "u8", index, mask)
+        def row(inputs: Sequence[Value], target: Value, count: Value) -> None:
+            source, constants = inputs
 
-        for_each_vector(isa, isa.lanes, count, compute)
+            def compute(lanes: int, index: Value, mask: Value | None) -> None:
+                plane = constants
+                real = load_elements(source, "u8", index, lanes, mask).to_float()
+                for number, (stage, clamped) in enumerate(zip(stages, clamping, strict=True)):
+                    zero, low, high = (n.splat(lanes) for n in numbers[3 * number :][:3])
+                    planes = []
+                    for _ in range(3 if stage == "b" else 2):
+                        planes.append(load_elements(plane, "f32", index, lanes, mask))
+                        plane = plane + plane_bytes
+                    slope, *offsets = planes
+                    offset = choose(real < zero, *offsets) if stage == "b" else offsets[0]
+                    moved = real.times_plus(slope, offset)
+                    if clamped == "1":
+                        moved = at_least(low, moved)
+                    elif clamped == "2":
+                        moved = clamp(moved, low, high + 0.5)
+                    integers = moved.to_integer()
+                    real = integers.to_float()
+                # Processors can cut off at 255 where they make bytes of integers.
+                bytes_ = integers.call("umin", integers.like(255))
+                store_elements(bytes_, target, "u8", index, mask)
 
-    return defined(Definition(NAME, NUM_ARGUMENTS, write))
+            for_each_vector(isa, isa.lanes, count, compute)
+
+        for_each_row(arguments, 2, row)
+
+    return defined(Definition(ROWS_NAME, NUM_ROWS_ARGUMENTS, write))

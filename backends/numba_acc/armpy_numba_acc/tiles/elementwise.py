@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from armpy_numba_acc.llvm.control import loop
 from armpy_numba_acc.llvm.primitives import Definition, defined, linked
 from armpy_numba_acc.llvm.values import F32, Code, Value
 from armpy_numba_acc.machine.isa import Isa
@@ -19,11 +20,15 @@ from armpy_numba_acc.tiles.expressions import expression_named, for_bfloat16
 
 NAME, NUM_ARGUMENTS = "armpy_elements", 6
 compute_elements = linked(NAME, NUM_ARGUMENTS)
+"""Calls a function of neighbouring elements, see `byte_table_definition`."""
+
+ROWS_NAME, NUM_ROWS_ARGUMENTS = "armpy_rows", 11
+compute_rows = linked(ROWS_NAME, NUM_ROWS_ARGUMENTS)
 """Calls what `elementwise_definition` writes."""
 
 
 def elementwise_definition(isa: Isa, name: str, formats: Sequence[str], patterns: str) -> str:
-    """Write the function that computes neighbouring elements.
+    """Write the function that computes rows of neighbouring elements.
 
     Parameters
     ----------
@@ -38,10 +43,11 @@ def elementwise_definition(isa: Isa, name: str, formats: Sequence[str], patterns
     Returns
     -------
     str
-        In LLVM's language: ``void armpy_elements(first, second, third, output, count,
-        parameters)``, all of them 64-bit integers: addresses of the inputs (as many as there
-        are), of the output, number of elements, address of the parameters, one float32 in
-        each 8 bytes.
+        In LLVM's language: ``void armpy_rows(first, second, third, output, count, parameters,
+        rows, first_pitch, second_pitch, third_pitch, output_pitch)``, all of them 64-bit
+        integers: addresses of the inputs (as many as there are), of the output, number of
+        elements of a row, address of the parameters, one float32 in each 8 bytes; number of
+        rows, bytes from one of them to the next.
 
     Notes
     -----
@@ -53,24 +59,45 @@ def elementwise_definition(isa: Isa, name: str, formats: Sequence[str], patterns
     lanes = isa.vector_bytes // max(map(register_bytes, formats))
 
     def write(code: Code, *arguments: Value) -> None:
-        inputs, (output, count, parameters) = arguments[: len(patterns)], arguments[3:]
+        parameters = arguments[5]
         # Read here, as a store in the loop might write to their memory for all that LLVM knows.
         numbers = [parameters.load(F32, 2 * n) for n in range(expression.num_parameters)]
-        singles = [
-            address.load(stored_kind(format_)) if pattern == "s" else None
-            for address, format_, pattern in zip(inputs, input_formats, patterns, strict=True)
-        ]
 
-        def compute(lanes: int, index: Value, mask: Value | None) -> None:
-            values = [
-                load_elements(address, format_, index, lanes, mask)
-                if single is None
-                else widened(single.splat(lanes), format_)
-                for address, format_, single in zip(inputs, input_formats, singles, strict=True)
+        def row(inputs: Sequence[Value], output: Value, count: Value) -> None:
+            singles = [
+                address.load(stored_kind(format_)) if pattern == "s" else None
+                for address, format_, pattern in zip(inputs, input_formats, patterns, strict=True)
             ]
-            values += [number.splat(lanes) for number in numbers]
-            store_elements(expression.compute(*values), output, output_format, index, mask)
 
-        for_each_vector(isa, lanes, count, compute)
+            def compute(lanes: int, index: Value, mask: Value | None) -> None:
+                values = [
+                    load_elements(address, format_, index, lanes, mask)
+                    if single is None
+                    else widened(single.splat(lanes), format_)
+                    for address, format_, single in zip(inputs, input_formats, singles, strict=True)
+                ]
+                values += [number.splat(lanes) for number in numbers]
+                store_elements(expression.compute(*values), output, output_format, index, mask)
 
-    return defined(Definition(NAME, NUM_ARGUMENTS, write))
+            for_each_vector(isa, lanes, count, compute)
+
+        for_each_row(arguments, len(patterns), row)
+
+    return defined(Definition(ROWS_NAME, NUM_ROWS_ARGUMENTS, write))
+
+
+Row = Callable[[Sequence[Value], Value, Value], None]
+"""Writes the code for a row: addresses of its inputs and of its output, number of elements."""
+
+
+def for_each_row(arguments: Sequence[Value], num_inputs: int, write: Row) -> None:
+    """Write the loop over rows of a function with the arguments of `elementwise_definition`'s."""
+    addresses = [*arguments[:num_inputs], arguments[3]]
+    pitches = [*arguments[7 : 7 + num_inputs], arguments[10]]
+    count, rows = arguments[4], arguments[6]
+
+    def step(_: Value, here: list[Value]) -> list[Value]:
+        write(here[:-1], here[-1], count)
+        return [address + pitch for address, pitch in zip(here, pitches, strict=True)]
+
+    loop(rows.code, rows, addresses, step)
