@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from armpy_numba_acc.kernels import convolution_u8
 from armpy_numba_acc.llvm.compiler import compile_assembly
+from armpy_numba_acc.llvm.dots import ByteProducts
+from armpy_numba_acc.llvm.values import Value
 from armpy_numba_acc.machine.isa import Isa, make_isa
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.passes.support import support
@@ -180,6 +182,32 @@ def test_vectors_of_256_bits_multiply_bytes() -> None:
     for name in ("pointwise, odd", "u8 weights, odd", "first layer"):
         net, inputs = convolution(CONVOLUTIONS[name])
         check_against_reference(net, inputs, narrow)
+
+
+def test_products_of_signed_bytes_give_what_those_of_unsigned_ones_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With what vpdpbssd is said to do in its place, as few processors have it."""
+    isas = {isa.name: isa for isa in PRODUCT_ISAS}
+    if "avx2" not in isas:
+        pytest.skip("this processor has no vectors to try it with")
+    calls = 0
+
+    def add(_: ByteProducts, total: Value, elements: Value, weights: Value) -> Value:
+        nonlocal calls
+        calls += 1
+        x, y = elements.bitcast(total.kind), weights.bitcast(total.kind)
+        for shift in (24, 16, 8, 0):
+            total = total + ((x << shift) >> 24) * ((y << shift) >> 24)
+        return total
+
+    monkeypatch.setattr(ByteProducts, "add", add)
+    monkeypatch.setenv("ARMPY_NUMBA_CACHE", "off")
+    signed = replace(isas["avx2"], name="avx2 signed", dot="vpdpbssd256")
+    for name in ("pointwise, odd", "u8 weights, odd", "first layer"):
+        check_against_reference(*convolution(CONVOLUTIONS[name]), signed)
+    check_against_reference(*fully_connected(Case((1, 70), 33), 70), signed)
+    assert calls
 
 
 def test_arm_processors_get_dot_products_of_signed_bytes() -> None:

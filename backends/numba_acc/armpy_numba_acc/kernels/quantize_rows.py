@@ -100,7 +100,7 @@ def make(isa: Isa, written: str, is_asymmetric: int) -> Callable[[int, int, int]
     write = make_row_pass(isa, ("f32", written), convert, Value.__add__, 0.0)
     parameters_of = _asymmetric if is_asymmetric else _symmetric
     size = 1 if has_bytes else 4
-    base = 128 if isa.dot == "sdot" else 0  # which multiplies elements less 128
+    base = 128 if isa.has_signed_dots else 0  # which multiplies elements less 128
 
     def quantize_rows(args: int, thread: int, num_threads: int) -> None:
         call = read(args)

@@ -18,8 +18,10 @@ _PAIR_PRODUCTS = {
 _BYTE_PRODUCTS = {
     "sdot": "llvm.aarch64.neon.sdot.v4i32.v16i8",
     "usdot": "llvm.aarch64.neon.usdot.v4i32.v16i8",
+    "vpdpbusd": "llvm.x86.avx512.vpdpbusd.{bits}",
+    "vpdpbssd": "llvm.x86.avx2.vpdpbssd.{bits}",
 }
-"""LLVM's names of Arm's instructions."""
+"""LLVM's names of instructions."""
 
 
 class Dots(ABC):
@@ -95,7 +97,7 @@ class ByteProducts(Dots):
         return line.load(self._kind, j)
 
     def elements(self, words: Value) -> Value:
-        if self.isa.dot == "sdot":
+        if self.isa.has_signed_dots:
             words = words ^ -0x7F7F7F80
         return words.bitcast(self._kind)
 
@@ -109,8 +111,7 @@ class ByteProducts(Dots):
     def add(self, total: Value, elements: Value, weights: Value) -> Value:
         if self.isa.dot == "sdot":  # whose second operand may be one lane of a register
             elements, weights = weights, elements
-        name = _BYTE_PRODUCTS.get(self.isa.dot, "llvm.x86.avx512.vpdpbusd.{}")
-        name = name.format(self.isa.vector_bytes * 8)
+        name = _BYTE_PRODUCTS[self.isa.byte_products].format(bits=self.isa.vector_bytes * 8)
         return total.code.call(name, total.kind, total, elements, weights)
 
 

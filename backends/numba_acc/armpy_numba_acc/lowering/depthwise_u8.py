@@ -51,7 +51,7 @@ def lower_u8(emit: Emitter, layer: Layer, source: Buffer, windows: Windows) -> N
     values = weights[0].astype(np.int64) - layer["weights"].info.zero_point
     has_words = not emit.isa.dot or not -128 <= values.min() <= values.max() <= 127
     factors, rounding = _factors(layer, weights, output, low)
-    bias = _bias(layer, values, has_words or emit.isa.dot != "sdot")
+    bias = _bias(layer, values, has_words or not emit.isa.has_signed_dots)
     channels = np.arange(weights.shape[3])
     is_narrow = _is_narrow(emit.isa, layer, windows)
     if is_narrow:

@@ -126,7 +126,7 @@ class _Rescaling:
         """That of a layer."""
         data, state, output = layer["input"].info, layer["state_in"].info, layer.outputs[1].info
         feature, time = layer["weights_feature"].info, layer["weights_time"].info
-        base = 128 if emit.isa.dot == "sdot" else 0  # which multiplies elements less 128
+        base = 128 if emit.isa.has_signed_dots else 0  # which multiplies elements less 128
         bias = features.sum(axis=1, dtype=np.int64) * (base - zero_point_of(data))
         return cls(
             emit.constant(bias.astype(np.int32)),

@@ -23,8 +23,8 @@ class Isa:
     num_registers : int
         Vector registers that a tile may fill.
     dot : str
-        Instruction for 8-bit dot products: ``vpdpbusd512``, ``vpdpbusd256``, ``usdot``, ``sdot``
-        or, where there is none, empty: products of 16-bit integers then.
+        Instruction for 8-bit dot products: ``vpdpbusd512``, ``vpdpbusd256``, ``vpdpbssd256``,
+        ``usdot``, ``sdot`` or, where there is none, empty: products of 16-bit integers then.
     has_bfloat16 : bool
         Whether there are dot products of bfloat16.
     is_relaxed : bool
@@ -70,6 +70,11 @@ class Isa:
         return bool(self.matrix_unit)
 
     @property
+    def has_signed_dots(self) -> bool:
+        """Whether elements are signed where bytes are multiplied: 128 less than programs hold."""
+        return self.byte_products in ("sdot", "vpdpbssd")
+
+    @property
     def lanes(self) -> int:
         """float32 elements per register."""
         return self.vector_bytes // 4
@@ -99,9 +104,11 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
     "portable": (),
     "avx512amx": (*_AVX512, "avx512vnni", "amx-tile", "amx-int8"),
     "amx-emulated": (*_AVX512, "avx512vnni"),
+    "avx2vnniint8": (*_AVX2, "avxvnni", "avxvnniint8"),
 }
 """What a processor must have for each instruction set, best first. Those behind ``portable`` are
-used by those only who ask for them."""
+used by those only who ask for them. Programs hold unsigned bytes, so that instructions which
+multiply signed ones gain nothing over ``vpdpbusd``, which every processor with them has, too."""
 
 NAMES = tuple(_NEEDED)
 """Every instruction set, best first; then those that have to be asked for."""
@@ -141,12 +148,13 @@ def make_isa(
         dot = "usdot" if "i8mm" in wanted else "sdot" if "dotprod" in wanted else ""
         isa = Isa(name, triple, cpu, features, 16, 32, dot, has_long_products=True)
         return replace(isa, has_paired_products="i8mm" in wanted)
-    if name.startswith(("avx512", "amx")):
+    if "avx512f" in wanted:
         dot = "vpdpbusd512" if "avx512vnni" in wanted else ""
         # The processor's own model says how to schedule; more features than listed do no harm.
         isa = Isa(name, triple, cpu, features, 64, 32, dot, has_bfloat16, has_byte_permute)
         return replace(isa, matrix_unit=_matrix_unit(name))
-    dot = "vpdpbusd256" if "vnni" in name else ""
+    dot = "vpdpbusd256" if "avxvnni" in wanted else ""
+    dot = "vpdpbssd256" if "avxvnniint8" in wanted else dot
     return Isa(name, triple, "haswell", features, 32, 16, dot)
 
 

@@ -113,7 +113,7 @@ def without_zero_point(
         values -= correction
     totals = values.sum(axis=(1, 2))
     start = -input_zero_point * (totals + correction * taps * depth)
-    if isa.dot == "sdot":  # multiplies x - 128
+    if isa.has_signed_dots:  # multiplies x - 128
         start += 128 * totals
     if bias is not None:
         start += bias

@@ -1,0 +1,49 @@
+"""x86's dot products of bytes on processors that are not at hand: by their assembly."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from armpy_numba_acc.kernels import convolution_u8
+from armpy_numba_acc.llvm.compiler import compile_assembly
+from armpy_numba_acc.machine.isa import Isa, make_isa
+
+X86 = "x86_64-unknown-linux-gnu"
+AVX10_FEATURES = frozenset({"avx512bf16", "avx512vbmi"})
+
+
+def loop_of(instruction: str, isa: Isa, rows: int, vectors: int) -> list[str]:
+    """The lines of the block of a product's kernel that has most of an instruction."""
+    function = convolution_u8.make(isa, rows, vectors, *(0,) * 6)
+    blocks = re.split(r"^\.?\w+:.*$", compile_assembly(function, "kernel", isa), flags=re.MULTILINE)
+    return max(blocks, key=lambda block: block.count(instruction)).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("name", "cpu", "instruction", "tile"),
+    [
+        ("avx2vnniint8", "sierraforest", "vpdpbssd", (6, 2)),
+        ("avx2vnni", "arrowlake-s", "vpdpbusd", (6, 2)),
+        ("avx512vnni", "graniterapids", "vpdpbusd", (14, 2)),
+        ("avx512vnni", "diamondrapids", "vpdpbusd", (14, 2)),
+    ],
+    ids=["AVX-VNNI-INT8", "AVX-VNNI", "AVX10.1", "AVX10.2"],
+)
+def test_the_inner_loop_multiplies_and_keeps_all_in_registers(
+    name: str, cpu: str, instruction: str, tile: tuple[int, int]
+) -> None:
+    isa = make_isa(name, X86, cpu, AVX10_FEATURES)
+    lines = loop_of(instruction, isa, *tile)
+    dots = [line for line in lines if f"\t{instruction}" in line]
+    register = "%zmm" if isa.vector_bytes == 64 else "%ymm"
+    assert len(dots) == tile[0] * tile[1]
+    assert all(line.count(register) >= 2 for line in dots)
+    spilled = [line for line in lines if re.search(r"%[xyz]mm", line) and "(%rsp)" in line]
+    assert not spilled
+
+
+def test_a_tile_with_too_many_registers_spills() -> None:
+    isa = make_isa("avx2vnniint8", X86, "sierraforest", frozenset())
+    lines = loop_of("vpdpbssd", isa, 8, 3)
+    assert [line for line in lines if re.search(r"%[xyz]mm", line) and "(%rsp)" in line]
