@@ -24,9 +24,9 @@ def test_images_are_resized_as_cpuref_does(
     if method is ops.ResizeMethod.NEAREST_NEIGHBOR:
         flags.append((True, True))
     for kind in (F32, U8, S8, S16):
-        tolerance = EXACT if kind is S16 else None
+        tolerance = None if kind is F32 else EXACT
         for corners, centres in flags:
-            for shape, size in (((2, 5, 7, 21), (13, 9)), ((1, 9, 6, 3), (4, 6))):
+            for shape, size in (((2, 5, 7, 21), (13, 9)), ((1, 9, 4, 40), (4, 9))):
                 layer = ops.Resize(size, method, corners, centres, layout)
                 network = Network()
                 x = network.input("x", kind.with_shape(shape))

@@ -39,7 +39,8 @@ def make(isa: Isa, kind: str) -> Callable[[int, int, int], None]:
     Notes
     -----
     Rows are blended first, then columns. The reference rounds each of the four products, which
-    can make a difference of one in the last place.
+    makes a difference in the last place of floats. Bytes in floats are computed in its order: both
+    rows are kept, each times its weight.
     """
     read = reader(Interpolation)
     is_float = kind != "s8"
@@ -50,7 +51,7 @@ def make(isa: Isa, kind: str) -> Callable[[int, int, int], None]:
     store_row = store_f32 if is_float else store_i32
     number = np.float32 if is_float else int32
     half = np.float32(0.5)
-    is_stored_directly = kind == "f32"
+    is_stored_directly, is_in_order = kind == "f32", kind == "u8"
 
     @compiled
     def write_u8(target: Pointer, row: Pointer, count: int) -> None:
@@ -73,7 +74,9 @@ def make(isa: Isa, kind: str) -> Callable[[int, int, int], None]:
         columns, column_weights = call.columns, call.column_weights
         out_height, out_width, channels = call.out_height, call.out_width, call.channels
         blended = call.scratch + thread * call.scratch_pitch
-        result = blended + (call.row_elements + lanes) * 4
+        row_bytes = (call.row_elements + lanes) * 4
+        pitch = row_bytes if is_in_order else 0
+        result = blended + row_bytes + pitch
         first, last = share_items(call.images * out_height, thread, num_threads)
         for row in range(first, last):
             image = row // out_height
@@ -82,9 +85,12 @@ def make(isa: Isa, kind: str) -> Callable[[int, int, int], None]:
             upper, lower = origin + load_i64(rows, 2 * y), origin + load_i64(rows, 2 * y + 1)
             above, below = load_weight(row_weights, 2 * y), load_weight(row_weights, 2 * y + 1)
             for i in range(call.row_elements):
-                store_row(
-                    blended, i, number(load(upper, i)) * above + number(load(lower, i)) * below
-                )
+                one, other = number(load(upper, i)) * above, number(load(lower, i)) * below
+                if is_in_order:
+                    store_row(blended, i, one)
+                    store_row(blended + row_bytes, i, other)
+                else:
+                    store_row(blended, i, one + other)
             place = call.target + row * out_width * channels * size
             to = place if is_stored_directly else result
             for x in range(out_width):
@@ -100,6 +106,7 @@ def make(isa: Isa, kind: str) -> Callable[[int, int, int], None]:
                         left,
                         right,
                         channels - c,
+                        pitch,
                     )
                 to += channels * 4
             if not is_stored_directly:

@@ -78,7 +78,9 @@ def _emit_bilinear(
     )
     rows, columns = (find(*pair, **_rule_of(operation)) for pair in sizes)
     row_bytes = width * channels * value.info.data_type.size_bytes
-    pitch = (width * channels + out_width * channels + 2 * emit.isa.lanes) * 4
+    num_rows = 2 if kind == "u8" else 1
+    pitch = (num_rows * (width * channels + emit.isa.lanes)) * 4
+    pitch += (out_width * channels + emit.isa.lanes) * 4
     if is_wide:
         pitch = width * channels * 8
     images = calls.Interpolation(

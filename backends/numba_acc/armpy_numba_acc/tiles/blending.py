@@ -6,6 +6,7 @@ from functools import cache
 
 from numba import types
 
+from armpy_numba_acc.llvm.control import when
 from armpy_numba_acc.llvm.primitives import NOTHING, WORD, Primitive, primitive
 from armpy_numba_acc.llvm.values import F32, I32, Code, Value, first_lanes, vector
 from armpy_numba_acc.machine.isa import Isa
@@ -13,17 +14,18 @@ from armpy_numba_acc.machine.isa import Isa
 
 @cache
 def make_blend(isa: Isa, is_float: bool) -> Primitive:
-    """Make ``blend(target, first, second, first_weight, second_weight, count)``.
+    """Make ``blend(target, first, second, first_weight, second_weight, count, pitch)``.
 
     Notes
     -----
     ``first * first_weight + second * second_weight`` of one vector of float32 or int32, read
-    whole; the first `count` elements are written.
+    whole; the first `count` elements are written. With a pitch, in bytes, there are others that
+    far behind both; the four products are rounded and added in the reference's order.
     """
     kind = vector(F32 if is_float else I32, isa.lanes)
     weight = types.float32 if is_float else types.int32
 
-    @primitive(NOTHING, WORD, WORD, WORD, weight, weight, WORD)
+    @primitive(NOTHING, WORD, WORD, WORD, weight, weight, WORD, WORD)
     def blend(
         code: Code,
         target: Value,
@@ -32,10 +34,19 @@ def make_blend(isa: Isa, is_float: bool) -> Primitive:
         first_weight: Value,
         second_weight: Value,
         count: Value,
+        pitch: Value,
     ) -> None:
         x, y = first.load(kind), second.load(kind)
         left, right = first_weight.splat(isa.lanes), second_weight.splat(isa.lanes)
-        total = y.times_plus(right, x * left) if is_float else x * left + y * right
+
+        def in_order() -> list[Value]:
+            below = (first + pitch).load(kind), (second + pitch).load(kind)
+            return [x * left + below[0] * left + y * right + below[1] * right]
+
+        def at_once() -> list[Value]:
+            return [y.times_plus(right, x * left) if is_float else x * left + y * right]
+
+        (total,) = when(pitch.differs(0), in_order, at_once)
         target.store(total, mask=first_lanes(count, isa.lanes))
 
     return blend
