@@ -22,9 +22,17 @@ from armpy.ops import (
     ElementwiseBinary,
     FullyConnected,
     FusedActivation,
+    L2Normalization,
+    LogSoftmax,
     Padding,
     Pooling2d,
     PoolingAlgorithm,
+    Prelu,
+    Quantize,
+    Reduce,
+    ReduceOperation,
+    Resize,
+    ResizeMethod,
     Softmax,
 )
 from armpy.ops.operation import Array
@@ -49,10 +57,13 @@ class Sketch:
     ----------
     random : Generator
     data_type : DataType
+    batch : int, optional
+        Images of every input, if they are not made of chance.
     """
 
     random: np.random.Generator
     data_type: DataType
+    batch: int | None = None
 
     def __post_init__(self) -> None:
         self.net = Network()
@@ -79,8 +90,8 @@ class Sketch:
         return self.net.input(f"x{self.random.integers(1 << 60)}", self.info(shape, 1.0))
 
     def image(self) -> Value:
-        shape = (self.upto(3), self.upto(20), self.upto(20), self.upto(130))
-        return self.input(shape)
+        batch, *shape = self.upto(3), self.upto(20), self.upto(20), self.upto(130)
+        return self.input((self.batch or batch, *shape))
 
     def weights(self, shape: tuple[int, ...], channel_axis: int) -> Value:
         """Weights whose real elements are around 0, a tenth large."""
@@ -171,18 +182,23 @@ def addition(sketch: Sketch, value: Value) -> Value:
     shape = value.info.known_shape
     other = sketch.input(shape if sketch.random.random() < 0.7 else shape[-1:])
     kinds = [BinaryOperation.ADD, BinaryOperation.SUB, BinaryOperation.MUL]
-    if sketch.data_type is not S16:  # of which those of different scales go through float32
-        kinds.append(BinaryOperation.MAXIMUM)
+    kinds += [BinaryOperation.MAXIMUM, BinaryOperation.SQUARED_DIFFERENCE]
+    if sketch.data_type in (U8, S8):
+        kinds += [BinaryOperation.DIV, BinaryOperation.MINIMUM]
     operation = ElementwiseBinary(sketch.one_of(*kinds), sketch.activation())
     return sketch.net.add(operation, value, other, output=sketch.info(None, 1.5))
 
 
 def activation(sketch: Sketch, value: Value) -> Value:
     """A function of each element."""
-    functions = ActivationFunction.RELU, ActivationFunction.SIGMOID, ActivationFunction.TANH
+    functions = [ActivationFunction.RELU, ActivationFunction.SIGMOID, ActivationFunction.TANH]
+    functions.append(ActivationFunction.LEAKY_RELU)
+    if sketch.data_type is not S16:
+        functions += [ActivationFunction.HARD_SWISH, ActivationFunction.GELU]
     chosen = sketch.one_of(*functions)
     output = sketch.info(None, 1.0)
-    if sketch.data_type is not F32 and chosen is not ActivationFunction.RELU:
+    curves = ActivationFunction.SIGMOID, ActivationFunction.TANH
+    if sketch.data_type is not F32 and chosen in curves:
         is_sigmoid = chosen is ActivationFunction.SIGMOID
         low = sketch.data_type.integer_range[0]
         zero_point = low if is_sigmoid else low + 128
@@ -193,14 +209,58 @@ def activation(sketch: Sketch, value: Value) -> Value:
     return sketch.net.add(Activation(chosen, 1.0, 1.0), value, output=output)
 
 
-def softmax(sketch: Sketch, value: Value) -> Value:
-    """Shares of the exponentials of the channels."""
-    output = sketch.info(None, 1.0)
-    if sketch.data_type is not F32:
-        low = sketch.data_type.integer_range[0]
-        scale, zero_point = (2.0**-15, 0) if sketch.data_type is S16 else (1 / 256, low)
+def rows(sketch: Sketch, value: Value) -> Value:
+    """Shares of the exponentials of the channels, their logarithms, or channels by their norm."""
+    output, operation = sketch.info(None, 1.0), sketch.one_of(*_ROWS)
+    if sketch.data_type is S16:
+        operation = Softmax()
+        output = replace(output, quantization=Quantization.per_tensor(2.0**-15, 0))
+    elif sketch.data_type is not F32:
+        low, high = sketch.data_type.integer_range
+        scale, zero_point = {
+            Softmax: (1 / 256, low),
+            LogSoftmax: (1 / 16, high),
+            L2Normalization: (1 / 128, low + 128),
+        }[type(operation)]
         output = replace(output, quantization=Quantization.per_tensor(scale, zero_point))
-    return sketch.net.add(Softmax(), value, output=output)
+    return sketch.net.add(operation, value, output=output)
+
+
+_ROWS = (Softmax(), Softmax(), LogSoftmax(), L2Normalization())
+
+
+def rectifier(sketch: Sketch, value: Value) -> Value:
+    """A slope for each channel's negative elements; of words, which have none, a function."""
+    if sketch.data_type is S16:
+        return activation(sketch, value)
+    slopes = sketch.info((1, 1, value.info.known_shape[-1]), 0.5)
+    alpha = sketch.net.constant(
+        random_array(slopes, int(sketch.random.integers(1 << 30))),
+        data_type=slopes.data_type,
+        quantization=slopes.quantization,
+    )
+    return sketch.net.add(Prelu(), value, alpha, output=sketch.info(None, 1.0))
+
+
+def requantized(sketch: Sketch, value: Value) -> Value:
+    """The same in another quantisation; of floats, a function."""
+    if sketch.data_type is F32:
+        return activation(sketch, value)
+    return sketch.net.add(Quantize(), value, output=sketch.info(None, 1.2))
+
+
+def mean(sketch: Sketch, value: Value) -> Value:
+    """Means of images."""
+    operation = Reduce(ReduceOperation.MEAN, axes=(1, 2), keep_dims=True)
+    return sketch.net.add(operation, value, output=sketch.info(None, 0.3))
+
+
+def resized(sketch: Sketch, value: Value) -> Value:
+    """An image of another size."""
+    method = sketch.one_of(ResizeMethod.BILINEAR, ResizeMethod.NEAREST_NEIGHBOR)
+    centres = bool(sketch.random.random() < 0.5)
+    operation = Resize((sketch.upto(24), sketch.upto(24)), method, half_pixel_centers=centres)
+    return sketch.net.add(operation, value, output=value.info.with_shape(None))
 
 
 def joined(sketch: Sketch, value: Value) -> Value:
@@ -214,15 +274,28 @@ def joined(sketch: Sketch, value: Value) -> Value:
 
 
 Layer = Callable[[Sketch, Value], Value]
-_OF_IMAGES: tuple[Layer, ...] = (convolution, convolution, depthwise, depthwise, pooling, joined)
-_OF_ANY: tuple[Layer, ...] = (fully_connected, addition, activation, softmax)
+_OF_IMAGES: tuple[Layer, ...] = (
+    *(convolution, convolution, convolution, depthwise, depthwise),
+    *(pooling, joined, mean, resized, rectifier),
+)
+_OF_ANY: tuple[Layer, ...] = (
+    *(fully_connected, addition, addition, addition),
+    *(activation, rows, requantized),
+)
 
 
-def random_network(seed: int) -> tuple[Network, dict[str, Array]]:
-    """The network of a number, and inputs for it; two of three have one layer."""
+def random_network(seed: int, batch: int | None = None) -> tuple[Network, dict[str, Array]]:
+    """The network of a number, and inputs for it; two of three have one layer.
+
+    Parameters
+    ----------
+    seed : int
+    batch : int, optional
+        Images; networks of other numbers of images are the same otherwise.
+    """
     random = np.random.default_rng(seed)
-    sketch = Sketch(random, TYPES[seed % len(TYPES)])
-    if random.random() < 0.1:
+    sketch = Sketch(random, TYPES[seed % len(TYPES)], batch)
+    if random.random() < 0.1 and batch is None:
         value = _matrices(sketch)
     else:
         value = sketch.image()

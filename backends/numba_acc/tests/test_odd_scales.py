@@ -17,7 +17,6 @@ from armpy import DataType, Network, Runtime, RuntimeOptions, TensorInfo, ops
 from armpy.errors import UnimplementedError
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import Quantization
-from armpy.testing.tolerance import OFF_BY_ONE
 from backends.numba_acc.tests.one_layer import network_of
 from backends.numba_acc.tests.support import (
     ISAS,
@@ -101,8 +100,7 @@ def test_extreme_scales_saturate_on_the_right_side_and_alike(name: str) -> None:
             check_side(found, real, network.build().outputs[0].info)
         made = network.build().outputs[0].info
         if support(operation, infos, [made]):
-            tolerance = OFF_BY_ONE if made.data_type.is_quantized else None
-            check_against_reference(network, feeds, ISAS[0], expected, tolerance)
+            check_against_reference(network, feeds, ISAS[0], expected)
 
 
 def check_side(found: Array, real: Reals, info: TensorInfo) -> None:
