@@ -23,7 +23,6 @@ from armpy_numba_acc.packing.vector_matrix import (
     filled_up,
     lines_f32,
     lines_u8,
-    rows_f32,
     rows_u8,
 )
 from armpy_numba_acc.packing.weights_u8 import GROUP, without_zero_point
@@ -74,7 +73,7 @@ def lower_vector(emit: Emitter, layer: Layer) -> None:
 
 
 def _layout(emit: Emitter, columns: int, steps: int) -> str:
-    """How weights are better laid out.
+    """How weights of bytes are better laid out.
 
     Notes
     -----
@@ -99,7 +98,7 @@ def _matrix(
     isa, is_float, (columns, depth) = emit.isa, weights.dtype == np.float32, weights.shape
     bias = filled_up(bias, isa.lanes)
     if layout == "rows":
-        rows = (rows_f32 if is_float else rows_u8)(isa, weights)
+        rows = rows_u8(isa, weights)
         packed, pitch = emit.constant(rows), rows[0].nbytes
     else:
         lines = (lines_f32 if is_float else lines_u8)(isa, weights)
@@ -127,9 +126,9 @@ def _call_f32(emit: Emitter, layer: Layer) -> calls.VectorMatrixF32:
     bias = np.zeros(len(given), np.float32) if bias is None else bias
     source, target = emit.source(layer["input"]), emit.target(fusion.output)
     residual = 0 if fusion.residual is None else emit.source(fusion.residual)
-    layout = _layout(emit, *weights.shape)
-    matrix = _matrix(emit, layout, source, target, weights, bias)
-    return calls.VectorMatrixF32(layout, matrix, residual, *float_bounds(fusion.bounds))
+    # By rows, sums would have another order than those of several vectors at once.
+    matrix = _matrix(emit, "columns", source, target, weights, bias)
+    return calls.VectorMatrixF32("columns", matrix, residual, *float_bounds(fusion.bounds))
 
 
 def _call_u8(emit: Emitter, layer: Layer) -> calls.VectorMatrixU8:

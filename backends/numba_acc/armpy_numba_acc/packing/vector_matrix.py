@@ -67,13 +67,8 @@ def lines_u8(isa: Isa, weights: Array) -> Array:
     return _in_instructions_order(isa, groups.transpose(0, 2, 1, 3))
 
 
-def rows_f32(isa: Isa, weights: Array) -> Array:
-    """float32 weights (columns, depth) by rows, each filled up with zeros to whole vectors."""
-    return filled_up(weights, 1, isa.lanes)
-
-
 def rows_u8(isa: Isa, weights: Array) -> Array:
-    """The same for integers in groups of four.
+    """Integer weights (columns, depth) by rows, in groups of four, filled up to whole vectors.
 
     Returns
     -------

@@ -5,7 +5,7 @@ Notes
 Weights are laid out by columns, a vector's lanes side by side for each step (an element of the
 input, or four bytes, that is the same in every lane), or by rows: one output's weights behind each
 other, and every lane adds up products of its own until they are summed in the end. The second way
-suits few outputs.
+suits few outputs of integers; floats are added up in the order of their products with many rows.
 
 `VectorProducts` say how operands are multiplied, a `VectorFinish` what becomes of the sums; each
 kernel names its record and its class of either kind, no more.
@@ -30,13 +30,16 @@ from armpy_numba_acc.packing.vector_matrix import PANEL
 from armpy_numba_acc.tiles.product import rows_in_line
 
 TOGETHER = 4
-"""Rows of weights that are read side by side; also, steps of a column's vector, so that sums do
-not wait for each other."""
+"""Rows of weights that are read side by side; also, steps of a column's vector, or vectors whose
+sums are ordered, so that sums do not wait for each other."""
 
 _BEGIN, _PANEL, _VECTOR = "armpy_vector_begin", "armpy_vector_panel", "armpy_vector_single"
 
 _begin = linked(_BEGIN, 1, returns=True)
-_compute_panel, _compute_vector = (linked(name, 3) for name in (_PANEL, _VECTOR))
+_SOME = "armpy_vector_some"
+_compute_panel, _compute_vector, _compute_some = (
+    linked(name, 3) for name in (_PANEL, _VECTOR, _SOME)
+)
 
 _read = reader(VectorMatrix)
 
@@ -55,9 +58,13 @@ class VectorProducts(ABC):
         Of a vector of sums.
     bytes_per_vector : int
         Of the weights that it takes in a step.
+    is_ordered : bool
+        Whether sums depend on their order: it is that of the steps then, as of products with
+        many rows, so that a vector gives what it gives as one of them.
     """
 
     element: ClassVar[Kind]
+    is_ordered: ClassVar[bool] = False
     step_bytes: ClassVar[int] = 4
 
     def __init__(self, isa: Isa, call: CallFields) -> None:
@@ -69,13 +76,18 @@ class VectorProducts(ABC):
     def spread(self, place: Value) -> Any:
         """A step's elements in every lane, in whatever form `add` takes."""
 
-    @abstractmethod
     def elements(self, place: Value) -> Any:
-        """A step's elements in the first lane, those of the following steps in the next ones."""
+        """A step's elements in the first lane, those of the following steps in the next ones.
 
-    @abstractmethod
+        Notes
+        -----
+        For weights by rows alone, as `last_elements`.
+        """
+        raise NotImplementedError
+
     def last_elements(self, place: Value, count: Value) -> Any:
         """The same of the last `count` steps: weights behind them are 0."""
+        raise NotImplementedError
 
     @abstractmethod
     def weights(self, line: Value, j: int) -> Any:
@@ -86,13 +98,8 @@ class VectorProducts(ABC):
         """Sums with products added."""
 
     def total(self, sums: Value) -> Value:
-        """Sum of all lanes."""
-        kind, code = sums.kind, sums.code
-        if not sums.is_float:
-            return code.call(f"llvm.vector.reduce.add.{suffix(kind)}", sums.element, sums)
-        name, zero = f"llvm.vector.reduce.fadd.{suffix(kind)}", code.constant(sums.element, -0.0)
-        # In the order that takes the fewest instructions.
-        return code.call(name, sums.element, zero, sums, fastmath=("reassoc",))
+        """Sum of all lanes, which are integers."""
+        return sums.code.call(f"llvm.vector.reduce.add.{suffix(sums.kind)}", sums.element, sums)
 
 
 class VectorFinish(ABC):
@@ -150,6 +157,7 @@ def vector_kernel(
     of one vector, and threads share whole panels.
     """
     record, lanes = type(made_for), isa.lanes
+    is_ordered = products.is_ordered
 
     def begin(code: Code, args: Value) -> Value:
         return finish(isa, made_for, CallFields(record, args)).begin()
@@ -159,12 +167,20 @@ def vector_kernel(
         totals = _panel_sums(*_columns(products(isa, call), call.matrix, number, PANEL))
         finish(isa, made_for, call).write(number * lanes, totals, begun, None)
 
+    def some(code: Code, args: Value, number: Value, begun: Value) -> None:
+        call = CallFields(record, args)
+        made = products(isa, call)
+        totals = _sums_side_by_side(made, call.matrix, number)
+        finish(isa, made_for, call).write(number * lanes, totals, begun, None)
+
     def single(code: Code, args: Value, number: Value, begun: Value) -> None:
         call = CallFields(record, args)
         made, column = products(isa, call), number * lanes
         count = call.matrix.columns - column
         if made_for.layout == "rows":
             total = _sums_of_rows(made, call.matrix, column, smaller(count, lanes))
+        elif is_ordered:
+            (total,) = _panel_sums(*_columns(made, call.matrix, number, 1))
         else:
             total = _vector_sums(*_columns(made, call.matrix, number, 1))
         finish(isa, made_for, call).write(column, [total], begun, count)
@@ -175,13 +191,16 @@ def vector_kernel(
         Definition(_VECTOR, 3, single),
     ]
     if made_for.layout == "rows":
-        return Linked(_walk(lanes, 1), defined(*definitions))
-    return Linked(_walk(lanes, PANEL), defined(*definitions, Definition(_PANEL, 3, panel)))
+        return Linked(_walk(lanes, 1, 1), defined(*definitions))
+    definitions.append(Definition(_PANEL, 3, panel))
+    if is_ordered:
+        definitions.append(Definition(_SOME, 3, some))
+    return Linked(_walk(lanes, PANEL, TOGETHER if is_ordered else 1), defined(*definitions))
 
 
 @cache
-def _walk(lanes: int, panel: int) -> Callable[[int, int, int], None]:
-    """The walk over columns, as many vectors at once as a panel has, then one by one."""
+def _walk(lanes: int, panel: int, several: int) -> Callable[[int, int, int], None]:
+    """The walk over columns, as many vectors at once as a panel has, then `several`, then one."""
 
     def vector_matrix(args: int, thread: int, num_threads: int) -> None:
         columns = _read(args).columns
@@ -192,6 +211,9 @@ def _walk(lanes: int, panel: int) -> Callable[[int, int, int], None]:
             if panel > 1 and number + panel <= whole:
                 _compute_panel(args, number, begun)
                 number += panel
+            elif several > 1 and number + several <= whole:
+                _compute_some(args, number, begun)
+                number += several
             else:
                 _compute_vector(args, number, begun)
                 number += 1
@@ -233,6 +255,23 @@ def _panel_sums(
         ]
 
     return loop(source.code, steps, first, step)
+
+
+def _sums_side_by_side(products: VectorProducts, matrix: CallFields, number: Value) -> list[Value]:
+    """Sums of `TOGETHER` vectors of columns, each with weights of its own behind its bias."""
+    heads = [matrix.weights + (number + j) * matrix.pitch for j in range(TOGETHER)]
+    lines = [head + products.isa.vector_bytes for head in heads]
+
+    def step(number: Value, totals: list[Value]) -> list[Value]:
+        elements = products.spread(matrix.source + number * products.step_bytes)
+        offset = number * products.bytes_per_vector
+        return [
+            products.add(total, elements, products.weights(line + offset, 0))
+            for total, line in zip(totals, lines, strict=True)
+        ]
+
+    first = [head.load(products.kind) for head in heads]
+    return loop(number.code, matrix.steps, first, step)
 
 
 def _vector_sums(

@@ -14,16 +14,10 @@ class RealProducts(VectorProducts):
     """Products of float32."""
 
     element = F32
+    is_ordered = True
 
     def spread(self, place: Value) -> Value:
         return place.load(F32).splat(self.isa.lanes)
-
-    def elements(self, place: Value) -> Value:
-        return place.load(self.kind)
-
-    def last_elements(self, place: Value, count: Value) -> Value:
-        """Zeros lie behind them, as NaN times a weight of 0 is NaN."""
-        return place.load(self.kind, mask=first_lanes(count, self.isa.lanes))
 
     def weights(self, line: Value, j: int) -> Value:
         return line.load(self.kind, j)

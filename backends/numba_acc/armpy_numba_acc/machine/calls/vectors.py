@@ -39,7 +39,7 @@ class VectorMatrixF32(Call):
 
     Parameters
     ----------
-    layout : {"columns", "rows"}
+    layout : {"columns"}
         How weights lie: see `armpy_numba_acc.packing.vector_matrix`.
     matrix : VectorMatrix
     residual : Pointer

@@ -1,0 +1,88 @@
+"""Floats that depend on the inputs alone: neither on threads nor on what else is in a batch.
+
+``ARMPY_NUM_NETWORKS`` says how many random networks are compared.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.passes.region import lower_region
+
+from armpy import Network
+from armpy.graph import SubgraphView
+from armpy.ops.operation import Array
+from armpy.types import DataType
+from backends.numba_acc.tests import support
+from backends.numba_acc.tests.random_networks import TYPES, random_network
+from backends.numba_acc.tests.support import ISA_NAMES, ISAS, run_compiled, run_in_turn
+
+COUNT = int(os.environ.get("ARMPY_NUM_NETWORKS", "4"))
+START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
+F32 = DataType.FLOAT32
+BATCH = 3
+
+
+def run_shared(network: Network, inputs: dict[str, Array], isa: Isa, num_threads: int) -> Array:
+    """The output with the work shared among threads, one after the other."""
+    graph = network.build()
+    view = SubgraphView.of(graph, graph.layers)
+    program = lower_region(view, isa, num_threads)
+    info = graph.outputs[0].info
+    made = np.zeros(info.known_shape, info.data_type.dtype)
+    run_in_turn(program, isa, [*(inputs[value.name] for value in view.inputs), made], num_threads)
+    return made
+
+
+def bits(array: Array) -> Array:
+    return array.view(np.uint32)
+
+
+def of_floats(start: int, count: int) -> range:
+    """Numbers of networks whose type is float32."""
+    return range(len(TYPES) * start, len(TYPES) * (start + count), len(TYPES))
+
+
+@pytest.mark.parametrize("isa", ISAS, ids=ISA_NAMES)
+def test_threads_change_no_bit(isa: Isa) -> None:
+    failures = []
+    for seed in of_floats(START + COUNT * ISAS.index(isa), COUNT):
+        network, inputs = random_network(seed)
+        alone = run_shared(network, inputs, isa, 1)
+        for num_threads in (2, 5):
+            shared = run_shared(network, inputs, isa, num_threads)
+            if (bits(alone) != bits(shared)).any():
+                failures.append((seed, num_threads))
+        support._GUARDED.clear()
+    assert failures == []
+
+
+def differing_rows(
+    many: Network, one: Network, inputs: dict[str, Array], isa: Isa, num_threads: int
+) -> list[int]:
+    """Rows of a batch that are not those of a batch of one."""
+    together = run_shared(many, inputs, isa, num_threads)
+    found = []
+    for row in range(BATCH):
+        part = {n: a[row : row + 1] if a.shape[0] == BATCH else a for n, a in inputs.items()}
+        (alone,) = run_compiled(one, part, isa).values()
+        if (bits(together[row : row + 1]) != bits(alone)).any():
+            found.append(row)
+    return found
+
+
+@pytest.mark.parametrize("isa", ISAS, ids=ISA_NAMES)
+def test_what_else_is_in_a_batch_changes_no_bit(isa: Isa) -> None:
+    failures = []
+    for seed in of_floats(START + COUNT * ISAS.index(isa), COUNT):
+        many, inputs = random_network(seed, BATCH)
+        one, _ = random_network(seed, 1)
+        if any(array.ndim == 1 and len(array) == BATCH for array in inputs.values()):
+            continue  # a vector of channels that looks like a batch
+        if rows := differing_rows(many, one, inputs, isa, 1 + seed // 4 % 2):
+            failures.append((seed, rows))
+        support._GUARDED.clear()
+    assert failures == []
