@@ -156,7 +156,7 @@ def _isa_named(name: str, where: str) -> Isa:
     """The instruction set of a name; the best for an empty one."""
     available = {isa.name: isa for isa in known_isas()}
     if not name:
-        return next(iter(available.values()))
+        return next(isa for isa in available.values() if _is_permitted(isa))
     if name not in available:
         raise InvalidArgumentError(
             "the instruction set cannot be used",
@@ -164,7 +164,7 @@ def _isa_named(name: str, where: str) -> Isa:
             expected=" or ".join(available),
             actual=f"{name!r}, which " + ("this CPU lacks" if name in NAMES else "does not exist"),
         )
-    if available[name].has_matrix_unit and not may_use_matrix_unit():
+    if not _is_permitted(available[name]):
         raise InvalidArgumentError(
             "the system does not let this process use the matrix unit",
             where=where,
@@ -173,3 +173,18 @@ def _isa_named(name: str, where: str) -> Isa:
             fix="Use another instruction set",
         )
     return available[name]
+
+
+def _is_permitted(isa: Isa) -> bool:
+    """Whether the system lets this process use all of an instruction set."""
+    return isa.matrix_unit != "amx" or may_use_matrix_unit()
+
+
+def matrix_unit_state() -> str:
+    """Whether the matrix unit is used where nothing else is asked for, or why not, for people."""
+    if not any(isa.matrix_unit == "amx" for isa in known_isas()):
+        return "not there, or hidden by a virtual machine"
+    if not may_use_matrix_unit():
+        return "not permitted by the system"
+    used = chosen_isa()
+    return "in force" if used.has_matrix_unit else f"not used: {ISA_VARIABLE} says {used.name}"

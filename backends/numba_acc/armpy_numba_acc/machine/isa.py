@@ -94,6 +94,7 @@ _AVX2 = ("sse4.2", "avx", "avx2", "fma", "f16c", "bmi", "bmi2", "popcnt")
 _AVX512 = (*_AVX2, "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd")
 
 _NEEDED: Mapping[str, tuple[str, ...]] = {
+    "avx512amx": (*_AVX512, "avx512vnni", "amx-tile", "amx-int8"),
     "avx512vnni": (*_AVX512, "avx512vnni"),
     "avx512": _AVX512,
     "avx2vnni": (*_AVX2, "avxvnni"),
@@ -102,7 +103,6 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
     "neon": ("neon", "dotprod"),
     "neon-basic": ("neon",),
     "portable": (),
-    "avx512amx": (*_AVX512, "avx512vnni", "amx-tile", "amx-int8"),
     "amx-emulated": (*_AVX512, "avx512vnni"),
     "avx2vnniint8": (*_AVX2, "avxvnni", "avxvnniint8"),
 }
