@@ -17,6 +17,7 @@ RECORDS, TILES = "machine/calls/products.py", "lowering/tiles.py"
     [
         ("ConvolutionF32", "convolution_f32", "weighted_real"),
         ("ConvolutionBf16", "convolution_bf16", "weighted_real"),
+        ("ConvolutionBf16Matrix", "convolution_bf16_matrix", "weighted_real"),
         ("ConvolutionU8", "convolution_u8", "weighted_u8"),
         ("ConvolutionU8Paired", "convolution_u8_paired", "weighted_u8"),
         ("ConvolutionU8Matrix", "convolution_u8_matrix", "weighted_u8"),

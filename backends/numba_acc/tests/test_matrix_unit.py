@@ -5,25 +5,42 @@ from __future__ import annotations
 import signal
 import sys
 
+import numpy as np
 import pytest
+from armpy_numba_acc import options
 from armpy_numba_acc.kernels import convolution_u8_matrix
 from armpy_numba_acc.llvm.compiler import compile_assembly
+from armpy_numba_acc.llvm.host import host_isas
+from armpy_numba_acc.lowering import matrix_unit as lowering
 from armpy_numba_acc.machine.isa import Isa, make_isa
 from armpy_numba_acc.machine.matrix_unit import configuration
+from armpy_numba_acc.options import ISA_VARIABLE, Settings, matrix_unit_state
 from armpy_numba_acc.passes.region import lower_region
 
+from armpy import Network
+from armpy.errors import InvalidArgumentError
 from armpy.graph import SubgraphView
+from armpy.ops import Convolution2d
+from armpy.ops.operation import Array
+from armpy.tensor import TensorInfo
 from armpy.testing.tolerance import EXACT
+from armpy.types import DataType
 from backends.numba_acc.tests.support import (
     PRODUCT_ISAS,
     check_against_reference,
     run_apart,
+    run_compiled,
     run_reference,
 )
 from backends.numba_acc.tests.test_weighted_u8 import BOTH_U8, RELU6, SAME, Case, convolution
 
 UNITS = tuple(isa for isa in PRODUCT_ISAS if isa.has_matrix_unit)
 needs_unit = pytest.mark.skipif(not UNITS, reason="the processor can do without no vectors")
+
+needs_amx = pytest.mark.skipif(
+    "amx" not in [isa.matrix_unit for isa in UNITS],
+    reason="this processor has no matrix unit, or the system keeps it from us",
+)
 
 PIXELS = {
     f"{height} by {width} pixels of {depth} channels, {filters} filters": Case(
@@ -59,6 +76,12 @@ WINDOWS = {
 CASES = PIXELS | WINDOWS
 
 
+@pytest.fixture(autouse=True)
+def slow_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is small would be theirs."""
+    monkeypatch.setattr(lowering, "fastest_ns", lambda *_: float("inf"))
+
+
 @needs_unit
 @pytest.mark.parametrize("name", CASES)
 def test_convolutions_are_the_references(name: str) -> None:
@@ -76,9 +99,57 @@ def kernels_of(case: Case, isa: Isa) -> set[str]:
     return {kernel.name for kernel in program.kernels}
 
 
+@needs_amx
+def test_a_product_is_the_vectors_where_they_are_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    isa = next(isa for isa in UNITS if isa.matrix_unit == "amx")
+    monkeypatch.setattr(lowering, "fastest_ns", lambda *_: 0.0)
+    assert "convolution_u8_matrix" not in kernels_of(Case((1, 8, 8, 64), 32), isa)
+
+
 @needs_unit
 def test_a_product_of_one_pixel_is_the_vectors() -> None:
     assert "convolution_u8_matrix" not in kernels_of(Case((1, 1, 1, 64), 32), UNITS[0])
+
+
+REAL = {
+    "a block of depth": ((1, 9, 13, 32), (40, 1, 1, 32), (1, 1)),
+    "odd depth, images": ((2, 7, 6, 33), (70, 3, 3, 33), (1, 1)),
+    "three channels, strides": ((1, 23, 21, 3), (16, 7, 7, 3), (2, 2)),
+    "even rest of depth": ((1, 5, 31, 70), (17, 1, 1, 70), (1, 1)),
+}
+
+
+@needs_unit
+@pytest.mark.parametrize("name", REAL)
+def test_bfloat16_is_added_up_in_float32(name: str) -> None:
+    shape, filters, stride = REAL[name]
+    random, net = np.random.default_rng(3), Network()
+    weights, bias = random.normal(size=filters), random.normal(size=filters[0])
+    given = net.input("x", TensorInfo(shape, DataType.FLOAT32))
+    constants = (net.constant(array.astype(np.float32)) for array in (weights, bias))
+    net.output("y", net.add(Convolution2d(stride, padding=SAME), given, *constants))
+    image = random.normal(size=shape).astype(np.float32)
+    rounded, found = Network(), {}
+    given = rounded.input("x", TensorInfo(shape, DataType.FLOAT32))
+    constants = (rounded.constant(each) for each in (to_bfloat16(weights), bias.astype(np.float32)))
+    rounded.output("y", rounded.add(Convolution2d(stride, padding=SAME), given, *constants))
+    expected = run_reference(rounded, {"x": to_bfloat16(image)})["y"]
+    for isa in (isa.relaxed() for isa in UNITS if isa.has_unit_bfloat16):
+        graph = net.build()
+        kernels = lower_region(SubgraphView.of(graph, graph.layers), isa).kernels
+        assert "convolution_bf16_matrix" in {kernel.name for kernel in kernels}
+        found[isa.name] = run_compiled(net, {"x": image}, isa)["y"]
+        np.testing.assert_allclose(found[isa.name], expected, rtol=0, atol=2e-5 * expected.max())
+    first, *others = found.values()
+    for other in others:  # the emulated unit and the real one add up alike
+        np.testing.assert_array_equal(first, other)
+
+
+def to_bfloat16(values: Array) -> Array:
+    """The nearest bfloat16, ties to even, as float32."""
+    bits = values.astype(np.float32).view(np.uint32)
+    rounded = bits + 0x7FFF + ((bits >> 16) & 1)
+    return (rounded & 0xFFFF0000).astype(np.uint32).view(np.float32)
 
 
 def test_code_has_the_unit_s_instructions_wherever_it_is_compiled() -> None:
@@ -155,3 +226,33 @@ def test_a_configuration_says_what_each_tile_has() -> None:
     ]
     assert [*made[48:56]] == [16, 16, 9, 9, 16, 9, 10, 10]
     assert not any(made[1:16] + made[32:48] + made[56:])
+
+
+@needs_amx
+def test_the_unit_is_used_where_nothing_else_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(ISA_VARIABLE, raising=False)
+    assert Settings.of().isa.matrix_unit == "amx"
+    assert matrix_unit_state() == "in force"
+    monkeypatch.setenv(ISA_VARIABLE, "portable")
+    assert matrix_unit_state() == f"not used: {ISA_VARIABLE} says portable"
+
+
+def test_vectors_are_used_where_the_system_does_not_permit_the_unit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host = [isa for isa in host_isas() if isa.matrix_unit != "amx"]
+    amx = make_isa("avx512amx", "x86_64-unknown-linux-gnu", "sapphirerapids", frozenset())
+    monkeypatch.delenv(ISA_VARIABLE, raising=False)
+    monkeypatch.setattr(options, "known_isas", lambda: (amx, *host))
+    monkeypatch.setattr(options, "may_use_matrix_unit", lambda: False)
+    options._isa_named.cache_clear()
+    try:
+        assert options.chosen_isa() == host[0]
+        assert matrix_unit_state() == "not permitted by the system"
+        monkeypatch.setenv(ISA_VARIABLE, "avx512amx")
+        with pytest.raises(InvalidArgumentError, match="does not let this process use the matrix"):
+            options.chosen_isa()
+        monkeypatch.setattr(options, "known_isas", lambda: tuple(host))
+        assert matrix_unit_state() == "not there, or hidden by a virtual machine"
+    finally:
+        options._isa_named.cache_clear()

@@ -5,6 +5,7 @@ from armpy_numba_acc import NumbaBackend
 from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.machine.cores import usable_cores
 from armpy_numba_acc.machine.isa import NAMES
+from armpy_numba_acc.machine.matrix_unit import may_use_matrix_unit
 from armpy_numba_acc.machine.model_figures import SAPPHIRE_RAPIDS
 from armpy_numba_acc.options import ISA_VARIABLE, OPTIONS, Settings
 
@@ -13,7 +14,7 @@ from armpy.errors import InvalidArgumentError
 from armpy.plugins import BackendRegistry
 from backends.numba_acc.tests.networks import convolutions, image
 
-HOST = [isa.name for isa in host_isas()]
+HOST = [isa.name for isa in host_isas() if isa.matrix_unit != "amx" or may_use_matrix_unit()]
 
 
 def program_isa_and_threads(**options: object) -> tuple[str, int]:

@@ -93,7 +93,7 @@ def _emit_product(
     """Add the command that multiplies patches of bytes."""
     weights = elements_of(layer, "weights")
     columns = len(weights)
-    plan = plan_of(emit, DYNAMIC_MATRIX, patches, columns) if emit.isa.has_matrix_unit else None
+    plan = plan_of(emit, DYNAMIC_MATRIX, DYNAMIC, patches, columns)
     if plan is None:
         kind, call = DYNAMIC, calls.ConvolutionDynamic
         tile = tile_of(emit.choices, DYNAMIC, patches, columns)

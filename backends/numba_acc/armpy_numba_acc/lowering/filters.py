@@ -7,7 +7,7 @@ from armpy.ops.operation import Array
 from armpy.types import DataType
 from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.lowering.products import with_room
-from armpy_numba_acc.lowering.relaxing import is_large_product
+from armpy_numba_acc.lowering.relaxing import is_faster_relaxed
 from armpy_numba_acc.lowering.tiles import BF16, F32, I16, U8, ProductKind
 from armpy_numba_acc.lowering.weighted_checks import WIDE
 from armpy_numba_acc.lowering.weighted_i16 import emit_filters_i16
@@ -24,7 +24,7 @@ def kind_of(emit: Emitter, layer: Layer) -> ProductKind:
     if data_type is not DataType.FLOAT32:
         return I16 if data_type is WIDE else U8
     depth = layer["weights"].info.known_shape[-1]
-    return BF16 if emit.isa.is_relaxed and depth > 1 and is_large_product(layer) else F32
+    return BF16 if depth > 1 and is_faster_relaxed(emit.choices, layer) else F32
 
 
 def fill_byte_of(layer: Layer) -> int:

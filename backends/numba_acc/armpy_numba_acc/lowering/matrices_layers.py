@@ -19,7 +19,7 @@ from armpy_numba_acc.lowering.moves import Side, emit_move
 from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.lowering.products import Weights
-from armpy_numba_acc.lowering.relaxing import is_large_product
+from armpy_numba_acc.lowering.relaxing import is_faster_relaxed
 from armpy_numba_acc.lowering.tiles import BF16, F32, I16, ProductKind, tile_of
 from armpy_numba_acc.lowering.weighted_checks import WIDE
 from armpy_numba_acc.lowering.weighted_i16 import Finish, emit_i16
@@ -35,7 +35,7 @@ def _factors_of(emit: Emitter, layer: Layer, depth: int) -> _Factors:
     """How a layer's matrices are multiplied."""
     if layer.output.info.data_type is not DataType.FLOAT32:
         return _IntegerFactors(emit, layer)
-    is_relaxed = emit.isa.is_relaxed and depth > 1 and is_large_product(layer)
+    is_relaxed = depth > 1 and is_faster_relaxed(emit.choices, layer)
     return _RealFactors(emit, layer, BF16 if is_relaxed else F32)
 
 

@@ -8,18 +8,22 @@ import numpy as np
 
 from armpy.ops.operation import Array
 from armpy_numba_acc.lowering.patches import Patches
-from armpy_numba_acc.lowering.tiles import ProductKind, Tile
+from armpy_numba_acc.lowering.tiles import ProductKind, Tile, fastest_ns
 from armpy_numba_acc.machine.calls.products import MatrixWalk
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.matrix_unit import ROW_BYTES, ROWS, configuration
 from armpy_numba_acc.machine.memory import Space
 from armpy_numba_acc.packing.panels import with_depth
+from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.emitter import Emitter
 
 COLUMNS = 32
 """Of a panel."""
 
 _GROUP_BYTES = 4
+_PAIRS = 4
+"""Of the unit's tiles that are multiplied for each block: two by two."""
+
 _MOST_ROWS = 2 * ROWS
 
 
@@ -104,24 +108,56 @@ class MatrixPlan(NamedTuple):
         return np.concatenate([np.frombuffer(setting, np.int64), np.array(walk.words, np.int64)])
 
 
-def plan_of(emit: Emitter, kind: ProductKind, patches: Patches, columns: int) -> MatrixPlan | None:
+def plan_of(
+    emit: Emitter, kind: ProductKind, vectors: ProductKind, patches: Patches, columns: int
+) -> MatrixPlan | None:
     """The best way to compute a product by the matrix unit; None if vectors are faster.
 
     Parameters
     ----------
-    kind : ProductKind
-        That of the unit.
+    kind, vectors : ProductKind
+        Of the unit and of vectors.
     patches : Patches
     columns : int
         Channels of the output.
+
+    Notes
+    -----
+    What emulates a unit is always used: it is there for that.
     """
-    if patches.num_pixels < 2:
+    choices, unit = emit.choices, emit.isa.matrix_unit
+    plans = _plans(choices, kind, patches)
+    if not plans:
         return None
-    plans = [plan for plan in (_as_they_lie(kind, patches), _gathered(kind, patches)) if plan]
     shape = (*patches.layout[:3], columns, len(patches.taps), patches.depth)
-    return emit.choices.choose(
-        f"{kind.name} plan", shape, plans, lambda plan: _duration_ns(plan, patches, columns)
+
+    def duration_ns(plan: MatrixPlan) -> float:
+        return _duration_ns(choices, kind, plan, patches, columns)
+
+    plan = choices.choose(f"{kind.name} plan", shape, plans, duration_ns)
+    if unit == "emulated":
+        return plan
+    times = {1: duration_ns(plan), 0: fastest_ns(choices, vectors, patches, columns)}
+    (has_unit,) = choices.choose(
+        f"{kind.name} or vectors", shape, [(1,), (0,)], lambda option: times[option[0]]
     )
+    return plan if has_unit else None
+
+
+def least_unit_ns(choices: Choices, kind: ProductKind, patches: Patches, columns: int) -> float:
+    """About how long a product takes the unit, at best; infinite where there is none for it."""
+    plans = _plans(choices, kind, patches)
+    times = [_duration_ns(choices, kind, plan, patches, columns) for plan in plans]
+    return min(times, default=float("inf"))
+
+
+def _plans(choices: Choices, kind: ProductKind, patches: Patches) -> list[MatrixPlan]:
+    """All ways to compute a product by the unit; none if it cannot."""
+    isa = choices.isa
+    has_products = isa.has_matrix_unit if kind.element_bytes == 1 else isa.has_unit_bfloat16
+    if not has_products or patches.num_pixels < 2:
+        return []
+    return [plan for plan in (_as_they_lie(kind, patches), _gathered(kind, patches)) if plan]
 
 
 def _blocks(groups: int) -> tuple[int, int]:
@@ -165,16 +201,30 @@ def _gathered(kind: ProductKind, patches: Patches) -> MatrixPlan:
     return MatrixPlan(_rows(num_pixels), True, *_blocks(groups), num_pixels, 0, 0, kind.group)
 
 
-def _duration_ns(plan: MatrixPlan, patches: Patches, columns: int) -> float:
-    """About how long one takes."""
-    taps = len(patches.taps)
-    tiles = -(-plan.positions // plan.rows)
+def _duration_ns(
+    choices: Choices, kind: ProductKind, plan: MatrixPlan, patches: Patches, columns: int
+) -> float:
+    """About how long one takes, in nanoseconds.
+
+    Notes
+    -----
+    A block is multiplied by each pair of the unit's tiles, in a cycle for each row; half of the
+    time that weights take from the second level of the cache is not hidden. Sums are stored and
+    finished from there.
+    """
+    model, taps, unit = choices.model, len(patches.taps), choices.model.unit
     whole, rest = divmod(columns, COLUMNS)
     panels = whole + (1.0 if rest > COLUMNS // 2 else 0.6 if rest else 0.0)
-    steps = plan.blocks * (1 if plan.gathers else taps)
-    step = 12 + 10.3 * plan.rows / _MOST_ROWS
-    finished = patches.num_pixels / plan.positions * plan.rows
-    duration: float = panels * (22 + step * steps + 2.4 * finished)
+    pace = model.pace("tdpbusd" if kind.element_bytes == 1 else "tdpbf16ps", ROW_BYTES)
+    rows_ns = _PAIRS * pace.step_ns * (plan.rows + _MOST_ROWS) / 4
+    block_ns = rows_ns + 2 * ROWS * ROW_BYTES / model.levels[1].bytes_per_ns / 2
+    store_ns = unit.store_ns if unit is not None else ROWS * model.cycle_ns
+    blocks = plan.blocks * (1 if plan.gathers else taps)
+    finished = plan.rows * patches.num_pixels / plan.positions
+    finish_ns = model.finish(kind.finish).after_steps_ns(plan.rows, 2) * finished / plan.rows
+    duration = panels * (_PAIRS * store_ns + blocks * block_ns + finish_ns)
     if plan.gathers:
-        duration += plan.rows * (4 + taps * (2 + patches.depth / 64))
-    return tiles * duration
+        tap_bytes = patches.depth * kind.element_bytes
+        cycles = 3 + taps * (3 + 1.5 * tap_bytes / ROW_BYTES)
+        duration += plan.rows * cycles * model.cycle_ns
+    return -(-plan.positions // plan.rows) * duration

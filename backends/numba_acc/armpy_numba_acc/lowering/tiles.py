@@ -216,6 +216,9 @@ BF16 = ProductKind(
 )
 """Products of bfloat16, two at a time."""
 
+BF16_MATRIX = replace(BF16, name="convolution_bf16_matrix")
+"""The same by a matrix unit."""
+
 U8 = ProductKind(
     "convolution_u8",
     group=4,
@@ -295,17 +298,12 @@ def tile_of(choices: Choices, kind: ProductKind, patches: Patches, columns: int)
     columns : int
         Channels of the output.
     """
-    isa, steps = choices.isa, kind.steps(patches)
-    num_pixels, _, width, *_ = patches.layout
-    lines = num_pixels // width
-    key: tuple[int, ...] = (lines, width, columns, steps)
+    costs = _costs(choices, kind, patches, columns)
+    steps, (num_pixels, _, width, *_) = kind.steps(patches), patches.layout
+    key: tuple[int, ...] = (num_pixels // width, width, columns, steps)
     if kind.is_line:
-        lines, width = 1, num_pixels
-        key = (num_pixels, columns, steps) if kind is F32 else (lines, width, columns, steps)
-    shape = lines, width, columns, steps
-    tiles = _with_tables(kind.tiles(isa), lines)
-    costs = {tile: product_ns(choices, kind, tile, shape) for tile in tiles}
-    best = sorted(tiles, key=costs.__getitem__)[:_MOST_TRIED]
+        key = (num_pixels, columns, steps) if kind is F32 else (1, num_pixels, columns, steps)
+    best = sorted(costs, key=costs.__getitem__)[:_MOST_TRIED]
     least_ns = costs[best[0]]
     tile = choices.choose(
         f"{kind.tile_name or kind.name} tile",
@@ -314,6 +312,22 @@ def tile_of(choices: Choices, kind: ProductKind, patches: Patches, columns: int)
         lambda tile: max(costs[tile], _AS_GOOD * least_ns),
     )
     return tile._replace(has_table=patches.layout[1] > 1) if kind.is_line else tile
+
+
+def fastest_ns(choices: Choices, kind: ProductKind, patches: Patches, columns: int) -> float:
+    """About how long a product takes one thread by the best tile; parameters as for `tile_of`."""
+    return min(_costs(choices, kind, patches, columns).values())
+
+
+def _costs(
+    choices: Choices, kind: ProductKind, patches: Patches, columns: int
+) -> dict[Tile, float]:
+    """How long every tile takes."""
+    num_pixels, _, width, *_ = patches.layout
+    lines, width = (1, num_pixels) if kind.is_line else (num_pixels // width, width)
+    shape = lines, width, columns, kind.steps(patches)
+    tiles = _with_tables(kind.tiles(choices.isa), lines)
+    return {tile: product_ns(choices, kind, tile, shape) for tile in tiles}
 
 
 def _with_tables(sizes: Sequence[Tile], lines: int) -> list[Tile]:

@@ -30,7 +30,7 @@ def lower_weighted(emit: Emitter, layer: Layer) -> None:
         lower_i16(emit, layer)
     elif is_dynamic(layer.input_infos):
         lower_dynamic(emit, layer)
-    elif emit.isa.is_relaxed and is_bfloat16_product(layer):
+    elif emit.isa.is_relaxed and is_bfloat16_product(emit.choices, layer):
         lower_real(emit, layer, BF16)
     elif multiplies_vector(layer):
         lower_vector(emit, layer)

@@ -13,10 +13,11 @@ from armpy.graph import Layer
 from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
+from armpy_numba_acc.lowering.matrix_unit import plan_of
 from armpy_numba_acc.lowering.operands import elements_of
 from armpy_numba_acc.lowering.patches import Patches, patches_of
 from armpy_numba_acc.lowering.products import Record, Weights, emit_product
-from armpy_numba_acc.lowering.tiles import BF16, F32, ProductKind, tile_of
+from armpy_numba_acc.lowering.tiles import BF16, BF16_MATRIX, F32, ProductKind, tile_of
 from armpy_numba_acc.lowering.winograd_f32 import is_winograd, lower_winograd_f32
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.formats import FORMAT_BYTES
@@ -80,6 +81,13 @@ def pack_real(
     emit: Emitter, kind: ProductKind, patches: Patches, weights: Array, bias: Array | None
 ) -> Weights:
     """Pack constant weights (columns, taps, depth) that patches are multiplied with."""
+    if kind is BF16:
+        plan = plan_of(emit, BF16_MATRIX, BF16, patches, len(weights))
+        if plan is not None:
+            tile = plan.tile(emit.isa)
+            panels = pack_panels_bf16(plan.arranged(weights), bias, tile.width(emit.isa))
+            memory = emit.constant(panels), panels[0].nbytes
+            return Weights(BF16_MATRIX, *memory, len(weights), tile, plan)
     tile = tile_of(emit.choices, kind, patches, len(weights))
     pack = pack_panels_f32 if kind is F32 else pack_panels_bf16
     panels = pack(weights, bias, tile.width(emit.isa))
@@ -119,6 +127,10 @@ def emit_real(
             is_odd=patches.depth % BF16.group,
             residual_format=added,
             output_format=output.kind,
+        )
+    elif weights.kind is BF16_MATRIX:
+        record = partial(
+            calls.ConvolutionBf16Matrix, residual_format=added, output_format=output.kind
         )
     record = partial(
         record,

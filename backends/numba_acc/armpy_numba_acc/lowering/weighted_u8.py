@@ -214,7 +214,7 @@ def emit_filters_u8(
     Results are exactly those of TFLite's arithmetic: see `ExactScaling`.
     """
     columns, bias = len(weights), layer.constant("bias")
-    plan = plan_of(emit, U8_MATRIX, patches, columns) if emit.isa.has_matrix_unit else None
+    plan = plan_of(emit, U8_MATRIX, U8, patches, columns)
     call: type[calls.ConvolutionU8]
     if plan is None and emit.isa.has_paired_products and patches.num_pixels > 1:
         kind, call = U8_PAIRED, calls.ConvolutionU8Paired

@@ -38,6 +38,8 @@ class Isa:
     has_long_products : bool
         Whether one instruction multiplies 16-bit elements by one that is the same for all, and
         adds 32 bits (Arm's ``smlal``).
+    has_unit_bfloat16 : bool
+        Whether the unit multiplies bfloat16, too.
     has_byte_permute : bool
         Whether one instruction looks up 64 bytes in a table of 128.
     """
@@ -55,6 +57,7 @@ class Isa:
     matrix_unit: str = ""
     has_paired_products: bool = False
     has_long_products: bool = False
+    has_unit_bfloat16: bool = False
 
     def relaxed(self) -> Isa:
         """The same, with dot products of bfloat16 for float32 if there are any."""
@@ -137,6 +140,8 @@ def make_isa(
     has_byte_permute = "avx512vnni" in wanted and "avx512vbmi" in available
     if has_byte_permute:
         wanted.append("avx512vbmi")
+    if name == "avx512amx" and "amx-bf16" in available:
+        wanted.append("amx-bf16")
     signed = [
         *(f"+{feature}" for feature in wanted),
         *(f"-{feature}" for feature in sorted(lacking)),
@@ -152,7 +157,9 @@ def make_isa(
         dot = "vpdpbusd512" if "avx512vnni" in wanted else ""
         # The processor's own model says how to schedule; more features than listed do no harm.
         isa = Isa(name, triple, cpu, features, 64, 32, dot, has_bfloat16, has_byte_permute)
-        return replace(isa, matrix_unit=_matrix_unit(name))
+        unit = _matrix_unit(name)
+        has_unit_bfloat16 = unit == "emulated" or "amx-bf16" in wanted
+        return replace(isa, matrix_unit=unit, has_unit_bfloat16=has_unit_bfloat16)
     dot = "vpdpbusd256" if "avxvnni" in wanted else ""
     dot = "vpdpbssd256" if "avxvnniint8" in wanted else dot
     return Isa(name, triple, "haswell", features, 32, 16, dot)

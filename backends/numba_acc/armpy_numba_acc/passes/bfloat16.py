@@ -22,6 +22,7 @@ from armpy_numba_acc.lowering.real_functions import has_expression
 from armpy_numba_acc.lowering.relaxing import is_bfloat16_product
 from armpy_numba_acc.passes.chains import Chain
 from armpy_numba_acc.passes.joining import find_joins
+from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.fusion import Fusion
 
 _LEAST_ELEMENTS = 4096
@@ -30,6 +31,7 @@ _LEAST_ELEMENTS = 4096
 
 def find_bfloat16(
     view: SubgraphView,
+    choices: Choices,
     fusions: Mapping[Layer, Fusion],
     chains: Mapping[Layer, Chain],
 ) -> frozenset[Value]:
@@ -38,6 +40,7 @@ def find_bfloat16(
     Parameters
     ----------
     view : SubgraphView
+    choices : Choices
     fusions, chains : mapping of Layer
         Layers that are computed together.
     """
@@ -46,33 +49,33 @@ def find_bfloat16(
     exact = {*view.outputs, *find_joins(view)}
     found = set()
     for layer in view.layers:
-        if layer in unwritten or not _can_write(layer):
+        if layer in unwritten or not _can_write(choices, layer):
             continue
         output = fusions[layer].output if layer in fusions else layer.output
         readers = view.consumers.get(output, ())
-        are_fit = all(reader in absorbed or _can_read(reader) for reader in readers)
-        if readers and are_fit and output not in exact and _is_worthwhile(output, readers):
+        are_fit = all(reader in absorbed or _can_read(choices, reader) for reader in readers)
+        if readers and are_fit and output not in exact and _is_worthwhile(choices, output, readers):
             found.add(output)
     return frozenset(found)
 
 
-def _can_read(layer: Layer) -> bool:
+def _can_read(choices: Choices, layer: Layer) -> bool:
     """Whether a layer can read bfloat16 in the place of float32."""
     operation = layer.operation
     if isinstance(operation, Reduce):
         is_float = layer.output.info.data_type is DataType.FLOAT32
         return is_float and operation.operation in (ReduceOperation.SUM, ReduceOperation.MEAN)
-    return _can_write(layer)
+    return _can_write(choices, layer)
 
 
-def _can_write(layer: Layer) -> bool:
+def _can_write(choices: Choices, layer: Layer) -> bool:
     """Whether a layer can read and write bfloat16 in the place of float32."""
     infos = [info for info in (*layer.input_infos, *layer.output_infos) if info is not None]
     if any(info.data_type is not DataType.FLOAT32 for info in (infos[0], infos[-1])):
         return False
     operation = layer.operation
     if isinstance(operation, Convolution2d | FullyConnected):
-        return is_bfloat16_product(layer)
+        return is_bfloat16_product(choices, layer)
     if isinstance(operation, DepthwiseConvolution2d):
         return infos[0].known_shape[3] in (1, infos[-1].known_shape[3])
     if isinstance(operation, Pad):
@@ -80,8 +83,8 @@ def _can_write(layer: Layer) -> bool:
     return has_expression(operation)
 
 
-def _is_worthwhile(value: Value, readers: Sequence[Layer]) -> bool:
+def _is_worthwhile(choices: Choices, value: Value, readers: Sequence[Layer]) -> bool:
     """Whether a tensor is better kept as bfloat16."""
-    if any(is_bfloat16_product(layer) and layer.inputs[0] is value for layer in readers):
+    if any(is_bfloat16_product(choices, layer) and layer.inputs[0] is value for layer in readers):
         return True
     return value.info.num_elements >= _LEAST_ELEMENTS

@@ -60,7 +60,7 @@ def lower_region(
     ) -> Emitter:
         return Emitter(view, choices, num_threads, fusions, bfloat16, joins, lower_nested)
 
-    return lower_layers(view, isa, make_emitter).finish()
+    return lower_layers(view, choices, make_emitter).finish()
 
 
 def lower_nested(
@@ -68,17 +68,19 @@ def lower_nested(
 ) -> Emitter:
     """Add the commands of a graph that a layer runs; see `LowerGraph`."""
     view = prepared(view)
-    return lower_layers(view, emit.isa, lambda *found: emit.nested(view, places, inside, *found))
+    return lower_layers(
+        view, emit.choices, lambda *found: emit.nested(view, places, inside, *found)
+    )
 
 
-def lower_layers(view: SubgraphView, isa: Isa, make_emitter: MakeEmitter) -> Emitter:
+def lower_layers(view: SubgraphView, choices: Choices, make_emitter: MakeEmitter) -> Emitter:
     """Add the commands of every layer.
 
     Parameters
     ----------
     view : SubgraphView
         As `prepared` gives it.
-    isa : Isa
+    choices : Choices
     make_emitter : callable
         Makes what the commands are added to, for fused layers, tensors kept as bfloat16, and
         joined ones.
@@ -87,7 +89,7 @@ def lower_layers(view: SubgraphView, isa: Isa, make_emitter: MakeEmitter) -> Emi
     # What a layer absorbs is computed with it; a chain, where its last layer stands.
     absorbed = {layer for fusion in fusions.values() for layer in fusion.absorbed}
     chains = find_chains(view, absorbed)
-    bfloat16 = find_bfloat16(view, fusions, chains) if isa.is_relaxed else ()
+    bfloat16 = find_bfloat16(view, choices, fusions, chains) if choices.isa.is_relaxed else ()
     emitter = make_emitter(fusions, bfloat16, find_joins(view))
     joined = absorbed | {layer for chain in chains.values() for layer in chain.layers}
     byte_functions = find_byte_functions(view, absorbed)

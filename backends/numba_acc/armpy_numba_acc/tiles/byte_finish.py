@@ -43,6 +43,10 @@ class ByteFinish(Finish):
     is_imprecise: bool
     has_residual: bool
 
+    @property
+    def begins_with_bias(self) -> bool:
+        return not self.has_corrections
+
     def head_bytes(self, shape: Shape) -> int:
         return 20 * shape.width
 

@@ -110,7 +110,8 @@ class MatrixProduct:
     ) -> None:
         call, unit = CallFields(self.record, args), matrix_unit(self.isa, code, state)
         walk = CallFields(MatrixWalk, call.walk + CONFIGURATION_BYTES)
-        line = call.weights + panel * call.panel_bytes + self.finish.head_bytes(self.shape)
+        head = call.weights + panel * call.panel_bytes
+        line = head + self.finish.head_bytes(self.shape)
         second_rows = walk.first_rows * pitch
         block_lines = walk.block_bytes * (ROW_PITCH // 4)
         line_pitch = code.integer(ROW_PITCH)
@@ -118,7 +119,11 @@ class MatrixProduct:
         def products(columns: int) -> None:
             """All of one or two tiles of columns."""
             for tile in _SUMS:
-                if tile % 2 < columns:
+                if tile % 2 >= columns:
+                    continue
+                if self.finish.begins_with_bias:
+                    unit.load(tile, head + tile % 2 * ROW_BYTES, code.integer(0))
+                else:
                     unit.zero(tile)
 
             def tap(number: Value, carried: list[Value]) -> list[Value]:
@@ -202,10 +207,12 @@ class MatrixProduct:
             rows = pixel + first, some, panel
             tile = Tile(self.isa, code, call, self.shape, place, at_room, *rows, [])
             totals, last = [], some - 1
-            for row, values in enumerate(tile.by_row(self.finish.first(tile))):
+            for row in range(tile.rows):
                 # Rows behind the last one are computed as if they were that one.
                 at_row = place + smaller(last.like(row), last) * ROW_PITCH
-                totals += [each + at_row.load(kind, j) for j, each in enumerate(values)]
+                totals += [at_row.load(kind, j) for j in range(len(tile.shape.widths))]
+            if not self.finish.begins_with_bias:
+                totals = [x + y for x, y in zip(self.finish.first(tile), totals, strict=True)]
             self.finish.write(tile, totals)
 
         _for_rows(count, finish)

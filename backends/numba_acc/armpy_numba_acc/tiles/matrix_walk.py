@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.matrix_emulation import STATE_BYTES
-from armpy_numba_acc.llvm.pointers import stack_memory
+from armpy_numba_acc.llvm.pointers import load_i64, stack_memory, store_i64
 from armpy_numba_acc.llvm.primitives import inlined
 from armpy_numba_acc.llvm.sharing import share_tiles
 from armpy_numba_acc.machine.call import Pointer
@@ -32,9 +32,12 @@ _ROOM_BYTES = 8 * ROWS_AT_ONCE * MOST_ROWS
 
 _read, _read_walk = reader(ProductCall), reader(MatrixWalk)
 _unit = stack_memory(STATE_BYTES + 64)
-_kept = stack_memory(KEPT_BYTES + 64)
-_rooms = stack_memory(2 * _ROOM_BYTES)
+_kept = stack_memory(2 * KEPT_BYTES + 64)
+_rooms = stack_memory(3 * _ROOM_BYTES)
 _table = stack_memory(MOST_ROWS * 8)
+_items = stack_memory(2 * 32)
+_ROOM, _FIRST, _SKIPPED, _PANEL = range(4)
+"""Words of an item: what rows are finished with, the first position, those left out, the panel."""
 
 
 @inlined
@@ -81,11 +84,12 @@ def _begin(args: int, address: Pointer, room: Pointer, first: int, skipped: int)
 
 
 @inlined
-def _finish(args: int, kept: Pointer, room: Pointer, first: int, skipped: int, panel: int) -> None:
-    """Have rows of a tile of the product finished, run by run."""
+def _finish(args: int, kept: Pointer, item: Pointer) -> None:
+    """Have what is kept of an item finished, run by run."""
     call = _read(args)
     walk = _read_walk(call.walk + CONFIGURATION_BYTES)
-    position, end = first + skipped, first + call.rows
+    room, first, panel = load_i64(item, _ROOM), load_i64(item, _FIRST), load_i64(item, _PANEL)
+    position, end = first + load_i64(item, _SKIPPED), first + call.rows
     while position < end:
         position, pixel, count = _next_run(call, walk, position, end)
         if count > 0:
@@ -100,36 +104,30 @@ def walk_matrix_tiles(args: int, thread: int, num_threads: int) -> None:
 
     Notes
     -----
-    The unit is configured when a thread's part begins, and released at its end. It multiplies a
-    tile while the one before is finished, from a buffer. The last tile begins early where there is
-    no whole one left: rows that are there already are not finished again.
+    The unit is configured when a thread's part begins, and released at its end. An item is a tile
+    of the product: while the unit multiplies one, the last but one is finished, whose sums have
+    come to the cache by then. The last tile begins early where there is no whole one left: rows
+    that are there already are not finished again.
     """
     call = _read(args)
     walk = _read_walk(call.walk + CONFIGURATION_BYTES)
     rows = call.rows
     unit, kept = (_unit() + 63) & -64, (_kept() + 63) & -64
-    rooms, table = _rooms(), _table()
+    rooms, table, items = _rooms(), _table(), _items()
     gathered = call.scratch + thread // walk.num_pieces * walk.gathered_bytes
     num_tiles = (walk.positions + rows - 1) // rows
     num_panels = (call.columns + call.width - 1) // call.width
     shares = share_tiles(num_tiles, num_panels, thread, num_threads)
     first_tile, last_tile, start_panel, end_panel = shares
-    parity, is_pending, pending_first, pending_skipped, pending_panel, pending_room = (
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-    )
+    num_items, room = 0, rooms
     begin_part(args, unit)
     for first_panel in range(start_panel, end_panel, call.panels_at_once):
         last_panel = min(first_panel + call.panels_at_once, end_panel)
         for number in range(first_tile, last_tile):
             first = min(number * rows, walk.positions - rows)
             skipped = number * rows - first
-            parity ^= 1  # what is pending still needs its own
-            room = rooms + parity * _ROOM_BYTES
+            # Those of two items that are not finished yet may be in use.
+            room = rooms if room == rooms + 2 * _ROOM_BYTES else room + _ROOM_BYTES
             address, pitch = call.source + first * call.pixel_pitch, call.pixel_pitch
             origin = address
             if call.has_table != 0:
@@ -138,12 +136,16 @@ def walk_matrix_tiles(args: int, thread: int, num_threads: int) -> None:
                 origin, address, pitch = table, gathered, walk.gathered_pitch
             _begin(args, origin, room, first, skipped)
             for panel in range(first_panel, last_panel):
+                place, item = kept + num_items % 2 * KEPT_BYTES, items + num_items % 2 * 32
                 multiply(args, unit, address, pitch, panel)
-                if is_pending != 0:
-                    _finish(args, kept, pending_room, pending_first, pending_skipped, pending_panel)
-                keep(args, unit, kept, panel)
-                is_pending, pending_room, pending_panel = 1, room, panel
-                pending_first, pending_skipped = first, skipped
-    if is_pending != 0:
-        _finish(args, kept, pending_room, pending_first, pending_skipped, pending_panel)
+                if num_items >= 2:
+                    _finish(args, place, item)
+                keep(args, unit, place, panel)
+                store_i64(item, _ROOM, room)
+                store_i64(item, _FIRST, first)
+                store_i64(item, _SKIPPED, skipped)
+                store_i64(item, _PANEL, panel)
+                num_items += 1
+    for number in range(max(num_items - 2, 0), num_items):
+        _finish(args, kept + number % 2 * KEPT_BYTES, items + number % 2 * 32)
     end_part(unit)

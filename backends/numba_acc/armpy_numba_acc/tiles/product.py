@@ -307,6 +307,11 @@ def _for_each_width(spread: Callable[[Value, int], Any], place: Value, shape: Sh
 class Finish(ABC):
     """What sums begin with, and what becomes of them."""
 
+    @property
+    def begins_with_bias(self) -> bool:
+        """Whether sums begin with what a panel's head begins with, in every row."""
+        return False
+
     @abstractmethod
     def head_bytes(self, shape: Shape) -> int:
         """Bytes of a panel in front of its lines."""

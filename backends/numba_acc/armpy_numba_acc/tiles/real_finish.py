@@ -30,6 +30,10 @@ class RealFinish(Finish):
     def __init__(self, residual: str = "", output: str = "f32") -> None:
         self._residual, self._output = residual, output
 
+    @property
+    def begins_with_bias(self) -> bool:
+        return True
+
     def head_bytes(self, shape: Shape) -> int:
         return 4 * self.num_heads * shape.width
 
@@ -72,6 +76,10 @@ class DynamicFinish(RealFinish):
     """
 
     num_heads = 3
+
+    @property
+    def begins_with_bias(self) -> bool:
+        return False
 
     def begin_rows(self, tile: Tile) -> None:
         """Find the ranges of rows."""

@@ -34,6 +34,7 @@ from armpy_numba_acc.machine.calls.moves import (
 )
 from armpy_numba_acc.machine.calls.products import (
     ConvolutionBf16 as ConvolutionBf16,
+    ConvolutionBf16Matrix as ConvolutionBf16Matrix,
     ConvolutionDynamic as ConvolutionDynamic,
     ConvolutionDynamicMatrix as ConvolutionDynamicMatrix,
     ConvolutionF32 as ConvolutionF32,

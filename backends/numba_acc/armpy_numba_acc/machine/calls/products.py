@@ -174,6 +174,22 @@ class ConvolutionBf16(RealProductCall):
 
 
 @dataclass(frozen=True, slots=True)
+class ConvolutionBf16Matrix(RealProductCall):
+    """The same by a matrix unit; parameters as of `ConvolutionBf16`."""
+
+    parameters: ClassVar[tuple[str, ...]] = (
+        "tile_rows",
+        "tile_vectors",
+        "residual_format",
+        "output_format",
+    )
+    work = Work.PAIRS
+
+    residual_format: str
+    output_format: str
+
+
+@dataclass(frozen=True, slots=True)
 class ConvolutionDynamic(ProductCall):
     """Products of bytes that become floats by the ranges that their rows happened to have.
 

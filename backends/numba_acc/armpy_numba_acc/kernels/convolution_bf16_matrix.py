@@ -1,0 +1,17 @@
+"""Convolutions and matrix products of bfloat16 by a matrix unit, added up in float32."""
+
+from __future__ import annotations
+
+from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.machine.calls.products import ConvolutionBf16Matrix
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.matrix_unit import MatrixProduct
+from armpy_numba_acc.tiles.matrix_walk import walk_matrix_tiles
+from armpy_numba_acc.tiles.real_finish import RealFinish
+
+
+def make(isa: Isa, _rows: int, _vectors: int, residual_format: str, output_format: str) -> Linked:
+    """Make the kernel; parameters as of the record."""
+    finish = RealFinish(residual_format, output_format)
+    product = MatrixProduct(isa, ConvolutionBf16Matrix, "bfloat16", finish)
+    return Linked(walk_matrix_tiles, product.definitions())
