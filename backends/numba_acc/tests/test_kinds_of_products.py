@@ -35,7 +35,7 @@ def test_a_kind_of_product_is_known_to_its_record_kernel_and_lowering(
 
 def test_every_kernel_of_products_walks_alike() -> None:
     kernels = sorted((ROOT / "kernels").glob("convolution_*.py"))
-    assert len(kernels) == 8
+    assert len(kernels) == 9
     for kernel in kernels:
         text = kernel.read_text(encoding="utf-8")
         walk = "walk_matrix_tiles" if kernel.stem.endswith("_matrix") else "walk_tiles"

@@ -163,6 +163,7 @@ def test_code_has_the_unit_s_instructions_wherever_it_is_compiled() -> None:
 BROKEN = """
 import sys
 import numpy as np
+from armpy_numba_acc.llvm.matrix_emulation import Emulation
 from armpy_numba_acc.lowering import matrix_unit as lowering
 from armpy_numba_acc.tiles.matrix_unit import MatrixProduct
 from backends.numba_acc.tests.support import PRODUCT_ISAS, run_compiled
@@ -185,7 +186,7 @@ def halved(*args):
 lowering.configuration = halved
 """,
     "never configured": """
-MatrixProduct._begin = lambda self, code, args, state: None
+Emulation.configure = lambda self, place: None
 """,
     "released before it is stored": """
 given = MatrixProduct._keep

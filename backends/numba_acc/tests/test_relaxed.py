@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from armpy_numba_acc import NumbaBackend
 from armpy_numba_acc.lowering import relaxing
+from armpy_numba_acc.lowering.tiles import F32
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.options import Settings
@@ -47,6 +48,7 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let small layers be computed so, too."""
     monkeypatch.setattr(bfloat16, "_LEAST_ELEMENTS", 1)
     monkeypatch.setattr(relaxing, "_LEAST_PRODUCTS", 1)
+    monkeypatch.setattr(relaxing, "fastest_ns", lambda _, kind, *rest: float(kind is F32))
 
 
 needs_bfloat16 = pytest.mark.skipif(
