@@ -308,7 +308,7 @@ def tile_of(choices: Choices, kind: ProductKind, patches: Patches, columns: int)
     tile = choices.choose(
         f"{kind.tile_name or kind.name} tile",
         key,
-        [tile for tile in tiles if tile in best and costs[tile] <= _MOST_WORSE * least_ns],
+        [tile for tile in costs if tile in best and costs[tile] <= _MOST_WORSE * least_ns],
         lambda tile: max(costs[tile], _AS_GOOD * least_ns),
     )
     return tile._replace(has_table=patches.layout[1] > 1) if kind.is_line else tile
