@@ -131,6 +131,15 @@ def test_rows_of_bytes(shape: tuple[int, ...], data_type: DataType) -> None:
             check(operation, values, source, canonical(operation, shape, data_type), EXACT)
 
 
+@pytest.mark.parametrize("data_type", [S8, U8], ids=lambda t: t.name)
+@pytest.mark.parametrize("scale", [0.07, 0.6, 0.0011], ids=str)
+def test_all_pairs_of_bytes(scale: float, data_type: DataType) -> None:
+    every = np.arange(256, dtype=np.uint8).view(data_type.dtype)
+    values = np.stack(np.meshgrid(every, every), -1)
+    source = quantized(values.shape, data_type, scale, data_type.integer_range[0] + 100)
+    check(ops.Softmax(), values, source, canonical(ops.Softmax(), values.shape, data_type), EXACT)
+
+
 def canonical(operation: Operation, shape: tuple[int, ...], data_type: DataType) -> TensorInfo:
     """The quantisation that TFLite has for rows."""
     low, high = data_type.integer_range

@@ -41,6 +41,9 @@ from armpy_numba_acc.program.registry import Lowering
 
 _WIDE = DataType.QSYMM_S16
 
+_LEAST_PAIRS = 1 << 12
+"""Rows of two that are worth a table of all, 128 KB."""
+
 _CLAMPS = (ActivationFunction.RELU, ActivationFunction.BOUNDED_RELU)
 
 
@@ -230,6 +233,10 @@ def _lower_exponentials(
         return
     exponentials = numerics.softmax.Exponentials(value.info.scale, operation.beta)
     is_log = function == "log_softmax"
+    if length == 2 and rows >= _LEAST_PAIRS and not is_log and output.info.data_type is not _WIDE:
+        table = emit.constant(tables.of_softmax_of_pairs(exponentials))
+        emit(calls.Lookup(2, 2, source, target, table, rows), layer.name)
+        return
     values = exponentials.arguments if is_log else exponentials.values
     multiplier, shift = numerics.quantize_multiplier(exponentials.per_argument)
     call = calls.SoftmaxBytes(

@@ -120,6 +120,29 @@ def of_activation(operation: Activation, source: TensorInfo, target: TensorInfo)
     return _of_bytes(numerics.by_table(_REAL_ACTIVATIONS[function](operation), *parameters))
 
 
+def of_softmax_of_pairs(exponentials: numerics.softmax.Exponentials) -> npt.NDArray[np.uint16]:
+    """Softmax of two bytes, which are the halves of an index, as those of an entry.
+
+    References
+    ----------
+    TFLite reference kernel ``softmax.h``.
+    """
+    bits = 8
+    sums = np.minimum(exponentials.summands[0] + exponentials.summands, (1 << 31) - 1)
+    inverse, over_unit = numerics.logarithm.reciprocal(sums, numerics.softmax.SUM_INTEGER_BITS)
+    # The larger of both first, whose difference from itself is 0.
+    results = []
+    for values in (exponentials.values[0], exponentials.values):
+        product = numerics.fixed_point.multiply_high(values, inverse)
+        numerics.rounding_shift_right(product, over_unit + 31 - bits, out=product)
+        results.append(np.minimum(product, 255))
+    second, first = np.divmod(np.arange(1 << 16), 256)
+    larger, smaller = (result[abs(first - second)] for result in results)
+    lower = np.where(first >= second, larger, smaller)
+    upper = np.where(second >= first, larger, smaller)
+    return np.asarray(lower | upper << 8, np.uint16)
+
+
 def of_sigmoid16(source: TensorInfo) -> Int16Array:
     """Words of the logistic function with the output scale ``2**-15``."""
     return _of_words(numerics.logistic16(parameters_of(source)))
