@@ -147,15 +147,13 @@ _HALVES = ((7, 2, 1), (9, 0, 3), (10, 0, 1))
 # What they cost
 
 
-def _of_registers(kind: str, spread: float = 1.0) -> Cost:
+def _of_registers(kind: str) -> Cost:
     """Cost of products whose sums are in registers.
 
     Parameters
     ----------
     kind : str
         As `MachineModel.products` and `MachineModel.finish` take it.
-    spread : float
-        Broadcasts of an element, or what takes as long.
 
     Notes
     -----
@@ -172,7 +170,7 @@ def _of_registers(kind: str, spread: float = 1.0) -> Cost:
         finish = model.finish(kind)
         step_ns = max(
             tile.rows * vectors * pace.step_ns + finish.turn_ns,
-            tile.rows * spread * width.broadcast_ns + lines * vectors * width.load_ns,
+            tile.rows * width.broadcast_ns + lines * vectors * width.load_ns,
             lines * 4 * tile.width(isa) / model.levels[1].bytes_per_ns,
             pace.latency_ns,
         )
@@ -225,7 +223,7 @@ U8 = ProductKind(
     element_bytes=1,
     finish="u8",
     tiles=_byte_tiles,
-    cost=_of_registers("u8", spread=1.8),
+    cost=_of_registers("u8"),
 )
 """Products of bytes, four at a time."""
 
@@ -270,7 +268,7 @@ I16 = replace(
     group=2,
     element_bytes=2,
     finish="i16",
-    cost=_of_registers("i16", spread=1.8),
+    cost=_of_registers("i16"),
 )
 """Products of 16-bit elements, two at a time; what follows the steps takes 64 bits, and longer."""
 

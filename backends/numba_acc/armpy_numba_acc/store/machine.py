@@ -13,6 +13,7 @@ from typing import Any
 
 from armpy.caching.entries import Entries
 from armpy_numba_acc.machine.model import Finish, Level, MachineModel, Pace, Unit, Width
+from armpy_numba_acc.machine.model_figures import BUILT_IN
 from armpy_numba_acc.store.host import processor
 from armpy_numba_acc.store.keys import package_version
 
@@ -59,8 +60,9 @@ def making_model(entries: Entries) -> AbstractContextManager[bool]:
 
 
 def _key() -> str:
-    """What they are kept under."""
-    text = f"{processor()} {package_version('armpy')} {_FORMAT}"
+    """What they are kept under: with the built-in figures, which stand for what is not measured."""
+    built_in = " ".join(model.digest for model in BUILT_IN.values())
+    text = f"{processor()} {package_version('armpy')} {_FORMAT} {built_in}"
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
