@@ -38,9 +38,13 @@ FAMILIES = {
     "bytes": ("convolution_u8", "sdot"),
     "bytes, two rows at a time": ("convolution_u8_paired", "usmmla"),
     "bytes without dot products": ("convolution_u8", "smlal"),
+    "bfloat16": ("convolution_bf16_paired", "bfmmla"),
     "16 bits": ("convolution_i16", "smlal"),
 }
 """The kernel, and what multiplies in it."""
+
+ONLY_V = ("bytes, two rows at a time", "bfloat16")
+"""What Neoverse V alone has of them."""
 
 needs_mca = pytest.mark.skipif(not MCA, reason="there is no llvm-mca of version 19 or newer")
 
@@ -51,7 +55,8 @@ def isa_of(core: Core, family: str) -> Isa:
         name = "neon"
     elif family == "bytes without dot products":
         name = "neon-basic"
-    return make_isa(name, "aarch64-unknown-linux-gnu", core.model, frozenset(FEATURES[name]))
+    isa = make_isa(name, "aarch64-unknown-linux-gnu", core.model, frozenset(FEATURES[name]))
+    return isa.relaxed() if family == "bfloat16" else isa
 
 
 def pointwise(family: str) -> Network:
@@ -59,7 +64,7 @@ def pointwise(family: str) -> Network:
     shape, filters = (1, 14, 14, 256), 256
     weights = np.ones((filters, 1, 1, 256))
     network = Network()
-    if family == "float32":
+    if family in ("float32", "bfloat16"):
         x = network.input("x", TensorInfo(shape, DataType.FLOAT32))
         output = TensorInfo(None, DataType.FLOAT32)
         constant = network.constant(weights.astype(np.float32))
@@ -90,7 +95,7 @@ CASES = [
     (family, core)
     for family in FAMILIES
     for core in CORES
-    if core.name.startswith("neoverse-v") or family != "bytes, two rows at a time"
+    if core.name.startswith("neoverse-v") or family not in ONLY_V
 ]
 
 

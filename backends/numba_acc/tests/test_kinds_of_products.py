@@ -18,6 +18,7 @@ RECORDS, TILES = "machine/calls/products.py", "lowering/tiles.py"
         ("ConvolutionF32", "convolution_f32", "weighted_real"),
         ("ConvolutionBf16", "convolution_bf16", "weighted_real"),
         ("ConvolutionBf16Matrix", "convolution_bf16_matrix", "weighted_real"),
+        ("ConvolutionBf16Paired", "convolution_bf16_paired", "weighted_real"),
         ("ConvolutionU8", "convolution_u8", "weighted_u8"),
         ("ConvolutionU8Paired", "convolution_u8_paired", "weighted_u8"),
         ("ConvolutionU8Matrix", "convolution_u8_matrix", "weighted_u8"),
@@ -35,7 +36,7 @@ def test_a_kind_of_product_is_known_to_its_record_kernel_and_lowering(
 
 def test_every_kernel_of_products_walks_alike() -> None:
     kernels = sorted((ROOT / "kernels").glob("convolution_*.py"))
-    assert len(kernels) == 9
+    assert len(kernels) == 10
     for kernel in kernels:
         text = kernel.read_text(encoding="utf-8")
         walk = "walk_matrix_tiles" if kernel.stem.endswith("_matrix") else "walk_tiles"

@@ -56,6 +56,9 @@ needs_bfloat16 = pytest.mark.skipif(
 )
 
 
+BFLOAT16_KERNELS = {"convolution_bf16", "convolution_bf16_paired"}
+
+
 def integers(shape: tuple[int, ...], seed: int, most: int = 3) -> Array:
     """Small integers: bfloat16 holds them, and float32 their sums, exactly."""
     return np.random.default_rng(seed).integers(-most, most, shape, endpoint=True).astype("f4")
@@ -84,7 +87,7 @@ def check_exactly(operation: Operation, shape: tuple[int, ...], weights: tuple[i
     x = net.input("x", TensorInfo(shape, DataType.FLOAT32))
     net.output("y", weighted(net, x, operation, weights))
     names = {kernel.name for kernel in kernels_of(net, ISAS[0].relaxed())}
-    assert "convolution_bf16" in names
+    assert names & BFLOAT16_KERNELS
     assert "convolution_f32" not in names
     check_against_reference(net, {"x": integers(shape, 3)}, ISAS[0].relaxed(), tolerance=EXACT)
 
@@ -244,7 +247,7 @@ def test_what_lies_between_layers_is_kept_as_bfloat16() -> None:
     given = {"x": np.random.default_rng(0).uniform(-1, 1, (1, 33, 33, 3)).astype(np.float32)}
     kernels = kernels_of(net, ISAS[0].relaxed())
     kept = {kernel.name for kernel in kernels if "bf16" in kernel.symbol.removeprefix(kernel.name)}
-    assert kept == {"convolution_bf16", "depthwise_f32", "elementwise", "reduce"}
+    assert kept - BFLOAT16_KERNELS == {"depthwise_f32", "elementwise", "reduce"}
     largest = float(np.abs(run_reference(net, given)["y"]).max())
     num_roundings = 4  # of tensors one behind the other
     allowed = Tolerance(num_roundings * 2.0**-8 * max(1.0, largest), 0.0)
@@ -307,7 +310,7 @@ def test_few_products_stay_exact() -> None:
     net = Network()
     x = net.input("x", TensorInfo((1, 8, 8, 3), DataType.FLOAT32))
     net.output("y", weighted(net, x, ops.Convolution2d(), (3, 3, 2, 3), 1 / 3))
-    assert "convolution_bf16" not in {k.name for k in kernels_of(net, ISAS[0].relaxed())}
+    assert not BFLOAT16_KERNELS & {k.name for k in kernels_of(net, ISAS[0].relaxed())}
     image = np.random.default_rng(0).normal(size=(1, 8, 8, 3)).astype(np.float32)
     check_against_reference(net, {"x": image}, ISAS[0].relaxed())
 
@@ -318,7 +321,7 @@ def test_it_is_off_unless_asked_for_and_where_the_processor_cannot() -> None:
     for isa in ISAS:
         given: OptionValues = {"fast_math_enabled": True, "isa": isa.name}
         assert Settings.of(given).isa.is_relaxed == isa.has_bfloat16
-        assert all(k.name != "convolution_bf16" for k in kernels_of(convolutions(), isa))
+        assert not BFLOAT16_KERNELS & {k.name for k in kernels_of(convolutions(), isa)}
         if not isa.has_bfloat16:
             assert isa.relaxed() == isa
 

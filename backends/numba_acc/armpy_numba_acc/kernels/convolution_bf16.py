@@ -16,6 +16,6 @@ def make(
 ) -> Linked:
     """Make the kernel; parameters as of the record."""
     shape = Shape.of(isa, rows, vectors)
-    products = Bfloat16Products(is_odd=bool(is_odd))
+    products = Bfloat16Products(isa, is_odd=bool(is_odd))
     finish = RealFinish(residual_format, output_format)
     return Linked(walk_tiles, product_definitions(isa, ConvolutionBf16, shape, products, finish))

@@ -92,7 +92,7 @@ class _Loops:
             x, y = first.bitcast(self.floats), second.bitcast(self.floats)
             return lambda _, totals: [x.times_plus(y, total) for total in totals]
         if kind == "bf16":
-            return lambda _, totals: [add_pairs(total, first, second) for total in totals]
+            return lambda _, totals: [add_pairs(self.isa, total, first, second) for total in totals]
         dots = dot_products(self.isa)
         elements, weights = dots.elements(first), dots.weights(self.memory, 10)
         return lambda _, totals: [dots.add(total, elements, weights) for total in totals]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from armpy_numba_acc.llvm.values import I16, I32, Value, vector
+from armpy_numba_acc.machine.isa import Isa
 
 
 class _Bfloat16(ir.Type):  # type: ignore[misc]  # llvmlite has no types
@@ -38,11 +39,12 @@ def to_bfloat16(values: Value) -> Value:
     return values.converted("fptrunc", _BF16).bitcast(vector(I16, values.count))
 
 
-def add_pairs(total: Value, x: Value, y: Value) -> Value:
+def add_pairs(isa: Isa, total: Value, x: Value, y: Value) -> Value:
     """Add two products to each lane of float32.
 
     Parameters
     ----------
+    isa : Isa
     total : Value, vector of float32
         As long as a register.
     x, y : Value, vectors of int32
@@ -54,4 +56,25 @@ def add_pairs(total: Value, x: Value, y: Value) -> Value:
     """
     pairs = vector(_BF16, 2 * total.count)
     name = f"llvm.x86.avx512bf16.dpbf16ps.{32 * total.count}"
+    if isa.has_paired_products:
+        name = "llvm.aarch64.neon.bfdot.v4f32.v8bf16"
     return total.code.call(name, total.kind, total, x.bitcast(pairs), y.bitcast(pairs))
+
+
+def add_paired(total: Value, x: Value, y: Value) -> Value:
+    """Add products of two rows with two columns, four numbers deep.
+
+    Parameters
+    ----------
+    total : Value, vector of 4 float32
+        Row by row.
+    x, y : Value, vectors of 16 bytes
+        Four numbers of each row, and of each column.
+
+    References
+    ----------
+    Arm's ``bfmmla``, which rounds to odd and takes subnormal numbers for 0.
+    """
+    numbers = vector(_BF16, 8)
+    name = "llvm.aarch64.neon.bfmmla"
+    return total.code.call(name, total.kind, total, x.bitcast(numbers), y.bitcast(numbers))

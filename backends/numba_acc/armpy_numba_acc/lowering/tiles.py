@@ -235,23 +235,37 @@ def _paired_tiles(isa: Isa) -> list[Tile]:
     return [Tile(*size) for size in sizes if size[0] * size[1] + size[0] // 2 + 2 <= registers]
 
 
-def _of_pairs(model: MachineModel, isa: Isa, tile: Tile) -> tuple[float, float]:
+def _of_pairs(instruction: str, kind: str) -> Cost:
     """Cost of products of two rows and two columns: elements of each two rows are joined first."""
-    pace, width, finish = (
-        model.pace("usmmla", isa.vector_bytes),
-        model.width(isa.vector_bytes),
-        model.finish("u8"),
-    )
-    step_ns = max(
-        (tile.rows * tile.vectors + tile.rows / 2) * pace.step_ns + finish.turn_ns,
-        (tile.rows + 2 * tile.vectors) * width.load_ns,
-        pace.latency_ns,
-    )
-    return step_ns, finish.after_steps_ns(tile.rows, tile.vectors)
+
+    def cost(model: MachineModel, isa: Isa, tile: Tile) -> tuple[float, float]:
+        # What nobody has measured takes as long as a dot product does.
+        is_known, width = model.has(instruction), model.width(isa.vector_bytes)
+        pace = model.pace(instruction, isa.vector_bytes)
+        pace, finish = pace if is_known else model.products(kind, isa), model.finish(kind)
+        step_ns = max(
+            (tile.rows * tile.vectors + tile.rows / 2) * pace.step_ns + finish.turn_ns,
+            (tile.rows + 2 * tile.vectors) * width.load_ns,
+            pace.latency_ns,
+        )
+        return step_ns, finish.after_steps_ns(tile.rows, tile.vectors)
+
+    return cost
 
 
-U8_PAIRED = replace(U8, name="convolution_u8_paired", group=8, tiles=_paired_tiles, cost=_of_pairs)
+U8_PAIRED = replace(
+    U8, name="convolution_u8_paired", group=8, tiles=_paired_tiles, cost=_of_pairs("usmmla", "u8")
+)
 """Products of bytes of two rows with two columns, eight at a time."""
+
+BF16_PAIRED = replace(
+    BF16,
+    name="convolution_bf16_paired",
+    group=4,
+    tiles=_paired_tiles,
+    cost=_of_pairs("bfmmla", "bf16"),
+)
+"""Products of bfloat16 of two rows with two columns, four at a time."""
 
 U8_MATRIX = replace(U8, name="convolution_u8_matrix")
 """The same by a matrix unit."""

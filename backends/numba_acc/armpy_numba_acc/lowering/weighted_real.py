@@ -17,12 +17,23 @@ from armpy_numba_acc.lowering.matrix_unit import plan_of
 from armpy_numba_acc.lowering.operands import elements_of
 from armpy_numba_acc.lowering.patches import Patches, patches_of
 from armpy_numba_acc.lowering.products import Record, Weights, emit_product
-from armpy_numba_acc.lowering.tiles import BF16, BF16_MATRIX, F32, ProductKind, tile_of
+from armpy_numba_acc.lowering.tiles import (
+    BF16,
+    BF16_MATRIX,
+    BF16_PAIRED,
+    F32,
+    ProductKind,
+    tile_of,
+)
 from armpy_numba_acc.lowering.winograd_f32 import is_winograd, lower_winograd_f32
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.formats import FORMAT_BYTES
 from armpy_numba_acc.machine.memory import Address, Buffer
-from armpy_numba_acc.packing.weights_real import pack_panels_bf16, pack_panels_f32
+from armpy_numba_acc.packing.weights_real import (
+    pack_panels_bf16,
+    pack_panels_bf16_paired,
+    pack_panels_f32,
+)
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.fusion import Bounds, float_bounds
 
@@ -88,8 +99,10 @@ def pack_real(
             panels = pack_panels_bf16(plan.arranged(weights), bias, tile.width(emit.isa))
             memory = emit.constant(panels), panels[0].nbytes
             return Weights(BF16_MATRIX, *memory, len(weights), tile, plan)
-    tile = tile_of(emit.choices, kind, patches, len(weights))
     pack = pack_panels_f32 if kind is F32 else pack_panels_bf16
+    if kind is BF16 and emit.isa.has_paired_products:
+        kind, pack = BF16_PAIRED, pack_panels_bf16_paired
+    tile = tile_of(emit.choices, kind, patches, len(weights))
     panels = pack(weights, bias, tile.width(emit.isa))
     return Weights(kind, emit.constant(panels), panels[0].nbytes, len(weights), tile)
 
@@ -131,6 +144,13 @@ def emit_real(
     elif weights.kind is BF16_MATRIX:
         record = partial(
             calls.ConvolutionBf16Matrix, residual_format=added, output_format=output.kind
+        )
+    elif weights.kind is BF16_PAIRED:
+        record = partial(
+            calls.ConvolutionBf16Paired,
+            rest=patches.depth % BF16_PAIRED.group,
+            residual_format=added,
+            output_format=output.kind,
         )
     record = partial(
         record,

@@ -34,7 +34,7 @@ class Isa:
         a process has to ask for the first, see `armpy_numba_acc.machine.matrix_unit`.
     has_paired_products : bool
         Whether one instruction multiplies bytes of two rows with those of two columns (Arm's
-        ``usmmla``).
+        ``usmmla``), and, if there are dot products of bfloat16, these (``bfmmla``).
     has_long_products : bool
         Whether one instruction multiplies 16-bit elements by one that is the same for all, and
         adds 32 bits (Arm's ``smlal``).
@@ -134,9 +134,13 @@ def make_isa(
         Those that it has not, whatever its model says: virtual machines hide some.
     """
     wanted = [*_NEEDED[name]]
-    has_bfloat16 = "avx512vnni" in wanted and "avx512bf16" in available
-    if has_bfloat16:
-        wanted.append("avx512bf16")
+    bfloat16 = [
+        feature
+        for needed, feature in (("avx512vnni", "avx512bf16"), ("i8mm", "bf16"))
+        if needed in wanted and feature in available
+    ]
+    wanted += bfloat16
+    has_bfloat16 = bool(bfloat16)
     has_byte_permute = "avx512vnni" in wanted and "avx512vbmi" in available
     if has_byte_permute:
         wanted.append("avx512vbmi")
@@ -151,7 +155,7 @@ def make_isa(
         return Isa(name, triple, _baseline(triple), "", 16, 16)
     if "neon" in wanted:
         dot = "usdot" if "i8mm" in wanted else "sdot" if "dotprod" in wanted else ""
-        isa = Isa(name, triple, cpu, features, 16, 32, dot, has_long_products=True)
+        isa = Isa(name, triple, cpu, features, 16, 32, dot, has_bfloat16, has_long_products=True)
         return replace(isa, has_paired_products="i8mm" in wanted)
     if "avx512f" in wanted:
         dot = "vpdpbusd512" if "avx512vnni" in wanted else ""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from armpy_numba_acc.packing.panels import in_panels
+from armpy_numba_acc.packing.panels import in_groups, in_panels, side_by_side
 
 Array = npt.NDArray[Any]  # Any: float32
 
@@ -65,3 +65,17 @@ def pack_panels_bf16(weights: Array, bias: Array | None, width: int) -> Array:
     numbers = pairs.reshape(columns, -1, 2).astype(np.uint32)
     words = numbers[..., 0] | numbers[..., 1] << np.uint32(16)
     return pack_panels_f32(words[:, None].view(np.float32), bias, width)
+
+
+def pack_panels_bf16_paired(weights: Array, bias: Array | None, width: int) -> Array:
+    """Weights and bias, panel by panel; parameters as for `pack_panels_f32`.
+
+    Returns
+    -------
+    ndarray, uint8, shape (panels, bytes)
+        Each panel's bias as float32, then its lines: of every column four neighbours of a tap as
+        bfloat16, with zeros behind the last one of each tap.
+    """
+    bits = as_bfloat16(weights).reshape(weights.shape)
+    added = np.zeros(len(weights), np.float32) if bias is None else bias.astype(np.float32)
+    return side_by_side(in_panels(added, width), in_groups(bits, width, 4, np.uint16))

@@ -55,7 +55,9 @@ def elementwise_definition(isa: Isa, name: str, formats: Sequence[str], patterns
     behind the elements is read.
     """
     *input_formats, output_format = formats
-    expression = expression_named(for_bfloat16(name) if output_format == "bf16" else name)
+    # What is quicker is made of instructions on 64 bytes.
+    is_quick = output_format == "bf16" and isa.vector_bytes == 64
+    expression = expression_named(for_bfloat16(name) if is_quick else name)
     lanes = isa.vector_bytes // max(map(register_bytes, formats))
 
     def write(code: Code, *arguments: Value) -> None:

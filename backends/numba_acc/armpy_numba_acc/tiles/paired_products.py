@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armpy_numba_acc.llvm.control import repeat
+from armpy_numba_acc.llvm.bfloat16 import add_paired
+from armpy_numba_acc.llvm.control import loop, repeat
 from armpy_numba_acc.llvm.values import I8, I64, Value, vector
 from armpy_numba_acc.tiles.product import Products, Shape, Tile
 
@@ -44,6 +45,10 @@ class PairedProducts(Products):
         name = "llvm.aarch64.neon.usmmla.v4i32.v16i8"
         return total.code.call(name, total.kind, total, elements, weights)
 
+    def without_others(self, elements: Value) -> Value:
+        """Elements of the last step of a tap with zeros behind those that are its own."""
+        raise NotImplementedError  # others have weights of 0
+
     def sums(self, tile: Tile, line: Value, totals: list[Value]) -> list[Value]:
         """The sums of all taps, of two rows at a time; as `Products.sums` otherwise."""
         code, call, shape = tile.code, tile.call, tile.shape
@@ -53,9 +58,11 @@ class PairedProducts(Products):
             offset = call.taps.load(I64, number)
             rows = [source + offset for source in tile.sources]
 
-            def step(number: Value, carried: list[Value]) -> list[Value]:
+            def step(number: Value, carried: list[Value], *, is_rest: bool = False) -> list[Value]:
                 line, *blocks = carried
                 elements = _paired([row + number * _HALF for row in rows])
+                if is_rest:
+                    elements = list(map(self.without_others, elements))
                 size = 2 * len(shape.widths)
                 # Each vector of weights is used for all rows before the next one is needed: there
                 # are registers for all sums and elements, not for all weights.
@@ -65,10 +72,37 @@ class PairedProducts(Products):
                         blocks[at] = self.add(blocks[at], given, factor)
                 return [line + line_bytes, *blocks]
 
+            if self.has_rest:
+                return step(call.steps, loop(code, call.steps, carried, step), is_rest=True)
             return repeat(code, call.steps, carried, step)
 
         blocks = repeat(code, call.num_taps, [line, *_in_blocks(tile, totals)], tap)[1:]
         return _by_row(blocks, tile)
+
+
+class PairedBfloat16Products(PairedProducts):
+    """Products of bfloat16, added up in float32.
+
+    Parameters
+    ----------
+    rest : int
+        Elements that each tap has behind its last four.
+
+    Notes
+    -----
+    Weights: for each column four numbers.
+    """
+
+    def __init__(self, rest: int) -> None:
+        self._rest, self.has_rest = rest, rest > 0
+
+    def add(self, total: Value, elements: Value, weights: Value) -> Value:
+        return add_paired(total, elements, weights)
+
+    def without_others(self, elements: Value) -> Value:
+        """What is behind them may be anything, also NaN."""
+        own = (1 << (16 * self._rest)) - 1
+        return (elements.bitcast(vector(I64, 2)) & own).bitcast(_BYTES)
 
 
 def _paired(places: Sequence[Value]) -> list[Value]:

@@ -42,12 +42,13 @@ class Bfloat16Products(Products):
 
     Parameters
     ----------
+    isa : Isa
     is_odd : bool
         Whether each tap has one more element behind its pairs.
     """
 
-    def __init__(self, *, is_odd: bool) -> None:
-        self.has_rest = is_odd
+    def __init__(self, isa: Isa, *, is_odd: bool) -> None:
+        self._isa, self.has_rest = isa, is_odd
 
     def line_bytes(self, shape: Shape) -> int:
         return 4 * shape.width
@@ -63,7 +64,7 @@ class Bfloat16Products(Products):
         return place.load(I16).unsigned(I32).splat(lanes)
 
     def add(self, total: Value, elements: Value, weights: Value) -> Value:
-        return add_pairs(total, weights, elements)
+        return add_pairs(self._isa, total, weights, elements)
 
 
 class IntegerProducts(Products):

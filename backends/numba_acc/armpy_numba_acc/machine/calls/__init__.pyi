@@ -35,6 +35,7 @@ from armpy_numba_acc.machine.calls.moves import (
 from armpy_numba_acc.machine.calls.products import (
     ConvolutionBf16 as ConvolutionBf16,
     ConvolutionBf16Matrix as ConvolutionBf16Matrix,
+    ConvolutionBf16Paired as ConvolutionBf16Paired,
     ConvolutionDynamic as ConvolutionDynamic,
     ConvolutionDynamicMatrix as ConvolutionDynamicMatrix,
     ConvolutionF32 as ConvolutionF32,

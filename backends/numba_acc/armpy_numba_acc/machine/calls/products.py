@@ -190,6 +190,32 @@ class ConvolutionBf16Matrix(RealProductCall):
 
 
 @dataclass(frozen=True, slots=True)
+class ConvolutionBf16Paired(RealProductCall):
+    """The same of two rows with two columns, four at a time: rows are even in number.
+
+    Parameters
+    ----------
+    rest : int
+        How many elements each tap has behind its steps.
+    residual_format, output_format : {"f32", "bf16", ""}
+        As of `ConvolutionBf16`.
+    """
+
+    parameters: ClassVar[tuple[str, ...]] = (
+        "tile_rows",
+        "tile_vectors",
+        "rest",
+        "residual_format",
+        "output_format",
+    )
+    work = Work.PAIRS
+
+    rest: int
+    residual_format: str
+    output_format: str
+
+
+@dataclass(frozen=True, slots=True)
 class ConvolutionDynamic(ProductCall):
     """Products of bytes that become floats by the ranges that their rows happened to have.
 
