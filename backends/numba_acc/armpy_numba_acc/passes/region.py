@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from armpy.graph import Layer, SubgraphView, Value
 from armpy_numba_acc.lowering.byte_lines import lower_as_lines
+from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.machine.model_figures import typical
@@ -17,6 +18,7 @@ from armpy_numba_acc.passes.chains import find_chains, lower_chain
 from armpy_numba_acc.passes.empties import without_empties
 from armpy_numba_acc.passes.fusion import find_fusions
 from armpy_numba_acc.passes.grouping import with_depthwise
+from armpy_numba_acc.passes.images import Images, images_of
 from armpy_numba_acc.passes.joining import find_joins
 from armpy_numba_acc.passes.pad_folding import with_folded_padding
 from armpy_numba_acc.passes.rewriting import rewritten
@@ -58,9 +60,31 @@ def lower_region(
     def make_emitter(
         fusions: Mapping[Layer, Fusion], bfloat16: Collection[Value], joins: Mapping[Value, Join]
     ) -> Emitter:
-        return Emitter(view, choices, num_threads, fusions, bfloat16, joins, lower_nested)
+        made = Emitter(view, choices, num_threads, fusions, bfloat16, joins, lower_nested)
+        if images is not None:
+            _lower_images(made, images)
+        return made
 
-    return lower_layers(view, choices, make_emitter).finish()
+    images = images_of(view, choices.model)
+    return lower_layers(view if images is None else images.rest, choices, make_emitter).finish()
+
+
+def _lower_images(emit: Emitter, images: Images) -> None:
+    """Add the commands of the layers that are run image by image."""
+    steps = {emit.given(value): one.info.size_bytes for one, value in images.inputs.items()}
+    steps |= {emit.target(value): one.info.size_bytes for one, value in images.outputs.items()}
+    first, num_buffers = emit.num_commands, emit.num_buffers
+    made = lower_layers(
+        images.one,
+        emit.choices,
+        lambda *found: emit.of_one_image(images.one, images.inputs, images.outputs, *found),
+    )
+    for one, value in images.outputs.items():
+        kept, wanted = made.source_as_kept(one), emit.target(value)
+        if (kept.root, kept.start) != (wanted.root, wanted.start):
+            size = one.info.size_bytes
+            made(calls.Copy(kept, wanted.part(0, size), size), f"copy {one.name}", part="copy")
+    emit.repeat(first, emit.scratch_since(num_buffers), steps, images.count)
 
 
 def lower_nested(

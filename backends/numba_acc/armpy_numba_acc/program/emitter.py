@@ -152,6 +152,75 @@ class Emitter:
         made._inside = f"{self._inside}{inside}/"
         return made
 
+    def of_one_image(
+        self,
+        view: SubgraphView,
+        inputs: Mapping[Value, Value],
+        outputs: Mapping[Value, Value],
+        fusions: Mapping[Layer, Fusion],
+        bfloat16: Collection[Value],
+        joins: Mapping[Value, Join],
+    ) -> Emitter:
+        """What adds the commands of layers for the first image of a batch; see `repeat`.
+
+        Parameters
+        ----------
+        view : SubgraphView
+            The layers, of one image.
+        inputs, outputs : mapping of Value to Value
+            The region's inputs that its inputs are a part of, and the tensors that its outputs
+            become a part of.
+        fusions, bfloat16, joins
+            As for an `Emitter`.
+        """
+        made = self.nested(view, {}, "", fusions, bfloat16, joins)
+        made._inside = self._inside
+        made._given = set(inputs)
+        made._tensors = {
+            one: self._tensors[value].part(0, one.info.size_bytes) for one, value in inputs.items()
+        }
+        for one, value in outputs.items():
+            made._places[one] = self.target(value).part(0, one.info.size_bytes)
+        return made
+
+    def repeat(
+        self, first: int, scratch: Collection[Buffer], steps: Mapping[Buffer, int], times: int
+    ) -> None:
+        """Run the last commands for the other images of a batch as well.
+
+        Parameters
+        ----------
+        first : int
+            Number of the first one of them.
+        scratch : collection of Buffer
+            Memory that each image uses anew.
+        steps : mapping of Buffer to int
+            By how many bytes the same place of the next image lies behind one in a buffer.
+        times : int
+            Images in all.
+        """
+        commands = self._commands[first:]
+        for image in range(1, times):
+            for command in commands:
+                words = tuple(_moved(word, steps, image) for word in command.words)
+                for word in words:
+                    buffer = _buffer_of(word)
+                    if buffer is not None and buffer.root not in scratch:
+                        buffer.touch(len(self._commands))
+                self._commands.append(_Command(command.kernel, words, command.info))
+        for buffer in steps:
+            # What the first image has given must outlive what the others need ahead of theirs.
+            buffer.touch(first)
+
+    def scratch_since(self, number: int) -> frozenset[Buffer]:
+        """Memory in the arena that was asked for behind the first `number` pieces of it."""
+        return frozenset(self._buffers[number:])
+
+    @property
+    def num_buffers(self) -> int:
+        """Pieces of the arena so far."""
+        return len(self._buffers)
+
     @property
     def num_commands(self) -> int:
         """Commands so far."""
@@ -163,6 +232,10 @@ class Emitter:
         return self.choices.isa
 
     # Buffers
+
+    def given(self, value: Value) -> Buffer:
+        """Where the caller has an input or an output, as the caller stores it."""
+        return self._tensors[value]
 
     def source(self, value: Value) -> Buffer:
         """Where a layer reads a tensor, as the graph says that it is stored."""
@@ -386,6 +459,18 @@ def _buffer_of(word: Word) -> Buffer | None:
     if isinstance(word, Address):
         return word.buffer
     return word if isinstance(word, Buffer) else None
+
+
+def _moved(word: Word, steps: Mapping[Buffer, int], times: int) -> Word:
+    """A word for another image."""
+    buffer = _buffer_of(word)
+    offset = word.offset_bytes if isinstance(word, Address) else 0
+    part = buffer
+    while part is not None:
+        if part in steps and buffer is not None:
+            return Address(buffer, offset + times * steps[part])
+        part = part.whole
+    return word
 
 
 def _value(word: Word) -> int:
