@@ -87,6 +87,10 @@ class ProductKind:
     is_line: bool = False
     splits_odd: bool = False
 
+    def corrected_by(self, tile: Tile) -> str:
+        """What measurements of a tile teach something about."""
+        return f"{self.tile_name or self.name} {tile._replace(has_table=False)}"
+
     def steps(self, patches: Patches) -> int:
         """Of all taps, with what is left behind the last whole one of each."""
         return len(patches.taps) * -(-patches.depth // self.group)
@@ -322,6 +326,10 @@ def tile_of(choices: Choices, kind: ProductKind, patches: Patches, columns: int)
         key,
         [tile for tile in costs if tile in best and costs[tile] <= _MOST_WORSE * least_ns],
         lambda tile: max(costs[tile], _AS_GOOD * least_ns),
+        expected=lambda tile: (
+            kind.corrected_by(tile),
+            costs[tile] / choices.model.correction(kind.corrected_by(tile)),
+        ),
     )
     return tile._replace(has_table=patches.layout[1] > 1) if kind.is_line else tile
 
@@ -372,7 +380,8 @@ def product_ns(
     """
     (lines, width, columns, steps), rows = shape, tile.rows
     isa, model = choices.isa, choices.model
-    step_ns, finish_ns = kind.cost(model, isa, tile)
+    factor = model.correction(kind.corrected_by(tile))
+    step_ns, finish_ns = (factor * ns for ns in kind.cost(model, isa, tile))
     panels, cycle_ns = -(-columns // tile.width(isa)), model.cycle_ns
     if tile.has_table:
         panel_ns = steps * step_ns + finish_ns + rows * cycle_ns
@@ -393,8 +402,8 @@ def rows_of_channels(isa: Isa, width: int) -> int:
     return min(sizes, key=lambda rows: -(-width // rows) * (rows + 2))
 
 
-_CACHED_BYTES = (128 << 10, 256 << 10, 512 << 10, 1 << 20)
-"""Amounts of weights that may be used for all pixels before the next ones are."""
+_CACHED_SHARES = (0.125, 0.25, 0.5, 1.0)
+"""Of the second level of the cache, for weights that may be used for all pixels at once."""
 
 
 def panels_at_once(
@@ -411,9 +420,9 @@ def panels_at_once(
     panel_bytes : int
     """
     num_panels = shape[1]
-    cached_bytes = int(kind.cached_share * choices.model.levels[1].size_bytes)
-    modelled = min(max(cached_bytes // panel_bytes, 1), num_panels)
-    sizes = [min(max(size // panel_bytes, 1), num_panels) for size in _CACHED_BYTES]
+    cache_bytes = choices.model.levels[1].size_bytes
+    shares = [int(share * cache_bytes) for share in (kind.cached_share, *_CACHED_SHARES)]
+    modelled, *sizes = (min(max(share // panel_bytes, 1), num_panels) for share in shares)
     options = [(size,) for size in dict.fromkeys((modelled, *sizes, num_panels))]
     (chosen,) = choices.choose(
         f"{kind.name} panels at once", shape, options, lambda option: option != (modelled,)

@@ -16,6 +16,7 @@ from armpy.backend import Progress, report_progress
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.alignment import address_of, aligned
 from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.lessons import Lessons, corrections_of
 from armpy_numba_acc.machine.matrix_unit import configuration, may_use_matrix_unit
 from armpy_numba_acc.machine.measured import ImplausibleError, measured_model
 from armpy_numba_acc.machine.model import Level, MachineModel
@@ -29,7 +30,13 @@ from armpy_numba_acc.machine.trials import (
 )
 from armpy_numba_acc.runtime.threads import FUNCTION
 from armpy_numba_acc.store.host import known_isas
-from armpy_numba_acc.store.machine import keep_model, kept_model, making_model
+from armpy_numba_acc.store.machine import (
+    keep_lessons,
+    keep_model,
+    kept_lessons,
+    kept_model,
+    making_model,
+)
 from armpy_numba_acc.store.objects import kernel_addresses
 from armpy_numba_acc.store.settings import machine_entries
 
@@ -54,14 +61,35 @@ _log = logging.getLogger("armpy.NumbaAcc")
 
 @cache
 def this_machine() -> MachineModel:
-    """What is known of this machine: kept figures, or ones that are measured now, and kept."""
+    """What is known of this machine: kept figures, or ones that are measured now, and kept.
+
+    Notes
+    -----
+    They are corrected by what `armpy tune` has learnt of several networks.
+    """
     entries = machine_entries()
     if entries is None:
         return measure_machine(known_isas())[0]
-    if (kept := kept_model(entries)) is not None:
-        return kept
-    with making_model(entries):  # processes that measure at the same time disturb each other
-        return kept_model(entries) or measure_anew()[0]
+    model = kept_model(entries)
+    if model is None:
+        with making_model(entries):  # processes that measure at the same time disturb each other
+            model = kept_model(entries) or measure_anew()[0]
+    return model.corrected(corrections_of([*kept_lessons(entries).values()]))
+
+
+def learn(network: str, lessons: Lessons) -> None:
+    """Keep what the measurements of a network teach; what networks agree on corrects the figures.
+
+    Parameters
+    ----------
+    network : str
+        Its key: what it has taught before is forgotten.
+    lessons : Lessons
+    """
+    entries = machine_entries()
+    if entries is not None and lessons:
+        keep_lessons(entries, network, lessons)
+        this_machine.cache_clear()
 
 
 def measure_anew() -> tuple[MachineModel, bool]:

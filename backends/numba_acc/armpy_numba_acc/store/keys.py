@@ -21,7 +21,6 @@ from armpy.graph import SubgraphView
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.model import MachineModel
-from armpy_numba_acc.machine.model_figures import typical
 from armpy_numba_acc.store.settings import disk_entries
 
 _IMPORTED_NS = time.time_ns()
@@ -60,10 +59,10 @@ def program_key(
     isa : Isa
     num_threads : int
     model : MachineModel, optional
-        With `isa` and `num_threads`, all that the lowering is told besides the region; the
-        typical one of the instruction set if left out.
+        With `isa` and `num_threads`, all that the lowering is told besides the region. If it is
+        left out, the key is that of what holds whatever the figures are.
     """
-    return _key("program", view, isa, num_threads, (model or typical(isa)).digest)
+    return _key("program", view, isa, num_threads, "" if model is None else model.digest)
 
 
 def tuned_key(key: str, measured: Mapping[str, tuple[int, ...]]) -> str:

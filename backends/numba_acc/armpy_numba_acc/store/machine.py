@@ -12,12 +12,15 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from armpy.caching.entries import Entries
+from armpy_numba_acc.machine.lessons import Lessons
 from armpy_numba_acc.machine.model import Finish, Level, MachineModel, Pace, Unit, Width
 from armpy_numba_acc.machine.model_figures import BUILT_IN
 from armpy_numba_acc.store.host import processor
 from armpy_numba_acc.store.keys import package_version
 
 _KIND = "machine"
+_LESSONS = "lessons"
+_MOST_NETWORKS = 64
 _FORMAT = 1
 """Raised where figures come to mean something else."""
 
@@ -52,6 +55,36 @@ def keep_model(entries: Entries, model: MachineModel) -> None:
     document = {"processor": processor(), "model": asdict(model)}
     about = f"figures of this machine: {model.name}"
     entries.write(_KIND, _key(), [json.dumps(document).encode()], about, "armpy itself")
+
+
+def kept_lessons(entries: Entries) -> dict[str, dict[str, float]]:
+    """What measurements of networks have taught, by the key of each; none if they are damaged."""
+    parts = entries.read(_LESSONS, _key())
+    if parts is None:
+        return {}
+    try:
+        document = json.loads(bytes(parts[0]))
+        if document["processor"] != processor():
+            return {}
+        return {
+            str(network): {str(what): float(_positive(times)) for what, times in lessons.items()}
+            for network, lessons in document["lessons"].items()
+        }
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        _log.info("what was learnt about this machine is not used: %r", error)
+        return {}
+
+
+def keep_lessons(entries: Entries, network: str, lessons: Lessons) -> None:
+    """Keep what the measurements of a network have taught, in the place of what it had."""
+    with entries.making(_LESSONS, _key()):
+        known = {**kept_lessons(entries)}
+        known.pop(network, None)
+        latest = [*known.items()][1 - _MOST_NETWORKS :]
+        document = {"processor": processor(), "lessons": dict([*latest, (network, dict(lessons))])}
+        about = f"what tuning {len(document['lessons'])} networks has taught about this machine"
+        contents = json.dumps(document).encode()
+        entries.write(_LESSONS, _key(), [contents], about, "armpy itself")
 
 
 def making_model(entries: Entries) -> AbstractContextManager[bool]:
@@ -94,6 +127,13 @@ def _record(kind: type[Any], document: Mapping[str, Any]) -> Any:  # Any: as abo
     if document.keys() != {field.name for field in fields(kind)}:
         raise ValueError(f"it is no {kind.__name__}")
     return kind(**{k: v if isinstance(v, str) else _number(v) for k, v in document.items()})
+
+
+def _positive(value: object) -> Any:  # Any: int or float
+    """A finite number above 0."""
+    if _number(value) <= 0:
+        raise ValueError(f"{value!r} is not above 0")
+    return value
 
 
 def _number(value: object) -> Any:  # Any: int or float

@@ -54,7 +54,7 @@ def compiled_program(
     key = program_key(view, isa, num_threads, model) if entries is not None else ""
     if entries is None or not key:
         return _lowered(view, isa, num_threads, model)
-    measured = kept_choices(entries, key)
+    measured = kept_choices(entries, program_key(view, isa, num_threads))
     if measured:
         key = tuned_key(key, measured)
     about = f"program of {title_of(view, isa)}"

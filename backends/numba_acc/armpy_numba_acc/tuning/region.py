@@ -12,10 +12,12 @@ from armpy.graph import Layer, SubgraphView
 from armpy.ops import While
 from armpy.records import dataclass
 from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.lessons import lessons_of
 from armpy_numba_acc.machine.model import MachineModel
 from armpy_numba_acc.machine.model_figures import typical
 from armpy_numba_acc.passes.region import lower_region, prepared
 from armpy_numba_acc.program.choices import Choices, Decision, Option
+from armpy_numba_acc.runtime.machine import learn
 from armpy_numba_acc.store.choices import keep_choices, kept_choices
 from armpy_numba_acc.store.keys import is_current, program_key
 from armpy_numba_acc.store.programs import title_of
@@ -63,7 +65,7 @@ def tune_region(
     model = model or typical(isa)
     what = title_of(view, isa)
     entries = disk_entries()
-    key = program_key(view, isa, num_threads, model) if entries is not None else ""
+    key = program_key(view, isa, num_threads) if entries is not None else ""
     if entries is None or not key or not is_current():
         request.add(TuningResult(_BACKEND, what, problem="nothing can be kept on disk"))
         return
@@ -82,9 +84,11 @@ def tune_region(
         search.measured.clear()
         after_us = before_us
     changed = f"{len(search.measured)} of {len(search.found)} choices"
-    keep_choices(entries, key, search.measured, f"tuned: {changed} changed, {what}")
-    if kept_choices(entries, key) != search.measured:
+    answers = {**search.modelled, **search.measured}
+    keep_choices(entries, key, answers, f"tuned: {changed} changed, {what}")
+    if kept_choices(entries, key) != answers:
         problem, after_us = "what was found could not be kept on disk", before_us
+    learn(key, lessons_of(search.tried))
     request.add(TuningResult(_BACKEND, what, before_us, after_us, tuple(search.found), problem))
 
 
@@ -96,7 +100,11 @@ class _Search:
     ----------
     measured : dict of str to Option
         What is to be chosen otherwise than the model of the cost says.
+    modelled : dict of str to Option
+        What it says where the answer was looked for: other figures might say something else.
     found : list of TunedChoice
+    tried : list of list of (str, float, float)
+        What `armpy_numba_acc.machine.lessons.lessons_of` takes.
     """
 
     view: SubgraphView
@@ -105,7 +113,9 @@ class _Search:
     model: MachineModel
     request: TuningRequest
     measured: dict[str, Option] = field(default_factory=dict)
+    modelled: dict[str, Option] = field(default_factory=dict)
     found: list[TunedChoice] = field(default_factory=list)
+    tried: list[list[tuple[str, float, float]]] = field(default_factory=list)
     _done: set[str] = field(default_factory=set)
 
     def run(self) -> None:
@@ -155,6 +165,11 @@ class _Search:
         options, candidates = self._candidates(part, decision)
         self.request.extend(time.monotonic() - begin)
         times_us = take_turns(candidates, min(self.request.remaining_s / num_left / 2, _MOST_S))
+        self.modelled[decision.key] = decision.modelled
+        if decision.expected:
+            expected = dict(zip(decision.options, decision.expected, strict=True))
+            timed = zip(options, times_us, strict=True)
+            self.tried.append([(*expected[option], 1000 * us) for option, us in timed])
         best = min(range(len(options)), key=times_us.__getitem__)
         if times_us[best] * _LEAST_GAIN > times_us[0]:
             best = 0
