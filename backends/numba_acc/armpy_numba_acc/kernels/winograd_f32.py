@@ -12,7 +12,12 @@ from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.winograd import WinogradF32
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.winograd import PAIRS
-from armpy_numba_acc.tiles.winograd_f32 import input_tile, output_tile, product_tile
+from armpy_numba_acc.tiles.winograd_f32 import (
+    AHEAD_BYTES,
+    input_tile,
+    output_tile,
+    product_tile,
+)
 
 Locate = Callable[[WinogradF32, Pointer, int], None]
 Aim = Callable[[WinogradF32, Pointer, Pointer, Pointer, int], None]
@@ -106,11 +111,17 @@ def make(
                 for panel in range(num_panels):
                     source = values + position * position_bytes
                     target = products + position * product_position_bytes + panel * panel_bytes
+                    size, offset = depth * panel_bytes, 0
+                    next_weights = panel_weights + size
                     for _ in range(0, count, product_rows):
-                        multiply(source, panel_weights, target, depth, pitch, product_pitch)
+                        ahead = next_weights + offset
+                        multiply(source, panel_weights, target, depth, pitch, product_pitch, ahead)
                         source += product_rows * pitch
                         target += product_rows * product_pitch
-                    panel_weights += depth * panel_bytes
+                        offset += AHEAD_BYTES * depth
+                        if offset >= size:
+                            offset = -size  # these weights, which are near
+                    panel_weights = next_weights
             for k in range(count):
                 aim(call, outputs, call.target, waste, first + k)
                 aim(call, residuals, call.residual, call.zeros, first + k)

@@ -26,6 +26,9 @@ from armpy_numba_acc.llvm.primitives import FLOAT, NOTHING, WORD, Primitive, pri
 from armpy_numba_acc.llvm.values import F32, I64, Code, Value, at_least, at_most, vector
 from armpy_numba_acc.machine.isa import Isa
 
+AHEAD_BYTES = 32
+"""Of the next weights that are asked for with each value: they take longer to come than to use."""
+
 Pairs = tuple[float, ...]
 """The positive numbers of the pairs that a line is transformed for."""
 
@@ -107,16 +110,17 @@ def input_tile(isa: Isa, down: Pairs, right: Pairs) -> Primitive:
 
 @cache
 def product_tile(isa: Isa, rows: int, vectors: int) -> Primitive:
-    """Make ``multiply(values, weights, products, depth, pitch, product_pitch)``.
+    """Make ``multiply(values, weights, products, depth, pitch, product_pitch, ahead)``.
 
     Notes
     -----
     `rows` lines of `depth` values, `pitch` bytes from each other, times weights of which there are
-    `vectors` for each value; the sums are written `product_pitch` bytes from each other.
+    `vectors` for each value; the sums are written `product_pitch` bytes from each other. Meanwhile
+    `AHEAD_BYTES` behind `ahead` are brought nearer for each value.
     """
     kind = vector(F32, isa.lanes)
 
-    @primitive(NOTHING, *(WORD,) * 6)
+    @primitive(NOTHING, *(WORD,) * 7)
     def multiply(
         code: Code,
         values: Value,
@@ -125,12 +129,14 @@ def product_tile(isa: Isa, rows: int, vectors: int) -> Primitive:
         depth: Value,
         pitch: Value,
         product_pitch: Value,
+        ahead: Value,
     ) -> None:
         pointers = [values + pitch * row for row in range(rows)]
 
         def step(number: Value, totals: list[Value]) -> list[Value]:
             """One line of weights times one value of every row."""
             at = number * vectors
+            (ahead + number * AHEAD_BYTES).prefetch()
             line = [weights.load(kind, at + j) for j in range(vectors)]
             result = []
             for row, pointer in enumerate(pointers):
