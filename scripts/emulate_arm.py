@@ -20,7 +20,7 @@ them; all if left out.
 ``vectors`` runs NNAPI's published examples, every N-th one, from the given one on.
 
 Needs ``qemu-aarch64`` and, for ``setup``, Debian with root's rights and a network. What is missing
-is said, with exit status 3.
+is said, with exit status 77.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ from emulation.environment import (
     set_up,
 )
 
-MISSING = 3
+MISSING = 77
+"""None of pytest's own exit statuses."""
+
 ISAS = "i8mm,neon,neon-basic"
 
 

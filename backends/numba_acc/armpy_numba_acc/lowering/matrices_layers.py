@@ -20,7 +20,7 @@ from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.lowering.products import Weights
 from armpy_numba_acc.lowering.relaxing import is_faster_relaxed
-from armpy_numba_acc.lowering.tiles import BF16, F32, I16, ProductKind, tile_of
+from armpy_numba_acc.lowering.tiles import BF16, F32, I16, I16_NARROW, ProductKind, tile_of
 from armpy_numba_acc.lowering.weighted_checks import WIDE
 from armpy_numba_acc.lowering.weighted_i16 import Finish, emit_i16
 from armpy_numba_acc.lowering.weighted_real import UNBOUNDED, Rows, emit_real, pack_real
@@ -158,7 +158,10 @@ class _IntegerFactors(_Factors):
     """
 
     def __init__(self, emit: Emitter, layer: Layer) -> None:
-        super().__init__(emit, layer.name, I16, head_lines=0)
+        # Matrices that are computed are packed as constant ones are, which takes moves of whole
+        # lines where elements lie one behind the other in each register.
+        kind = I16_NARROW if emit.isa.has_long_products else I16
+        super().__init__(emit, layer.name, kind, head_lines=0)
         x, y, output = layer["x"].info, layer["y"].info, layer.output.info
         real = np.array([real_factor(x, y, output)])
         rescaling = Rescaling.twice(real, np.zeros(1, np.int64), has_negatives=True)
@@ -186,7 +189,7 @@ class _IntegerFactors(_Factors):
         return centred
 
     def packed(self, matrix: Array, patches: Patches) -> Weights:
-        tile = tile_of(self.emit.choices, I16, patches, len(matrix))
+        tile = tile_of(self.emit.choices, self.kind, patches, len(matrix))
         panels = pack_pairs(self.emit.isa, matrix[:, None], tile.width(self.emit.isa))
         return self.packed_at(self.emit.constant(panels).at(0), len(matrix), patches)
 
@@ -224,7 +227,7 @@ def _panels_of(
     numbers = np.arange(prod(batches)).reshape(batches)
     if y.data is not None:
         data = y.data
-        if factors.kind is I16:
+        if factors.kind in (I16, I16_NARROW):
             data = data.astype(np.int16) - np.int16(y.info.zero_point)
         data = data if is_transposed else data.swapaxes(-1, -2)
         matrices = data.reshape(-1, *data.shape[-2:])
@@ -235,7 +238,9 @@ def _panels_of(
     width = tile_of(emit.choices, factors.kind, patches, columns).width(emit.isa)
     slots, head = factors.kind.group, factors.head_lines
     lines = head + factors.kind.steps(patches)
-    panels = np.empty((*batches, -(-columns // width), lines, width, slots), whole.dtype)
+    line = (slots, width) if factors.kind is I16_NARROW else (width, slots)
+    panels = np.empty((*batches, -(-columns // width), lines, *line), whole.dtype)
+    by_slot = panels if factors.kind is I16_NARROW else panels.swapaxes(-1, -2)
     scratch, source = emit.scratch(panels.nbytes), factors.source(y)
     if head or columns % width or patches.depth % slots:
         # Zeros stand for the bias, and for what is behind the last column and line.
@@ -243,7 +248,7 @@ def _panels_of(
     full = columns // width
     for slot in range(slots):
         given = matrices[..., slot::slots, :]
-        places = panels[..., head : head + given.shape[-2], :, slot]
+        places = by_slot[..., head : head + given.shape[-2], slot, :]
         inside = given[..., : full * width].reshape(*given.shape[:-1], full, width)
         parts = [(given[..., full * width :], places[..., full:, :, : columns - full * width])]
         parts.append((inside.swapaxes(-2, -3), places[..., :full, :, :]))

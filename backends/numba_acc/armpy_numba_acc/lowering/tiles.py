@@ -290,6 +290,13 @@ I16 = replace(
 )
 """Products of 16-bit elements, two at a time; what follows the steps takes 64 bits, and longer."""
 
+I16_NARROW = replace(
+    I16,
+    tiles=lambda isa: [tile for tile in _byte_tiles(isa) if tile.vectors == 1],
+    tile_name="convolution_i16 narrow",
+)
+"""The same in panels as wide as a register."""
+
 
 _MOST_WORSE = 1.6
 """How many times as long a tile may seem to take for a measurement to try it."""
