@@ -16,9 +16,10 @@ from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.diff import behind_floats
 from armpy.types import DataType
 from scripts.comparison.equality import Bench, Conditions, Count
-from scripts.comparison.subjects import ModelFile
+from scripts.comparison.subjects import ModelFile, Selection, models_below
 from tests.support.fake_backends import FakeBackend, registry_of
 from tests.support.lying_backends import Tampering
+from tests.support.shared import shared_files
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 
@@ -76,6 +77,24 @@ def test_quantised_elements_behind_sums_of_floats_need_not_be_equal(behind: bool
     net.output("y", net.add(Quantize(), value, output=info))
     graph = net.build()
     assert (graph.outputs[0] in behind_floats(graph.layers)) is behind
+
+
+SMALL = [
+    *shared_files("models", "micro/*int8.tflite"),
+    *shared_files("models", "micro/keyword_scrambled.tflite"),
+    *shared_files("models", "mlperf_tiny/*int*.tflite"),
+    *shared_files("models", "mlperf_tiny/pretrainedResnet_quant.tflite"),
+]
+
+
+@pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
+def test_numbaacc_equals_cpuref_in_every_element_of_small_models(path: Path) -> None:
+    conditions = [Conditions("", threads) for threads in (1, 2)]
+    selection = Selection("models", 0, 0, 1, "", str(path.parents[2]))
+    (subject,) = models_below(path, selection)
+    for count in Bench(conditions).count(subject).values():
+        assert count.elements > 0
+        assert count.is_equal, count.first
 
 
 def test_a_negative_zero_is_not_zero_and_all_nans_are_one() -> None:

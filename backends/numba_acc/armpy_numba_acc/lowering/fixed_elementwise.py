@@ -218,8 +218,10 @@ def byte_sum_numbers(infos: Sequence[TensorInfo]) -> tuple[float, ...]:
         Of both summands and the sum.
     """
     a, b = (scale_of(info) / scale_of(infos[2]) for info in infos[:2])
-    # Terms may be larger than their sum, and so is what float32 rounds off then.
-    margin = min(_MARGIN * max(1.0, 256.0 * float(a + b) / 1024), 1.0)
+    # Terms may be larger than their sum, and so is what float32 rounds off then: four times 2**-24
+    # of all terms, which are below 256 times a and b, 2**-15 for a sum below 512, and 2**-14 where
+    # that is moved to have 13 bits of a fraction.
+    margin = min(_MARGIN * max(1.0, float(a + b) / 2.25), 1.0)
     return float(a), float(b), margin, *_words_of(_common_factors(infos, _BYTE_SHIFT))
 
 
