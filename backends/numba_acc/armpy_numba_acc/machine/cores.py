@@ -22,6 +22,13 @@ def usable_cores(root: Path = Path("/"), cpus: Collection[int] | None = None) ->
     int
         At least 1. Processors that are threads of one core count once, and a control group
         that allows a part of the time counts as so many whole cores.
+
+    Notes
+    -----
+    Shares are rounded down: one thread more than there is time for stops with all others as soon
+    as the time of a period is used up, and those that wait for it burn the next one's. The least
+    limit of a group and of those around it holds. Sets of processors (cpuset) are a part of what
+    the operating system says.
     """
     if cpus is None:
         cpus = _processors()
@@ -49,14 +56,17 @@ def _limits(root: Path) -> Iterator[float]:
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         if not controllers:
-            for folder in _with_parents(mounts, path):
-                yield from _share(*_text(folder / "cpu.max").split()[:2])
+            # Beside groups of the first version, those of the second one are a folder deeper.
+            for mount in (mounts, mounts / "unified"):
+                for folder in _with_parents(mount, path):
+                    yield from _share(*_text(folder / "cpu.max").split()[:2])
         elif "cpu" in controllers.split(","):
-            for folder in _with_parents(mounts / controllers, path):
-                quota, period = (
-                    _text(folder / f"cpu.cfs_{name}_us") for name in ("quota", "period")
-                )
-                yield from _share(quota, period)
+            for mount in dict.fromkeys((mounts / controllers, mounts / "cpu")):
+                for folder in _with_parents(mount, path):
+                    quota, period = (
+                        _text(folder / f"cpu.cfs_{name}_us") for name in ("quota", "period")
+                    )
+                    yield from _share(quota, period)
 
 
 def _with_parents(mount: Path, path: str) -> Iterator[Path]:
