@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from functools import cache, lru_cache
 
 from armpy.backend import NO_OPTIONS, BackendOption, OptionScope, OptionValues
@@ -14,7 +15,7 @@ from armpy_numba_acc.machine.matrix_unit import may_use_matrix_unit
 from armpy_numba_acc.machine.model import MachineModel
 from armpy_numba_acc.machine.model_figures import BUILT_IN, typical
 from armpy_numba_acc.runtime.machine import this_machine
-from armpy_numba_acc.runtime.threads import MOST_THREADS
+from armpy_numba_acc.runtime.threads import LOOK_S, MOST_THREADS
 from armpy_numba_acc.store.host import known_isas
 from armpy_numba_acc.store.machine import kept_model
 from armpy_numba_acc.store.settings import machine_entries
@@ -93,14 +94,16 @@ class Settings:
 
 
 def _default_threads() -> int:
-    """As many as there are cores; processors are looked at again only if they are others."""
+    """As many as there are cores; looked at again if they are others, and every few seconds."""
     affinity = getattr(os, "sched_getaffinity", None)
-    return _threads_for(frozenset(affinity(0)) if affinity is not None else None)
+    cpus = frozenset(affinity(0)) if affinity is not None else None
+    return _threads_for(cpus, int(time.monotonic() / LOOK_S))
 
 
 @lru_cache(maxsize=16)
-def _threads_for(cpus: frozenset[int] | None) -> int:
-    """As many as there are cores among some processors."""
+def _threads_for(cpus: frozenset[int] | None, moment: int) -> int:
+    """As many as there are cores among some processors; a group's share may change in time."""
+    del moment
     return min(usable_cores(cpus=cpus), MOST_THREADS)
 
 

@@ -201,7 +201,7 @@ def test_an_execution_has_no_more_threads_than_processors_that_are_left(
     workers_of_all.hold(owner)
     for num_cores in (3, 1, 2):
         monkeypatch.setattr(threads, "usable_cores", partial(int, num_cores))
-        workers_of_all._look_at = 0.0  # a second has passed
+        workers_of_all._look_at = 0.0  # some seconds have passed
         assert workers_of_all.engage(4, isa) == num_cores
         assert workers_of_all.engage(4, isa, is_limited=False) == 4
 

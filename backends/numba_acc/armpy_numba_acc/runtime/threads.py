@@ -54,8 +54,8 @@ START_S = 2.0
 RETRY_S = 30.0
 """After one could not be started, no other is tried for so long."""
 
-LOOK_S = 1.0
-"""So often is asked how many processors there are to use."""
+LOOK_S = 5.0
+"""So often is asked how many processors there are to use, which takes 0.1 ms."""
 
 
 class Worker:
