@@ -146,8 +146,11 @@ def known_figures() -> str:
     name = os.environ.get(MACHINE_VARIABLE, "") or MEASURED
     if name != MEASURED:
         return name
-    entries = machine_entries()
-    model = kept_model(entries) if entries is not None else None
+    if this_machine.cache_info().currsize:
+        model: MachineModel | None = this_machine()
+    else:
+        entries = machine_entries()
+        model = kept_model(entries) if entries is not None else None
     if model is None:
         return "not measured yet"
     shown = "; ".join(f"{what} {figure}" for what, figure in model.figures.items())

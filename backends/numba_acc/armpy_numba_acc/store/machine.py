@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, fields
+from functools import cache
 from typing import Any
 
 from armpy.caching.entries import Entries
@@ -92,10 +93,11 @@ def making_model(entries: Entries) -> AbstractContextManager[bool]:
     return entries.making(_KIND, _key())
 
 
+@cache
 def _key() -> str:
     """What they are kept under: with the built-in figures, which stand for what is not measured."""
-    built_in = " ".join(model.digest for model in BUILT_IN.values())
-    text = f"{processor()} {package_version('armpy')} {_FORMAT} {built_in}"
+    built_in = [*BUILT_IN.values()]
+    text = f"{processor()} {package_version('armpy')} {_FORMAT} {built_in!r}"
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
