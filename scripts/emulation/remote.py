@@ -159,7 +159,7 @@ def redirect(environment: Environment, names: Sequence[str]) -> tuple[Isa, ...]:
     """
     isas = tuple(map(arm_isa, names))
 
-    def code(program: Program, isa: Isa) -> RemoteCode:
+    def code(program: Program, isa: Isa, _: object = None) -> RemoteCode:
         return RemoteCode(_peer(environment, isa.name), program, isa)
 
     for module in (vectors_runner, graphs_runner):
