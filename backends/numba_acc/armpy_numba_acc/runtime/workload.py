@@ -26,8 +26,9 @@ from armpy_numba_acc.machine.model import MachineModel
 from armpy_numba_acc.runtime.instance import Code, Instance
 from armpy_numba_acc.runtime.profiling import Recorder
 
-_MOST_IDLE = 4
-"""Instances that are kept for the next executions."""
+_MOST_IDLE = 16
+"""Instances that are kept for the next executions: where more callers come at a time, some have
+memory made, and touched for the first time, again and again."""
 
 
 class ProgramWorkload(IWorkload):
