@@ -67,10 +67,15 @@ WINDOWS = {
     "one column of output": Case((1, 40, 3, 8), 9, (3, 3)),
     "strides": Case((2, 11, 13, 12), 21, (3, 3), (2, 2), padding=SAME),
     "strides of 3": Case((1, 17, 19, 7), 40, (2, 2), (3, 3)),
+    "images that end before a stride does": Case((3, 1, 18, 7), 4, (1, 3), (2, 2)),
+    "images of several such lines": Case((2, 5, 18, 16), 20, (1, 2), (2, 2)),
     "dilated": Case((1, 12, 10, 9), 24, (3, 3), dilation=(2, 3), padding=SAME),
     "three channels": Case((1, 21, 19, 3), 16, (3, 3), (2, 2), padding=SAME, activation=RELU6),
     "rows that are multiplied with a correction": Case(
         (2, 9, 8, 24), 40, (3, 3), padding=SAME, types=BOTH_U8, weights_zero_point=20
+    ),
+    "few rows that are gathered, with a correction": Case(
+        (3, 1, 1, 330), 3, types=BOTH_U8, weights_zero_point=20
     ),
 }
 CASES = PIXELS | WINDOWS

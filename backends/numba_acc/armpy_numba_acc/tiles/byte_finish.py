@@ -61,11 +61,13 @@ class ByteFinish(Finish):
         taps, depth, last = call.taps, call.depth, tile.count - 1
 
         def correct(row: Value, carried: list[Value]) -> list[Value]:
+            wanted = smaller(row, last)
+
             def in_table() -> list[Value]:
-                return [tile.address.load(I64, row)]
+                return [tile.address.load(I64, wanted)]
 
             def in_line() -> list[Value]:
-                return [tile.address + smaller(row, last) * call.pixel_pitch]
+                return [tile.address + wanted * call.pixel_pitch]
 
             (first,) = when(call.has_table.differs(0), in_table, in_line)
 

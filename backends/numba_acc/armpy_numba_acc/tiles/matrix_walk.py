@@ -61,7 +61,9 @@ def _next_run(call: ProductCall, walk: MatrixWalk, position: int, end: int) -> t
         if y >= call.out_height:
             position = (image + 1) * walk.image_positions
         elif x >= call.out_width:
-            position += walk.line_positions - x
+            # A next row may begin behind the next image, whose last rows no stride reaches.
+            following = position + walk.line_positions - x
+            position = min(following, (image + 1) * walk.image_positions)
         else:
             pixel = (image * call.out_height + y) * call.out_width + x
             return position, pixel, min(call.out_width - x, end - position)
