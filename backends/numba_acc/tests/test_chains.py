@@ -4,7 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from armpy_numba_acc.kernels import elementwise
+from armpy_numba_acc.llvm.compiler import compile_assembly
 from armpy_numba_acc.llvm.host import host_isas
+from armpy_numba_acc.machine.isa import Isa, make_isa
 from armpy_numba_acc.passes.region import lower_region
 
 from armpy import Network, ops
@@ -12,7 +15,12 @@ from armpy.graph import SubgraphView, Value
 from armpy.ops import ActivationFunction, BinaryOperation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.support import ISAS, check_against_reference, run_reference
+from backends.numba_acc.tests.support import (
+    ISAS,
+    check_against_reference,
+    run_compiled,
+    run_reference,
+)
 
 F32 = DataType.FLOAT32
 
@@ -87,3 +95,42 @@ def test_chains_are_one_command_and_equal_the_reference(build: Build, num_comman
     expected = run_reference(network, feeds)
     for isa in ISAS:
         check_against_reference(network, feeds, isa, expected)
+
+
+def halves(network: Network) -> None:
+    """Sums and products of float16, each rounded to it."""
+    x, w = (network.input(name, TensorInfo((3, 333), DataType.FLOAT16)) for name in "xw")
+    half = network.constant(np.full((1,), 0.7, np.float16))
+    value = binary(network, "MUL", binary(network, "ADD", x, w), x)
+    value = binary(network, "SUB", binary(network, "MUL", value, half), w)
+    network.output("y", network.add(ops.Activation(ActivationFunction.ABS), value))
+
+
+@pytest.mark.parametrize("isa", ISAS, ids=[isa.name for isa in ISAS])
+def test_a_chain_of_float16_is_one_command_and_rounds_behind_each_layer(isa: Isa) -> None:
+    network = Network()
+    halves(network)
+    graph = network.build()
+    program = lower_region(SubgraphView.of(graph, graph.layers), isa)
+    assert len(program.infos) == 1
+    random = np.random.default_rng(5)
+    bits = random.integers(0, 1 << 16, (2, 3, 333)).astype(np.uint16)
+    bits[:, 0] &= 0x83FF  # subnormal
+    x, w = bits.view(np.float16)
+    with np.errstate(all="ignore"):
+        expected = run_reference(network, {"x": x, "w": w})["y"]
+    found = run_compiled(network, {"x": x, "w": w}, isa)["y"]
+    is_nan = np.isnan(expected)
+    assert not is_nan.all()
+    np.testing.assert_array_equal(np.isnan(found), is_nan)
+    np.testing.assert_array_equal(found[~is_nan].view(np.uint16), expected[~is_nan].view(np.uint16))
+
+
+def test_processors_with_float16_add_and_multiply_it_as_it_is() -> None:
+    features = frozenset({"avx512fp16"})
+    isa = make_isa("avx512vnni", "x86_64-unknown-linux-gnu", "sapphirerapids", features)
+    expression = "x0.half_to_float.x1.half_to_float.add.float_to_half"
+    function = elementwise.make(isa, expression, "u16xu16xu16", "vv")
+    text = compile_assembly(function, "function", isa)
+    assert "vaddph" in text
+    assert "vcvtph2ps" not in text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from armpy_numba_acc.kernels import executor, worker
+from armpy_numba_acc.kernels import elementwise, executor, worker
 from armpy_numba_acc.llvm.compiler import compile_assembly
 from armpy_numba_acc.machine.isa import Isa, make_isa
 from armpy_numba_acc.passes.support import support
@@ -110,6 +110,28 @@ def test_every_float16_becomes_its_float32(isa: Isa) -> None:
     network = network_of(ops.Cast(), [TensorInfo(halves.shape, F16)], TensorInfo(None, F32))
     (found,) = run_compiled(network, {"x0": halves}, isa).values()
     np.testing.assert_array_equal(found, halves.astype(np.float32))
+
+
+@pytest.mark.parametrize("isa", ISAS, ids=ISA_NAMES)
+def test_float32_is_rounded_to_the_float16_next_to_it_ties_to_even(isa: Isa) -> None:
+    halves = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float32)
+    ties = np.append((halves[:-1] + halves[1:]) / 2, np.float32(65520))
+    numbers = [halves, ties, np.nextafter(ties, 0), np.nextafter(ties, np.inf, dtype=np.float32)]
+    floats = np.concatenate([*numbers, [np.inf, np.nan, 1e38, 1e-45, 1e-37]]).astype(np.float32)
+    floats = np.concatenate([floats, -floats])
+    network = network_of(ops.Cast(), [TensorInfo(floats.shape, F32)], TensorInfo(None, F16))
+    (found,) = run_compiled(network, {"x0": floats}, isa).values()
+    with np.errstate(over="ignore"):
+        expected = floats.astype(np.float16)
+    is_nan = np.isnan(expected)
+    np.testing.assert_array_equal(np.isnan(found), is_nan)
+    np.testing.assert_array_equal(found[~is_nan].view(np.uint16), expected[~is_nan].view(np.uint16))
+
+
+@pytest.mark.parametrize("isa", ISAS, ids=ISA_NAMES)
+def test_instructions_convert_float16_where_there_are_any(isa: Isa) -> None:
+    function = elementwise.make(isa, "x0.half_to_float.exp.float_to_half", "u16xu16", "v")
+    assert ("vcvtps2ph" in compile_assembly(function, "function", isa)) == (isa.name != "portable")
 
 
 def test_quantised_tensors_whose_scale_would_be_lost_are_left_to_others() -> None:

@@ -26,7 +26,7 @@ Number: TypeAlias = "Value | int | float"
 """A value, or a constant of the type of the value that it is combined with."""
 
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
-F32, F64 = ir.FloatType(), ir.DoubleType()
+F16, F32, F64 = ir.HalfType(), ir.FloatType(), ir.DoubleType()
 
 
 def vector(element: Kind, lanes: int) -> Kind:

@@ -35,7 +35,7 @@ from armpy_numba_acc.packing.quantized import (
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
 
-_FLOAT_CASTS = {
+FLOAT_CASTS = {
     (DataType.FLOAT16, DataType.FLOAT32): "half_to_float",
     (DataType.FLOAT32, DataType.FLOAT16): "float_to_half",
 }
@@ -138,7 +138,7 @@ def check_cast(operation: Operation, inputs: OperandInfos, outputs: Sequence[Ten
     """Booleans, float32, and integers of up to 64 bits with a sign, up to 16 without; one type."""
     source, target = Operands(operation, inputs)["input"], outputs[0]
     pair = source.data_type, target.data_type
-    if pair[0] is pair[1] or pair in _FLOAT_CASTS or all(each in _CAST_KINDS for each in pair):
+    if pair[0] is pair[1] or pair in FLOAT_CASTS or all(each in _CAST_KINDS for each in pair):
         return ""
     return f"{pair[0].name} to {pair[1].name} is not supported"
 
@@ -163,8 +163,8 @@ def lower_cast(emit: Emitter, layer: Layer) -> None:
     pair = value.info.data_type, output.info.data_type
     if pair[0] is pair[1]:
         emit.alias(output, value)
-    elif pair in _FLOAT_CASTS:
-        emit_elementwise(emit, _FLOAT_CASTS[pair], [value], output, layer.name)
+    elif pair in FLOAT_CASTS:
+        emit_elementwise(emit, FLOAT_CASTS[pair], [value], output, layer.name)
     elif pair == (DataType.FLOAT32, DataType.BOOLEAN):
         # Asked as an integer: processors may be told to take tiny floats for 0.
         kinds = ("i32", "bool")

@@ -78,6 +78,11 @@ class Isa:
         return self.byte_products in ("sdot", "vpdpbssd")
 
     @property
+    def has_half_conversions(self) -> bool:
+        """Whether instructions convert between float16 and float32."""
+        return not {"+f16c", "+neon"}.isdisjoint(self.features.split(","))
+
+    @property
     def lanes(self) -> int:
         """float32 elements per register."""
         return self.vector_bytes // 4
@@ -146,6 +151,9 @@ def make_isa(
         wanted.append("avx512vbmi")
     if name == "avx512amx" and "amx-bf16" in available:
         wanted.append("amx-bf16")
+    if "avx512vnni" in wanted and "avx512fp16" in available:
+        # LLVM adds and multiplies float16 by it where that rounds as float32 in between does.
+        wanted.append("avx512fp16")
     signed = [
         *(f"+{feature}" for feature in wanted),
         *(f"-{feature}" for feature in sorted(lacking)),

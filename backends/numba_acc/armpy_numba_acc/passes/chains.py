@@ -1,14 +1,22 @@
-"""Elementwise fusion: finds chains of float32 operations that one command computes."""
+"""Elementwise fusion: finds chains of float32 operations that one command computes.
+
+Notes
+-----
+Conversions from and to float16 are links like others: what is computed as float32 and rounded
+behind each layer is rounded in registers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
 from armpy.graph import Layer, SubgraphView, Value
+from armpy.ops import Cast
 from armpy.records import dataclass
 from armpy.types import DataType
 from armpy_numba_acc.lowering.broadcasting import MAX_INPUTS, emit_elementwise
 from armpy_numba_acc.lowering.operands import given
+from armpy_numba_acc.lowering.quantizing import FLOAT_CASTS
 from armpy_numba_acc.lowering.real_functions import function_of, has_expression
 from armpy_numba_acc.machine.expressions import PARAMETER
 from armpy_numba_acc.program.emitter import Emitter
@@ -79,10 +87,24 @@ def lower_chain(emit: Emitter, chain: Chain) -> None:
 
 
 def _is_real(layer: Layer) -> bool:
-    """Whether a layer computes float32 elements by an expression."""
+    """Whether a layer computes float32 elements by an expression, or converts float16."""
+    if _conversion(layer):
+        return layer.inputs[0] is not None and layer.inputs[0].data is None
     infos = [info for info in (*layer.input_infos, *layer.output_infos) if info is not None]
     are_floats = all(info.data_type is DataType.FLOAT32 for info in infos)
     return are_floats and has_expression(layer.operation)
+
+
+def _conversion(layer: Layer) -> str:
+    """The expression of a conversion from or to float16; empty for other layers."""
+    if not isinstance(layer.operation, Cast):
+        return ""
+    return FLOAT_CASTS.get((layer["input"].info.data_type, layer.output.info.data_type), "")
+
+
+def _function_of(layer: Layer) -> tuple[str, tuple[float, ...]]:
+    """A link's expression and its parameters."""
+    return (name, ()) if (name := _conversion(layer)) else function_of(layer.operation)
 
 
 def _chain_behind(
@@ -121,7 +143,7 @@ def _written(members: set[Layer], last: Layer, order: Mapping[Layer, int]) -> Ch
 
     def tokens_of(value: Value) -> list[str]:
         if value in made:
-            function, numbers = function_of(made[value].operation)
+            function, numbers = _function_of(made[value])
             operands = [token for operand in given(made[value]) for token in tokens_of(operand)]
             parameters.extend(numbers)
             return operands + function.split(".")

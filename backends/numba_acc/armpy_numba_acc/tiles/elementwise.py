@@ -16,7 +16,7 @@ from armpy_numba_acc.tiles.elements import (
     stored_kind,
     widened,
 )
-from armpy_numba_acc.tiles.expressions import expression_named, for_bfloat16
+from armpy_numba_acc.tiles.expressions import expression_named, for_bfloat16, for_isa
 
 NAME, NUM_ARGUMENTS = "armpy_elements", 6
 compute_elements = linked(NAME, NUM_ARGUMENTS)
@@ -57,7 +57,8 @@ def elementwise_definition(isa: Isa, name: str, formats: Sequence[str], patterns
     *input_formats, output_format = formats
     # What is quicker is made of instructions on 64 bytes.
     is_quick = output_format == "bf16" and isa.vector_bytes == 64
-    expression = expression_named(for_bfloat16(name) if is_quick else name)
+    name = for_bfloat16(name) if is_quick else name
+    expression = expression_named(for_isa(isa, name))
     lanes = isa.vector_bytes // max(map(register_bytes, formats))
 
     def write(code: Code, *arguments: Value) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from armpy.records import dataclass
 from armpy_numba_acc.llvm.values import F32, F64, I32, I64, Value, choose, clamp, larger, smaller
 from armpy_numba_acc.machine.expressions import INPUTS, PARAMETER
+from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles import functions as f
 from armpy_numba_acc.tiles.fixed_expressions import FUNCTIONS as FIXED
 
@@ -216,6 +217,8 @@ _CASTS: dict[str, Expression] = {
     **{f"limited_to_{name}": Expression(_limited(*bounds), 1) for name, bounds in _RANGES.items()},
     "half_to_float": Expression(f.half_to_float, 1),
     "float_to_half": Expression(f.float_to_half, 1),
+    "converted_half": Expression(f.converted_half, 1),
+    "converted_to_half": Expression(f.converted_to_half, 1),
     "to_i32": Expression(_resize(I32), 1),
     "to_i64": Expression(_resize(I64), 1),
     "int_to_float": Expression(lambda x: x.converted("sitofp", F32), 1),
@@ -279,6 +282,16 @@ _SINGLE: Mapping[str, Expression] = {
 def for_bfloat16(name: str) -> str:
     """An expression whose results are as right as bfloat16 needs them."""
     return ".".join(f"quick_{word}" if word == "sigmoid" else word for word in name.split("."))
+
+
+_BY_INSTRUCTION = {"half_to_float": "converted_half", "float_to_half": "converted_to_half"}
+
+
+def for_isa(isa: Isa, name: str) -> str:
+    """An expression that gives the same by what instructions there are."""
+    if not isa.has_half_conversions:
+        return name
+    return ".".join(_BY_INSTRUCTION.get(word, word) for word in name.split("."))
 
 
 def expression_named(name: str) -> Expression:

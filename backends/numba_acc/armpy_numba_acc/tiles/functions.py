@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from armpy_numba_acc.llvm.values import F64, I16, I32, I64, Value, choose, clamp
+from armpy_numba_acc.llvm.values import F16, F32, F64, I16, I32, I64, Value, choose, clamp
 from armpy_numba_acc.tiles.library_calls import from_library
 
 _MAGIC = 12582912.0
@@ -132,6 +132,16 @@ def float_to_half(x: Value) -> Value:
     quiet = ((bits >> 13) & 0x3FF) | (_HALF_INFINITY | 0x200)
     result = choose(x.differs(x), quiet, result)
     return result | ((x.bits() >> 16) & 0x8000)
+
+
+def converted_half(bits: Value) -> Value:
+    """`half_to_float` by the processor, which takes float16's subnormals for what they are."""
+    return bits.narrowed(I16).converted("bitcast", F16).converted("fpext", F32)
+
+
+def converted_to_half(x: Value) -> Value:
+    """`float_to_half` by the processor."""
+    return x.converted("fptrunc", F16).converted("bitcast", I16).unsigned(I32)
 
 
 def floor_double(x: Value) -> Value:
