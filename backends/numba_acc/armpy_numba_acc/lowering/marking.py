@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from armpy.graph import Layer
 from armpy.ops import OneHot
+from armpy.ops.operation import OperandInfos, Operation
 from armpy.ops.shapes import normalize_axis
-from armpy_numba_acc.lowering.operands import anything, expect
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.machine.calls import gathering
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
+
+
+def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+    """Any type that native calls are given arrays of."""
+    is_refused = outputs[0].data_type is DataType.BFLOAT16
+    return "BFLOAT16 is not supported" if is_refused else ""
 
 
 def lower(emit: Emitter, layer: Layer) -> None:
@@ -32,4 +42,4 @@ def lower(emit: Emitter, layer: Layer) -> None:
     emit(call, layer.name)
 
 
-LOWERINGS = {OneHot: Lowering(anything, lower)}
+LOWERINGS = {OneHot: Lowering(check, lower)}
