@@ -7,6 +7,7 @@ import pytest
 from armpy import Network, ops
 from armpy.ops.shapes import PaddingSpec
 from armpy.tensor import Quantization, TensorInfo
+from armpy.testing.tolerance import EXACT, Tolerance
 from armpy.types import DataType
 from backends.numba_acc.tests.support import (
     ISAS,
@@ -33,14 +34,16 @@ CASES: dict[str, tuple[Shape, Pair, Pair, PaddingSpec]] = {
 """Few kinds of kernels, as making them takes long."""
 
 
-def check_everywhere(operation: ops.Pooling2d, source: TensorInfo) -> None:
+def check_everywhere(
+    operation: ops.Pooling2d, source: TensorInfo, tolerance: Tolerance | None = None
+) -> None:
     """Check a layer on every instruction set of this processor."""
     network = Network()
     network.output("y", network.add(operation, network.input("x", source)))
     inputs = {"x": random_array(source, 5)}
     expected = run_reference(network, inputs)
     for isa in ISAS:
-        check_against_reference(network, inputs, isa, expected)
+        check_against_reference(network, inputs, isa, expected, tolerance)
 
 
 @pytest.mark.parametrize("algorithm", ops.PoolingAlgorithm)
@@ -61,6 +64,15 @@ def test_bytes(name: str, data_type: DataType, algorithm: ops.PoolingAlgorithm) 
     operation = ops.Pooling2d(algorithm, size, stride, padding, activation)
     scale = Quantization.per_tensor(0.05, 13)
     check_everywhere(operation, TensorInfo(shape, data_type, quantization=scale))
+
+
+@pytest.mark.parametrize("data_type", [DataType.QASYMM_U8, DataType.QASYMM_S8])
+@pytest.mark.parametrize("size", [(1, 1), (2, 2), (3, 3), (1, 11)], ids=str)
+def test_means_of_few_bytes_are_exact(size: Pair, data_type: DataType) -> None:
+    operation = ops.Pooling2d(AVERAGE, size, (1, 1), SAME)
+    quantization = Quantization.per_tensor(0.05, 13)
+    info = TensorInfo((1, 40, 41, 64), data_type, quantization=quantization)
+    check_everywhere(operation, info, EXACT)
 
 
 @pytest.mark.parametrize("algorithm", [MAX, AVERAGE])

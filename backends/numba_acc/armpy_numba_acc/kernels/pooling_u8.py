@@ -10,9 +10,9 @@ from armpy_numba_acc.llvm.compiler import Linked
 from armpy_numba_acc.llvm.pointers import store_f32, store_i32
 from armpy_numba_acc.llvm.primitives import inlined
 from armpy_numba_acc.machine.call import Pointer
-from armpy_numba_acc.machine.calls.windows import PoolingU8
+from armpy_numba_acc.machine.calls.windows import SMALL, PoolingU8
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.pooling import max_block_u8, mean_block_u8
+from armpy_numba_acc.tiles.pooling import max_block_u8, mean_block_u8, small_mean_block_u8
 from armpy_numba_acc.tiles.windows import num_inside, tile_columns, window_kernel
 
 _read = reader(PoolingU8)
@@ -29,8 +29,21 @@ def _prepare(args: int, factors: Pointer, y: int, x: int) -> None:
         store_i32(factors, 2 * j + 1, int32(-count * call.in_zero_point))
 
 
+@inlined
+def _prepare_small(args: int, factors: Pointer, y: int, x: int) -> None:
+    """The same for means in 16 bits, see `small_mean_block_u8`."""
+    call = _read(args)
+    for j in range(tile_columns(args)):
+        start = x + j * call.tiles.stride_w
+        count = num_inside(call.tiles, y, start, call.kernel_h, call.kernel_w)
+        store_i32(factors, 2 * j, int32((32768 // count + 1) | (count & ~1) << 16))
+        store_i32(factors, 2 * j + 1, int32(-count * call.in_zero_point))
+
+
 def make(isa: Isa, width: int, columns: int, algorithm: str, has_words: int) -> Linked:
     """Make the kernel for the record's parameters."""
     if algorithm == "max":
         return Linked(window_kernel(), max_block_u8(width, columns))
+    if has_words == SMALL:
+        return Linked(window_kernel(_prepare_small), small_mean_block_u8(width, columns))
     return Linked(window_kernel(_prepare), mean_block_u8(width, columns, bool(has_words)))

@@ -22,6 +22,7 @@ from armpy_numba_acc.lowering.windows import (
 )
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.call import Call
+from armpy_numba_acc.machine.calls.windows import MOST_SMALL, SMALL
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, stored_bounds
 from armpy_numba_acc.program.choices import Choices
@@ -144,7 +145,7 @@ def _pooling_u8(emit: Emitter, layer: Layer, windows: Windows, algorithm: str) -
         width=width,
         columns=columns,
         algorithm=algorithm,
-        has_words=int(algorithm != "max" and windows.num_taps <= _MOST_IN_WORDS),
+        has_words=0 if algorithm == "max" else _words(windows.num_taps),
         tiles=tiles_of(emit, source, emit.target(layer.output), windows, tiling, padding),
         kernel_h=windows.kernel[0],
         kernel_w=windows.kernel[1],
@@ -154,6 +155,11 @@ def _pooling_u8(emit: Emitter, layer: Layer, windows: Windows, algorithm: str) -
         low=low,
         high=high,
     )
+
+
+def _words(num_taps: int) -> int:
+    """How sums of windows are kept, see `PoolingU8`."""
+    return SMALL if num_taps <= MOST_SMALL else int(num_taps <= _MOST_IN_WORDS)
 
 
 def _stored_bounds(layer: Layer) -> tuple[int, int]:

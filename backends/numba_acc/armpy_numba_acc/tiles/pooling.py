@@ -148,6 +148,49 @@ def mean_block_u8(width: int, columns: int, has_words: bool) -> str:
     return block_definition(1, columns, 0, compute)
 
 
+def small_mean_block_u8(width: int, columns: int) -> str:
+    """Write the function that computes means of few bytes, in 16 bits; see `pooling_block_f32`.
+
+    Notes
+    -----
+    For each pixel it has been prepared: 2**15 by the number n of elements, rounded up, in 16 bits;
+    n or n - 1, whichever is even, in 16 bits; what is added to the sum, as int32. ``2 |sum| + n``
+    by ``2 n`` is the magnitude of the mean, ties away from zero. The quotient's error is below its
+    step of ``1 / n``, as sums are below ``256 n``: for n of at most 11.
+    """
+    size = max(width, 16)
+    octets, words = vector(I8, size), vector(I16, size // 2)
+
+    def compute(block: Block) -> None:
+        call = block.call(PoolingU8)
+
+        def load(address: Value) -> list[Value]:
+            values = (address + block.at).load(octets)
+            zeros = values.like(0)
+            return [interleave(values, zeros, half).bitcast(words) for half in range(2)]
+
+        found = _over_taps(block, PoolingU8, columns, [(words, 0)] * 2, load, _sum)
+        zero = call.zero_point.narrowed(I16).splat(words.count)
+        for pixel, totals in enumerate(found):
+            means = [mean(total, block.factors, pixel) + zero for total in totals]
+            store_bytes(pack_bytes(means, call.low, call.high), block.place(pixel), width)
+
+    def mean(total: Value, factors: Value, pixel: int) -> Value:
+        """The mean as an integer."""
+        inverse, even, addend = (
+            factors.load(I16, 4 * pixel + number).splat(words.count) for number in range(3)
+        )
+        moved = total + addend
+        sign = moved >> 15
+        magnitude = (moved ^ sign) - sign
+        doubled = magnitude + magnitude + even
+        product = doubled.converted("zext", I32) * inverse.converted("zext", I32)
+        quotient = product.shifted_right(16).narrowed(I16)
+        return (quotient ^ sign) - sign
+
+    return block_definition(1, columns, 0, compute)
+
+
 def pooling_block_i16(lanes: int, columns: int, algorithm: str) -> str:
     """Write the function that pools 16-bit elements; see `pooling_block_f32`.
 

@@ -101,6 +101,10 @@ class PoolingI16(Call):
     high: int
 
 
+SMALL, MOST_SMALL = 2, 11
+"""Windows of so few bytes that quotients of 16 bits are exact."""
+
+
 @dataclass(frozen=True, slots=True)
 class PoolingU8(Call):
     """Pool bytes; as `PoolingI16`.
@@ -110,7 +114,7 @@ class PoolingU8(Call):
     width : int
         Channels of a block.
     has_words : int
-        Whether sums fit 16 bits.
+        Whether sums fit 16 bits; `SMALL` for windows of at most `MOST_SMALL` elements.
     zero_point, in_zero_point, scale : int, int, float
         Of means: what is added, what elements are counted from, and the input's scale relative to
         the output's.
