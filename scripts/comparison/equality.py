@@ -150,7 +150,11 @@ class Bench:
     def count(self, subject: Subject) -> dict[Conditions, Count]:
         """What differs of a subject under each of the conditions; empty if CpuRef refuses it."""
         found: dict[Conditions, Count] = {}
-        case = _case(subject)
+        try:
+            case = _case(subject)
+        except ArmpyError as error:
+            self.refused.append(f"{subject.name}: {type(error).__name__}: {error}")
+            return {}
         for watched in (case, *_watched(case)):
             for how, count in self._count(watched, subject.name).items():
                 found.setdefault(how, Count()).join(count)
