@@ -13,7 +13,7 @@ from armpy_numba_acc.machine.calls.winograd import WinogradF32
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.winograd import PAIRS
 from armpy_numba_acc.tiles.winograd_f32 import (
-    AHEAD_BYTES,
+    ahead_bytes,
     input_tile,
     output_tile,
     product_tile,
@@ -85,6 +85,7 @@ def make(
     locate, aim = _addressing(height, width)
     num_positions = (height + 2) * (width + 2)
     vector_bytes, panel_bytes = isa.vector_bytes, vectors * isa.vector_bytes
+    step_bytes = ahead_bytes(vectors)
 
     def winograd_f32(args: int, thread: int, num_threads: int) -> None:
         call = _read(args)
@@ -118,7 +119,7 @@ def make(
                         multiply(source, panel_weights, target, depth, pitch, product_pitch, ahead)
                         source += product_rows * pitch
                         target += product_rows * product_pitch
-                        offset += AHEAD_BYTES * depth
+                        offset += step_bytes * depth
                         if offset >= size:
                             offset = -size  # these weights, which are near
                     panel_weights = next_weights

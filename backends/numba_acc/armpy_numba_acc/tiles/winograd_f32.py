@@ -26,11 +26,18 @@ from armpy_numba_acc.llvm.primitives import FLOAT, NOTHING, WORD, Primitive, pri
 from armpy_numba_acc.llvm.values import F32, I64, Code, Value, at_least, at_most, vector
 from armpy_numba_acc.machine.isa import Isa
 
-AHEAD_BYTES = 32
-"""Of the next weights that are asked for with each value: they take longer to come than to use."""
-
 Pairs = tuple[float, ...]
 """The positive numbers of the pairs that a line is transformed for."""
+
+
+def ahead_bytes(vectors: int) -> int:
+    """Of the next weights that are asked for with each value of a tile: a line at most.
+
+    Notes
+    -----
+    Two tiles ask for all of the next ones, four for those that are four registers wide.
+    """
+    return 32 * min(vectors, 2)
 
 
 def _input_line(pairs: Pairs, elements: Sequence[Value]) -> list[Value]:
@@ -116,7 +123,7 @@ def product_tile(isa: Isa, rows: int, vectors: int) -> Primitive:
     -----
     `rows` lines of `depth` values, `pitch` bytes from each other, times weights of which there are
     `vectors` for each value; the sums are written `product_pitch` bytes from each other. Meanwhile
-    `AHEAD_BYTES` behind `ahead` are brought nearer for each value.
+    `ahead_bytes` behind `ahead` are brought nearer for each value.
     """
     kind = vector(F32, isa.lanes)
 
@@ -136,7 +143,7 @@ def product_tile(isa: Isa, rows: int, vectors: int) -> Primitive:
         def step(number: Value, totals: list[Value]) -> list[Value]:
             """One line of weights times one value of every row."""
             at = number * vectors
-            (ahead + number * AHEAD_BYTES).prefetch()
+            (ahead + number * ahead_bytes(vectors)).prefetch()
             line = [weights.load(kind, at + j) for j in range(vectors)]
             result = []
             for row, pointer in enumerate(pointers):
