@@ -32,7 +32,7 @@ from armpy.ops import PreCompiled, While
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DeviceType
-from armpy_numba_acc.options import OPTIONS, Settings, known_figures
+from armpy_numba_acc.options import OPTIONS, Settings, known_figures, matrix_unit_state
 from armpy_numba_acc.passes.support import support
 from armpy_numba_acc.program.limits import TooLargeError
 from armpy_numba_acc.runtime.profiling import NumbaProfilingContext, recorder_of
@@ -84,6 +84,7 @@ class NumbaBackend(IBackendInternal):
             Capability.NON_CONST_WEIGHTS: True,
             Capability.CANCELLABLE_EXECUTION: True,
             "Machine": known_figures(),
+            "MatrixUnit": matrix_unit_state(),
         }
 
     def get_layer_support(self) -> ILayerSupport:

@@ -11,7 +11,7 @@ from armpy.errors import InvalidArgumentError
 from armpy.records import dataclass
 from armpy_numba_acc.machine.cores import usable_cores
 from armpy_numba_acc.machine.isa import NAMES, Isa
-from armpy_numba_acc.machine.matrix_unit import may_use_matrix_unit
+from armpy_numba_acc.machine.matrix_unit import has_matrix_unit, may_use_matrix_unit
 from armpy_numba_acc.machine.model import MachineModel
 from armpy_numba_acc.machine.model_figures import BUILT_IN, typical
 from armpy_numba_acc.runtime.machine import this_machine
@@ -187,10 +187,10 @@ def _is_permitted(isa: Isa) -> bool:
 
 
 def matrix_unit_state() -> str:
-    """Whether the matrix unit is used where nothing else is asked for, or why not, for people."""
-    if not any(isa.matrix_unit == "amx" for isa in known_isas()):
+    """Whether the matrix unit is used where no option says otherwise, or why not, for people."""
+    if not has_matrix_unit():
         return "not there, or hidden by a virtual machine"
     if not may_use_matrix_unit():
         return "not permitted by the system"
-    used = chosen_isa()
-    return "in force" if used.has_matrix_unit else f"not used: {ISA_VARIABLE} says {used.name}"
+    name = os.environ.get(ISA_VARIABLE, "")
+    return "in force" if name in ("", "avx512amx") else f"not used: {ISA_VARIABLE} says {name}"

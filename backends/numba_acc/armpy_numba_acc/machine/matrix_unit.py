@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from functools import cache
+from pathlib import Path
 
 _ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18
 """Numbers of Linux on x86-64: the system call, what is asked, and for which state of a thread."""
@@ -35,6 +36,16 @@ def configuration(first_rows: int, second_rows: int, block_bytes: int) -> bytes:
         words[tile], rows[tile] = ROW_BYTES, block_bytes // 4
     sizes = b"".join(size.to_bytes(2, "little") for size in words)
     return bytes([1, *[0] * 15]) + sizes + bytes(16) + bytes(rows) + bytes(8)
+
+
+@cache
+def has_matrix_unit() -> bool:
+    """Whether the processor says that it has one, as the operating system shows it."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return {"amx_tile", "amx_int8"} <= set(text.partition("\n\n")[0].split())
 
 
 @cache
