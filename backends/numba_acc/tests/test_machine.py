@@ -129,9 +129,11 @@ def test_a_machine_that_cannot_be_measured_gets_typical_figures(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     noise = random.Random(0)
-    monkeypatch.setattr(
-        machine, "_runner", lambda *_: lambda _, repeats, __: int(repeats * noise.uniform(1, 9))
-    )
+
+    def run(number: int, repeats: int, mask: int) -> int:
+        return int(repeats * 10 ** noise.uniform(0, 6))
+
+    monkeypatch.setattr(machine, "_runner", lambda *_: run)
     with caplog.at_level(logging.WARNING, "armpy.NumbaAcc"):
         assert machine.measure_machine(ISAS) == (typical(ISAS[0]), False)
     assert "could not be measured" in caplog.text

@@ -13,7 +13,7 @@ from armpy_numba_acc.llvm.pointers import (
     load_i64,
     store_i64,
 )
-from armpy_numba_acc.llvm.primitives import compiled, inlined
+from armpy_numba_acc.llvm.primitives import inlined
 from armpy_numba_acc.llvm.subnormals import flushing, restoring
 from armpy_numba_acc.llvm.waiting import clock_of, compare_and_swap
 from armpy_numba_acc.machine.call import Pointer
@@ -80,7 +80,7 @@ def following(sync: Pointer, cancel: Pointer, number: int) -> int:
     return said - 1
 
 
-@compiled
+@inlined
 def invite(execution: int, call: Execution, num_workers: int, pause: Callable[[int], int]) -> int:
     """Tell workers that there is something to do, if no other execution has them; how many."""
     # What others have left here. Nobody looks yet: no ticket says that there is an execution.
@@ -100,7 +100,7 @@ def invite(execution: int, call: Execution, num_workers: int, pause: Callable[[i
     return num_invited
 
 
-@compiled
+@inlined
 def dismiss(execution: int, call: Execution, pause: Callable[[int], int]) -> None:
     """Tell workers that this is the end, and take back tickets that nobody has taken."""
     atomic_store(call.sync + PUBLISHED, END)
@@ -118,7 +118,7 @@ def dismiss(execution: int, call: Execution, pause: Callable[[int], int]) -> Non
             atomic_store(ticket + OWNER, 0)
 
 
-@compiled
+@inlined
 def begin(
     execution: int, call: Execution, clock_ns: Callable[[], int], pause: Callable[[int], int]
 ) -> int:
@@ -134,7 +134,7 @@ def begin(
     return granted
 
 
-@compiled
+@inlined
 def let_others(execution: int, call: Execution, granted: int, pause: Callable[[int], int]) -> int:
     """Let go of workers that others should have, between commands; how many threads are left."""
     surplus = surplus_of(call, granted)
@@ -145,7 +145,7 @@ def let_others(execution: int, call: Execution, granted: int, pause: Callable[[i
     return granted
 
 
-@compiled
+@inlined
 def end(
     execution: int,
     call: Execution,
