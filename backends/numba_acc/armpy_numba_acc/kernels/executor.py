@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.fork_join import END, pausing, published, run_share, wait_for
-from armpy_numba_acc.llvm.gate import enter, give_back, leave, surplus_of
+from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.llvm.fork_join import published, run_share, wait_for
+from armpy_numba_acc.llvm.gate import enter_gate, gate_definitions, leave_gate, share_gate
 from armpy_numba_acc.llvm.pointers import (
     atomic_load,
     atomic_store,
@@ -15,7 +14,7 @@ from armpy_numba_acc.llvm.pointers import (
 )
 from armpy_numba_acc.llvm.primitives import inlined
 from armpy_numba_acc.llvm.subnormals import flushing, restoring
-from armpy_numba_acc.llvm.waiting import clock_of, compare_and_swap
+from armpy_numba_acc.llvm.waiting import clock_of, pausing
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.execution import (
     CONTROL,
@@ -23,9 +22,6 @@ from armpy_numba_acc.machine.execution import (
     DONE,
     FAILURE,
     JOINED,
-    LINE_BYTES,
-    NO_CALL,
-    OWNER,
     PUBLISHED,
     STAY,
     Command,
@@ -33,7 +29,6 @@ from armpy_numba_acc.machine.execution import (
     num_words,
     word_of,
 )
-from armpy_numba_acc.machine.gate import NUM_WORKERS
 from armpy_numba_acc.machine.isa import Isa
 
 _FINISHED = word_of(Execution, "finished")
@@ -80,87 +75,7 @@ def following(sync: Pointer, cancel: Pointer, number: int) -> int:
     return said - 1
 
 
-@inlined
-def invite(execution: int, call: Execution, num_workers: int, pause: Callable[[int], int]) -> int:
-    """Tell workers that there is something to do, if no other execution has them; how many."""
-    # What others have left here. Nobody looks yet: no ticket says that there is an execution.
-    for word in (PUBLISHED, DONE, JOINED):
-        atomic_store(call.sync + word, 0)
-    num_invited = 0
-    for worker in range(load_i64(call.gate, NUM_WORKERS)):
-        if num_invited == num_workers:
-            break
-        ticket = call.tickets + worker * LINE_BYTES
-        if compare_and_swap(ticket + OWNER, 0, execution) == 0:
-            # It joins from here on, at any time, also while commands run.
-            atomic_store(ticket, execution)
-            num_invited += 1
-    if num_invited < num_workers:
-        give_back(call, num_workers - num_invited, pause)
-    return num_invited
-
-
-@inlined
-def dismiss(execution: int, call: Execution, pause: Callable[[int], int]) -> None:
-    """Tell workers that this is the end, and take back tickets that nobody has taken."""
-    atomic_store(call.sync + PUBLISHED, END)
-    for worker in range(load_i64(call.gate, NUM_WORKERS)):
-        ticket = call.tickets + worker * LINE_BYTES
-        if atomic_load(ticket + OWNER) == execution:
-            # Whoever exchanges the ticket first has it: the worker, which takes part, or the
-            # leader.
-            if compare_and_swap(ticket, execution, NO_CALL) != execution:
-                # The worker may still look at `sync`, which is the caller's to free behind this.
-                spins = 0
-                while atomic_load(ticket) != NO_CALL:
-                    spins = pause(spins)
-            # Last of all: from here on another execution may write the ticket.
-            atomic_store(ticket + OWNER, 0)
-
-
-@inlined
-def begin(
-    execution: int, call: Execution, clock_ns: Callable[[], int], pause: Callable[[int], int]
-) -> int:
-    """Begin when it is the execution's turn; how many threads it has, or 0 if it was cancelled."""
-    # What the last execution has left here.
-    atomic_store(call.sync + FAILURE, 0)
-    store_i64(call.sync + CONTROL, CONTROL_NEXT, 0)
-    granted = 1
-    if call.gate != 0:
-        granted = enter(execution, call, clock_ns(), pause)
-        if granted > 1:
-            granted = 1 + invite(execution, call, granted - 1, pause)
-    return granted
-
-
-@inlined
-def let_others(execution: int, call: Execution, granted: int, pause: Callable[[int], int]) -> int:
-    """Let go of workers that others should have, between commands; how many threads are left."""
-    surplus = surplus_of(call, granted)
-    if surplus > 0:
-        dismiss(execution, call, pause)
-        give_back(call, surplus, pause)
-        granted = 1 + invite(execution, call, granted - surplus - 1, pause)
-    return granted
-
-
-@inlined
-def end(
-    execution: int,
-    call: Execution,
-    granted: int,
-    clock_ns: Callable[[], int],
-    pause: Callable[[int], int],
-) -> None:
-    """Let others have all threads."""
-    if granted > 1:
-        dismiss(execution, call, pause)
-    if call.gate != 0:
-        leave(call, granted, clock_ns(), pause)
-
-
-def make(isa: Isa) -> Callable[[int, int, int], None]:
+def make(isa: Isa) -> Linked:
     """Make the executor: what the leading thread runs.
 
     Notes
@@ -176,7 +91,10 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
     def executor(args: int, thread: int, num_threads: int) -> None:
         call = read(args)
         commands, sync = call.commands, call.sync
-        granted = begin(args, call, clock_ns, pause)
+        # What the last execution has left here.
+        atomic_store(sync + FAILURE, 0)
+        store_i64(sync + CONTROL, CONTROL_NEXT, 0)
+        granted = 1 if call.gate == 0 else enter_gate(args)
         if granted == 0:
             store_i64(args, _FINISHED, call.start)
             return
@@ -188,7 +106,7 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
             team = 1
             is_parallel = load_i64(commands, _COMMAND_WORDS * finished + _IS_PARALLEL)
             if granted > 1 and is_parallel != 0:
-                left = let_others(args, call, granted, pause)
+                left = share_gate(args, granted)
                 if left != granted:
                     granted, expected = left, 0
                 # Those who come later sit this command out: shares are cut for the team.
@@ -211,6 +129,7 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
             end_times(call.times, call.num_commands)
         restore(modes)
         store_i64(args, _FINISHED, finished)
-        end(args, call, granted, clock_ns, pause)
+        if call.gate != 0:
+            leave_gate(args, granted)
 
-    return executor
+    return Linked(executor, gate_definitions(isa))

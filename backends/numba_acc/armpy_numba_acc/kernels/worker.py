@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.fork_join import END, MOST_COMMANDS, MOST_THREADS, SPINS, run_share
+from armpy_numba_acc.llvm.fork_join import END, MOST_COMMANDS, MOST_THREADS, run_share
 from armpy_numba_acc.llvm.pointers import atomic_add, atomic_load, atomic_store
 from armpy_numba_acc.llvm.primitives import inlined
 from armpy_numba_acc.llvm.subnormals import flushing, restoring
-from armpy_numba_acc.llvm.waiting import compare_and_swap, relaxing, yielding
+from armpy_numba_acc.llvm.waiting import compare_and_swap, pausing, relaxing
 from armpy_numba_acc.machine.execution import (
     ASLEEP,
     DONE,
@@ -37,8 +37,7 @@ def make(isa: Isa, patience: int) -> Callable[[int, int, int], None]:
     In place of a call it is told the address of its ticket.
     """
     relax, flush, restore = relaxing(isa), flushing(isa), restoring(isa)
-    yield_thread = yielding(isa)
-    read = reader(Execution)
+    pause, read = pausing(isa), reader(Execution)
 
     @inlined
     def take_part(execution: int) -> None:
@@ -53,10 +52,7 @@ def make(isa: Isa, patience: int) -> Callable[[int, int, int], None]:
             if word == END:
                 break
             if word == last:
-                relax()
-                spins += 1
-                if spins > SPINS:
-                    yield_thread()
+                spins = pause(spins)
                 continue
             last, spins = word, 0
             number, num_threads = word // MOST_THREADS % MOST_COMMANDS, word % MOST_THREADS

@@ -14,10 +14,9 @@ from collections.abc import Callable
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import atomic_load, call_kernel, store_i64
 from armpy_numba_acc.llvm.primitives import inlined
-from armpy_numba_acc.llvm.waiting import compare_and_swap, relaxing, yielding
+from armpy_numba_acc.llvm.waiting import compare_and_swap
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.execution import Command, num_words
-from armpy_numba_acc.machine.isa import Isa
 
 _COMMAND_BYTES = 8 * num_words(Command)
 _read_command = reader(Command)
@@ -31,23 +30,6 @@ make."""
 
 END = -1
 """Published behind the last command."""
-
-SPINS = 1 << 12
-"""How often a thread looks before it lets others have the processor."""
-
-
-def pausing(isa: Isa) -> Callable[[int], int]:
-    """Make what lets a moment pass for a thread that waits, and returns how many have passed."""
-    relax, yield_thread = relaxing(isa), yielding(isa)
-
-    @inlined
-    def pause(spins: int) -> int:
-        relax()
-        if spins >= SPINS:
-            yield_thread()
-        return spins + 1
-
-    return pause
 
 
 @inlined

@@ -1,26 +1,32 @@
-"""The gate that long executions pass: how they share processors.
+"""The gate that long executions pass: how they share processors and find workers.
 
 Notes
 -----
-`armpy_numba_acc.machine.gate` says what lies where.
+`armpy_numba_acc.machine.gate` says what lies where, `armpy_numba_acc.machine.execution` what an
+execution tells its workers. All of it is written with `Value`: as functions that Numba translates
+and puts into the executor it took three seconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from armpy_numba_acc.llvm.pointers import (
-    acquire_lock,
-    atomic_load,
-    atomic_store,
-    call_address,
-    load_i64,
-    store_i64,
+from armpy_numba_acc.llvm.calls import CallFields
+from armpy_numba_acc.llvm.control import loop_while, when
+from armpy_numba_acc.llvm.fork_join import END
+from armpy_numba_acc.llvm.primitives import Definition, defined, linked
+from armpy_numba_acc.llvm.values import I32, I64, Code, Number, Value, choose, larger, smaller
+from armpy_numba_acc.llvm.waiting import pause, read_clock
+from armpy_numba_acc.machine.execution import (
+    DONE,
+    JOINED,
+    LINE_BYTES,
+    NO_CALL,
+    OWNER,
+    PUBLISHED,
+    Execution,
+    word_of,
 )
-from armpy_numba_acc.llvm.primitives import inlined
-from armpy_numba_acc.llvm.waiting import compare_and_swap
-from armpy_numba_acc.machine.call import Pointer
-from armpy_numba_acc.machine.execution import Execution, word_of
 from armpy_numba_acc.machine.gate import (
     ACTIVE,
     CROWD,
@@ -28,6 +34,7 @@ from armpy_numba_acc.machine.gate import (
     LAST,
     LIMIT,
     LOCK,
+    NUM_WORKERS,
     PEAK,
     RUNNING,
     SEATS,
@@ -36,6 +43,20 @@ from armpy_numba_acc.machine.gate import (
     WAITING,
     WINDOW_NS,
 )
+from armpy_numba_acc.machine.isa import Isa
+
+_ENTER, _SHARE, _LEAVE = "armpy_enter_gate", "armpy_share_gate", "armpy_leave_gate"
+
+enter_gate = linked(_ENTER, 1, returns=True)
+"""``(execution)`` begins when it is the execution's turn, with workers that are told of it: gives
+how many threads it has, or 0 if it was cancelled."""
+
+share_gate = linked(_SHARE, 2, returns=True)
+"""``(execution, num_threads)``, between two commands, lets go of workers that others should have,
+and gives how many threads are left."""
+
+leave_gate = linked(_LEAVE, 2)
+"""``(execution, num_threads)`` lets others have threads and seat, at the end."""
 
 _WANTED, _GRANTED, _NEXT, _TURN = (
     word_of(Execution, field) for field in ("num_threads", "granted", "next", "turn")
@@ -45,190 +66,355 @@ _ACQUIRED = 1
 """CPython's ``PY_LOCK_ACQUIRED``."""
 
 
-@inlined
-def lock_gate(gate: Pointer, pause: Callable[[int], int]) -> None:
-    """Begin to change a gate, which takes less than a microsecond."""
-    spins = 0
-    while compare_and_swap(gate + 8 * LOCK, 0, 1) != 0:
-        spins = pause(spins)
+def gate_definitions(isa: Isa) -> str:
+    """The functions that `enter_gate`, `share_gate` and `leave_gate` call, in LLVM's language."""
+
+    def enter(code: Code, execution: Value) -> Value:
+        return _Visitor(code, isa, execution).enter()
+
+    def share(code: Code, execution: Value, num_threads: Value) -> Value:
+        return _Visitor(code, isa, execution).share(num_threads)
+
+    def leave(code: Code, execution: Value, num_threads: Value) -> None:
+        _Visitor(code, isa, execution).leave(num_threads)
+
+    return defined(
+        Definition(_ENTER, 1, enter, returns=True),
+        Definition(_SHARE, 2, share, returns=True),
+        Definition(_LEAVE, 2, leave),
+    )
 
 
-@inlined
-def unlock_gate(gate: Pointer) -> None:
-    """End it."""
-    atomic_store(gate + 8 * LOCK, 0)
+def _wait_until(code: Code, isa: Isa, look: Callable[[], Value]) -> None:
+    """Look until something is so, with pauses."""
+
+    def turn(carried: list[Value]) -> tuple[Value, Sequence[Value]]:
+        (spins,) = carried
+        is_so = look()
+
+        def wait() -> list[Value]:
+            pause(code, isa, spins)
+            return []
+
+        when(is_so, list, wait)
+        return is_so.equals(0), [spins + 1]
+
+    loop_while(code, [code.integer(0)], turn)
 
 
-@inlined
-def add_to(gate: Pointer, word: int, number: int) -> None:
-    """Add to a word of a gate that is locked."""
-    atomic_store(gate + 8 * word, load_i64(gate, word) + number)
+class _Gate:
+    """A gate's words; all methods but `locked` are for who has the lock."""
+
+    def __init__(self, code: Code, isa: Isa, address: Value) -> None:
+        self.code, self.isa, self.address = code, isa, address
+
+    def __getitem__(self, word: int) -> Value:
+        return self.address.load(I64, word)
+
+    def __setitem__(self, word: int, value: Number) -> None:
+        # Some words are looked at without the lock, too.
+        self.address.store_shared(value, word)
+
+    def locked(self, change: Callable[[], Sequence[Value]]) -> list[Value]:
+        """Change a gate, which takes less than a microsecond; gives what the change gives."""
+
+        def is_taken() -> Value:
+            return self.address.exchanged(0, 1, LOCK).equals(0)
+
+        _wait_until(self.code, self.isa, is_taken)
+        results = list(change())
+        self.address.store_shared(0, LOCK)
+        return results
+
+    def has_seat(self) -> Value:
+        """Whether one more execution may begin."""
+        return self[ACTIVE] < self[SEATS]
+
+    def remember(self, num_executions: Value, now: Value) -> None:
+        """Remember how many executions there are now."""
+        passed = now - self[SINCE]
+
+        def begin_window() -> list[Value]:
+            self[CROWD] = choose(passed >= 2 * WINDOW_NS, 0, self[PEAK])
+            self[PEAK] = 0
+            self[SINCE] = now
+            return []
+
+        when(passed >= WINDOW_NS, begin_window)
+        self[PEAK] = larger(self[PEAK], num_executions)
+
+    def let_in(self, execution: Value) -> Value:
+        """Count an execution as being under way; gives its number of threads."""
+        self[ACTIVE] = self[ACTIVE] + 1
+        num_sharers = larger(larger(self[ACTIVE] + self[WAITING], self[CROWD]), self[PEAK])
+        wanted, limit = execution.load(I64, _WANTED), self[LIMIT]
+        fair = smaller(smaller(wanted, limit // num_sharers), limit - self[RUNNING])
+        # Whoever is alone has what it was told to have, were it more than there are processors.
+        granted = choose(num_sharers.equals(1), wanted, larger(fair, 1))
+        self[RUNNING] = self[RUNNING] + granted
+        return granted
+
+    def admit(self) -> Value:
+        """Let those in for whom there is room now; the first of a chain, or 0."""
+
+        def turn(carried: list[Value]) -> tuple[Value, Sequence[Value]]:
+            head, last = carried
+            first = self[FIRST]
+            can_enter = first.differs(0) & self.has_seat()
+
+            def take() -> list[Value]:
+                self[FIRST] = first.load(I64, _NEXT)
+                self[WAITING] = self[WAITING] - 1
+                first.store(self.let_in(first), _GRANTED)
+                return [choose(head.equals(0), first, head), first]
+
+            return can_enter, when(can_enter, take, lambda: [head, last])
+
+        none = self.code.integer(0)
+        head, last = loop_while(self.code, [none, none], turn)
+        self[LAST] = choose(self[FIRST].equals(0), 0, self[LAST])
+
+        def end_chain() -> list[Value]:
+            last.store(none, _NEXT)
+            return []
+
+        when(last.differs(0), end_chain)
+        return head
+
+    def join_queue(self, execution: Value) -> None:
+        """Put an execution behind all others that wait."""
+        for word in (_GRANTED, _NEXT):
+            execution.store(self.code.integer(0), word)
+        last = self[LAST]
+
+        def begin() -> list[Value]:
+            self[FIRST] = execution
+            return []
+
+        def append() -> list[Value]:
+            last.store(execution, _NEXT)
+            return []
+
+        when(last.equals(0), begin, append)
+        self[LAST] = execution
+        self[WAITING] = self[WAITING] + 1
+
+    def leave_queue(self, execution: Value) -> None:
+        """Take an execution out that waits."""
+
+        def turn(carried: list[Value]) -> tuple[Value, Sequence[Value]]:
+            before, each = carried
+            goes_on = each.differs(execution)
+
+            def move() -> list[Value]:
+                return [each, each.load(I64, _NEXT)]
+
+            return goes_on, when(goes_on, move, lambda: [before, each])
+
+        before, _ = loop_while(self.code, [self.code.integer(0), self[FIRST]], turn)
+        behind = execution.load(I64, _NEXT)
+
+        def take_first() -> list[Value]:
+            self[FIRST] = behind
+            return []
+
+        def take_later() -> list[Value]:
+            before.store(behind, _NEXT)
+            return []
+
+        when(before.equals(0), take_first, take_later)
+        self[LAST] = choose(behind.equals(0), before, self[LAST])
+        self[WAITING] = self[WAITING] - 1
 
 
-@inlined
-def fair_share(gate: Pointer, wanted: int, num_sharers: int) -> int:
-    """Threads for an execution that begins now, of a gate that is locked."""
-    # Whoever is alone has what it was told to have, were it more than there are processors.
-    if num_sharers == 1:
-        return wanted
-    limit = load_i64(gate, LIMIT)
-    return max(1, min(wanted, limit // num_sharers, limit - load_i64(gate, RUNNING)))
+class _Visitor:
+    """An execution at the gate."""
 
+    def __init__(self, code: Code, isa: Isa, execution: Value) -> None:
+        self.code, self.isa, self.execution = code, isa, execution
+        self.call = CallFields(Execution, execution)
+        self.gate = _Gate(code, isa, self.call.gate)
 
-@inlined
-def has_seat(gate: Pointer) -> bool:
-    """Whether one more execution may begin, of a gate that is locked."""
-    return load_i64(gate, ACTIVE) < load_i64(gate, SEATS)
+    def enter(self) -> Value:
+        """See `enter_gate`."""
+        gate, now = self.gate, read_clock(self.code, self.isa)
 
+        def ask() -> list[Value]:
+            gate.remember(gate[ACTIVE] + gate[WAITING] + 1, now)
+            is_free = gate[FIRST].equals(0) & gate.has_seat()
 
-@inlined
-def remember(gate: Pointer, num_executions: int, now: int) -> None:
-    """Remember how many executions there are now, of a gate that is locked."""
-    passed = now - load_i64(gate, SINCE)
-    if passed >= WINDOW_NS:
-        peak = load_i64(gate, PEAK)
-        store_i64(gate, CROWD, 0 if passed >= 2 * WINDOW_NS else peak)
-        store_i64(gate, PEAK, 0)
-        store_i64(gate, SINCE, now)
-    store_i64(gate, PEAK, max(load_i64(gate, PEAK), num_executions))
+            def queue() -> list[Value]:
+                gate.join_queue(self.execution)
+                return [self.code.integer(0)]
 
+            may_enter = is_free | self.call.is_patient.equals(0)
+            return when(may_enter, lambda: [gate.let_in(self.execution)], queue)
 
-@inlined
-def num_sharers_of(gate: Pointer) -> int:
-    """Executions that share the processors, of a gate that is locked."""
-    count = load_i64(gate, ACTIVE) + load_i64(gate, WAITING)
-    return max(count, load_i64(gate, CROWD), load_i64(gate, PEAK))
+        (granted,) = gate.locked(ask)
+        (granted,) = when(granted.equals(0), lambda: [self._turn()], lambda: [granted])
+        return when(granted > 1, lambda: [self._invite(granted)], lambda: [granted])[0]
 
+    def _turn(self) -> Value:
+        """Sleep until others let the execution in; its number of threads, 0 if it was cancelled."""
+        call = self.call
 
-@inlined
-def let_in(gate: Pointer, execution: Pointer) -> int:
-    """Count an execution as being under way; gives its number of threads."""
-    add_to(gate, ACTIVE, 1)
-    granted = fair_share(gate, load_i64(execution, _WANTED), num_sharers_of(gate))
-    add_to(gate, RUNNING, granted)
-    return granted
+        def turn(_: list[Value]) -> tuple[Value, Sequence[Value]]:
+            at_any_signal = self.code.constant(I32, 0)
+            limit_us = self.code.integer(WAIT_US)
+            # Who lets it in sets the number first, and frees its lock once each time.
+            is_let_in = call.acquire.called(I32, call.turn, limit_us, at_any_signal)
+            is_asleep = is_let_in.differs(_ACQUIRED)
+            may_stop = is_asleep & call.cancel.load_shared().differs(0)
+            (has_left,) = when(may_stop, self._leave_queue, lambda: [self.code.integer(0)])
+            return is_asleep & has_left.equals(0), [has_left]
 
+        (has_left,) = loop_while(self.code, [self.code.integer(0)], turn)
+        granted = [self.execution.load(I64, _GRANTED)]
+        return choose(has_left.differs(0), 0, granted[0])
 
-@inlined
-def admit(gate: Pointer) -> int:
-    """Let those in for whom there is room now, of a gate that is locked; a chain to `wake`."""
-    head = last = 0
-    while load_i64(gate, FIRST) != 0 and has_seat(gate):
-        execution = load_i64(gate, FIRST)
-        store_i64(gate, FIRST, load_i64(execution, _NEXT))
-        add_to(gate, WAITING, -1)
-        store_i64(execution, _GRANTED, let_in(gate, execution))
-        if head == 0:
-            head = execution
-        last = execution
-    if load_i64(gate, FIRST) == 0:
-        store_i64(gate, LAST, 0)
-    if last != 0:
-        store_i64(last, _NEXT, 0)
-    return head
+    def _leave_queue(self) -> list[Value]:
+        """Wait no longer, unless somebody has just let the execution in; whether it is so."""
 
+        def leave() -> list[Value]:
+            has_waited = self.execution.load(I64, _GRANTED).equals(0)
 
-@inlined
-def wake(chain: int, release: Pointer) -> None:
-    """Wake the threads whose executions have been let in."""
-    while chain != 0:
-        execution = chain
-        # Behind this the execution may end at any time.
-        chain = load_i64(execution, _NEXT)
-        call_address(release, load_i64(execution, _TURN))
+            def take_out() -> list[Value]:
+                self.gate.leave_queue(self.execution)
+                return []
 
+            when(has_waited, take_out)
+            return [has_waited.unsigned(I64)]
 
-@inlined
-def leave_queue(gate: Pointer, execution: Pointer) -> None:
-    """Take an execution out that waits, of a gate that is locked."""
-    before, each = 0, load_i64(gate, FIRST)
-    while each != execution:
-        before, each = each, load_i64(each, _NEXT)
-    behind = load_i64(execution, _NEXT)
-    if before == 0:
-        store_i64(gate, FIRST, behind)
-    else:
-        store_i64(before, _NEXT, behind)
-    if behind == 0:
-        store_i64(gate, LAST, before)
-    add_to(gate, WAITING, -1)
+        return self.gate.locked(leave)
 
+    def share(self, num_threads: Value) -> Value:
+        """See `share_gate`."""
+        address = self.call.gate
+        num_sharers = address.load_shared(ACTIVE) + address.load_shared(WAITING)
+        fair = larger(address.load(I64, LIMIT) // larger(num_sharers, 1), 1)
+        has_surplus = (num_sharers > 1) & (num_threads > fair)
 
-@inlined
-def join_queue(gate: Pointer, execution: Pointer) -> None:
-    """Put an execution behind all others that wait, of a gate that is locked."""
-    store_i64(execution, _GRANTED, 0)
-    store_i64(execution, _NEXT, 0)
-    last = load_i64(gate, LAST)
-    if last == 0:
-        store_i64(gate, FIRST, execution)
-    else:
-        store_i64(last, _NEXT, execution)
-    store_i64(gate, LAST, execution)
-    add_to(gate, WAITING, 1)
+        def let_go() -> list[Value]:
+            self._dismiss()
+            self._give_back(num_threads - fair)
+            # Also where none is left to invite: what workers have said must not be counted again.
+            return [self._invite(fair)]
 
+        return when(has_surplus, let_go, lambda: [num_threads], likely=False)[0]
 
-@inlined
-def await_turn(execution: Pointer, call: Execution, pause: Callable[[int], int]) -> int:
-    """Sleep until others let an execution in; its number of threads, or 0 if it was cancelled."""
-    # Who lets it in sets the number first, and its lock is free once for each time it is let in.
-    while acquire_lock(call.acquire, call.turn, WAIT_US) != _ACQUIRED:
-        if atomic_load(call.cancel) != 0:
-            lock_gate(call.gate, pause)
-            has_waited = load_i64(execution, _GRANTED) == 0
-            if has_waited:
-                leave_queue(call.gate, execution)
-            unlock_gate(call.gate)
-            if has_waited:
-                return 0
-    return load_i64(execution, _GRANTED)
+    def leave(self, num_threads: Value) -> None:
+        """See `leave_gate`."""
 
+        def dismiss() -> list[Value]:
+            self._dismiss()
+            return []
 
-@inlined
-def enter(execution: Pointer, call: Execution, now: int, pause: Callable[[int], int]) -> int:
-    """Begin an execution when it is its turn; its number of threads, or 0 if it was cancelled."""
-    gate = call.gate
-    lock_gate(gate, pause)
-    remember(gate, load_i64(gate, ACTIVE) + load_i64(gate, WAITING) + 1, now)
-    is_free = load_i64(gate, FIRST) == 0 and has_seat(gate)
-    granted = 0
-    if is_free or call.is_patient == 0:
-        granted = let_in(gate, execution)
-    else:
-        join_queue(gate, execution)
-    unlock_gate(gate)
-    if granted == 0:
-        granted = await_turn(execution, call, pause)
-    return granted
+        when(num_threads > 1, dismiss)
+        gate, now, release = self.gate, read_clock(self.code, self.isa), self.call.release
 
+        def admit() -> list[Value]:
+            gate.remember(gate[ACTIVE] + gate[WAITING], now)
+            gate[RUNNING] = gate[RUNNING] - num_threads
+            gate[ACTIVE] = gate[ACTIVE] - 1
+            return [gate.admit()]
 
-@inlined
-def give_back(call: Execution, num_threads: int, pause: Callable[[int], int]) -> None:
-    """Let others have threads."""
-    lock_gate(call.gate, pause)
-    add_to(call.gate, RUNNING, -num_threads)
-    unlock_gate(call.gate)
+        (chain,) = gate.locked(admit)
 
+        def turn(carried: list[Value]) -> tuple[Value, Sequence[Value]]:
+            (execution,) = carried
+            is_there = execution.differs(0)
 
-@inlined
-def leave(call: Execution, num_threads: int, now: int, pause: Callable[[int], int]) -> None:
-    """Let others have threads and seat, at the end of an execution."""
-    gate = call.gate
-    lock_gate(gate, pause)
-    remember(gate, load_i64(gate, ACTIVE) + load_i64(gate, WAITING), now)
-    add_to(gate, RUNNING, -num_threads)
-    add_to(gate, ACTIVE, -1)
-    chain = admit(gate)
-    unlock_gate(gate)
-    wake(chain, call.release)
+            def wake() -> list[Value]:
+                # Behind the call the execution may end at any time.
+                following = execution.load(I64, _NEXT)
+                release.called(I64, execution.load(I64, _TURN))
+                return [following]
 
+            return is_there, when(is_there, wake, lambda: [execution])
 
-@inlined
-def surplus_of(call: Execution, num_threads: int) -> int:
-    """How many threads an execution should give back, as others wait."""
-    gate = call.gate
-    num_sharers = atomic_load(gate + 8 * ACTIVE) + atomic_load(gate + 8 * WAITING)
-    if num_sharers == 1:
-        return 0
-    surplus: int = num_threads - max(1, load_i64(gate, LIMIT) // num_sharers)
-    return max(0, surplus)
+        loop_while(self.code, [chain], turn)
+
+    def _give_back(self, num_threads: Value) -> None:
+        """Let others have threads."""
+
+        def change() -> list[Value]:
+            self.gate[RUNNING] = self.gate[RUNNING] - num_threads
+            return []
+
+        self.gate.locked(change)
+
+    def _each_worker(self, visit: Callable[[Value, Value], Value]) -> Value:
+        """Go through the tickets of all workers; the sum of what ``visit(ticket, sum)`` gives."""
+        tickets, end = self.call.tickets, self.gate[NUM_WORKERS]
+
+        def turn(carried: list[Value]) -> tuple[Value, Sequence[Value]]:
+            worker, total = carried
+            is_there = worker < end
+
+            def look() -> list[Value]:
+                return [worker + 1, total + visit(tickets + worker * LINE_BYTES, total)]
+
+            return is_there, when(is_there, look, lambda: [worker, total])
+
+        none = self.code.integer(0)
+        return loop_while(self.code, [none, none], turn)[1]
+
+    def _invite(self, num_threads: Value) -> Value:
+        """Tell workers that there is something to do; threads that the execution has then.
+
+        Notes
+        -----
+        Those whom another execution has are left alone, and their share is given back.
+        """
+        for word in (PUBLISHED, DONE, JOINED):
+            # What others have left here. Nobody looks yet: no ticket says there is an execution.
+            (self.call.sync + word).store_shared(0)
+        wanted = num_threads - 1
+
+        def ask(ticket: Value, so_far: Value) -> Value:
+            def take() -> list[Value]:
+                is_mine = (ticket + OWNER).exchanged(0, self.execution).equals(0)
+
+                def tell() -> list[Value]:
+                    # It joins from here on, at any time, also while commands run.
+                    ticket.store_shared(self.execution)
+                    return []
+
+                when(is_mine, tell)
+                return [is_mine.unsigned(I64)]
+
+            return when(so_far < wanted, take, lambda: [self.code.integer(0)])[0]
+
+        num_invited = self._each_worker(ask)
+
+        def give_back() -> list[Value]:
+            self._give_back(wanted - num_invited)
+            return []
+
+        when(num_invited < wanted, give_back)
+        return num_invited + 1
+
+    def _dismiss(self) -> None:
+        """Tell workers that this is the end, and take back tickets that nobody has taken."""
+        (self.call.sync + PUBLISHED).store_shared(END)
+
+        def end(ticket: Value, _: Value) -> Value:
+            def take_back() -> list[Value]:
+                # Whoever exchanges the ticket first has it: the worker, or the leader.
+                taken = ticket.exchanged(self.execution, NO_CALL).differs(self.execution)
+
+                def wait() -> list[Value]:
+                    # The worker may still look at `sync`, which is the caller's to free.
+                    is_over = lambda: ticket.load_shared().equals(NO_CALL)  # noqa: E731
+                    _wait_until(self.code, self.isa, is_over)
+                    return []
+
+                when(taken, wait)
+                # Last of all: from here on another execution may write the ticket.
+                (ticket + OWNER).store_shared(0)
+                return []
+
+            when((ticket + OWNER).load_shared().equals(self.execution), take_back)
+            return self.code.integer(0)
+
+        self._each_worker(end)

@@ -85,56 +85,37 @@ def bits_to_f64(code: Code, bits: Value) -> Value:
     return bits.bitcast(F64)
 
 
-def _called(code: Code, function: Value, result: Kind, *arguments: Value) -> Any:
-    """What a function at an address gives (Any: llvmlite has no types)."""
-    kind = ir.FunctionType(result, [argument.kind for argument in arguments])
-    pointer = code.builder.inttoptr(function.value, kind.as_pointer())
-    return code.builder.call(pointer, [argument.value for argument in arguments])
-
-
 @primitive(NOTHING, WORD, WORD, WORD, WORD)
 def call_kernel(
     code: Code, function: Value, args: Value, thread: Value, num_threads: Value
 ) -> None:
     """Call a compiled kernel at an address."""
-    _called(code, function, ir.VoidType(), args, thread, num_threads)
+    function.called(ir.VoidType(), args, thread, num_threads)
 
 
 @primitive(WORD, WORD, WORD)
 def call_address(code: Code, function: Value, value: Value) -> Value:
     """Call a C function at an address, of one word or none, that gives a word or nothing."""
-    return code.of(_called(code, function, I64, value))
-
-
-@primitive(WORD, WORD, WORD, WORD)
-def acquire_lock(code: Code, function: Value, lock: Value, microseconds: Value) -> Value:
-    """Take a lock by CPython's ``PyThread_acquire_lock_timed``; whether it was got in time."""
-    at_any_signal = code.constant(I32, 0)
-    result = code.of(_called(code, function, I32, lock, microseconds, at_any_signal))
-    return result.signed(I64)
-
-
-def _atomic(base: Value) -> Any:  # Any: llvmlite has no types
-    """Pointer to a 64-bit integer that several threads use."""
-    return base.code.builder.inttoptr(base.value, I64.as_pointer())
+    return function.called(I64, value)
 
 
 @primitive(WORD, WORD, WORD)
 def atomic_add(code: Code, base: Value, value: Value) -> Value:
     """Add to a 64-bit integer that other threads see; returns what it was."""
-    return code.of(code.builder.atomic_rmw("add", _atomic(base), value.value, "acq_rel"))
+    pointer = code.builder.inttoptr(base.value, I64.as_pointer())
+    return code.of(code.builder.atomic_rmw("add", pointer, value.value, "acq_rel"))
 
 
 @primitive(WORD, WORD)
 def atomic_load(code: Code, base: Value) -> Value:
     """Read a 64-bit integer that other threads write."""
-    return code.of(code.builder.load_atomic(_atomic(base), "acquire", 8))
+    return base.load_shared()
 
 
 @primitive(NOTHING, WORD, WORD)
 def atomic_store(code: Code, base: Value, value: Value) -> None:
     """Write a 64-bit integer that other threads read."""
-    code.builder.store_atomic(value.value, _atomic(base), "release", 8)
+    base.store_shared(value)
 
 
 def stack_memory(size_bytes: int) -> Callable[[], int]:

@@ -426,6 +426,27 @@ class Value:
         size = self.code.constant(I32, align)
         self.code.call(name, None, value, self.of(pointer), size, mask)
 
+    def called(self, result: Kind, *arguments: Value) -> Value:
+        """Call a C function at this address; as for `Code.call` otherwise."""
+        kind = ir.FunctionType(result, [argument.kind for argument in arguments])
+        pointer = self.code.builder.inttoptr(self.value, kind.as_pointer())
+        return self.of(self.code.builder.call(pointer, [each.value for each in arguments]))
+
+    def load_shared(self, index: int = 0) -> Value:
+        """Read a 64-bit integer that other threads write, and what they wrote before it."""
+        return self.of(self.code.builder.load_atomic(self._pointer(I64, index), "acquire", 8))
+
+    def store_shared(self, value: Number, index: int = 0) -> None:
+        """Write a 64-bit integer that other threads read, behind all that was written before."""
+        pointer, word = self._pointer(I64, index), self.like(value).value
+        self.code.builder.store_atomic(word, pointer, "release", 8)
+
+    def exchanged(self, expected: Number, value: Number, index: int = 0) -> Value:
+        """Write a 64-bit integer if it is as expected; what it was (compare and swap)."""
+        words = self.like(expected).value, self.like(value).value
+        pair = self.code.builder.cmpxchg(self._pointer(I64, index), *words, "acq_rel", "acquire")
+        return self.of(self.code.builder.extract_value(pair, 0))
+
     def prefetch(self) -> None:
         """Bring a line of memory to the second level of the cache."""
         numbers = [self.code.constant(I32, number) for number in (0, 2, 1)]

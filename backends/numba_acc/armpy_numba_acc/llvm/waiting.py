@@ -7,18 +7,48 @@ from functools import cache
 
 from llvmlite import ir
 
+from armpy_numba_acc.llvm.control import when
 from armpy_numba_acc.llvm.primitives import NOTHING, WORD, primitive
 from armpy_numba_acc.llvm.values import I32, I64, Code, Value
 from armpy_numba_acc.machine.isa import Isa
+
+SPINS = 1 << 12
+"""How often a thread looks before it lets others have the processor."""
 
 
 @primitive(WORD, WORD, WORD, WORD)
 def compare_and_swap(code: Code, base: Value, expected: Value, value: Value) -> Value:
     """Write a 64-bit integer if it is as expected; returns what it was."""
-    builder = code.builder
-    pointer = builder.inttoptr(base.value, I64.as_pointer())
-    pair = builder.cmpxchg(pointer, expected.value, value.value, "acq_rel", "acquire")
-    return code.of(builder.extract_value(pair, 0))
+    return base.exchanged(expected, value)
+
+
+def pause(code: Code, isa: Isa, spins: Value) -> None:
+    """Let a moment pass for a thread that waits, and has looked so often."""
+    _relax(code, isa)
+    when(spins >= SPINS, lambda: [_yield(code, isa)])
+
+
+def read_clock(code: Code, isa: Isa) -> Value:
+    """Nanoseconds of the clock that `time.perf_counter` reads."""
+    if _is_windows(isa):
+        return _windows_clock_ns(code)
+    pair = code.stack(ir.ArrayType(I64, 2))
+    clock = _MACOS_CLOCK if "apple" in isa.triple else _LINUX_CLOCK
+    code.call("clock_gettime", I32, code.constant(I32, clock), _pointer(pair))
+    return pair.load(I64, 0) * 10**9 + pair.load(I64, 1)
+
+
+def _relax(code: Code, isa: Isa) -> None:
+    """Tell the processor that the thread waits in a loop."""
+    if isa.triple.startswith("x86_64"):
+        code.call("llvm.x86.sse2.pause", None)
+    elif isa.triple.startswith(("aarch64", "arm64")):
+        code.call("llvm.aarch64.hint", None, code.constant(I32, 1))
+
+
+def _yield(code: Code, isa: Isa) -> Value:
+    """Let other threads have the processor."""
+    return code.call("SwitchToThread" if _is_windows(isa) else "sched_yield", I32)
 
 
 @cache
@@ -27,37 +57,30 @@ def relaxing(isa: Isa) -> Callable[[], None]:
 
     @primitive(NOTHING)
     def relax(code: Code) -> None:
-        if isa.triple.startswith("x86_64"):
-            code.call("llvm.x86.sse2.pause", None)
-        elif isa.triple.startswith(("aarch64", "arm64")):
-            code.call("llvm.aarch64.hint", None, code.constant(I32, 1))
+        _relax(code, isa)
 
     return relax
 
 
 @cache
-def yielding(isa: Isa) -> Callable[[], None]:
-    """Make the function that lets other threads have the processor."""
+def pausing(isa: Isa) -> Callable[[int], int]:
+    """Make ``pause(spins)``: a moment passes for a thread that has looked so often; once more."""
 
-    @primitive(NOTHING)
-    def yield_thread(code: Code) -> None:
-        code.call("SwitchToThread" if _is_windows(isa) else "sched_yield", I32)
+    @primitive(WORD, WORD)
+    def counted_pause(code: Code, spins: Value) -> Value:
+        pause(code, isa, spins)
+        return spins + 1
 
-    return yield_thread
+    return counted_pause
 
 
 @cache
 def clock_of(isa: Isa) -> Callable[[], int]:
-    """Make ``clock_ns()``: nanoseconds of the clock that `time.perf_counter` reads."""
+    """Make ``clock_ns()``; see `read_clock`."""
 
     @primitive(WORD)
     def clock_ns(code: Code) -> Value:
-        if _is_windows(isa):
-            return _windows_clock_ns(code)
-        pair = code.stack(ir.ArrayType(I64, 2))
-        clock = _MACOS_CLOCK if "apple" in isa.triple else _LINUX_CLOCK
-        code.call("clock_gettime", I32, code.constant(I32, clock), _pointer(pair))
-        return pair.load(I64, 0) * 10**9 + pair.load(I64, 1)
+        return read_clock(code, isa)
 
     return clock_ns
 
