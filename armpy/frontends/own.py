@@ -11,7 +11,12 @@ from armpy.network import Network
 
 
 @hookimpl
-def armpy_register_front_end() -> FrontEnd:
+def armpy_register_front_end() -> list[FrontEnd]:
+    """TensorFlow Lite, and ONNX."""
+    return [_tflite(), _onnx()]
+
+
+def _tflite() -> FrontEnd:
     """TensorFlow Lite."""
     return FrontEnd(
         "tflite",
@@ -22,6 +27,36 @@ def armpy_register_front_end() -> FrontEnd:
         signatures=_tflite_signatures,
         options=_tflite_options(),
     )
+
+
+def _onnx() -> FrontEnd:
+    """ONNX, whose package reads the files."""
+    return FrontEnd(
+        "onnx",
+        "ONNX",
+        _parse_onnx,
+        suffixes=(".onnx",),
+        recognizes=_is_onnx,
+        requires=("onnx",),
+        install='pip install "armpy[onnx]"',
+    )
+
+
+def _is_onnx(data: memoryview) -> bool:
+    """Whether bytes begin as an ONNX model's do: a version, then another of its fields."""
+    return len(data) > 2 and data[0] == _ONNX_VERSION and data[1] < 0x80 and data[2] in _ONNX_FIELDS
+
+
+_ONNX_VERSION = 1 << 3
+_ONNX_FIELDS = bytes(number << 3 | 2 for number in (2, 3, 4, 6, 7, 8, 14)) + bytes([5 << 3])
+"""First bytes of protocol buffers' fields: producer, domain, text, graph, operator sets."""
+
+
+def _parse_onnx(file: ModelFile, settings: ParseSettings) -> Network:
+    """The network of an .onnx file."""
+    from armpy.frontends.onnx.parser import parse_file
+
+    return parse_file(file, settings)
 
 
 def _parse_tflite(file: ModelFile, settings: ParseSettings) -> Network:

@@ -1,0 +1,1 @@
+"""ONNX front-end: .onnx files into networks. It needs the extra ``armpy[onnx]``."""

@@ -1,0 +1,91 @@
+"""ONNX's element types as data types, and its tensors as arrays of stored elements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+import onnx
+from onnx import TensorProto, numpy_helper
+
+from armpy.errors import ParserError
+from armpy.ops.operation import Array
+from armpy.types import DataType
+
+DATA_TYPES: Mapping[int, DataType] = MappingProxyType(
+    {
+        TensorProto.FLOAT: DataType.FLOAT32,
+        TensorProto.FLOAT16: DataType.FLOAT16,
+        TensorProto.BFLOAT16: DataType.BFLOAT16,
+        TensorProto.DOUBLE: DataType.FLOAT64,
+        TensorProto.BOOL: DataType.BOOLEAN,
+        TensorProto.INT8: DataType.SIGNED8,
+        TensorProto.INT16: DataType.SIGNED16,
+        TensorProto.INT32: DataType.SIGNED32,
+        TensorProto.INT64: DataType.SIGNED64,
+        TensorProto.UINT8: DataType.UNSIGNED8,
+        TensorProto.UINT16: DataType.UNSIGNED16,
+        TensorProto.UINT32: DataType.UNSIGNED32,
+        TensorProto.UINT64: DataType.UNSIGNED64,
+    }
+)
+"""Data types by the numbers of ``TensorProto.DataType``."""
+
+
+def data_type_of(element_type: int, where: str) -> DataType:
+    """The data type of a number of ``TensorProto.DataType``.
+
+    Raises
+    ------
+    ParserError
+        If armpy has none for it.
+    """
+    found = DATA_TYPES.get(element_type)
+    if found is None:
+        raise ParserError(
+            "the element type is not supported",
+            where=where,
+            expected=", ".join(map(type_name, DATA_TYPES)),
+            actual=type_name(element_type),
+        )
+    return found
+
+
+def type_name(element_type: int) -> str:
+    """ONNX's name of an element type."""
+    try:
+        return str(TensorProto.DataType.Name(element_type))
+    except ValueError:
+        return str(element_type)
+
+
+def read_tensor(tensor: onnx.TensorProto, where: str) -> tuple[Array, DataType]:
+    """Stored elements of a tensor, and their data type.
+
+    Raises
+    ------
+    ParserError
+        If its type is not supported, or its bytes do not fit its shape.
+    """
+    data_type = data_type_of(tensor.data_type, where)
+    try:
+        array = numpy_helper.to_array(tensor)
+    except Exception as error:  # whatever the library raises, the file is the cause
+        raise ParserError(f"the tensor cannot be read: {error}", where=where) from error
+    return stored(array, data_type), data_type
+
+
+def stored(array: Array, data_type: DataType) -> Array:
+    """An array as armpy stores its elements: small floats as their bits."""
+    if array.dtype == data_type.dtype:
+        return array
+    if array.dtype.itemsize == data_type.size_bytes:
+        return array.view(data_type.dtype)
+    return np.asarray(array).astype(data_type.dtype)
+
+
+def numpy_type(element_type: int) -> np.dtype[np.generic]:
+    """NumPy's type of an element type, from the ``ml_dtypes`` package where NumPy has none."""
+    found: np.dtype[np.generic] = onnx.helper.tensor_dtype_to_np_dtype(element_type)
+    return found

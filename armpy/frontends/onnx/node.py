@@ -1,0 +1,444 @@
+"""One node of a file, as the functions that convert operators see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import onnx
+
+from armpy.errors import LayerValidationError
+from armpy.frontends.onnx.element_types import read_tensor
+from armpy.graph import Value
+from armpy.ops.composite import Composite, LayerBuilder
+from armpy.ops.operation import Array, Operation
+from armpy.ops.quantizing import Cast
+from armpy.records import dataclass
+from armpy.tensor import Quantization, Shape, TensorInfo
+from armpy.types import DataType
+
+TypeSpec: TypeAlias = "int | DataType | Callable[[NodeData, Sequence[DataType | None]], DataType]"
+"""Data type of an output: that of an input by its number, a fixed one, or what a function says
+of the node and the types of its inputs."""
+
+_WIDER: Mapping[DataType, DataType] = {
+    DataType.BFLOAT16: DataType.FLOAT32,
+    DataType.FLOAT16: DataType.FLOAT32,
+    DataType.FLOAT32: DataType.FLOAT64,
+    DataType.BOOLEAN: DataType.UNSIGNED8,
+    DataType.SIGNED8: DataType.SIGNED16,
+    DataType.SIGNED16: DataType.SIGNED32,
+    DataType.SIGNED32: DataType.SIGNED64,
+    DataType.UNSIGNED8: DataType.SIGNED16,
+    DataType.UNSIGNED16: DataType.SIGNED32,
+    DataType.UNSIGNED32: DataType.SIGNED64,
+}
+"""The next type that holds every number of a type."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class NodeData:
+    """What a file says of a node.
+
+    Parameters
+    ----------
+    kind : str
+        ``Conv``; with the domain before it where that is not ONNX's own: ``com.microsoft.Gelu``.
+    name : str
+        Of the node; made up where the file gives none.
+    version : int
+        Of the domain's operator set.
+    attributes : mapping of str to onnx.AttributeProto
+    num_outputs : int
+    used_outputs : tuple of bool
+        Which of them have a name.
+    """
+
+    kind: str
+    name: str
+    version: int
+    attributes: Mapping[str, onnx.AttributeProto]
+    num_outputs: int
+    used_outputs: tuple[bool, ...]
+
+    @property
+    def label(self) -> str:
+        """The node for messages: ``Conv 'conv_3'``."""
+        return f"{self.kind} '{self.name}'"
+
+    def attribute(self, name: str, default: Any = None) -> Any:  # Any: attributes are of many types
+        """An attribute as a Python value: text for strings, a list for several of them.
+
+        Notes
+        -----
+        Tensors are `onnx.TensorProto`, graphs `onnx.GraphProto`.
+        """
+        found = self.attributes.get(name)
+        if found is None:
+            return default
+        value = onnx.helper.get_attribute_value(found)
+        if isinstance(value, bytes):
+            return value.decode("utf-8", "replace")
+        if isinstance(value, onnx.TensorProto | onnx.GraphProto | int | float):
+            return value
+        return [v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in value]
+
+    def error(
+        self, failed: str, *, expected: str = "", actual: object = ""
+    ) -> LayerValidationError:
+        """An error about this node."""
+        return LayerValidationError(failed, where=self.label, expected=expected, actual=str(actual))
+
+
+class Node:
+    """A node with its inputs in place, all of known shape.
+
+    Parameters
+    ----------
+    build : LayerBuilder
+        Where layers are added.
+    data : NodeData
+    inputs : sequence of (Value or None)
+        None for one that is left out.
+
+    Notes
+    -----
+    Of the inputs that the converter declares as deciding, the elements are known, too.
+    """
+
+    def __init__(self, build: LayerBuilder, data: NodeData, inputs: Sequence[Value | None]) -> None:
+        self._build = build
+        self.data = data
+        self.inputs = inputs
+
+    @property
+    def kind(self) -> str:
+        """As of `NodeData`."""
+        return self.data.kind
+
+    @property
+    def version(self) -> int:
+        """As of `NodeData`."""
+        return self.data.version
+
+    # Attributes
+
+    def attribute(self, name: str, default: Any = None) -> Any:  # Any: attributes are of many types
+        """See `NodeData.attribute`."""
+        return self.data.attribute(name, default)
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """An attribute that is one integer; without a default it has to be there."""
+        return int(self._typed(name, default, int))
+
+    def real(self, name: str, default: float | None = None) -> float:
+        """An attribute that is one number."""
+        return float(self._typed(name, default, (int, float)))
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """An attribute that is 0 or 1."""
+        return bool(self._typed(name, int(default), int))
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """An attribute that is text."""
+        return str(self._typed(name, default, str))
+
+    def integers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
+        """An attribute that is several integers."""
+        found = self._typed(name, default, (list, tuple))
+        return tuple(int(item) for item in found)
+
+    def tensor(self, name: str) -> tuple[Array, DataType]:
+        """An attribute that is a tensor: its stored elements, and their type."""
+        found = self._typed(name, None, onnx.TensorProto)
+        return read_tensor(found, f"{self.data.label}, attribute '{name}'")
+
+    def _typed(
+        self,
+        name: str,
+        default: object,
+        kind: type | tuple[type, ...],
+    ) -> Any:  # Any: of the kind
+        """An attribute of a kind, or its default."""
+        value = self.attribute(name, default)
+        if value is None:
+            raise self.error(f"the attribute '{name}' is missing")
+        if not isinstance(value, kind):
+            raise self.error(f"the attribute '{name}' has the wrong type", actual=repr(value)[:80])
+        return value
+
+    # Inputs
+
+    def has(self, index: int) -> bool:
+        """Whether an input is there."""
+        return index < len(self.inputs) and self.inputs[index] is not None
+
+    def input(self, index: int) -> Value | None:
+        """An input; None if it is left out."""
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    def value(self, index: int) -> Value:
+        """An input that has to be there."""
+        value = self.input(index)
+        if value is None:
+            raise self.error(f"input {index} is missing")
+        return value
+
+    @property
+    def values(self) -> list[Value]:
+        """The inputs that are there."""
+        return [value for value in self.inputs if value is not None]
+
+    def shape(self, index: int) -> tuple[int, ...]:
+        """Shape of an input."""
+        return self.value(index).info.known_shape
+
+    def rank(self, index: int) -> int:
+        """Number of an input's axes."""
+        return len(self.shape(index))
+
+    def type(self, index: int) -> DataType:
+        """Data type of an input."""
+        return self.value(index).info.data_type
+
+    def elements(self, index: int) -> Array | None:
+        """Elements of an input that is constant; None if it is not, or left out."""
+        value = self.input(index)
+        return None if value is None else value.data
+
+    def array(self, index: int) -> Array:
+        """Elements of an input that decides."""
+        data = self.value(index).data
+        if data is None:
+            raise self.error(f"the elements of input {index} are not known")
+        return data
+
+    def ints(self, index: int) -> tuple[int, ...]:
+        """Elements of an input that decides, flat, as plain integers."""
+        return tuple(int(item) for item in self.array(index).reshape(-1))
+
+    def axes(
+        self, rank: int, name: str = "axes", index: int | None = None
+    ) -> tuple[int, ...] | None:
+        """Axes from an attribute, or an input that decides, not negative; None if left out.
+
+        Raises
+        ------
+        LayerValidationError
+            If one is out of range.
+        """
+        if index is not None and self.has(index):
+            found: Sequence[int] = self.ints(index)
+        else:
+            found = self.attribute(name)
+            if found is None:
+                return None
+        return tuple(self.axis(axis, rank) for axis in found)
+
+    def axis(self, axis: int, rank: int) -> int:
+        """An axis, counted from the first one."""
+        if not -rank <= axis < max(rank, 1):
+            raise self.error("the axis is out of range", expected=f"rank {rank}", actual=axis)
+        return axis + rank if axis < 0 else axis
+
+    # Layers
+
+    def constant(
+        self,
+        data: object,
+        data_type: DataType | None = None,
+        quantization: Quantization | None = None,
+    ) -> Value:
+        """Add a constant."""
+        array = np.asarray(data, None if data_type is None else data_type.dtype)
+        made: Value = self._build.constant(array, data_type, quantization)
+        return made
+
+    def like(self, value: Value, data: object) -> Value:
+        """Add a constant of the type of another value."""
+        data_type = value.info.data_type
+        if data_type is DataType.BFLOAT16:
+            return self.cast(self.constant(data, DataType.FLOAT32), data_type)
+        return self.constant(data, data_type)
+
+    def layer(
+        self, operation: Operation, *inputs: Value | None, output: TensorInfo | None = None
+    ) -> Value:
+        """Add a layer with one output.
+
+        Parameters
+        ----------
+        output : TensorInfo, optional
+            Where type or quantisation do not follow from the inputs.
+
+        Notes
+        -----
+        Where the operation does not take elements of these types, it is computed with the next
+        wider ones that it takes, and the output cast back.
+        """
+        (made,) = self.layers(operation, inputs, (output,))
+        return made
+
+    def layers(
+        self,
+        operation: Operation,
+        inputs: Sequence[Value | None],
+        outputs: Sequence[TensorInfo | None] = (),
+    ) -> tuple[Value, ...]:
+        """Add a layer with any number of outputs; see `layer`."""
+        wide = None if any(outputs) else _wide_types(operation, inputs)
+        if wide is None:
+            return self._build.add_layer(operation, inputs, outputs)
+        back = {to: of for of, to in wide.items()}
+        cast = [
+            None if value is None else self.cast(value, wide.get(value.info.data_type))
+            for value in inputs
+        ]
+        made = self._build.add_layer(operation, cast, ())
+        return tuple(self.cast(value, back.get(value.info.data_type)) for value in made)
+
+    def cast(self, value: Value, data_type: DataType | None) -> Value:
+        """A value with its elements converted; itself if it is of that type, or None is given."""
+        if data_type is None or value.info.data_type is data_type:
+            return value
+        (made,) = self._build.add_layer(Cast(), (value,), (TensorInfo(None, data_type),))
+        return made  # type: ignore[no-any-return]  # the builder's values are the graph's
+
+    def error(
+        self, failed: str, *, expected: str = "", actual: object = ""
+    ) -> LayerValidationError:
+        """An error about this node."""
+        return self.data.error(failed, expected=expected, actual=actual)
+
+
+def _wide_types(
+    operation: Operation, inputs: Sequence[Value | None]
+) -> dict[DataType, DataType] | None:
+    """The wider types with which an operation takes its inputs; None if it does as they are."""
+    rules = operation.type_rules
+    infos = [None if value is None else value.info for value in inputs]
+
+    def takes(types: Mapping[DataType, DataType]) -> bool:
+        return any(
+            all(
+                info is None
+                or types.get(info.data_type, info.data_type)
+                in rule.inputs[min(number, len(rule.inputs) - 1)]
+                for number, info in enumerate(infos)
+            )
+            for rule in rules
+        )
+
+    if not rules or takes({}):
+        return None
+    first = next(info.data_type for info in infos if info is not None)
+    wide = _WIDER.get(first)
+    while wide is not None:
+        if takes({first: wide}):
+            return {first: wide}
+        wide = _WIDER.get(wide)
+    return None
+
+
+Converter: TypeAlias = Callable[[Node], "Value | Sequence[Value]"]
+"""Adds the layers of one node and returns its outputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """How nodes of one kind become layers.
+
+    Parameters
+    ----------
+    convert : callable
+    decides : tuple of int
+        Inputs whose elements must be known: what says *how* (a shape, axes). The node waits until
+        they are.
+    types : tuple of TypeSpec
+        Data types of the outputs, for nodes that wait; further outputs are as the last one.
+    """
+
+    convert: Converter
+    decides: tuple[int, ...] = ()
+    types: tuple[TypeSpec, ...] = (0,)
+
+
+OperatorTable: TypeAlias = Mapping[str, Operator]
+"""Operators by kind, see `NodeData`."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxNode(Composite):
+    """A node whose layers wait until shapes, or what decides, are known.
+
+    Attributes
+    ----------
+    data : NodeData
+    operator : Operator
+    """
+
+    data: NodeData
+    operator: Operator
+
+    @property
+    def name(self) -> str:
+        """The node's kind."""
+        return self.data.kind
+
+    @property
+    def num_outputs(self) -> int:
+        """As many as the file names."""
+        return self.data.num_outputs
+
+    def decides(self, index: int) -> bool:
+        """Whether the converter needs the elements of an input."""
+        return index in self.operator.decides
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """Nothing is known yet."""
+        return (None,) * self.num_outputs
+
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        """As the operator says."""
+        types = [None if info is None else info.data_type for info in inputs]
+        specs = self.operator.types
+        chosen = (specs[min(i, len(specs) - 1)] for i in range(self.num_outputs))
+        return tuple(_type_of(self.data, spec, types) for spec in chosen)
+
+    def expand(self, build: LayerBuilder, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        """Convert the node."""
+        return convert(build, self.data, self.operator, inputs)
+
+
+def _type_of(data: NodeData, spec: TypeSpec, types: Sequence[DataType | None]) -> DataType:
+    """The data type that a spec stands for."""
+    if isinstance(spec, DataType):
+        return spec
+    if callable(spec):
+        return spec(data, types)
+    found = types[spec] if spec < len(types) else None
+    if found is None:
+        raise data.error(f"input {spec} is missing")
+    return found
+
+
+def convert(
+    build: LayerBuilder, data: NodeData, operator: Operator, inputs: Sequence[Value | None]
+) -> Sequence[Value]:
+    """Outputs of a node that is ready, as many as the file names.
+
+    Raises
+    ------
+    LayerValidationError
+        If it gives fewer, or armpy cannot express it.
+    """
+    made = operator.convert(Node(build, data, inputs))
+    outputs = [made] if isinstance(made, Value) else list(made)
+    if len(outputs) < data.num_outputs:
+        raise data.error(
+            "the number of outputs is wrong",
+            expected=f"at most {len(outputs)}",
+            actual=data.num_outputs,
+        )
+    return outputs[: data.num_outputs]

@@ -1,0 +1,17 @@
+"""How each operator of ONNX becomes layers: one table per family.
+
+A new operator is one entry in its family's ``OPERATORS``.
+"""
+
+from __future__ import annotations
+
+from armpy.frontends.onnx.node import Operator
+from armpy.module_tables import ModuleTables
+
+_FAMILIES = ModuleTables(__name__, "OPERATORS")
+
+
+def operator_of(kind: str) -> Operator | None:
+    """The operator of a kind of node, see `NodeData`; None if there is none."""
+    found: Operator | None = _FAMILIES.entry(kind, kind.rpartition(".")[2])
+    return found

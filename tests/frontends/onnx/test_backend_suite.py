@@ -1,0 +1,56 @@
+"""ONNX's own tests of backends, through ONNX's own harness, unchanged."""
+
+from __future__ import annotations
+
+import fnmatch
+import unittest
+import warnings
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import pytest
+
+pytest.importorskip("onnx")
+
+import onnx.backend.test
+
+import armpy
+from armpy.errors import UnsupportedOperatorError
+from armpy.onnx_backend import OnnxBackend, OnnxModel
+from tests.support.onnx_skips import SKIPS
+
+
+class _OnReference(OnnxBackend):
+    """All tests on one runtime."""
+
+    runtime: ClassVar[armpy.Runtime] = armpy.Runtime(armpy.RuntimeOptions(backends=["CpuRef"]))
+
+    @classmethod
+    def prepare(
+        cls, model: onnx.ModelProto, device: str = "CPU", *others: Any, **kwargs: Any
+    ) -> OnnxModel:
+        """Load a model; one with operators that armpy does not have is skipped, and says so."""
+        try:
+            return super().prepare(model, device, runtime=cls.runtime)
+        except UnsupportedOperatorError as error:
+            raise unittest.SkipTest(str(error)) from error
+
+
+def _cases(backend: type[OnnxBackend]) -> Iterator[tuple[str, type[unittest.TestCase]]]:
+    """The harness's test classes on the CPU; what is skipped has a reason."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NumPy's, while the harness computes what it expects
+        suite = onnx.backend.test.BackendTest(backend, __name__)
+        suite.exclude(r"_cuda$")
+        cases = suite.test_cases
+    for name, case in cases.items():
+        for method in [name for name in vars(case) if name.startswith("test_")]:
+            reason = next(
+                (why for pattern, why in SKIPS.items() if fnmatch.fnmatchcase(method, pattern)), ""
+            )
+            if reason:
+                setattr(case, method, unittest.skip(reason)(getattr(case, method)))
+        yield name, case
+
+
+globals().update(_cases(_OnReference))

@@ -1,0 +1,13 @@
+"""Tests of ONNX's harness that armpy does not pass, with a reason each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+SKIPS: Mapping[str, str] = {
+    "test_operator_add*_cpu": "there is no arithmetic of FLOAT64 yet",
+    "test_identity_opt_cpu": "optional inputs are not there yet",
+    "test_identity_sequence_cpu": "sequences are not there yet",
+    "test_training_*_cpu": "training is not inference",
+}
+"""Reasons by pattern of a test's name."""
