@@ -134,9 +134,9 @@ class Softmax(Operation):
     Notes
     -----
     input (...); output as input. ``exp(beta (x - max)) / sum``. Floats are computed in
-    float32. 8-bit inputs work in fixed point with 12 integer bits for the sum if the output
-    has the scale 2**-8 (2**-16 for a 16-bit one) and its lowest integer as zero point;
-    16-bit inputs interpolate tables if the output has the scale 2**-15. Others go through
+    float32, FLOAT64 in itself. 8-bit inputs work in fixed point with 12 integer bits for the sum
+    if the output has the scale 2**-8 (2**-16 for a 16-bit one) and its lowest integer as zero
+    point; 16-bit inputs interpolate tables if the output has the scale 2**-15. Others go through
     float32.
 
     References
@@ -149,6 +149,7 @@ class Softmax(Operation):
 
     type_rules: ClassVar[tuple[TypeRule, ...]] = (
         *_ACTIVATION_RULES,
+        *same(DataType.FLOAT64),
         rule((DataType.QASYMM_S8,), (DataType.QSYMM_S16,)),
         rule((DataType.QASYMM_U8,), (DataType.QSYMM_S16,)),
     )
@@ -176,8 +177,8 @@ class LogSoftmax(Operation):
     Notes
     -----
     input (...); output as input. ``beta (x - max) - log(sum exp(beta (x - max)))``. Floats
-    are computed in float32. 8-bit inputs work in fixed point if the output has the scale
-    1/16 and its highest integer as zero point; others go through float32.
+    are computed in float32, FLOAT64 in itself. 8-bit inputs work in fixed point if the output has
+    the scale 1/16 and its highest integer as zero point; others go through float32.
 
     References
     ----------
@@ -187,7 +188,7 @@ class LogSoftmax(Operation):
     beta: float = 1.0
     axis: int = -1
 
-    type_rules: ClassVar[tuple[TypeRule, ...]] = _ACTIVATION_RULES
+    type_rules: ClassVar[tuple[TypeRule, ...]] = (*_ACTIVATION_RULES, *same(DataType.FLOAT64))
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
         """As the input."""

@@ -12,7 +12,7 @@ from armpy.ops.convolution import (
     check_bias,
     check_weight_quantization,
 )
-from armpy.ops.operation import Operand, Operation, TypeRule, require, same
+from armpy.ops.operation import Operand, Operation, TypeRule, require, rule, same
 from armpy.ops.shapes import broadcast_shapes, product
 from armpy.records import dataclass
 from armpy.tensor import Dimension, Shape, TensorInfo
@@ -21,6 +21,14 @@ from armpy.types import DataType
 __all__ = ["BatchMatMul", "FullyConnected"]
 
 _MATRIX_RANKS = tuple(range(2, 9))
+_EXACT_TYPES = (
+    DataType.FLOAT64,
+    DataType.SIGNED32,
+    DataType.SIGNED64,
+    DataType.UNSIGNED32,
+    DataType.UNSIGNED64,
+)
+"""Plain types whose products are summed in the type itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +113,7 @@ class BatchMatMul(Operation):
     Notes
     -----
     x (..., rows, depth); y (..., depth, columns); output (..., rows, columns). The other axes
-    broadcast.
+    broadcast. FLOAT64 and plain integers are summed in their own type; integers wrap around.
 
     References
     ----------
@@ -126,6 +134,7 @@ class BatchMatMul(Operation):
         *same(DataType.QASYMM_U8, also=(DataType.QASYMM_U8,)),
         *same(DataType.QASYMM_S8, also=((DataType.QASYMM_S8, DataType.QSYMM_S8),)),
         *same(DataType.QSYMM_S16, also=(DataType.QSYMM_S16,)),
+        *(rule((exact, exact), (exact,)) for exact in _EXACT_TYPES),
     )
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:

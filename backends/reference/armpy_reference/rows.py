@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from armpy.tensor import TensorInfo
+from armpy.types import DataType
 from armpy_reference.lookup_table import Array, UnaryKernel
 from armpy_reference.quantization import dequantize, quantize
 
@@ -31,9 +32,9 @@ def float_kernel(source: TensorInfo, target: TensorInfo, kernel: UnaryKernel) ->
     source, target : TensorInfo
         Quantised types through scales and zero points, float16 rounded once.
     kernel : UnaryKernel
-        From float32 to float32.
+        From float32 to float32; from float64 to float64, if it is to be used for that type.
     """
-    if source.data_type.dtype == np.float32:
+    if source.data_type in (DataType.FLOAT32, DataType.FLOAT64):
         return kernel
 
     def compute(values: Array, out: Array) -> None:

@@ -24,16 +24,18 @@ class BatchMatMulWorkload(ReferenceWorkload[BatchMatMul]):
 
     Notes
     -----
-    Floats accumulate in float32. Quantised sums are exact integers, rescaled as by TFLite's
-    reference kernels: rounded twice, or once with a multiplier of 16 bits for 16-bit inputs.
+    Floats accumulate in float32, wider plain types in themselves. Quantised sums are exact
+    integers, rescaled as by TFLite's reference kernels: rounded twice, or once with a multiplier
+    of 16 bits for 16-bit inputs.
     """
 
     def prepare(self) -> None:
         """Work out the rescaling of quantised sums."""
         x, y, output = operand(self.info, 0), operand(self.info, 1), self.info.outputs[0]
-        self._dtype = np.dtype(np.float32)
+        is_small = x.data_type.size_bytes < 4
+        self._dtype = np.dtype(np.float32) if is_small else x.data_type.dtype
         self._stage = None
-        if x.data_type.is_float:
+        if not x.data_type.is_quantized:
             return
         depth = x.known_shape[-2 if self.operation.transpose_x else -1]
         self._dtype = exact_dtype(depth * _largest(x) * _largest(y))
