@@ -33,12 +33,15 @@ __all__ = [
 class PaddingMode(enum.Enum):
     """What stands in the elements that `Pad` adds; numbers are Arm NN's.
 
-    REFLECT mirrors at the centre of the outermost element, SYMMETRIC at its outer edge.
+    REFLECT mirrors at the centre of the outermost element, SYMMETRIC at its outer edge. EDGE
+    repeats the outermost element, WRAP the whole tensor.
     """
 
     CONSTANT = 0
     REFLECT = 1
     SYMMETRIC = 2
+    EDGE = 3
+    WRAP = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class Pad(DataMovement):
 
     References
     ----------
-    Arm NN Pad; NNAPI PAD, PAD_V2; TFLite PAD, PADV2, MIRROR_PAD.
+    Arm NN Pad; NNAPI PAD, PAD_V2; TFLite PAD, PADV2, MIRROR_PAD; ONNX Pad, which has EDGE and WRAP.
     """
 
     pad_list: tuple[tuple[int, int], ...] | None = None
@@ -99,6 +102,16 @@ class Pad(DataMovement):
     def _check_mirror(self, shape: Shape) -> None:
         """Check that there are enough elements to mirror."""
         if self.padding_mode is PaddingMode.CONSTANT:
+            return
+        if self.padding_mode in (PaddingMode.EDGE, PaddingMode.WRAP):
+            require(
+                not any(
+                    dim == 0 and any(pair)
+                    for dim, pair in zip(shape, self.pad_list or (), strict=True)
+                ),
+                "an axis without elements has none to repeat",
+                actual=shape,
+            )
             return
         centre = 1 if self.padding_mode is PaddingMode.REFLECT else 0
         for axis, (dim, pair) in enumerate(zip(shape, self.pad_list or (), strict=True)):

@@ -12,6 +12,7 @@ from armpy.ops.data_movement import (
     unknown_dims,
     unwrap_single,
 )
+from armpy.ops.elementwise import INTEGER_TYPES
 from armpy.ops.operation import Operand, Operation, TypeRule, require, rule, same
 from armpy.ops.shapes import normalize_axes, normalize_axis
 from armpy.records import dataclass
@@ -21,7 +22,13 @@ from armpy.types import DataType
 __all__ = ["ArgMinMax", "ArgMinMaxFunction", "Reduce", "ReduceOperation"]
 
 _QUANTIZED = (DataType.QASYMM_U8, DataType.QASYMM_S8, DataType.QSYMM_S16)
-_NUMBERS = (DataType.FLOAT32, DataType.FLOAT16, DataType.SIGNED32, DataType.SIGNED64)
+_NUMBERS = (
+    DataType.FLOAT64,
+    DataType.FLOAT32,
+    DataType.FLOAT16,
+    DataType.SIGNED32,
+    DataType.SIGNED64,
+)
 
 
 class ReduceOperation(enum.Enum):
@@ -70,10 +77,10 @@ class Reduce(Operation):
     input (...); axes int32 (number of axes) or (); output without the axes, rank 0 if none
     is left. Arm NN's Mean is ``Reduce(ReduceOperation.MEAN)``.
 
-    Floats are added up in float64 and multiplied in float32. SUM and PROD of integers wrap
-    around; MEAN of integers rounds towards 0. SUM, MEAN and PROD of quantised elements
-    accumulate in int32 and requantise in fixed point; MAX and MIN keep the quantisation and
-    pass over NaN. NNAPI has `rounds_down` and `zero_absorbs`, the others do not.
+    Floats are added up in float64 and multiplied in float32, or float64 if they are. SUM and
+    PROD of integers wrap around; MEAN of integers rounds towards 0. SUM, MEAN and PROD of
+    quantised elements accumulate in int32 and requantise in fixed point; MAX and MIN keep the
+    quantisation and pass over NaN. NNAPI has `rounds_down` and `zero_absorbs`, the others do not.
 
     References
     ----------
@@ -173,7 +180,7 @@ class ArgMinMax(Operation):
     type_rules: ClassVar[tuple[TypeRule, ...]] = (
         rule(
             (
-                (*_NUMBERS, *_QUANTIZED, DataType.BOOLEAN),
+                (*_NUMBERS, *INTEGER_TYPES, *_QUANTIZED, DataType.BOOLEAN),
                 (DataType.SIGNED32, DataType.SIGNED64),
             ),
             ((DataType.SIGNED32, DataType.SIGNED64),),

@@ -240,19 +240,22 @@ class Gather(DataMovement):
         Axis of the input that the indices run along; negative counts from the end.
     batch_dims : int
         Number of outer axes that input and indices have in common; at most `axis`.
+    wraps_negative : bool
+        Whether indices below 0 count from the end.
 
     Notes
     -----
     input (b..., o..., a, i...); indices int16, int32 or int64 (b..., k...), each in
-    [0, a); output (b..., o..., k..., i...).
+    [0, a), or [-a, a); output (b..., o..., k..., i...).
 
     References
     ----------
-    Arm NN Gather; NNAPI and TFLite GATHER.
+    Arm NN Gather; NNAPI and TFLite GATHER; ONNX Gather, which has `wraps_negative`.
     """
 
     axis: int = 0
     batch_dims: int = 0
+    wraps_negative: bool = False
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input"), Operand("indices"))
 
@@ -260,13 +263,7 @@ class Gather(DataMovement):
         """The input's shape with the indices' shape in place of the axis."""
         shape, indices = inputs[0].shape or (), inputs[1].shape or ()
         axis, batch = self.resolved_axes(len(shape), len(indices))
-        for a, b in zip(shape[:batch], indices[:batch], strict=True):
-            require(
-                a is None or b is None or a == b,
-                "the batch axes of input and indices differ",
-                expected=f"{format_shape(shape[:batch])} in front",
-                actual=format_shape(indices),
-            )
+        check_batches(shape[:batch], indices[:batch])
         return ((*shape[:axis], *indices[batch:], *shape[axis + 1 :]),)
 
     def resolved_axes(self, rank: int, indices_rank: int) -> tuple[int, int]:
@@ -297,15 +294,25 @@ class Gather(DataMovement):
 class GatherNd(DataMovement):
     """Look up slices by coordinates along the outer axes.
 
+    Attributes
+    ----------
+    batch_dims : int
+        Number of outer axes that input and indices have in common.
+    wraps_negative : bool
+        Whether coordinates below 0 count from the end.
+
     Notes
     -----
-    input (a_1, ..., a_d, i...); indices int16, int32 or int64 (k..., d), each coordinate in
-    [0, a_j); output (k..., i...).
+    input (b..., a_1, ..., a_d, i...); indices int16, int32 or int64 (b..., k..., d), each
+    coordinate in [0, a_j), or [-a_j, a_j); output (b..., k..., i...).
 
     References
     ----------
-    Arm NN GatherNd; TFLite GATHER_ND.
+    Arm NN GatherNd; TFLite GATHER_ND; ONNX GatherND, which has the attributes.
     """
+
+    batch_dims: int = 0
+    wraps_negative: bool = False
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),
@@ -314,22 +321,40 @@ class GatherNd(DataMovement):
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
         """The indices' shape but its last axis, then the input's other axes."""
-        shape, indices = inputs[0].shape or (), inputs[1].shape or ()
+        shape, indices, batch = inputs[0].shape or (), inputs[1].shape or (), self.batch_dims
+        require(
+            0 <= batch < len(indices) and batch <= len(shape),
+            "batch_dims is out of range",
+            expected=f"0 to {min(len(shape), len(indices) - 1)}",
+            actual=batch,
+        )
+        check_batches(shape[:batch], indices[:batch])
         depth = indices[-1]
         if depth is None:
             return (None,)
         require(
-            depth <= len(shape),
+            depth <= len(shape) - batch,
             "the indices have too many coordinates",
-            expected=f"at most {len(shape)}, the input's rank",
+            expected=f"at most {len(shape) - batch}, the input's axes behind the batch",
             actual=depth,
         )
-        return ((*indices[:-1], *shape[depth:]),)
+        return ((*indices[:-1], *shape[batch + depth :]),)
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
         """Same data type and quantisation; indices are integers."""
         DataMovement.validate(self, inputs, outputs)
         check_indices(inputs[1])
+
+
+def check_batches(shape: Shape, indices: Shape) -> None:
+    """Check that input and indices have the same batch axes."""
+    for a, b in zip(shape, indices, strict=True):
+        require(
+            a is None or b is None or a == b,
+            "the batch axes of input and indices differ",
+            expected=f"{format_shape(shape)} in front",
+            actual=format_shape(indices),
+        )
 
 
 def check_indices(indices: TensorInfo) -> None:

@@ -171,19 +171,23 @@ def random_lookup(random: np.random.Generator) -> tuple[Operation, Array, Array]
     dtype = (np.int16, np.int32, np.int64)[random.integers(3)]
     extra = tuple(map(int, random.integers(1, 5, random.integers(0, 3))))
     indices: Array
+    wraps = bool(random.integers(2))
     if random.integers(2):
-        depth = int(random.integers(1, len(shape) + 1))
-        operation: Operation = ops.GatherNd()
-        sizes: Array = np.array(shape[:depth])
-        indices = random.integers(0, sizes, (*extra, depth)).astype(dtype)
+        batch = int(random.integers(len(shape)))
+        depth = int(random.integers(1, len(shape) - batch + 1))
+        operation: Operation = ops.GatherNd(batch, wraps)
+        sizes: Array = np.array(shape[batch : batch + depth])
+        places = (*shape[:batch], *extra, depth)
+        indices = random.integers(-sizes if wraps else 0, sizes, places).astype(dtype)
     else:
         axis = int(random.integers(len(shape)))
         batch = int(random.integers(axis + 1))
-        operation = ops.Gather(axis=axis, batch_dims=batch)
-        indices = random.integers(0, shape[axis], (*shape[:batch], *extra)).astype(dtype)
+        operation = ops.Gather(axis, batch, wraps)
+        least = -shape[axis] if wraps else 0
+        indices = random.integers(least, shape[axis], (*shape[:batch], *extra)).astype(dtype)
     if not random.integers(3):
         limits = np.iinfo(dtype)
-        wrong = (-1, 6, limits.min, limits.max, int(random.integers(limits.min, limits.max)))
+        wrong = (-7, 6, limits.min, limits.max, int(random.integers(limits.min, limits.max)))
         indices.flat[random.integers(indices.size)] = wrong[random.integers(len(wrong))]
     data_type = (F32, S8, I64, BOOL)[random.integers(4)]
     return operation, random_array(data_type.with_shape(shape), 3), indices

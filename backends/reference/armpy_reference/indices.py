@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from armpy.errors import InvalidArgumentError
 from armpy.ops.operation import Array
 
 
-def check_range(indices: Array, size: int) -> None:
-    """Check that indices lie within an axis.
+def places_of(indices: Array, size: int, wraps_negative: bool = False) -> Array:
+    """Indices counted from the front, checked to lie within an axis.
 
     Parameters
     ----------
     indices : ndarray, any integer dtype, any shape
     size : int
         Of the axis.
+    wraps_negative : bool
+        Whether indices below 0 count from the end.
 
     Raises
     ------
     InvalidArgumentError
-        If an index is negative or not below `size`.
+        If one lies outside.
     """
-    if indices.size and (indices.min() < 0 or indices.max() >= size):
+    least = -size if wraps_negative else 0
+    if indices.size and (indices.min() < least or indices.max() >= size):
         raise InvalidArgumentError(
             "an index is out of range",
-            expected=f"0 to {size - 1}",
+            expected=f"{least} to {size - 1}",
             actual=f"{indices.min()} to {indices.max()}",
         )
+    return np.where(indices < 0, indices + size, indices) if wraps_negative else indices

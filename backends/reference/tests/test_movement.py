@@ -54,6 +54,8 @@ X = [[1, 2, 3], [4, 5, 6]]
         (Pad(()), 5, 5),
         (Pad(((2, 1),), padding_mode=PaddingMode.REFLECT), [1, 2, 3], [3, 2, 1, 2, 3, 2]),
         (Pad(((2, 1),), padding_mode=PaddingMode.SYMMETRIC), [1, 2, 3], [2, 1, 1, 2, 3, 3]),
+        (Pad(((2, 1),), padding_mode=PaddingMode.EDGE), [1, 2, 3], [1, 1, 1, 2, 3, 3]),
+        (Pad(((1, 4),), padding_mode=PaddingMode.WRAP), [1, 2, 3], [3, 1, 2, 3, 1, 2, 3, 1]),
         (Transpose((1, 0)), X, [[1, 4], [2, 5], [3, 6]]),
         (Transpose(()), 5, 5),
         (Tile((1, 2)), X, [[1, 2, 3, 1, 2, 3], [4, 5, 6, 4, 5, 6]]),
@@ -212,3 +214,21 @@ def test_one_hot_marks_positions_that_exist() -> None:
     assert last.tolist() == [[2, 5, 2], [2, 2, 2], [2, 2, 2]]
     (first,) = run_operation(OneHot(3, 0), [indices, tensor(5.0), tensor(2.0)])
     assert first.tolist() == [[2, 2, 2], [5, 2, 2], [2, 2, 2]]
+
+
+def test_indices_below_zero_count_from_the_end() -> None:
+    values = tensor(X, DataType.SIGNED32)
+    found = run_operation(
+        Gather(1, wraps_negative=True), [values, tensor([-1, 0, -3], DataType.SIGNED32)]
+    )
+    assert found[0].tolist() == [[3, 1, 1], [6, 4, 4]]
+    places = tensor([[-1, 0], [0, -3]], DataType.SIGNED32)
+    assert run_operation(GatherNd(wraps_negative=True), [values, places])[0].tolist() == [4, 1]
+    with pytest.raises(InvalidArgumentError, match="-2 to 1"):
+        run_operation(Gather(wraps_negative=True), [values, tensor([-3], DataType.SIGNED32)])
+
+
+def test_each_batch_has_coordinates_of_its_own() -> None:
+    values = tensor(X, DataType.SIGNED32)
+    places = tensor([[[2], [0]], [[1], [1]]], DataType.SIGNED32)
+    assert run_operation(GatherNd(1), [values, places])[0].tolist() == [[3, 1], [5, 5]]

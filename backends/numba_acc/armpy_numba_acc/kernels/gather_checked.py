@@ -38,11 +38,13 @@ def make(isa: Isa, index_bytes: int) -> Callable[[int, int, int], None]:
                 from_ = origin
                 for axis in range(call.depth):
                     index = load_index(place, axis)
-                    size = load_i64(call.axes, 2 * axis)
-                    if index < 0 or index >= size:
+                    size = load_i64(call.axes, 3 * axis)
+                    if index < load_i64(call.axes, 3 * axis + 2) or index >= size:
                         fail(call.failure, size, index)
                         return
-                    from_ += index * load_i64(call.axes, 2 * axis + 1)
+                    if index < 0:
+                        index += size
+                    from_ += index * load_i64(call.axes, 3 * axis + 1)
                 copy_run(to, from_, call.run)
                 place += pitch
                 to += call.run

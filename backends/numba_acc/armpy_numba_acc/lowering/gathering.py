@@ -24,9 +24,9 @@ class _Lookup:
 
     Parameters
     ----------
-    axes : tuple of (int, int)
-        Size of each axis that an index counts along, and bytes from one of its elements to the
-        next.
+    axes : tuple of (int, int, int)
+        Of each axis that an index counts along its size, bytes from one of its elements to the
+        next, and the least index.
     """
 
     batches: int
@@ -34,7 +34,7 @@ class _Lookup:
     count: int
     run: int
     pitch: int
-    axes: tuple[tuple[int, int], ...]
+    axes: tuple[tuple[int, int, int], ...]
 
 
 def lower_gather(emit: Emitter, layer: Layer) -> None:
@@ -50,23 +50,32 @@ def lower_gather(emit: Emitter, layer: Layer) -> None:
         count=prod(places[batch:]),
         run=run,
         pitch=shape[axis] * run,
-        axes=((shape[axis], run),),
+        axes=((shape[axis], run, -shape[axis] if operation.wraps_negative else 0),),
     )
     _emit(emit, layer, lookup)
 
 
 def lower_gather_nd(emit: Emitter, layer: Layer) -> None:
     """Slices by coordinates along the outer axes."""
+    operation = expect(layer.operation, GatherNd)
     value, indices = layer["input"], layer["indices"]
     shape, places = value.info.known_shape, indices.info.known_shape
-    size, depth = value.info.data_type.size_bytes, places[-1]
+    size, batch = value.info.data_type.size_bytes, operation.batch_dims
+    indexed = range(batch, batch + places[-1])
     lookup = _Lookup(
-        batches=1,
+        batches=prod(shape[:batch]),
         outers=1,
-        count=prod(places[:-1]),
-        run=prod(shape[depth:]) * size,
-        pitch=0,
-        axes=tuple((shape[axis], prod(shape[axis + 1 :]) * size) for axis in range(depth)),
+        count=prod(places[batch:-1]),
+        run=prod(shape[indexed.stop :]) * size,
+        pitch=prod(shape[batch:]) * size,
+        axes=tuple(
+            (
+                shape[axis],
+                prod(shape[axis + 1 :]) * size,
+                -shape[axis] if operation.wraps_negative else 0,
+            )
+            for axis in indexed
+        ),
     )
     _emit(emit, layer, lookup)
 
@@ -98,13 +107,13 @@ def _offsets(indices: Array, lookup: _Lookup, layer: Layer) -> Array:
     """Bytes from the beginning of a slice to each place."""
     coordinates = indices.reshape(lookup.batches * lookup.count, len(lookup.axes))
     offsets = np.zeros(len(coordinates), np.int64)
-    for along, (size, pitch) in zip(coordinates.T, lookup.axes, strict=True):
-        _check_range(along, size, layer)
-        offsets += along * pitch
+    for along, (size, pitch, least) in zip(coordinates.T, lookup.axes, strict=True):
+        _check_range(along, least, size, layer)
+        offsets += np.where(along < 0, along + size, along) * pitch
     return offsets
 
 
-def _check_range(indices: Array, size: int, layer: Layer) -> None:
+def _check_range(indices: Array, least: int, size: int, layer: Layer) -> None:
     """Check that indices lie within an axis.
 
     Raises
@@ -112,12 +121,12 @@ def _check_range(indices: Array, size: int, layer: Layer) -> None:
     InvalidArgumentError
         If one does not.
     """
-    wrong = indices[(indices < 0) | (indices >= size)]
+    wrong = indices[(indices < least) | (indices >= size)]
     if wrong.size:
         raise InvalidArgumentError(
             "an index is out of range",
             where=f"NumbaAcc / '{layer.name}'",
-            expected=f"0 to {size - 1}",
+            expected=f"{least} to {size - 1}",
             actual=str(wrong.flat[0]),
         )
 

@@ -25,8 +25,11 @@ from armpy_numba_acc.program.registry import Lowering
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
     """Known padding and, if it is an operand, a constant to pad with."""
-    if expect(operation, Pad).pad_list is None:
+    pad = expect(operation, Pad)
+    if pad.pad_list is None:
         return "pad_list is not constant"
+    if pad.padding_mode in (PaddingMode.EDGE, PaddingMode.WRAP):
+        return f"{pad.padding_mode.name} is not supported"
     value = Operands(operation, inputs).get("pad_value")
     return "" if value is None or value.is_constant else "pad_value is not constant"
 

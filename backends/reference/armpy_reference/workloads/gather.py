@@ -8,7 +8,7 @@ import numpy as np
 
 from armpy.ops import Gather
 from armpy.ops.operation import Array
-from armpy_reference.indices import check_range
+from armpy_reference.indices import places_of
 from armpy_reference.workload import ReferenceWorkload
 
 
@@ -25,7 +25,7 @@ class GatherWorkload(ReferenceWorkload[Gather]):
         """
         values, indices = inputs
         axis, batch = self.operation.resolved_axes(values.ndim, indices.ndim)
-        check_range(indices, values.shape[axis])
+        indices = places_of(indices, values.shape[axis], self.operation.wraps_negative)
         # Each batch looks up slices of its own; no batch axes make one batch.
         for at in np.ndindex(values.shape[:batch]):
             outputs[0][at] = np.take(values[at], indices[at], axis - batch)

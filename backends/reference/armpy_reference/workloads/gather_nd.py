@@ -8,7 +8,7 @@ import numpy as np
 
 from armpy.ops import GatherNd
 from armpy.ops.operation import Array
-from armpy_reference.indices import check_range
+from armpy_reference.indices import places_of
 from armpy_reference.workload import ReferenceWorkload
 
 
@@ -24,8 +24,10 @@ class GatherNdWorkload(ReferenceWorkload[GatherNd]):
             If a coordinate is out of range.
         """
         values, indices = inputs
-        depth = indices.shape[-1]
-        coordinates = tuple(np.moveaxis(indices, -1, 0))
-        for axis in range(depth):
-            check_range(coordinates[axis], values.shape[axis])
-        outputs[0][...] = values[coordinates]
+        batch, wraps = self.operation.batch_dims, self.operation.wraps_negative
+        indexed = values.shape[batch : batch + indices.shape[-1]]
+        places = tuple(
+            places_of(indices[..., axis], size, wraps) for axis, size in enumerate(indexed)
+        )
+        for at in np.ndindex(values.shape[:batch]):
+            outputs[0][at] = values[at][tuple(place[at] for place in places)]

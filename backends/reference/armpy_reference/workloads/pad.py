@@ -11,14 +11,19 @@ from armpy.ops import Pad, PaddingMode
 from armpy.ops.operation import Array
 from armpy_reference.workload import ReferenceWorkload
 
-_NUMPY_MODES = {PaddingMode.REFLECT: "reflect", PaddingMode.SYMMETRIC: "symmetric"}
+_NUMPY_MODES = {
+    PaddingMode.REFLECT: "reflect",
+    PaddingMode.SYMMETRIC: "symmetric",
+    PaddingMode.EDGE: "edge",
+    PaddingMode.WRAP: "wrap",
+}
 
 
 class PadWorkload(ReferenceWorkload[Pad]):
-    """Fill the output and copy the input into it, or gather mirrored positions."""
+    """Fill the output and copy the input into it, or gather repeated positions."""
 
     def prepare(self) -> None:
-        """Work out where the input lies, what surrounds it, and what mirrors where."""
+        """Work out where the input lies, what surrounds it, and what is repeated where."""
         shape = self.info.outputs[0].known_shape
         pads = self.operation.pad_list or ()
         self.stored_value = self._stored_value()
@@ -28,7 +33,7 @@ class PadWorkload(ReferenceWorkload[Pad]):
         mode = _NUMPY_MODES.get(self.operation.padding_mode)
         if mode is not None:
             sizes = (size - sum(pair) for size, pair in zip(shape, pads, strict=True))
-            self.mirrored = np.ix_(
+            self.places = np.ix_(
                 *(
                     np.pad(np.arange(size), pair, mode)  # type: ignore[call-overload]  # a mode
                     for size, pair in zip(sizes, pads, strict=True)
@@ -47,7 +52,7 @@ class PadWorkload(ReferenceWorkload[Pad]):
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Pad; any data type."""
         if self.operation.padding_mode in _NUMPY_MODES:
-            outputs[0][...] = inputs[0][self.mirrored]
+            outputs[0][...] = inputs[0][self.places]
             return
         operand = inputs[1] if len(inputs) > 1 else None
         outputs[0][...] = self.stored_value if operand is None else operand.reshape(())

@@ -83,8 +83,8 @@ class ReduceWorkload(ReferenceWorkload[Reduce]):
             out[...] = np.sign(total) * (np.abs(total) // max(self.count, 1))
 
     def _product(self, values: Array, out: Array) -> None:
-        """Floats in float32; integers wrap around."""
-        wide = np.float32 if values.dtype.kind == "f" else values.dtype
+        """Halves in float32; integers wrap around."""
+        wide = np.float32 if values.dtype == np.float16 else values.dtype
         out[...] = np.multiply.reduce(values, self.axes, wide, keepdims=True).reshape(out.shape)
         if self.operation.zero_absorbs:
             out[np.any(values == 0, self.axes, keepdims=True).reshape(out.shape)] = 0

@@ -42,7 +42,8 @@ class GatherChecked(Gather):
     indices : Pointer
         `depth` of them per place.
     axes : Pointer
-        Size of each indexed axis, and bytes from one of its elements to the next.
+        Of each indexed axis its size, bytes from one of its elements to the next, and the least
+        index; those below 0 count from the end.
     failure : Pointer
         Where to say that an index is out of range.
     """

@@ -1,0 +1,147 @@
+"""Operators that put tensors together, cut them apart, and add elements around them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armpy.frontends.onnx.node import Node, Operator, OperatorTable
+from armpy.graph import Value
+from armpy.ops.joining import Concat
+from armpy.ops.movement import Pad, PaddingMode
+from armpy.ops.operation import require
+from armpy.ops.slicing import Slice, Splitter
+from armpy.ops.strided_slicing import StridedSlice
+
+
+def _concat(node: Node) -> Value:
+    axis = node.axis(node.integer("axis", 1 if node.version < 4 else None), node.rank(0))
+    if len(node.values) == 1:
+        return node.value(0)
+    return node.layer(Concat(axis), *node.values)
+
+
+def _split(node: Node) -> tuple[Value, ...]:
+    shape, count = node.shape(0), node.data.num_outputs
+    axis = node.axis(node.integer("axis", 0), len(shape))
+    sizes: Sequence[int]
+    if node.has(1):
+        sizes = node.ints(1)
+    elif node.attribute("split") is not None:
+        sizes = node.integers("split")
+    else:
+        sizes = _equal_parts(shape[axis], node.integer("num_outputs", count))
+    require(
+        len(sizes) >= count,
+        "there are fewer parts than outputs",
+        expected=f"{count} sizes",
+        actual=str(sizes),
+    )
+    return node.layers(Splitter(axis=axis, sizes=tuple(sizes)), [node.value(0)])
+
+
+def _equal_parts(size: int, count: int) -> Sequence[int]:
+    """Sizes of equal parts, of which the last is smaller where they do not fit."""
+    require(count >= 1, "the number of parts cannot be used", expected="1 or more", actual=count)
+    part = -(-size // count)
+    return [max(min(part, size - number * part), 0) for number in range(count)]
+
+
+def _slice(node: Node) -> Value:
+    rank = node.rank(0)
+    if node.version < 10:
+        starts, ends = node.integers("starts"), node.integers("ends")
+        axes = node.axes(rank)
+        steps: Sequence[int] = (1,) * len(starts)
+    else:
+        starts, ends = node.ints(1), node.ints(2)
+        axes = node.axes(rank, index=3)
+        steps = node.ints(4) if node.has(4) else (1,) * len(starts)
+    if axes is None:
+        axes = tuple(range(len(starts)))
+    require(
+        len(starts) == len(ends) == len(steps) == len(axes) == len(set(axes))
+        and max(axes, default=-1) < rank,
+        "starts, ends, axes and steps do not fit together",
+        expected=f"one of each per axis, at most {rank}",
+        actual=f"{starts}, {ends}, {axes}, {steps}",
+    )
+    require(0 not in steps, "a step is 0", actual=str(steps))
+    ranges = {
+        axis: slice(*numbers) for axis, *numbers in zip(axes, starts, ends, steps, strict=True)
+    }
+    return _sliced(node, node.value(0), ranges)
+
+
+def _sliced(node: Node, value: Value, ranges: dict[int, slice]) -> Value:
+    """Ranges of a tensor's axes, as Python counts them."""
+    shape = value.info.known_shape
+    taken = [range(dim)[ranges.get(axis, slice(None))] for axis, dim in enumerate(shape)]
+    if all(part.step == 1 for part in taken):
+        begin, size = tuple(part.start for part in taken), tuple(map(len, taken))
+        return value if size == shape else node.layer(Slice(begin, size), value)
+    # A stop in front of the first element is not -1, which is the last one.
+    end = tuple(
+        part.stop if part.stop >= 0 else -dim - 1 for part, dim in zip(taken, shape, strict=True)
+    )
+    begin, step = tuple(part.start for part in taken), tuple(part.step for part in taken)
+    return node.layer(StridedSlice(begin, end, step), value)
+
+
+_MODES = {
+    "constant": PaddingMode.CONSTANT,
+    "reflect": PaddingMode.REFLECT,
+    "edge": PaddingMode.EDGE,
+    "wrap": PaddingMode.WRAP,
+}
+
+
+def _pad(node: Node) -> Value:
+    value, rank = node.value(0), node.rank(0)
+    fill: Value | None = None
+    if node.version >= 11:
+        given, fill = node.ints(1), node.input(2)
+    else:
+        given = node.integers("paddings" if node.version < 2 else "pads")
+        fill = node.like(value, node.real("value", 0.0))
+    axes = node.axes(rank, index=3)
+    axes = tuple(range(rank)) if axes is None else axes
+    require(
+        len(given) == 2 * len(axes),
+        "the number of pads is wrong",
+        expected=f"{2 * len(axes)}, two per axis",
+        actual=len(given),
+    )
+    pads = [(0, 0)] * rank
+    for axis, before, after in zip(axes, given[: len(axes)], given[len(axes) :], strict=True):
+        pads[axis] = (before, after)
+    mode = node.text("mode", "constant")
+    if mode not in _MODES:
+        raise node.error("there is no such mode", expected=", ".join(_MODES), actual=mode)
+    # Negative numbers take elements away.
+    crops = {
+        axis: slice(max(-before, 0), dim - max(-after, 0))
+        for axis, (dim, (before, after)) in enumerate(zip(node.shape(0), pads, strict=True))
+        if min(before, after) < 0
+    }
+    if crops:
+        require(
+            all(part.start <= part.stop for part in crops.values()),
+            "more is taken away than there is",
+            actual=str(given),
+        )
+        value = _sliced(node, value, crops)
+    added = tuple((max(before, 0), max(after, 0)) for before, after in pads)
+    if not any(map(any, added)):
+        return value
+    padding = Pad(added, padding_mode=_MODES[mode])
+    if padding.padding_mode is PaddingMode.CONSTANT:
+        return node.layer(padding, value, fill)
+    return node.layer(padding, value)
+
+
+OPERATORS: OperatorTable = {
+    "Concat": Operator(_concat),
+    "Split": Operator(_split, decides=(1,)),
+    "Slice": Operator(_slice, decides=(1, 2, 3, 4)),
+    "Pad": Operator(_pad, decides=(1, 3)),
+}
