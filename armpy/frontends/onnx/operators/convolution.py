@@ -1,0 +1,76 @@
+"""Operators that convolve."""
+
+from __future__ import annotations
+
+from armpy.frontends.onnx.images import (
+    WindowAttributes,
+    channels_first,
+    channels_last,
+    lifted,
+    lifted_pads,
+    spatial_sizes,
+    transposed,
+    window_attributes,
+    with_two_axes,
+)
+from armpy.frontends.onnx.node import Node, Operator, OperatorTable
+from armpy.graph import Value
+from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
+
+
+def _conv(node: Node) -> Value:
+    return convolved(node, node.value(0), node.value(1), node.input(2))
+
+
+def convolved(node: Node, image: Value, weights: Value, bias: Value | None) -> Value:
+    """A convolution with a node's attributes; operands as ONNX's ``Conv`` has them."""
+    sizes = spatial_sizes(node)
+    windows = window_attributes(node, sizes, weights.info.known_shape[2:])
+    groups = check_groups(node, image, weights)
+    result = convolve_last(node, channels_last(node, image), weights, bias, windows, groups)
+    return channels_first(node, result, len(sizes))
+
+
+def check_groups(node: Node, image: Value, weights: Value) -> int:
+    """The attribute ``group``, which channels and filters split into."""
+    channels, (filters, depth, *_) = image.info.known_shape[1], weights.info.known_shape
+    groups = node.integer("group", 1)
+    if groups < 1 or depth < 1 or channels != depth * groups or filters % groups:
+        raise node.error(
+            "channels and filters do not split into the groups",
+            expected=f"{channels} channels and a multiple of the groups as filters",
+            actual=f"{groups} groups with {depth} channels each, {filters} filters",
+        )
+    return groups
+
+
+def convolve_last(
+    node: Node,
+    image: Value,
+    weights: Value,
+    bias: Value | None,
+    windows: WindowAttributes,
+    groups: int,
+) -> Value:
+    """Convolve an image that has its channels last with ONNX's weights.
+
+    Notes
+    -----
+    image (n, h, w, i), of a line (n, 1, w, i); weights (o, i / groups, h, w); windows as the
+    file writes them.
+    """
+    stride, dilation = lifted(windows.stride, 1), lifted(windows.dilation, 1)
+    pads = lifted_pads(windows.pads)
+    filters = with_two_axes(node, weights)
+    if len(windows.kernel) == 3:
+        raise node.error("convolutions of volumes are not supported")
+    if 1 < groups == image.info.known_shape[-1]:
+        each = transposed(node, filters, (1, 2, 3, 0))
+        return node.layer(DepthwiseConvolution2d(stride, dilation, pads), image, each, bias)  # type: ignore[arg-type]  # two of each
+    rows = transposed(node, filters, (0, 2, 3, 1))
+    return node.layer(Convolution2d(stride, dilation, pads), image, rows, bias)  # type: ignore[arg-type]  # two of each
+
+
+OPERATORS: OperatorTable = {
+    "Conv": Operator(_conv),
+}

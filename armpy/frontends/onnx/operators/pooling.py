@@ -1,0 +1,180 @@
+"""Operators that summarise windows of images."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from armpy.frontends.onnx.images import (
+    Pads,
+    WindowAttributes,
+    channels_first,
+    channels_last,
+    lifted,
+    lifted_pads,
+    reshaped,
+    spatial_sizes,
+    window_attributes,
+)
+from armpy.frontends.onnx.node import Node, Operator, OperatorTable
+from armpy.graph import Value
+from armpy.ops.elementwise import (
+    BinaryOperation,
+    ElementwiseBinary,
+    ElementwiseUnary,
+    UnaryOperation,
+)
+from armpy.ops.movement import Pad
+from armpy.ops.pooling import Pooling2d, PoolingAlgorithm
+from armpy.ops.reduction import Reduce, ReduceOperation
+from armpy.types import DataType
+
+
+def _max_pool(node: Node) -> Value:
+    sizes = spatial_sizes(node)
+    windows = _windows(node, sizes)
+    if node.data.num_outputs > 1:
+        raise node.error("the positions of the largest elements are not supported")
+    image = channels_last(node, node.value(0))
+    return channels_first(node, _pooled(node, image, PoolingAlgorithm.MAX, windows), len(sizes))
+
+
+def _average_pool(node: Node) -> Value:
+    sizes = spatial_sizes(node)
+    image = channels_last(node, node.value(0))
+    counts_padding = node.flag("count_include_pad")
+    windows = _windows(node, sizes)
+    if counts_padding:
+        pads = window_attributes(node, sizes).pads
+        image = padded(node, image, pads)
+        rest = ((a[0] - b[0], a[1] - b[1]) for a, b in zip(windows.pads, pads, strict=True))
+        windows = windows.with_pads(tuple(rest))
+    result = _pooled(node, image, PoolingAlgorithm.AVERAGE, windows)
+    return channels_first(node, result, len(sizes))
+
+
+def _lp_pool(node: Node) -> Value:
+    sizes = spatial_sizes(node)
+    windows = _windows(node, sizes)
+    order = _order(node)
+    image = _powers(node, channels_last(node, node.value(0)), order)
+    image = padded(node, image, windows.pads)
+    means = _pooled(
+        node, image, PoolingAlgorithm.AVERAGE, windows.with_pads(((0, 0),) * len(sizes))
+    )
+    sums = _times(node, means, math.prod(windows.kernel))
+    return channels_first(node, _root(node, sums, order), len(sizes))
+
+
+def _windows(node: Node, sizes: Sequence[int]) -> WindowAttributes:
+    """Windows with what ``ceil_mode`` adds."""
+    windows = window_attributes(node, sizes)
+    return windows.rounded_up(sizes) if node.flag("ceil_mode") else windows
+
+
+def padded(node: Node, image: Value, pads: Pads) -> Value:
+    """An image that has its channels last with zeros around it."""
+    if not any(map(any, pads)):
+        return image
+    return node.layer(Pad(((0, 0), *lifted_pads(pads), (0, 0))), image)
+
+
+def _pooled(
+    node: Node, image: Value, algorithm: PoolingAlgorithm, windows: WindowAttributes
+) -> Value:
+    """Pool an image that has its channels last."""
+    data_type = image.info.data_type
+    if data_type in (DataType.SIGNED8, DataType.UNSIGNED8):  # whose numbers float32 holds
+        wide = _pooled(node, node.cast(image, DataType.FLOAT32), algorithm, windows)
+        return node.cast(wide, data_type)
+    kernel, stride, pads = (
+        lifted(windows.kernel, 1),
+        lifted(windows.stride, 1),
+        lifted_pads(windows.pads),
+    )
+    if max(windows.dilation) > 1:
+        raise node.error("windows with gaps are not supported", actual=windows.dilation)
+    if len(kernel) == 2:
+        return node.layer(Pooling2d(algorithm, kernel, stride, pads), image)  # type: ignore[arg-type]  # two of each
+    # The largest of the largest, and the mean of means over equally many elements each.
+    n, d, h, w, c = image.info.known_shape
+    slices = reshaped(node, image, (n * d, h, w, c))
+    slices = node.layer(Pooling2d(algorithm, kernel[1:], stride[1:], pads[1:]), slices)  # type: ignore[arg-type]  # two of each
+    _, h, w, _ = slices.info.known_shape
+    columns = reshaped(node, slices, (n, d, h * w, c))
+    columns = node.layer(
+        Pooling2d(algorithm, (kernel[0], 1), (stride[0], 1), (pads[0], (0, 0))), columns
+    )
+    return reshaped(node, columns, (n, columns.info.known_shape[1], h, w, c))
+
+
+# Over the whole image
+
+
+def _global(operation: ReduceOperation) -> Operator:
+    """Operator that makes one element of each channel."""
+
+    def convert(node: Node) -> Value:
+        return _reduced(node, node.value(0), operation)
+
+    return Operator(convert)
+
+
+def _global_lp_pool(node: Node) -> Value:
+    order = _order(node)
+    sums = _reduced(node, _powers(node, node.value(0), order), ReduceOperation.SUM)
+    return _root(node, sums, order)
+
+
+def _reduced(node: Node, image: Value, operation: ReduceOperation) -> Value:
+    """Each channel of an image as one element, all axes kept."""
+    spatial_sizes(node)
+    axes = tuple(range(2, node.rank(0)))
+    return node.layer(Reduce(operation, axes, keep_dims=True), image)
+
+
+# Norms
+
+
+def _order(node: Node) -> float:
+    """The attribute ``p``, a float in the first operator set."""
+    order = node.real("p", 2)
+    if not order > 0:
+        raise node.error("the attribute 'p' cannot be used", expected="above 0", actual=order)
+    return order
+
+
+def _powers(node: Node, value: Value, order: float) -> Value:
+    """Absolute elements to the power of the norm's order."""
+    if order == 2:
+        return node.layer(ElementwiseUnary(UnaryOperation.SQUARE), value)
+    absolute = node.layer(ElementwiseUnary(UnaryOperation.ABS), value)
+    return absolute if order == 1 else _power(node, absolute, order)
+
+
+def _root(node: Node, value: Value, order: float) -> Value:
+    """The inverse of `_powers`."""
+    if order == 2:
+        return node.layer(ElementwiseUnary(UnaryOperation.SQRT), value)
+    return value if order == 1 else _power(node, value, 1 / order)
+
+
+def _power(node: Node, value: Value, exponent: float) -> Value:
+    """Elements to a power."""
+    operation = ElementwiseBinary(BinaryOperation.POWER)
+    return node.layer(operation, value, node.like(value, exponent))
+
+
+def _times(node: Node, value: Value, factor: float) -> Value:
+    """Elements times a number."""
+    return node.layer(ElementwiseBinary(BinaryOperation.MUL), value, node.like(value, factor))
+
+
+OPERATORS: OperatorTable = {
+    "AveragePool": Operator(_average_pool),
+    "GlobalAveragePool": _global(ReduceOperation.MEAN),
+    "GlobalLpPool": Operator(_global_lp_pool),
+    "GlobalMaxPool": _global(ReduceOperation.MAX),
+    "LpPool": Operator(_lp_pool),
+    "MaxPool": Operator(_max_pool),
+}

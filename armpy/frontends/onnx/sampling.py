@@ -1,0 +1,166 @@
+"""Which elements of an axis an axis of another length is made of, as ONNX's ``Resize`` says.
+
+References
+----------
+ONNX ``Resize``; Keys, "Cubic convolution interpolation for digital image processing", 1981.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.numerics.rounding import Int64Array
+from armpy.records import dataclass
+
+Float64Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class AxisScaling:
+    """How long an axis is before and after.
+
+    Parameters
+    ----------
+    size, out_size : int
+    scale : float
+        Elements of the output per element of the input; the output's size is rounded down.
+    start, end : float
+        Of the region that is shown, as shares of the axis; only ``tf_crop_and_resize`` looks.
+    """
+
+    size: int
+    out_size: int
+    scale: float
+    start: float = 0.0
+    end: float = 1.0
+
+    @property
+    def length(self) -> float:
+        """The output's size before it was rounded."""
+        return self.size * self.scale
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What elements between those of the input are made of.
+
+    Parameters
+    ----------
+    mode : {"linear", "cubic"}
+    sharpness : float
+        Of cubic interpolation; negative.
+    antialias : bool
+        Whether the filter is stretched where the output is shorter.
+    exclude_outside : bool
+        Whether what lies beyond the ends has no weight. Otherwise it is as the ends.
+    """
+
+    mode: str
+    sharpness: float = -0.75
+    antialias: bool = False
+    exclude_outside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Taps:
+    """Elements of the input that each element of the output is the weighted sum of.
+
+    Parameters
+    ----------
+    indices : ndarray, int64, shape (out, taps)
+    weights : ndarray, float64, shape (out, taps)
+    """
+
+    indices: Int64Array
+    weights: Float64Array
+
+    @property
+    def centres(self) -> Float64Array:
+        """Mean positions, shape (out,); they tell all of linear interpolation."""
+        return np.asarray((self.indices * self.weights).sum(axis=1))
+
+
+def _aligned_corners(x: Float64Array, axis: AxisScaling) -> Float64Array:
+    return x * (axis.size - 1) / (axis.length - 1) if axis.length != 1 else x * 0
+
+
+def _asymmetric(x: Float64Array, axis: AxisScaling) -> Float64Array:
+    return x / axis.scale
+
+
+def _half_pixels(x: Float64Array, axis: AxisScaling) -> Float64Array:
+    return (x + 0.5) / axis.scale - 0.5
+
+
+def _pytorch_half_pixels(x: Float64Array, axis: AxisScaling) -> Float64Array:
+    return _half_pixels(x, axis) if axis.out_size > 1 else x * 0
+
+
+def _symmetric_half_pixels(x: Float64Array, axis: AxisScaling) -> Float64Array:
+    return _half_pixels(x, axis) + axis.size / 2 * (1 - axis.out_size / axis.length)
+
+
+def _cropped(x: Float64Array, axis: AxisScaling) -> Float64Array:
+    last = axis.size - 1
+    if axis.out_size == 1:
+        return x + (axis.start + axis.end) * last / 2
+    return axis.start * last + x * (axis.end - axis.start) * last / (axis.length - 1)
+
+
+TRANSFORMATIONS: Mapping[str, Callable[[Float64Array, AxisScaling], Float64Array]] = {
+    "align_corners": _aligned_corners,
+    "asymmetric": _asymmetric,
+    "half_pixel": _half_pixels,
+    "half_pixel_symmetric": _symmetric_half_pixels,
+    "pytorch_half_pixel": _pytorch_half_pixels,
+    "tf_crop_and_resize": _cropped,
+}
+"""Positions in the input of positions in the output, by ``coordinate_transformation_mode``."""
+
+ROUNDINGS: Mapping[str, Callable[[Float64Array], Float64Array]] = {
+    "ceil": np.ceil,
+    "floor": np.floor,
+    "round_prefer_ceil": lambda x: np.floor(x + 0.5),
+    "round_prefer_floor": lambda x: np.ceil(x - 0.5),
+}
+"""The element that stands for a position, by ``nearest_mode``."""
+
+
+def positions(axis: AxisScaling, transformation: str) -> Float64Array:
+    """Where in the input each element of the output lies, shape (out,)."""
+    return TRANSFORMATIONS[transformation](np.arange(axis.out_size, dtype=np.float64), axis)
+
+
+def nearest(axis: AxisScaling, where: Float64Array, rounding: str) -> Int64Array:
+    """The element that is nearest to each position, shape (out,)."""
+    return np.clip(ROUNDINGS[rounding](where), 0, axis.size - 1).astype(np.int64)
+
+
+def taps(axis: AxisScaling, where: Float64Array, kernel: Filter) -> Taps:
+    """The elements around each position, and what they weigh."""
+    stretch = min(axis.scale, 1.0) if kernel.antialias else 1.0
+    support = 1 if kernel.mode == "linear" else 2
+    first = int(np.floor(-support / stretch)) + 1
+    left = np.ceil(where) - 1  # so that a position on an element has it at its right
+    offsets = np.arange(first, 2 - first)
+    indices = left.astype(np.int64)[:, None] + offsets
+    distances = np.abs(offsets - (where - left)[:, None]) * stretch
+    if kernel.mode == "linear":
+        weights = np.clip(1 - distances, 0, 1)
+    else:
+        weights = _cubic(distances, kernel.sharpness)
+    if kernel.exclude_outside:
+        weights *= (indices >= 0) & (indices < axis.size)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return Taps(np.clip(indices, 0, axis.size - 1), weights)
+
+
+def _cubic(distances: Float64Array, a: float) -> Float64Array:
+    """Weights of cubic convolution."""
+    d = distances
+    near = ((a + 2) * d - (a + 3)) * d * d + 1
+    far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+    return np.where(d <= 1, near, np.where(d < 2, far, 0.0))
