@@ -172,6 +172,7 @@ _RECURRENT = (
 _PRODUCTS = frozenset(
     (
         *("Convolution2d", "DepthwiseConvolution2d", "TransposeConvolution2d"),
+        *("Convolution3d", "TransposeConvolution3d"),
         *("FullyConnected", "BatchMatMul", *_RECURRENT),
     )
 )
@@ -186,9 +187,11 @@ _MOVES = frozenset(
 _COUNTS: Mapping[str, _Counted] = MappingProxyType(
     {
         "Convolution2d": _weighted(0),
+        "Convolution3d": _weighted(0),
         "DepthwiseConvolution2d": _weighted(3),
         "FullyConnected": _weighted(0),
         "TransposeConvolution2d": _spread,
+        "TransposeConvolution3d": _spread,
         "BatchMatMul": _matrices,
         "Pooling2d": _windows,
         **dict.fromkeys(_RECURRENT, _recurrent),

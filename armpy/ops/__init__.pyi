@@ -37,5 +37,6 @@ from armpy.ops.slicing import *
 from armpy.ops.stand_in import *
 from armpy.ops.strided_slicing import *
 from armpy.ops.transpose_convolution import *
+from armpy.ops.volumes import *
 
 __all__: list[str]

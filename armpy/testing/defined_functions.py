@@ -134,7 +134,7 @@ def _gelu_factor(operation: Activation, x: Numbers) -> Numbers:
     return np.asarray(_erfc(-x / math.sqrt(2)))
 
 
-def _clamped(operation: Any, values: Numbers) -> tuple[Numbers]:  # Any: what has an activation
+def clamped(operation: Any, values: Numbers) -> tuple[Numbers]:  # Any: what has an activation
     """The only output, behind the operation's fused activation."""
     return (np.clip(values, *_BOUNDS[operation.activation]),)
 
@@ -145,10 +145,10 @@ def _binary(
     function = operation.operation
     x, y = inputs
     if function is BinaryOperation.FLOOR_DIV:
-        return _clamped(operation, np.floor(x / y))
+        return clamped(operation, np.floor(x / y))
     if function is BinaryOperation.FLOOR_MOD:
-        return _clamped(operation, x - np.floor(x / y) * y)
-    return _clamped(operation, _BINARY[function](x, y))
+        return clamped(operation, x - np.floor(x / y) * y)
+    return clamped(operation, _BINARY[function](x, y))
 
 
 def _softmax(
@@ -179,7 +179,9 @@ def _reduced(operation: Reduce, inputs: Sequence[Numbers], outputs: object) -> S
     return (found,)
 
 
-def _padding(operation: Any, size: int, extent: int, axis: int) -> tuple[int, int]:  # Any: windows
+def padding_of(
+    operation: Any, size: int, extent: int, axis: int
+) -> tuple[int, int]:  # Any: windows
     """Elements added before and after an axis: SAME gives as many windows as strides fit."""
     if operation.padding is Padding.VALID:
         return 0, 0
@@ -196,7 +198,7 @@ def _windows(operation: Any, image: Numbers, kernel: Sequence[int], fill: float)
     dilation = getattr(operation, "dilation", (1, 1))
     extents = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
     around = [
-        _padding(operation, image.shape[1 + axis], extent, axis)
+        padding_of(operation, image.shape[1 + axis], extent, axis)
         for axis, extent in enumerate(extents)
     ]
     padded = np.pad(image, ((0, 0), *around, (0, 0)), constant_values=fill)
@@ -217,7 +219,7 @@ def _as_given(operation: Any, image: Numbers) -> Numbers:  # Any: what has a lay
     return image.transpose(0, 3, 1, 2) if is_first else image
 
 
-def _bias(inputs: Sequence[Numbers | None]) -> Numbers:
+def bias_of(inputs: Sequence[Numbers | None]) -> Numbers:
     """The bias, or 0."""
     bias = inputs[2] if len(inputs) > 2 else None
     return np.zeros(1) if bias is None else bias
@@ -231,7 +233,7 @@ def _convolved(
     groups = image.shape[3] // weights.shape[3]
     parts = zip(np.split(windows, groups, axis=5), np.split(weights, groups), strict=True)
     sums = [np.einsum("nyxhwi,ohwi->nyxo", part, filters, optimize=True) for part, filters in parts]
-    return _clamped(operation, _as_given(operation, np.concatenate(sums, axis=3) + _bias(inputs)))
+    return clamped(operation, _as_given(operation, np.concatenate(sums, axis=3) + bias_of(inputs)))
 
 
 def _convolved_apart(
@@ -241,7 +243,7 @@ def _convolved_apart(
     spread = np.repeat(image, weights.shape[3] // image.shape[3], axis=3)
     windows = _windows(operation, spread, weights.shape[1:3], 0)
     sums = np.einsum("nyxhwo,hwo->nyxo", windows, weights[0])
-    return _clamped(operation, _as_given(operation, sums + _bias(inputs)))
+    return clamped(operation, _as_given(operation, sums + bias_of(inputs)))
 
 
 def _spread(
@@ -253,13 +255,13 @@ def _spread(
     is_first = operation.data_layout is DataLayout.NCHW
     out_height, out_width = shape[2:] if is_first else shape[1:3]
     sizes = ((out_height, height), (out_width, width))
-    top, left = (_padding(operation, *size, axis)[0] for axis, size in enumerate(sizes))
+    top, left = (padding_of(operation, *size, axis)[0] for axis, size in enumerate(sizes))
     sums = np.zeros((len(image), out_height, out_width, filters))
     for y, x, ky, kx in itertools.product(*map(range, (*image.shape[1:3], height, width))):
         row, column = y * down + ky - top, x * right + kx - left
         if 0 <= row < out_height and 0 <= column < out_width:
             sums[:, row, column] += image[:, y, x] @ weights[:, ky, kx].T
-    return _clamped(operation, _as_given(operation, sums + _bias(inputs)))
+    return clamped(operation, _as_given(operation, sums + bias_of(inputs)))
 
 
 def _pooled(operation: Pooling2d, inputs: Sequence[Numbers], outputs: object) -> Sequence[Numbers]:
@@ -272,7 +274,7 @@ def _pooled(operation: Pooling2d, inputs: Sequence[Numbers], outputs: object) ->
         found = np.nanmean(windows, axis=axes)
     else:
         found = np.sqrt(np.nanmean(windows**2, axis=axes))
-    return _clamped(operation, _as_given(operation, found))
+    return clamped(operation, _as_given(operation, found))
 
 
 def _product(
@@ -340,8 +342,8 @@ FUNCTIONS: Mapping[type[Operation], Definition] = {
     TransposeConvolution2d: _spread,
     Pooling2d: _pooled,
     BatchMatMul: _product,
-    FullyConnected: lambda op, inputs, _: _clamped(
-        op, inputs[0].reshape(-1, inputs[1].shape[1]) @ inputs[1].T + _bias(inputs)
+    FullyConnected: lambda op, inputs, _: clamped(
+        op, inputs[0].reshape(-1, inputs[1].shape[1]) @ inputs[1].T + bias_of(inputs)
     ),
 }
 MOVEMENTS: Mapping[type[Operation], Definition] = {

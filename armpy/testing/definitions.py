@@ -21,8 +21,10 @@ from armpy.ops import (
 from armpy.tensor import TensorInfo
 from armpy.testing.case import Case, CaseInput
 from armpy.testing.defined_functions import FUNCTIONS, MOVEMENTS, Definition, Numbers
+from armpy.testing.defined_volumes import VOLUMES
 from armpy.types import DataType
 
+_FUNCTIONS = {**FUNCTIONS, **VOLUMES}
 _REAL_TYPES = {DataType.FLOAT32, DataType.BOOLEAN}
 _FIXED_POINT = (Comparison, LogSoftmax)
 """Operations whose rounded scales, or ranges, decide on more than the last step."""
@@ -52,8 +54,8 @@ def with_expected(case: Case) -> Case:
     given = [None if item is None else item.data for item in case.inputs]
     if kind in MOVEMENTS and len({info.quantization for info in infos}) == 1:
         return _defined(case, MOVEMENTS[kind], given)
-    if kind in FUNCTIONS and {info.data_type for info in infos} <= _REAL_TYPES:
-        return _defined(case, FUNCTIONS[kind], [_real(item) for item in case.inputs])
+    if kind in _FUNCTIONS and {info.data_type for info in infos} <= _REAL_TYPES:
+        return _defined(case, _FUNCTIONS[kind], [_real(item) for item in case.inputs])
     return case
 
 
@@ -73,14 +75,14 @@ def in_real_arithmetic(case: Case) -> Case | None:
     kind, infos = type(case.operation), _infos(case)
     first = infos[0].data_type
     function = getattr(case.operation, "operation", getattr(case.operation, "function", None))
-    if kind not in FUNCTIONS or kind in _FIXED_POINT or not first.is_quantized:
+    if kind not in _FUNCTIONS or kind in _FIXED_POINT or not first.is_quantized:
         return None
     if function in _STEPS or (first.size_bytes == 2 and function in _TABLES):
         return None
     # A bias is an integer with a scale; other integers are no numbers to compute with.
     if any(info.quantization is None for info in infos):
         return None
-    return _defined(case, FUNCTIONS[kind], [_real(item) for item in case.inputs])
+    return _defined(case, _FUNCTIONS[kind], [_real(item) for item in case.inputs])
 
 
 def _defined(case: Case, definition: Definition, inputs: Sequence[Numbers | None]) -> Case:

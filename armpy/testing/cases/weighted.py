@@ -168,7 +168,7 @@ def _zero_points(operation: Operation, shapes: Sequence[tuple[int, ...]]) -> Ite
         yield line(f"{name}-zero-point", operation, shapes, _EIGHT_BITS, scales=scales)
 
 
-def _hybrid(
+def hybrid(
     operation: Operation,
     shapes: Sequence[tuple[int, ...]],
     low: int,
@@ -191,12 +191,12 @@ def _far_from_1(
     for number, (low, high) in enumerate(limits):
         step = (0.25, 2.0, 4.0)[number]
         line = replace(
-            _hybrid(operation, shapes, low, False),
+            hybrid(operation, shapes, low, False),
             label=f"hybrid-{'asymmetric-' if asymmetric else ''}step-{step}",
         )
         yield replace(line, values=(rows(low, high, step), grid, _bias))
     label = f"hybrid-{'asymmetric-' if asymmetric else ''}zeros-first"
-    line = _hybrid(operation, shapes, -127, False)
+    line = hybrid(operation, shapes, -127, False)
     yield replace(line, label=label, values=(_zeros_first(asymmetric), grid, _bias))
 
 
@@ -243,8 +243,8 @@ def _convolutions() -> Iterator[Sketch]:
         _EIGHT_BITS,
         infos=per_output,
     )
-    yield _hybrid(Convolution2d(), shapes, -127, False)
-    yield _hybrid(Convolution2d(), shapes, -128, True, per_output)
+    yield hybrid(Convolution2d(), shapes, -127, False)
+    yield hybrid(Convolution2d(), shapes, -128, True, per_output)
     yield from _far_from_1(Convolution2d(), shapes, asymmetric=False)
 
 
@@ -273,8 +273,8 @@ def _depthwise() -> Iterator[Sketch]:
         operation = DepthwiseConvolution2d(data_layout=layout)
         yield line(label, operation, (image, weights, given))
     yield line("per-axis", DepthwiseConvolution2d(), shapes, _ALL_QUANTIZED, infos=per_last)
-    yield _hybrid(DepthwiseConvolution2d(), shapes, -128, False)
-    yield _hybrid(DepthwiseConvolution2d(), shapes, -128, True, per_last)
+    yield hybrid(DepthwiseConvolution2d(), shapes, -128, False)
+    yield hybrid(DepthwiseConvolution2d(), shapes, -128, True, per_last)
 
 
 def _transposed() -> Iterator[Sketch]:
@@ -302,7 +302,7 @@ def _transposed() -> Iterator[Sketch]:
     yield line("no-bias", make(), ((1, 4, 3, 3), kernel, None))
     yield line("one-element", make(), ((1, 1, 1, 1), (1, 1, 1, 1), (1,)))
     yield line("per-axis", make(), shapes, _ALL_QUANTIZED, infos=per_output)
-    yield _hybrid(make(), shapes, -127, False)
+    yield hybrid(make(), shapes, -127, False)
 
 
 def _fully_connected() -> Iterator[Sketch]:
@@ -326,10 +326,10 @@ def _fully_connected() -> Iterator[Sketch]:
         yield line(label, FullyConnected(), (image, matrix, given))
     yield line("keep-dims", FullyConnected(keep_num_dims=True), ((2, 3, 5), weights, bias))
     yield line("per-axis", FullyConnected(), shapes, _ALL_QUANTIZED, infos=per_output)
-    yield _hybrid(FullyConnected(), shapes, -127, False)
-    yield _hybrid(FullyConnected(), shapes, -127, True, per_output)
+    yield hybrid(FullyConnected(), shapes, -127, False)
+    yield hybrid(FullyConnected(), shapes, -127, True, per_output)
     uneven = FullyConnected(asymmetric_quantize_inputs=True)
-    yield replace(_hybrid(uneven, shapes, -128, False), label="hybrid-asymmetric")
+    yield replace(hybrid(uneven, shapes, -128, False), label="hybrid-asymmetric")
     yield from _far_from_1(FullyConnected(), shapes, asymmetric=False)
     yield from _far_from_1(uneven, shapes, asymmetric=True)
 

@@ -67,14 +67,14 @@ class TransposeConvolution2dWorkload(WeightedWorkload[TransposeConvolution2d]):
             spread = np.matmul(part.reshape(-1, depth), packed.values)
             spread = spread.reshape(len(part), width, kernel_height, kernel_width, shape[2])
             for ky in range(kernel_height):
-                y, to_y = _meeting(len(part), first * down + ky - self._top, down, shape[0])
+                y, to_y = meeting(len(part), first * down + ky - self._top, down, shape[0])
                 for kx in range(kernel_width):
-                    x, to_x = _meeting(width, kx - self._left, right, shape[1])
+                    x, to_x = meeting(width, kx - self._left, right, shape[1])
                     sums[to_y, to_x] += spread[y, x, ky, kx]
         return sums.reshape(-1, shape[2])
 
 
-def _meeting(count: int, offset: int, stride: int, size: int) -> tuple[slice, slice]:
+def meeting(count: int, offset: int, stride: int, size: int) -> tuple[slice, slice]:
     """Which of some elements meet the output, and where: element i is at offset + i * stride."""
     first = max(0, -(offset // stride))
     end = min(count, (size - 1 - offset) // stride + 1)
