@@ -10,14 +10,17 @@ import sys
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pytest
 from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.matrix_unit import may_use_matrix_unit
 from armpy_numba_acc.machine.memory import Space
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.passes.support import support
 from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.runtime.instance import Code, Instance
+from armpy_numba_acc.store import objects
 from armpy_numba_acc.store.objects import kernel_addresses
 
 from armpy import Network, Runtime, RuntimeOptions
@@ -183,3 +186,15 @@ def run_apart(script: str, seconds: float = 120) -> subprocess.CompletedProcess[
     return subprocess.run(
         command, env=environment, capture_output=True, text=True, check=False, timeout=seconds
     )
+
+
+def note_compiled(monkeypatch: pytest.MonkeyPatch) -> list[Kernel]:
+    """Have kernels noted instead of compiled, in a list that grows."""
+    made: list[Kernel] = []
+
+    def compiled(kernel: Kernel, _: Isa) -> bytes:
+        made.append(kernel)
+        return kernel.symbol.encode() * 50
+
+    monkeypatch.setattr(objects, "_compiled", compiled)
+    return made

@@ -17,6 +17,8 @@ from armpy_numba_acc.store import companions, objects
 from armpy_numba_acc.store.companions import KERNELS_PER_PROCESS
 from armpy_numba_acc.store.objects import object_codes
 
+from backends.numba_acc.tests.support import note_compiled
+
 ISA = host_isas()[-1]
 KERNELS = [
     *(Kernel("move_runs", (size,)) for size in (1, 2, 4, 8)),
@@ -54,14 +56,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Processes:
 @pytest.fixture
 def made_here(monkeypatch: pytest.MonkeyPatch) -> list[Kernel]:
     """Kernels that this process has compiled, without compiling them."""
-    made: list[Kernel] = []
-
-    def compiled(kernel: Kernel, _: Isa) -> bytes:
-        made.append(kernel)
-        return kernel.symbol.encode() * 50
-
-    monkeypatch.setattr(objects, "_compiled", compiled)
-    return made
+    return note_compiled(monkeypatch)
 
 
 def interpreter(folder: Path, does: str, name: str = "python-of-a-test") -> str:

@@ -27,6 +27,7 @@ from armpy.graph import SubgraphView
 from armpy.ops import Convolution2d, FullyConnected
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
+from backends.numba_acc.tests.support import note_compiled
 
 ISA = host_isas()[0]
 KERNELS = [Kernel("first", (1, "a")), Kernel("second"), Kernel("third", (2,))]
@@ -78,14 +79,7 @@ def lowered(monkeypatch: pytest.MonkeyPatch) -> list[SubgraphView]:
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Kernel]:
     """The kernels that were compiled, by something that is quick."""
-    seen: list[Kernel] = []
-
-    def compile_quickly(kernel: Kernel, _: object) -> bytes:
-        seen.append(kernel)
-        return kernel.symbol.encode() * 50
-
-    monkeypatch.setattr(objects, "_compiled", compile_quickly)
-    return seen
+    return note_compiled(monkeypatch)
 
 
 def test_a_program_survives_as_bytes() -> None:

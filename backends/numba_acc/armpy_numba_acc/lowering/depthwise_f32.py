@@ -68,7 +68,7 @@ def lower_f32(
 def fusion_of(emit: Emitter, layer: Layer) -> Fusion:
     """What a layer computes together with those behind it; if there are none, by itself."""
     bounds = layer.operation.activation.bounds  # type: ignore[attr-defined]
-    return emit.fusions.get(layer) or Fusion(layer.outputs[0], bounds)
+    return emit.arrangement.fusions.get(layer) or Fusion(layer.outputs[0], bounds)
 
 
 def _width(choices: Choices, windows: Windows) -> int:

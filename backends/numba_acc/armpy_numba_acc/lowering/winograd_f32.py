@@ -148,7 +148,7 @@ def _plan_for(emit: Emitter, layer: Layer) -> _Plan:
     """
     _, height, width, columns = layer.output.info.known_shape
     depth = layer["weights"].info.known_shape[3]
-    is_cut = None not in emit.fusions[layer].bounds
+    is_cut = None not in emit.arrangement.fusions[layer].bounds
     plans = {
         (down, right): _Plan(
             down, right, -(-height // (2 * down)) * -(-width // (2 * right)), depth, columns
@@ -188,7 +188,7 @@ def lower_winograd_f32(emit: Emitter, layer: Layer, weights: Array) -> None:
     by some millionths of the largest output. An infinity in the input makes NaN of more pixels.
     """
     padding = expect(layer.operation, Convolution2d).padding
-    value, fusion = layer["input"], emit.fusions[layer]
+    value, fusion = layer["input"], emit.arrangement.fusions[layer]
     images, in_height, in_width, depth = value.info.known_shape
     _, out_height, out_width, columns = layer.output.info.known_shape
     plan = _plan_for(emit, layer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from armpy.graph import Layer, SubgraphView, Value
@@ -23,15 +23,11 @@ from armpy_numba_acc.passes.joining import find_joins
 from armpy_numba_acc.passes.pad_folding import with_folded_padding
 from armpy_numba_acc.passes.rewriting import rewritten
 from armpy_numba_acc.program.choices import Choices
-from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.fusion import Fusion
-from armpy_numba_acc.program.memory import Join
+from armpy_numba_acc.program.emitter import Arrangement, Emitter
 from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.program.registry import lower
 
-MakeEmitter: TypeAlias = Callable[
-    [Mapping[Layer, Fusion], Collection[Value], Mapping[Value, Join]], Emitter
-]
+MakeEmitter: TypeAlias = Callable[[Arrangement], Emitter]
 
 
 def lower_region(
@@ -57,10 +53,8 @@ def lower_region(
     choices = choices or Choices(isa, typical(isa))
     num_threads = _worthwhile_threads(choices, view, num_threads)
 
-    def make_emitter(
-        fusions: Mapping[Layer, Fusion], bfloat16: Collection[Value], joins: Mapping[Value, Join]
-    ) -> Emitter:
-        made = Emitter(view, choices, num_threads, fusions, bfloat16, joins, lower_nested)
+    def make_emitter(arrangement: Arrangement) -> Emitter:
+        made = Emitter(view, choices, num_threads, arrangement, lower_nested)
         if images is not None:
             _lower_images(made, images)
         return made
@@ -77,7 +71,7 @@ def _lower_images(emit: Emitter, images: Images) -> None:
     made = lower_layers(
         images.one,
         emit.choices,
-        lambda *found: emit.of_one_image(images.one, images.inputs, images.outputs, *found),
+        lambda found: emit.of_one_image(images.one, images.inputs, images.outputs, found),
     )
     for one, value in images.outputs.items():
         kept, wanted = made.source_as_kept(one), emit.target(value)
@@ -92,9 +86,7 @@ def lower_nested(
 ) -> Emitter:
     """Add the commands of a graph that a layer runs; see `LowerGraph`."""
     view = prepared(view)
-    return lower_layers(
-        view, emit.choices, lambda *found: emit.nested(view, places, inside, *found)
-    )
+    return lower_layers(view, emit.choices, lambda found: emit.nested(view, places, inside, found))
 
 
 def lower_layers(view: SubgraphView, choices: Choices, make_emitter: MakeEmitter) -> Emitter:
@@ -106,15 +98,14 @@ def lower_layers(view: SubgraphView, choices: Choices, make_emitter: MakeEmitter
         As `prepared` gives it.
     choices : Choices
     make_emitter : callable
-        Makes what the commands are added to, for fused layers, tensors kept as bfloat16, and
-        joined ones.
+        Makes what the commands are added to.
     """
     fusions = find_fusions(view)
     # What a layer absorbs is computed with it; a chain, where its last layer stands.
     absorbed = {layer for fusion in fusions.values() for layer in fusion.absorbed}
     chains = find_chains(view, absorbed)
     bfloat16 = find_bfloat16(view, choices, fusions, chains) if choices.isa.is_relaxed else ()
-    emitter = make_emitter(fusions, bfloat16, find_joins(view))
+    emitter = make_emitter(Arrangement(fusions, bfloat16, find_joins(view)))
     joined = absorbed | {layer for chain in chains.values() for layer in chain.layers}
     byte_functions = find_byte_functions(view, absorbed)
     joined.update(layer for found in byte_functions.values() for layer in found.absorbed)

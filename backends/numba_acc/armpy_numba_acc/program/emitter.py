@@ -63,6 +63,25 @@ class _Command:
     info: CommandInfo
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Arrangement:
+    """How tensors of a region are kept, and which layers are computed together.
+
+    Parameters
+    ----------
+    fusions : mapping of Layer to Fusion
+        What layers compute together with those behind them.
+    bfloat16 : collection of Value
+        float32 tensors that are kept as bfloat16; not all layers can read and write them.
+    joins : mapping of Value to Join
+        Tensors that are written directly into the one that they become a part of.
+    """
+
+    fusions: Mapping[Layer, Fusion] = field(default_factory=dict)
+    bfloat16: Collection[Value] = ()
+    joins: Mapping[Value, Join] = field(default_factory=dict)
+
+
 @dataclass(eq=False)
 class Emitter:
     """The program under construction.
@@ -74,12 +93,7 @@ class Emitter:
     choices : Choices
         Decides where there are several ways, and knows the instruction set.
     num_threads : int
-    fusions : mapping of Layer to Fusion
-        What layers compute together with those behind them.
-    bfloat16 : collection of Value
-        float32 tensors that are kept as bfloat16; not all layers can read and write them.
-    joins : mapping of Value to Join
-        Tensors that are written directly into the one that they become a part of.
+    arrangement : Arrangement
     lower_graph : callable, optional
         Adds the commands of a graph that a layer runs; see `LowerGraph`.
     counter : Counter
@@ -95,9 +109,7 @@ class Emitter:
     view: SubgraphView
     choices: Choices
     num_threads: int = 1
-    fusions: Mapping[Layer, Fusion] = field(default_factory=dict)
-    bfloat16: Collection[Value] = ()
-    joins: Mapping[Value, Join] = field(default_factory=dict)
+    arrangement: Arrangement = field(default_factory=Arrangement)
     lower_graph: LowerGraph = no_graphs
     counter: Counter = field(default_factory=Counter)
     _commands: list[_Command] = field(default_factory=list)
@@ -122,9 +134,7 @@ class Emitter:
         view: SubgraphView,
         places: Mapping[Value, Buffer],
         inside: str,
-        fusions: Mapping[Layer, Fusion],
-        bfloat16: Collection[Value],
-        joins: Mapping[Value, Join],
+        arrangement: Arrangement,
     ) -> Emitter:
         """What adds the commands of a graph that a layer runs to the same program.
 
@@ -136,8 +146,7 @@ class Emitter:
             Where its inputs are, as they are kept.
         inside : str
             Where it is run, for people.
-        fusions, bfloat16, joins
-            As for an `Emitter`.
+        arrangement : Arrangement
 
         Notes
         -----
@@ -145,7 +154,7 @@ class Emitter:
         was measured.
         """
         choices = Choices(self.isa, self.choices.model)
-        made = Emitter(view, choices, self.num_threads, fusions, bfloat16, joins, self.lower_graph)
+        made = Emitter(view, choices, self.num_threads, arrangement, self.lower_graph)
         made._commands, made._buffers = self._commands, self._buffers
         made._constants, made._places = self._constants, dict(places)
         made._given = made._wanted = set()
@@ -157,9 +166,7 @@ class Emitter:
         view: SubgraphView,
         inputs: Mapping[Value, Value],
         outputs: Mapping[Value, Value],
-        fusions: Mapping[Layer, Fusion],
-        bfloat16: Collection[Value],
-        joins: Mapping[Value, Join],
+        arrangement: Arrangement,
     ) -> Emitter:
         """What adds the commands of layers for the first image of a batch; see `repeat`.
 
@@ -170,10 +177,9 @@ class Emitter:
         inputs, outputs : mapping of Value to Value
             The region's inputs that its inputs are a part of, and the tensors that its outputs
             become a part of.
-        fusions, bfloat16, joins
-            As for an `Emitter`.
+        arrangement : Arrangement
         """
-        made = self.nested(view, {}, "", fusions, bfloat16, joins)
+        made = self.nested(view, {}, "", arrangement)
         made._inside = self._inside
         made._given = set(inputs)
         made._tensors = {
@@ -239,21 +245,29 @@ class Emitter:
 
     def source(self, value: Value) -> Buffer:
         """Where a layer reads a tensor, as the graph says that it is stored."""
-        return self._converted_once(value) if value in self.bfloat16 else self.source_as_kept(value)
+        return (
+            self._converted_once(value)
+            if value in self.arrangement.bfloat16
+            else self.source_as_kept(value)
+        )
 
     def source_as_bfloat16(self, value: Value) -> Buffer:
         """Where a layer reads float32 elements as bfloat16."""
-        return self.source_as_kept(value) if value in self.bfloat16 else self._converted_once(value)
+        return (
+            self.source_as_kept(value)
+            if value in self.arrangement.bfloat16
+            else self._converted_once(value)
+        )
 
     def kind_of(self, value: Value) -> str:
         """How float32 elements are kept: ``f32`` or ``bf16``."""
-        return "bf16" if value in self.bfloat16 else "f32"
+        return "bf16" if value in self.arrangement.bfloat16 else "f32"
 
     def _converted_once(self, value: Value) -> Buffer:
         """A copy of float32 elements of the other kind than they are kept as."""
         if value not in self._converted:
             kept, count = self.source_as_kept(value), value.info.num_elements
-            formats = ("bf16", "f32") if value in self.bfloat16 else ("f32", "bf16")
+            formats = ("bf16", "f32") if value in self.arrangement.bfloat16 else ("f32", "bf16")
             copy = self.scratch(count * FORMAT_BYTES[formats[1]])
             call = calls.elementwise_in_order("x0", formats, kept, copy, count)
             self(call, f"convert {value.name}", part="convert")
@@ -293,7 +307,7 @@ class Emitter:
     def flipped_target(self, value: Value) -> tuple[Buffer, int]:
         """The same for a tensor that a layer writes."""
         is_wanted = value in self._wanted and value.info.data_type is DataType.QASYMM_S8
-        if is_wanted and value not in self._read and value not in self.joins:
+        if is_wanted and value not in self._read and value not in self.arrangement.joins:
             self._places[value] = self._tensors[value]
             return self._tensors[value], TOP_BIT
         return self.target(value), 0
@@ -306,12 +320,13 @@ class Emitter:
 
     def _new_target(self, value: Value) -> Buffer:
         """Memory for a tensor: the caller's, a part of another tensor's, or the arena's."""
-        if value in self.joins:
-            join = self.joins[value]
+        if value in self.arrangement.joins:
+            join = self.arrangement.joins[value]
             return self.target(join.whole).part(join.offset_bytes, value.info.size_bytes)
         if value in self._wanted and value.info.data_type is not DataType.QASYMM_S8:
             return self._tensors[value]
-        return self.scratch(value.info.size_bytes // (2 if value in self.bfloat16 else 1))
+        is_short = value in self.arrangement.bfloat16
+        return self.scratch(value.info.size_bytes // (2 if is_short else 1))
 
     def alias(self, value: Value, source: Value) -> None:
         """Say that a tensor has the same bytes as another one."""
