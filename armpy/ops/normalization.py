@@ -7,12 +7,19 @@ from typing import ClassVar
 
 from armpy.ops.elementwise import FLOAT_TYPES, QUANTIZED_TYPES
 from armpy.ops.operation import Operand, Operation, TypeRule, require, same
-from armpy.ops.shapes import normalize_axes
+from armpy.ops.shapes import broadcast_shapes, normalize_axes
 from armpy.records import dataclass
-from armpy.tensor import Shape, TensorInfo
-from armpy.types import DataLayout
+from armpy.tensor import Shape, TensorInfo, format_shape
+from armpy.types import DataLayout, DataType
 
-__all__ = ["InstanceNormalization", "Normalization"]
+__all__ = [
+    "InstanceNormalization",
+    "LayerNormalization",
+    "Normalization",
+    "RmsNormalization",
+]
+
+_REALS = (*FLOAT_TYPES, DataType.FLOAT64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,3 +106,99 @@ class InstanceNormalization(Operation):
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
         """As the input."""
         return (inputs[0].shape,)
+
+
+@dataclass(frozen=True, slots=True)
+class LayerNormalization(Operation):
+    """Normalise over axes: bring the elements along them to mean 0 and variance 1.
+
+    Attributes
+    ----------
+    axes : tuple of int
+        Axes that one mean and variance are of; negative counts from the last.
+    eps : float
+        What is added to the variance.
+
+    Notes
+    -----
+    input (...); gamma and beta broadcast to it; output as input:
+    ``(x - mean) / sqrt(variance + eps) * gamma + beta`` with the population variance. A gamma
+    that is left out is 1, a beta 0. Computed in float64, rounded once. Groups of channels are
+    an axis of their own: (n, h * w, g, c / g) with axes (1, 3) is group normalisation.
+
+    References
+    ----------
+    ONNX LayerNormalization; Ba et al., "Layer Normalization", 2016; Wu and He, "Group
+    Normalization", 2018.
+    """
+
+    axes: tuple[int, ...] = (-1,)
+    eps: float = 1e-5
+
+    inputs: ClassVar[tuple[Operand, ...]] = (
+        Operand("input"),
+        Operand("gamma", optional=True),
+        Operand("beta", optional=True),
+    )
+    type_rules: ClassVar[tuple[TypeRule, ...]] = same(*_REALS)
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """As the input."""
+        return _normalized_shape(self.axes, inputs)
+
+
+@dataclass(frozen=True, slots=True)
+class RmsNormalization(Operation):
+    """Divide by the root mean square (RMS) of the elements along axes.
+
+    Attributes
+    ----------
+    axes : tuple of int
+        Axes that one mean is of; negative counts from the last.
+    eps : float
+        What is added to the mean of the squares.
+
+    Notes
+    -----
+    input (...); gamma broadcasts to it; output as input:
+    ``x / sqrt(mean of squares + eps) * gamma``. A gamma that is left out is 1. Computed in
+    float64, rounded once.
+
+    References
+    ----------
+    ONNX RMSNormalization; Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019.
+    """
+
+    axes: tuple[int, ...] = (-1,)
+    eps: float = 1e-5
+
+    inputs: ClassVar[tuple[Operand, ...]] = (
+        Operand("input"),
+        Operand("gamma", optional=True),
+    )
+    type_rules: ClassVar[tuple[TypeRule, ...]] = same(*_REALS)
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """As the input."""
+        return _normalized_shape(self.axes, inputs)
+
+
+def _normalized_shape(
+    axes: tuple[int, ...], inputs: Sequence[TensorInfo | None]
+) -> tuple[Shape | None, ...]:
+    """The first input's shape, after checks that the axes are there and the others fit it."""
+    (shape, *others) = (info.shape for info in inputs if info is not None)
+    normalize_axes(axes, len(shape or ()))
+    for other in others:
+        found = broadcast_shapes(shape, other) or ()
+        fits = len(found) == len(shape or ()) and all(
+            dim is None or size is None or dim == size
+            for dim, size in zip(found, shape or (), strict=True)
+        )
+        require(
+            fits,
+            "a factor or addend does not broadcast to the input",
+            expected=format_shape(shape),
+            actual=other,
+        )
+    return (shape,)

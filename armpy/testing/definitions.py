@@ -21,10 +21,11 @@ from armpy.ops import (
 from armpy.tensor import TensorInfo
 from armpy.testing.case import Case, CaseInput
 from armpy.testing.defined_functions import FUNCTIONS, MOVEMENTS, Definition, Numbers
+from armpy.testing.defined_images import IMAGES
 from armpy.testing.defined_volumes import VOLUMES
 from armpy.types import DataType
 
-_FUNCTIONS = {**FUNCTIONS, **VOLUMES}
+_FUNCTIONS = {**FUNCTIONS, **VOLUMES, **IMAGES}
 _REAL_TYPES = {DataType.FLOAT32, DataType.BOOLEAN}
 _FIXED_POINT = (Comparison, LogSoftmax)
 """Operations whose rounded scales, or ranges, decide on more than the last step."""

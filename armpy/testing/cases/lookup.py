@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from armpy.ops import (
     HashtableLookup,
     InstanceNormalization,
+    LayerNormalization,
     LshProjection,
     LshProjectionType,
     Normalization,
     RandomMultinomial,
+    RmsNormalization,
     TopkV2,
 )
 from armpy.testing.sketch import Scale, Sketch, Types, every
@@ -107,6 +109,20 @@ def _normalizations() -> Iterator[Sketch]:
         "nchw": InstanceNormalization(2.0, 0.5, 1e-3, DataLayout.NCHW),
     }.items():
         yield Sketch(label, instance, (image,), every)
+    for kind in (LayerNormalization, RmsNormalization):
+        vectors = ((5,),) * (len(kind.inputs) - 1)
+        yield Sketch("basic", kind(eps=1e-3), (image, *vectors), every)
+        yield Sketch("plain", kind(), (image,))
+        yield Sketch("long-rows", kind(), ((3, 700), (700,)))
+        for label, axes, vector in (
+            ("first-axis", (0,), (1, 3, 1, 5)),
+            ("all-but-the-first", (1, 2, 3), (3, 4, 5)),
+            ("images", (1, 2), (5,)),
+            ("channels-first", (2, 3), (3, 1, 1)),
+            ("groups", (1, 3), (4, 5)),
+            ("negative", (-3, -1), ()),
+        ):
+            yield Sketch(label, kind(axes, 0.25), (image, vector))
     for label, operation in {
         "whole-range": Normalization(3, 0.01, 0.5, 0.5, (-1,)),
         "whole-range-quarter": Normalization(1, 1e-4, 0.25, 1.0, (1, -1)),
