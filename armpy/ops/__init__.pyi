@@ -1,5 +1,6 @@
 from armpy.ops.activation_layers import *
 from armpy.ops.activations import FusedActivation as FusedActivation
+from armpy.ops.attention import *
 from armpy.ops.backend_internal import *
 from armpy.ops.bidirectional import *
 from armpy.ops.blocks import *

@@ -22,11 +22,13 @@ from armpy.tensor import TensorInfo
 from armpy.testing.case import Case, CaseInput
 from armpy.testing.defined_functions import FUNCTIONS, MOVEMENTS, Definition, Numbers
 from armpy.testing.defined_images import IMAGES
+from armpy.testing.defined_sequences import SEQUENCES
 from armpy.testing.defined_volumes import VOLUMES
 from armpy.types import DataType
 
-_FUNCTIONS = {**FUNCTIONS, **VOLUMES, **IMAGES}
+_FUNCTIONS = {**FUNCTIONS, **SEQUENCES, **VOLUMES, **IMAGES}
 _REAL_TYPES = {DataType.FLOAT32, DataType.BOOLEAN}
+_WITH_LENGTHS = _REAL_TYPES | {DataType.SIGNED32, DataType.SIGNED64}
 _FIXED_POINT = (Comparison, LogSoftmax)
 """Operations whose rounded scales, or ranges, decide on more than the last step."""
 
@@ -55,7 +57,8 @@ def with_expected(case: Case) -> Case:
     given = [None if item is None else item.data for item in case.inputs]
     if kind in MOVEMENTS and len({info.quantization for info in infos}) == 1:
         return _defined(case, MOVEMENTS[kind], given)
-    if kind in _FUNCTIONS and {info.data_type for info in infos} <= _REAL_TYPES:
+    types = {info.data_type for info in infos}
+    if kind in _FUNCTIONS and types <= (_WITH_LENGTHS if kind in SEQUENCES else _REAL_TYPES):
         return _defined(case, _FUNCTIONS[kind], [_real(item) for item in case.inputs])
     return case
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from armpy.frontends.onnx.blocks import reshaped, transposed
 from armpy.frontends.onnx.node import Node
 from armpy.graph import Value
-from armpy.ops.movement import Transpose
-from armpy.ops.reshaping import Reshape
 from armpy.records import dataclass
 
 Pads = tuple[tuple[int, int], ...]
@@ -26,18 +25,6 @@ def spatial_sizes(node: Node, index: int = 0) -> tuple[int, ...]:
             actual=shape,
         )
     return shape[2:]
-
-
-def reshaped(node: Node, value: Value, shape: Sequence[int]) -> Value:
-    """A value with its elements in another shape; itself if it has it."""
-    if value.info.known_shape == tuple(shape):
-        return value
-    return node.layer(Reshape(tuple(shape)), value)
-
-
-def transposed(node: Node, value: Value, perm: Sequence[int]) -> Value:
-    """A value with its axes in another order."""
-    return node.layer(Transpose(tuple(perm)), value)
 
 
 def with_two_axes(node: Node, value: Value) -> Value:

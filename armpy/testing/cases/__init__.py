@@ -9,6 +9,7 @@ from functools import cache
 from armpy.testing.case import Case, describe
 from armpy.testing.cases import (
     activations,
+    attention,
     by_hand,
     detection,
     elementwise,
@@ -41,6 +42,7 @@ _FAMILIES = (
     quantizing,
     recurrent,
     recurrent_networks,
+    attention,
     detection,
     lookup,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from armpy.frontends.onnx.blocks import transposed
 from armpy.frontends.onnx.images import (
     WindowAttributes,
     channels_first,
@@ -9,7 +10,6 @@ from armpy.frontends.onnx.images import (
     lifted,
     lifted_pads,
     spatial_sizes,
-    transposed,
     window_attributes,
     with_two_axes,
 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from armpy.frontends.onnx.blocks import reshaped, scaled, transposed
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
-from armpy.frontends.onnx.operators.blocks import reshaped, scaled, transposed
 from armpy.graph import Value
 from armpy.ops.dense import BatchMatMul, FullyConnected
 from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary

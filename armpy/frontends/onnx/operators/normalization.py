@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy.frontends.onnx.images import reshaped, transposed
+from armpy.frontends.onnx.blocks import reshaped, transposed
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
 from armpy.graph import Value
 from armpy.ops.activation_layers import L2Normalization

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from armpy.frontends.onnx.blocks import reshaped
 from armpy.frontends.onnx.images import (
     Pads,
     WindowAttributes,
@@ -12,7 +13,6 @@ from armpy.frontends.onnx.images import (
     channels_last,
     lifted,
     lifted_pads,
-    reshaped,
     spatial_sizes,
     window_attributes,
 )

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from armpy.frontends.onnx.blocks import reshaped
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
-from armpy.frontends.onnx.operators.shaping import reshaped
 from armpy.graph import Value
 from armpy.ops.elementwise import (
     BinaryOperation,

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from armpy.frontends.onnx import sampling
-from armpy.frontends.onnx.images import channels_first, channels_last, reshaped
+from armpy.frontends.onnx.blocks import reshaped
+from armpy.frontends.onnx.images import channels_first, channels_last
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
 from armpy.frontends.onnx.sampling import AxisScaling, Filter, Float64Array, Taps
 from armpy.graph import Value

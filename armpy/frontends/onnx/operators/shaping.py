@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
+from armpy.frontends.onnx.blocks import reshaped, transposed
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
 from armpy.graph import Value
-from armpy.ops.movement import BroadcastTo, Tile, Transpose
+from armpy.ops.movement import BroadcastTo, Tile
 from armpy.ops.operation import require
-from armpy.ops.reshaping import Reshape
 from armpy.ops.shapes import broadcast_shapes
-
-
-def reshaped(node: Node, value: Value, shape: Sequence[int]) -> Value:
-    """A value in another shape; itself if it has it already."""
-    if value.info.known_shape == tuple(shape):
-        return value
-    return node.layer(Reshape(tuple(shape)), value)
-
-
-def transposed(node: Node, value: Value, perm: Sequence[int]) -> Value:
-    """A value with its axes in another order; itself if they stay."""
-    if tuple(perm) == tuple(range(len(perm))):
-        return value
-    return node.layer(Transpose(tuple(perm)), value)
 
 
 def _reshape(node: Node) -> Value:

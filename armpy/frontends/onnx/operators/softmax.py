@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from armpy.frontends.onnx.blocks import reshaped
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
-from armpy.frontends.onnx.operators.blocks import reshaped
 from armpy.graph import Value
 from armpy.ops.activation_layers import LogSoftmax, Softmax
 
