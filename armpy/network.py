@@ -16,7 +16,9 @@ from armpy.tensor import Quantization, Shape, TensorInfo, format_shape, shapes_a
 from armpy.types import DataType
 
 _PLAIN_TYPES: dict[str, DataType] = {
-    t.dtype.name: t for t in reversed(DataType) if not t.is_quantized and t is not DataType.BFLOAT16
+    t.dtype.name: t
+    for t in reversed(DataType)
+    if not (t.is_quantized or t.is_bit_pattern or t.is_narrow)
 }
 
 

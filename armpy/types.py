@@ -30,9 +30,16 @@ class DataType(enum.Enum):
     are in `armpy.TensorInfo.quantization`. The first ten values are Arm NN's, with its
     numbers; the rest are those that NNAPI and model files need besides.
 
+    Notes
+    -----
+    Integers of 4 and 2 bits are stored one per byte. Of the small floats, E4M3 has four bits
+    for the exponent and three for the mantissa; FN has no infinities, FNUZ no negative zero
+    either, so that its bit pattern is the only NaN; E8M0 are powers of two.
+
     References
     ----------
-    Arm NN ``armnn::DataType``; NNAPI ``OperandCode``.
+    Arm NN ``armnn::DataType``; NNAPI ``OperandCode``; ONNX ``TensorProto.DataType``; "FP8 Formats
+    for Deep Learning", 2022; OCP Microscaling Formats (MX) Specification 1.0.
     """
 
     FLOAT16 = 0
@@ -53,10 +60,20 @@ class DataType(enum.Enum):
     UNSIGNED32 = 15
     UNSIGNED64 = 16
     FLOAT64 = 17
+    SIGNED4 = 18
+    UNSIGNED4 = 19
+    SIGNED2 = 20
+    UNSIGNED2 = 21
+    FLOAT8_E4M3FN = 22
+    FLOAT8_E4M3FNUZ = 23
+    FLOAT8_E5M2 = 24
+    FLOAT8_E5M2FNUZ = 25
+    FLOAT8_E8M0 = 26
+    FLOAT4_E2M1 = 27
 
     @cached_property
     def dtype(self) -> np.dtype[np.generic]:
-        """NumPy dtype of the stored elements (bfloat16 is stored as its uint16 bit pattern)."""
+        """NumPy dtype of the stored elements; see `is_bit_pattern` for small floats."""
         return np.dtype(_DTYPES[self.name])
 
     @cached_property
@@ -75,6 +92,16 @@ class DataType(enum.Enum):
         return "FLOAT" in self.name
 
     @cached_property
+    def is_bit_pattern(self) -> bool:
+        """Whether elements are floats that NumPy has no type for, stored as their bits."""
+        return self.is_float and self.dtype.kind == "u"
+
+    @cached_property
+    def is_narrow(self) -> bool:
+        """Whether elements are integers of fewer bits than the byte that each is stored in."""
+        return self.name in _NARROW_RANGES
+
+    @cached_property
     def is_symmetric(self) -> bool:
         """Whether a quantised type's zero point is always 0."""
         return self.name.startswith("QSYMM")
@@ -82,6 +109,8 @@ class DataType(enum.Enum):
     @cached_property
     def integer_range(self) -> tuple[int, int]:
         """Lowest and highest stored integer; only for integer and quantised types."""
+        if self.is_narrow:
+            return _NARROW_RANGES[self.name]
         info = np.iinfo(self.dtype)  # type: ignore[type-var]  # floats raise ValueError here
         return int(info.min), int(info.max)
 
@@ -107,7 +136,19 @@ _DTYPES = {
     "UNSIGNED32": "uint32",
     "UNSIGNED64": "uint64",
     "FLOAT64": "float64",
+    "SIGNED4": "int8",
+    "UNSIGNED4": "uint8",
+    "SIGNED2": "int8",
+    "UNSIGNED2": "uint8",
+    "FLOAT8_E4M3FN": "uint8",
+    "FLOAT8_E4M3FNUZ": "uint8",
+    "FLOAT8_E5M2": "uint8",
+    "FLOAT8_E5M2FNUZ": "uint8",
+    "FLOAT8_E8M0": "uint8",
+    "FLOAT4_E2M1": "uint8",
 }
+
+_NARROW_RANGES = {"SIGNED4": (-8, 7), "UNSIGNED4": (0, 15), "SIGNED2": (-2, 1), "UNSIGNED2": (0, 3)}
 
 
 class DataLayout(enum.Enum):

@@ -39,6 +39,10 @@ def test_the_first_data_types_have_arm_nns_numbers() -> None:
         (DataType.QSYMM_S16, np.int16, 2),
         (DataType.QASYMM_U16, np.uint16, 2),
         (DataType.UNSIGNED64, np.uint64, 8),
+        (DataType.SIGNED4, np.int8, 1),
+        (DataType.UNSIGNED2, np.uint8, 1),
+        (DataType.FLOAT8_E5M2, np.uint8, 1),
+        (DataType.FLOAT4_E2M1, np.uint8, 1),
     ],
 )
 def test_a_data_type_knows_how_its_elements_are_stored(
@@ -58,13 +62,18 @@ def test_quantised_float_and_symmetric_types_are_told_apart() -> None:
         "QASYMM_U16",
     }
     assert {t.name for t in DataType if t.is_symmetric} == {"QSYMM_S16", "QSYMM_S8"}
-    floats = {"FLOAT16", "FLOAT32", "BFLOAT16", "FLOAT64"}
-    assert {t.name for t in DataType if t.is_float} == floats
+    plain = {"FLOAT16", "FLOAT32", "FLOAT64"}
+    bits = {"BFLOAT16", *(t.name for t in DataType if t.name.startswith(("FLOAT8", "FLOAT4")))}
+    assert {t.name for t in DataType if t.is_float} == plain | bits
+    assert {t.name for t in DataType if t.is_bit_pattern} == bits
+    assert len(bits) == 7
 
 
 def test_the_integer_range_is_that_of_the_stored_elements() -> None:
     assert DataType.QASYMM_S8.integer_range == (-128, 127)
     assert DataType.UNSIGNED16.integer_range == (0, 65535)
+    assert DataType.SIGNED4.integer_range == (-8, 7)
+    assert DataType.UNSIGNED2.integer_range == (0, 3)
     with pytest.raises(ValueError, match="integer data type"):
         _ = DataType.FLOAT32.integer_range
 

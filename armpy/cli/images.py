@@ -14,7 +14,7 @@ from armpy.records import dataclass
 from armpy.runtime import TensorSpec
 from armpy.runtime.tensors import quantize_array
 from armpy.tensor import TensorInfo, format_shape
-from armpy.types import DataLayout, DataType
+from armpy.types import DataLayout
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -158,7 +158,7 @@ def image_layout(name: str, info: TensorInfo) -> ImageLayout:
         If the input does not look like one image.
     """
     shape = info.shape
-    is_pixels = info.data_type.dtype.kind in _PIXEL_TYPES and info.data_type != DataType.BFLOAT16
+    is_pixels = info.data_type.dtype.kind in _PIXEL_TYPES and not info.data_type.is_bit_pattern
     if is_pixels and shape is not None and len(shape) == 4 and shape[0] in (None, 1):
         for data_layout in (DataLayout.NHWC, DataLayout.NCHW):
             channels = shape[data_layout.channel_axis]

@@ -305,7 +305,7 @@ def _random(generator: np.random.Generator, info: TensorInfo, shape: Sequence[in
     Integers that are no quantised numbers are 0 or 1: they may be indexes.
     """
     data_type = info.data_type
-    if data_type.is_float and data_type is not DataType.BFLOAT16:
+    if data_type.is_float and not data_type.is_bit_pattern:
         return generator.uniform(-1.0, 1.0, shape).astype(data_type.dtype)
     if data_type.is_quantized or data_type in (DataType.UNSIGNED8, DataType.SIGNED8):
         low, high = data_type.integer_range

@@ -14,6 +14,7 @@ Notes
 `lookup_table`      functions of real numbers as tables, of 8 bits and of 16
 `integer_functions` functions of one stored integer: RELU, HARD_SWISH, RSQRT, ...
 `pair_functions`    functions of two of them: DIV
+`small_floats`      floats of 16, 8 and 4 bits that NumPy has no type for
 ==================  ================================================================
 
 What these have is offered here. Other modules are names of their own, for what several of them

@@ -14,3 +14,4 @@ from armpy.numerics.pair_functions import *
 from armpy.numerics.quantization import *
 from armpy.numerics.requantization import *
 from armpy.numerics.rounding import *
+from armpy.numerics.small_floats import *

@@ -111,16 +111,28 @@ class Dequantize(Operation):
 class Cast(Operation):
     """Convert stored numbers to another data type, whatever their quantisation is.
 
+    Attributes
+    ----------
+    saturate : bool
+        Whether numbers that are too large for a float of 8 bits become the largest one. They
+        become infinity or, where there is none, NaN otherwise.
+    rounding : str
+        Of FLOAT8_E8M0: ``nearest``, ``up`` or ``down``.
+
     Notes
     -----
     input (...); output as input, of the type that its info says. Floats lose their fraction
     and saturate, NaN becomes the highest integer; integers wrap in a plain integer type and
-    saturate in a quantised one; BOOLEAN is whether a number is not 0.
+    saturate in a quantised one; BOOLEAN is whether a number is not 0. Small floats get the nearest
+    number, ties to even.
 
     References
     ----------
-    Arm NN, NNAPI and TFLite CAST.
+    Arm NN, NNAPI and TFLite CAST; ONNX Cast, CastLike.
     """
+
+    saturate: bool = True
+    rounding: str = "nearest"
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
         """As the input."""
@@ -131,3 +143,12 @@ class Cast(Operation):
     ) -> int | None:
         """The input, if it has the output's type already."""
         return _unchanged(inputs, outputs)
+
+    def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
+        """A way of rounding that there is."""
+        require(
+            self.rounding in ("nearest", "up", "down"),
+            "there is no such rounding",
+            expected="nearest, up or down",
+            actual=self.rounding,
+        )

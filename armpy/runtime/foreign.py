@@ -12,7 +12,6 @@ from armpy.backend import ExternalMemory
 from armpy.errors import InvalidArgumentError
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo, format_shape
-from armpy.types import DataType
 
 _HOST_DEVICES = {1: "CPU", 3: "CUDA host", 11: "ROCm host", 13: "CUDA managed"}
 """DLPack's kinds of device whose memory the processor sees."""
@@ -112,8 +111,9 @@ def _of_dlpack(info: TensorInfo, given: Any) -> Array:  # Any: of whatever libra
         array = np.from_dlpack(given)
     except Exception as error:  # of another library
         fix = ""
-        if info.data_type is DataType.BFLOAT16:
-            fix = "NumPy has no bfloat16: give the elements' bits as uint16"
+        if info.data_type.is_bit_pattern:
+            bits = info.data_type.dtype.name
+            fix = f"NumPy has no {info.data_type.name}: give the elements' bits as {bits}"
         raise _refused(str(error), given, fix) from error
     return _writable_where_that_is_not_said(given, array)
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
+from armpy.testing.small_floats import nearest_bits
 from armpy.types import DataType
 
 Values: TypeAlias = Callable[[np.random.Generator, TensorInfo], Array]
@@ -32,14 +33,19 @@ subnormals, ties of rounding, and the ends of exponentials, of float16, of integ
 
 
 def stored(reals: Reals, info: TensorInfo) -> Array:
-    """Reals as a tensor's plain numbers (bfloat16 as its bit pattern)."""
-    if info.data_type is DataType.BFLOAT16:
-        return (np.asarray(reals, np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    """Reals as a tensor's plain numbers (small floats as their bit patterns)."""
+    if info.data_type.is_bit_pattern:
+        return nearest_bits(np.asarray(reals), info.data_type)
     return np.asarray(reals).astype(info.data_type.dtype)
 
 
 def _integers(rng: np.random.Generator, info: TensorInfo, low: int, high: int) -> Array:
     """Integers from `low` to `high`, both included, both there if there is room."""
+    if info.data_type.is_narrow:
+        low, high = (
+            max(low, info.data_type.integer_range[0]),
+            min(high, info.data_type.integer_range[1]),
+        )
     array = rng.integers(low, high, info.known_shape, endpoint=True, dtype=np.int64)
     if array.size > 2:
         array.flat[0], array.flat[array.size - 1] = low, high

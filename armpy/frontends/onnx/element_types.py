@@ -28,6 +28,16 @@ DATA_TYPES: Mapping[int, DataType] = MappingProxyType(
         TensorProto.UINT16: DataType.UNSIGNED16,
         TensorProto.UINT32: DataType.UNSIGNED32,
         TensorProto.UINT64: DataType.UNSIGNED64,
+        TensorProto.INT4: DataType.SIGNED4,
+        TensorProto.UINT4: DataType.UNSIGNED4,
+        TensorProto.FLOAT8E4M3FN: DataType.FLOAT8_E4M3FN,
+        TensorProto.FLOAT8E4M3FNUZ: DataType.FLOAT8_E4M3FNUZ,
+        TensorProto.FLOAT8E5M2: DataType.FLOAT8_E5M2,
+        TensorProto.FLOAT8E5M2FNUZ: DataType.FLOAT8_E5M2FNUZ,
+        TensorProto.FLOAT8E8M0: DataType.FLOAT8_E8M0,
+        TensorProto.FLOAT4E2M1: DataType.FLOAT4_E2M1,
+        TensorProto.INT2: DataType.SIGNED2,
+        TensorProto.UINT2: DataType.UNSIGNED2,
     }
 )
 """Data types by the numbers of ``TensorProto.DataType``."""
@@ -77,10 +87,10 @@ def read_tensor(tensor: onnx.TensorProto, where: str) -> tuple[Array, DataType]:
 
 
 def stored(array: Array, data_type: DataType) -> Array:
-    """An array as armpy stores its elements: small floats as their bits."""
+    """An array as armpy stores its elements: small floats as their bits, one per byte."""
     if array.dtype == data_type.dtype:
         return array
-    if array.dtype.itemsize == data_type.size_bytes:
+    if data_type.is_bit_pattern and array.dtype.itemsize == data_type.size_bytes:
         return array.view(data_type.dtype)
     return np.asarray(array).astype(data_type.dtype)
 

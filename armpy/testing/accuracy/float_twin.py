@@ -13,6 +13,7 @@ from armpy.network import Network
 from armpy.ops import Activation, ActivationFunction, Dequantize, FullyConnected, Quantize
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
+from armpy.testing import small_floats
 from armpy.types import DataType
 
 _PASSING = (Quantize, Dequantize)
@@ -78,9 +79,8 @@ def real_info(info: TensorInfo) -> TensorInfo:
 
 def real_numbers(elements: Array, info: TensorInfo) -> Array:
     """The real numbers that stored elements stand for, in float64; others as they are."""
-    if info.data_type is DataType.BFLOAT16:
-        wide = elements.astype(np.uint32) << 16
-        return np.asarray(wide.view(np.float32).astype(np.float64))
+    if info.data_type.is_bit_pattern:
+        return small_floats.real_numbers(elements, info.data_type)
     if info.quantization is None:
         return elements.astype(np.float64) if info.data_type.is_float else elements
     scales = np.array(info.quantization.scales)

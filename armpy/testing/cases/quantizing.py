@@ -13,7 +13,8 @@ from armpy.types import DataType
 
 _QUANTIZED = tuple(t for t in DataType if t.is_quantized)
 _FLOATS = (DataType.FLOAT32, DataType.FLOAT16)
-_CAST_TYPES = tuple(t for t in DataType if t is not DataType.BFLOAT16)
+_SMALL = tuple(t for t in DataType if t.is_bit_pattern or t.is_narrow)
+_CAST_TYPES = tuple(t for t in DataType if t not in _SMALL)
 _HUBS = (DataType.FLOAT32, DataType.SIGNED32)
 """Types that every type is cast from and to."""
 
@@ -32,6 +33,19 @@ def sketches() -> Iterator[Sketch]:
             (between(0, 2 if target is DataType.BOOLEAN else 100),),
             output_types=(target,),
         )
+    small = Sketch(
+        "to-small",
+        Cast(),
+        ((3, 5),),
+        of(DataType.FLOAT32),
+        (between(-1000, 1000),),
+        output_types=_SMALL,
+    )
+    yield small
+    yield replace(
+        small, label="to-infinity", operation=Cast(saturate=False), output_types=_SMALL[1:3]
+    )
+    yield replace(small, label="from-small", types=of(*_SMALL), output_types=(DataType.FLOAT32,))
     yield Sketch(
         "saturating",
         Cast(),

@@ -281,7 +281,9 @@ def _conversions() -> Iterator[Sketch]:
             output_types=_FLOATS[:1],
         )
     integers = tuple(
-        t for t in DataType if not t.is_float and not t.is_quantized and t is not DataType.BOOLEAN
+        t
+        for t in DataType
+        if not (t.is_float or t.is_quantized or t.is_narrow) and t is not DataType.BOOLEAN
     )
     for target in (*integers, *_FLOATS, DataType.BOOLEAN):
         yield Sketch(

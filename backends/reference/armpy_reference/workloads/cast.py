@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy.numerics import bfloat16_bits, bfloat16_values
+from armpy.numerics import float_bits, float_values
 from armpy.ops import Cast
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
@@ -24,10 +24,15 @@ class CastWorkload(ReferenceWorkload[Cast]):
         if source.data_type is target.data_type:
             out[...] = values
             return
-        if source.data_type is DataType.BFLOAT16:
-            values = bfloat16_values(values)
-        if target.data_type is DataType.BFLOAT16:
-            out[...] = bfloat16_bits(values)
+        if source.data_type.is_bit_pattern:
+            values = float_values(values, source.data_type.name)
+        if target.data_type.is_bit_pattern:
+            out[...] = float_bits(
+                values,
+                target.data_type.name,
+                saturate=self.operation.saturate,
+                rounding=self.operation.rounding,
+            )
         elif target.data_type is DataType.BOOLEAN:
             np.not_equal(values, 0, out=out)
         elif target.data_type.is_float:
@@ -49,6 +54,10 @@ def _write_integers(values: Array, target: TensorInfo, out: Array) -> None:
 
 def _write_from_integers(values: Array, target: TensorInfo, out: Array) -> None:
     """Integers, wrapped or, in quantised types, saturated."""
+    lowest, highest = target.data_type.integer_range
     if target.data_type.is_quantized:
-        values = np.clip(values, *target.data_type.integer_range)
+        values = np.clip(values, lowest, highest)
+    elif target.data_type.is_narrow:
+        low_bits = values.astype(np.int64) & (highest - lowest)
+        values = np.where(low_bits > highest, low_bits - (highest - lowest + 1), low_bits)
     np.copyto(out, values, casting="unsafe")
