@@ -51,6 +51,6 @@ def _numbers(data_type: DataType) -> npt.NDArray[np.float64]:
         else:
             number = fraction * 2.0 ** (1 - bias)
         made[pattern] = number
-        if sign_bit and number:
+        if sign_bit and (number or not data_type.name.endswith("FNUZ")):
             made[pattern | sign_bit] = -number
     return made
