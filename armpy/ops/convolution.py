@@ -22,6 +22,7 @@ from armpy.types import DataLayout, DataType
 
 __all__ = ["Convolution2d", "DepthwiseConvolution2d"]
 
+_BYTES = (DataType.QASYMM_U8, DataType.QASYMM_S8)
 _S8_WEIGHTS = (DataType.QASYMM_S8, DataType.QSYMM_S8)
 
 WEIGHTED_RULES: tuple[TypeRule, ...] = (
@@ -37,8 +38,12 @@ WEIGHTED_RULES: tuple[TypeRule, ...] = (
         (DataType.QSYMM_S16,),
     ),
     rule((DataType.FLOAT32, _S8_WEIGHTS, DataType.FLOAT32), (DataType.FLOAT32,)),
+    rule((_BYTES, (*_BYTES, DataType.QSYMM_S8), DataType.SIGNED32), (DataType.SIGNED32,)),
 )
-"""Type rules of operations with (input, weights, bias); the last one is TFLite's hybrid form."""
+"""Type rules of operations with (input, weights, bias).
+
+The last one but one is TFLite's hybrid form; in the last one the output is the sums themselves.
+"""
 
 _IMAGE = Operand("input", ranks=(4,))
 _WEIGHTS = Operand("weights", ranks=(4,))
@@ -55,6 +60,16 @@ def check_bias(inputs: Sequence[TensorInfo], channels: Dimension) -> None:
             expected=f"{channels} elements, one per output channel",
             actual=bias.shape[0],
         )
+
+
+def check_sums(activation: FusedActivation, output: TensorInfo) -> None:
+    """Check that nothing is done to sums that are the output themselves."""
+    require(
+        output.data_type is not DataType.SIGNED32 or activation is FusedActivation.NONE,
+        "an output of sums has no activation function",
+        expected=FusedActivation.NONE.name,
+        actual=activation.name,
+    )
 
 
 def check_weight_quantization(inputs: Sequence[TensorInfo], axes: tuple[int, ...]) -> None:
@@ -96,11 +111,12 @@ class Convolution2d(Operation):
     -----
     input (n, h, w, i); weights (o, kh, kw, i / groups); bias (o); output (n, oh, ow, o).
     Fewer channels in the weights than in the input make a grouped convolution. A quantised
-    bias is int32 (int64 with 16-bit inputs) of scale ``input scale * weight scale``.
+    bias is int32 (int64 with 16-bit inputs) of scale ``input scale * weight scale``. An int32
+    output of 8-bit inputs has that scale, too: it is the sums, without an activation.
 
     References
     ----------
-    Arm NN Convolution2d; NNAPI CONV_2D, GROUPED_CONV_2D; TFLite CONV_2D.
+    Arm NN Convolution2d; NNAPI CONV_2D, GROUPED_CONV_2D; TFLite CONV_2D; ONNX ConvInteger.
     """
 
     stride: tuple[int, int] = (1, 1)
@@ -146,7 +162,8 @@ class Convolution2d(Operation):
         )
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
-        """Bias length, axis of the weights' scales."""
+        """Bias length, axis of the weights' scales, no activation of plain sums."""
+        check_sums(self.activation, outputs[0])
         check_bias(inputs, (inputs[1].shape or ())[0])
         check_weight_quantization(inputs, axes=(0,))
 
@@ -163,7 +180,8 @@ class DepthwiseConvolution2d(Operation):
     Notes
     -----
     input (n, h, w, i); weights (1, kh, kw, o) with o a multiple of i; bias (o); output
-    (n, oh, ow, o). Output channel c reads input channel ``c // (o / i)``.
+    (n, oh, ow, o). Output channel c reads input channel ``c // (o / i)``. Types are those of
+    `Convolution2d`.
 
     References
     ----------
@@ -212,7 +230,8 @@ class DepthwiseConvolution2d(Operation):
         )
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
-        """Bias length, axis of the weights' scales."""
+        """Bias length, axis of the weights' scales, no activation of plain sums."""
+        check_sums(self.activation, outputs[0])
         check_bias(inputs, (inputs[1].shape or ())[3])
         check_weight_quantization(inputs, axes=(3,))
 

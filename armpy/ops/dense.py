@@ -10,6 +10,7 @@ from armpy.ops.convolution import (
     BIAS,
     WEIGHTED_RULES,
     check_bias,
+    check_sums,
     check_weight_quantization,
 )
 from armpy.ops.operation import Operand, Operation, TypeRule, require, rule, same
@@ -20,6 +21,7 @@ from armpy.types import DataType
 
 __all__ = ["BatchMatMul", "FullyConnected"]
 
+_BYTES = (DataType.QASYMM_U8, DataType.QASYMM_S8)
 _MATRIX_RANKS = tuple(range(2, 9))
 _EXACT_TYPES = (
     DataType.FLOAT64,
@@ -48,11 +50,13 @@ class FullyConnected(Operation):
     -----
     input (..., depth), or any shape whose elements split into vectors of that length; weights
     (units, depth); bias (units); output (vectors, units), or (..., units). A quantised bias is
-    int32 (int64 with 16-bit inputs) of scale ``input scale * weight scale``.
+    int32 (int64 with 16-bit inputs) of scale ``input scale * weight scale``. An int32 output of
+    8-bit inputs has that scale, too: it is the sums, without an activation.
 
     References
     ----------
-    Arm NN FullyConnected with transposed weights; NNAPI and TFLite FULLY_CONNECTED.
+    Arm NN FullyConnected with transposed weights; NNAPI and TFLite FULLY_CONNECTED; ONNX
+    MatMulInteger.
     """
 
     activation: FusedActivation = FusedActivation.NONE
@@ -81,7 +85,8 @@ class FullyConnected(Operation):
         return ((*shape[:-1], units),)
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
-        """Bias length, axis of the weights' scales."""
+        """Bias length, axis of the weights' scales, no activation of plain sums."""
+        check_sums(self.activation, outputs[0])
         check_bias(inputs, (inputs[1].shape or ())[0])
         check_weight_quantization(inputs, axes=(0,))
 
@@ -113,12 +118,13 @@ class BatchMatMul(Operation):
     Notes
     -----
     x (..., rows, depth); y (..., depth, columns); output (..., rows, columns). The other axes
-    broadcast. FLOAT64 and plain integers are summed in their own type; integers wrap around.
+    broadcast. FLOAT64 and plain integers are summed in their own type; integers wrap around. An
+    int32 output of 8-bit inputs has the scale ``x scale * y scale``: it is the sums.
 
     References
     ----------
     Arm NN BatchMatMul; NNAPI feature level 6 and TFLite BATCH_MATMUL, whose ``adj_x`` and
-    ``adj_y`` are `transpose_x` and `transpose_y` for real numbers.
+    ``adj_y`` are `transpose_x` and `transpose_y` for real numbers; ONNX MatMulInteger.
     """
 
     transpose_x: bool = False
@@ -135,6 +141,7 @@ class BatchMatMul(Operation):
         *same(DataType.QASYMM_S8, also=((DataType.QASYMM_S8, DataType.QSYMM_S8),)),
         *same(DataType.QSYMM_S16, also=(DataType.QSYMM_S16,)),
         *(rule((exact, exact), (exact,)) for exact in _EXACT_TYPES),
+        rule((_BYTES, _BYTES), (DataType.SIGNED32,)),
     )
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:

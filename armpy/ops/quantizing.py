@@ -27,17 +27,24 @@ def _unchanged(inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> i
 class Quantize(Operation):
     """Convert real or quantised numbers to a quantised type; the output's info says how.
 
+    Attributes
+    ----------
+    rounds_to_even : bool
+        Whether halves go to the even integer when floats are rounded.
+
     Notes
     -----
     input (...); output as input. Floats are divided by the output's scale in float32 and
-    rounded half away from zero; the output's scales may run along an axis. Quantised inputs,
+    rounded, by default half away from zero; the output's scales may run along an axis. Quantised inputs,
     and int32 ones with a scale, are rescaled in fixed point. The output may be int32 with a
     scale, too. All saturate.
 
     References
     ----------
-    Arm NN Quantize; NNAPI and TFLite QUANTIZE.
+    Arm NN Quantize; NNAPI and TFLite QUANTIZE; ONNX QuantizeLinear, which rounds to even.
     """
+
+    rounds_to_even: bool = False
 
     type_rules: ClassVar[tuple[TypeRule, ...]] = (
         rule((FLOAT_TYPES,), (_QUANTIZED,)),

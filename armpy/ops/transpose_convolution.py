@@ -10,6 +10,7 @@ from armpy.ops.convolution import (
     BIAS,
     WEIGHTED_RULES,
     check_bias,
+    check_sums,
     check_weight_quantization,
 )
 from armpy.ops.operation import Operand, Operation, TypeRule, require
@@ -123,5 +124,6 @@ class TransposeConvolution2d(Operation):
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
         """Bias length, axis of the weights' scales."""
+        check_sums(self.activation, outputs[0])
         check_bias(inputs, (inputs[1].shape or ())[0])
         check_weight_quantization(inputs, axes=(0,))

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
+
 from armpy.ops import Cast, Dequantize, Quantize
+from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.sketch import Scale, Sketch, Types, every, of
 from armpy.testing.values import anything, between
@@ -76,6 +79,15 @@ def _quantize() -> Iterator[Sketch]:
     )
     yield plain
     yield replace(plain, label="scalar", shapes=((),), output_types=(DataType.QASYMM_S8,))
+    yield Sketch(
+        "to-even",
+        Quantize(rounds_to_even=True),
+        ((3, 5, 7),),
+        of(*_FLOATS),
+        (halves,),
+        output=Scale(1 / 4, 0.2),
+        output_types=_QUANTIZED,
+    )
     for side, where in (("lowest", -1.0), ("highest", 1.0)):
         yield replace(
             plain,
@@ -123,6 +135,11 @@ def _quantize() -> Iterator[Sketch]:
         ),
         output_scale=lambda inputs, data_type: Quantization.per_axis((0.1, 0.05, 0.025), 0),
     )
+
+
+def halves(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """Steps of an eighth: half of them lie between two quantised elements."""
+    return (rng.integers(-64, 64, info.known_shape) / 8).astype(info.data_type.dtype)
 
 
 def _scaled_integers(sketch: Sketch, types: Types) -> list[TensorInfo | None]:

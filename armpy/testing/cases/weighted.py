@@ -44,6 +44,9 @@ DILATIONS: dict[str, dict[str, object]] = {
 }
 _ALL_QUANTIZED = of(DataType.QASYMM_S8, DataType.QASYMM_U8, DataType.QSYMM_S16)
 _EIGHT_BITS = of(DataType.QASYMM_S8, DataType.QASYMM_U8)
+_RESULTS = tuple(t for t in DataType if t is not DataType.SIGNED32)
+"""Types of outputs that are not plain sums."""
+
 _HALF_RANGE = 74
 """Standard deviation of a stored 8-bit element that is as likely anywhere."""
 
@@ -113,6 +116,7 @@ _BASE = Sketch(
     (),
     values=(grid, grid, _bias),
     scales=(Scale(1 / 16, 0.2), Scale(1 / 64, -0.1)),
+    output_types=_RESULTS,
     constants=(1, 2),
     infos=_infos,
     output_scale=output_scale,
@@ -159,6 +163,18 @@ def _activations(
     """One line per fused activation."""
     for activation in FusedActivation:
         yield line(activation.name.lower(), make(activation=activation), shapes)
+
+
+def _sums(
+    operation: Operation, shapes: Sequence[tuple[int, ...]], per_axis: object = None
+) -> Iterator[Sketch]:
+    """Sums that are the output: with constant weights, others, and several scales."""
+    sums: dict[str, object] = {"output_types": (DataType.SIGNED32,)}
+    plain = line("sums", operation, shapes, _EIGHT_BITS, **sums)
+    yield plain
+    yield plain.at_run_time()
+    if per_axis is not None:
+        yield line("sums-per-axis", operation, shapes, _EIGHT_BITS, infos=per_axis, **sums)
 
 
 def _zero_points(operation: Operation, shapes: Sequence[tuple[int, ...]]) -> Iterator[Sketch]:
@@ -224,6 +240,7 @@ def _convolutions() -> Iterator[Sketch]:
     shapes = ((2, 6, 5, 3), kernel, bias)
     yield from _activations(Convolution2d, shapes)
     yield from _zero_points(Convolution2d(padding=Padding.SAME), shapes)
+    yield from _sums(Convolution2d(padding=Padding.SAME), shapes, per_output)
     for label, image, weights in (
         ("no-bias", (2, 6, 5, 3), kernel),
         ("one-element", (1, 1, 1, 1), (1, 1, 1, 1)),
@@ -260,6 +277,7 @@ def _depthwise() -> Iterator[Sketch]:
         yield line(label, operation, (_image(7, 8, 4, options), kernel, bias))
     yield from _activations(DepthwiseConvolution2d, shapes)
     yield from _zero_points(DepthwiseConvolution2d(padding=Padding.SAME), shapes)
+    yield from _sums(DepthwiseConvolution2d(padding=Padding.SAME), shapes, per_last)
     for label, image, weights in (
         ("no-bias", (2, 6, 5, 4), kernel),
         ("one-element", (1, 1, 1, 1), (1, 1, 1, 1)),
@@ -299,6 +317,7 @@ def _transposed() -> Iterator[Sketch]:
         yield line(label, operation, (_image(4, 3, 3, options), kernel, bias))
     yield from _activations(make, shapes)
     yield from _zero_points(make(padding=Padding.SAME, stride=(2, 2)), shapes)
+    yield from _sums(make(stride=(2, 2)), shapes, per_output)
     yield line("no-bias", make(), ((1, 4, 3, 3), kernel, None))
     yield line("one-element", make(), ((1, 1, 1, 1), (1, 1, 1, 1), (1,)))
     yield line("per-axis", make(), shapes, _ALL_QUANTIZED, infos=per_output)
@@ -314,6 +333,7 @@ def _fully_connected() -> Iterator[Sketch]:
     yield plain.at_run_time()
     yield from _activations(FullyConnected, shapes)
     yield from _zero_points(FullyConnected(), shapes)
+    yield from _sums(FullyConnected(), shapes, per_output)
     for label, image, matrix in (
         ("no-bias", (3, 5), weights),
         ("one-element", (1, 1), (1, 1)),
@@ -351,3 +371,7 @@ def _matrix_products() -> Iterator[Sketch]:
         yield line(label, operation, (x, y), types, constants=())
         if label == "batch":
             yield line(f"{label}-constant", operation, (x, y), types, constants=(1,))
+    for shapes in (((3, 5), (5, 4)), ((2, 1, 4, 5), (3, 5, 2))):
+        label = f"sums-{len(shapes[0])}"
+        sums: dict[str, object] = {"output_types": (DataType.SIGNED32,), "constants": ()}
+        yield line(label, BatchMatMul(), shapes, _EIGHT_BITS, **sums)

@@ -66,7 +66,12 @@ def dequantize(stored: npt.NDArray[Any], info: TensorInfo) -> Float32Array:
     return wide.astype(np.float32)
 
 
-def quantize(real: npt.NDArray[np.floating[Any]], info: TensorInfo, out: npt.NDArray[Any]) -> None:
+def quantize(
+    real: npt.NDArray[np.floating[Any]],
+    info: TensorInfo,
+    out: npt.NDArray[Any],
+    rounds_to_even: bool = False,
+) -> None:
     """Quantise real numbers, saturated; scales may run along an axis.
 
     Parameters
@@ -76,11 +81,12 @@ def quantize(real: npt.NDArray[np.floating[Any]], info: TensorInfo, out: npt.NDA
     info : TensorInfo
         Of `out`; scales may run along an axis.
     out : ndarray, dtype and shape of `info`
+    rounds_to_even : bool
+        Whether halves go to the even integer, not away from zero.
 
     Notes
     -----
-    Divides by the float32 scale in float32 and rounds half away from zero, then adds the
-    zero point.
+    Divides by the float32 scale in float32 and rounds, then adds the zero point.
 
     References
     ----------
@@ -88,7 +94,8 @@ def quantize(real: npt.NDArray[np.floating[Any]], info: TensorInfo, out: npt.NDA
     """
     scales, zero_points = _columns(info.quantization, out.ndim)
     steps = np.divide(real, scales, dtype=np.float32)
-    rounded = np.asarray(round_half_away(steps)).astype(np.float64)
+    round_steps = np.rint if rounds_to_even else round_half_away
+    rounded = np.asarray(round_steps(steps)).astype(np.float64)
     rounded[np.isnan(rounded)] = 0
     rounded += zero_points
     np.clip(rounded, *info.data_type.integer_range, out=rounded)

@@ -210,6 +210,22 @@ class FloatStage(OutputStage):
 
 
 @dataclass(frozen=True, slots=True)
+class SumStage(OutputStage):
+    """Output stage of sums that are the output themselves.
+
+    Parameters
+    ----------
+    bias : ndarray, int64, shape () or (channels,)
+    """
+
+    bias: Int64Array
+
+    def finish(self, sums: Array, out: Array) -> None:
+        """Wrap to 32 bits; exact for sums that are exact integers."""
+        np.copyto(out, sums.astype(np.int64) + self.bias, casting="unsafe")
+
+
+@dataclass(frozen=True, slots=True)
 class QuantizedStage(OutputStage):
     """Output stage of integers: requantisation and activation.
 

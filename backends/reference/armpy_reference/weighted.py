@@ -34,6 +34,7 @@ from armpy_reference.requantize import (
     QuantizedStage,
     RealRescaling,
     Rescaling,
+    SumStage,
 )
 from armpy_reference.workload import ReferenceWorkload
 
@@ -126,13 +127,14 @@ def pack_weights(
     full_bias = np.zeros_like(totals) if bias is None else bias.astype(np.int64)
     if not is_centred:
         full_bias -= zero_point * totals
+    values = values.astype(exact_dtype(bound * largest), copy=False)
+    output = info.outputs[0]
+    if output.data_type is DataType.SIGNED32:
+        return PackedWeights(values, SumStage(full_bias), float(zero_point))
     is_wide = source.data_type is DataType.QSYMM_S16 and (bias is None or bias.dtype == np.int64)
     rescaling = _rescaling(info, activation, full_bias, is_wide, rounds_once)
-    output = info.outputs[0]
     stage = QuantizedStage(rescaling, output.zero_point, *activation_range(activation, output))
-    return PackedWeights(
-        values.astype(exact_dtype(bound * largest), copy=False), stage, float(zero_point)
-    )
+    return PackedWeights(values, stage, float(zero_point))
 
 
 def _integers(

@@ -407,3 +407,18 @@ def test_pooling_clamps() -> None:
     assert out.reshape(-1).tolist() == [-1, 0.5, 1]
     out = run_operation(operation, [tensor(column([-30, 5, 120]), S8, 0.1, 10)])[0]
     assert out.reshape(-1).tolist() == [0, 5, 20]
+
+
+@pytest.mark.parametrize("kind", [U8, S8])
+def test_sums_as_the_output_are_exact_and_wrap_to_32_bits(kind: DataType) -> None:
+    lowest, highest = kind.integer_range
+    rng = np.random.default_rng(5)
+    rows = rng.integers(lowest, highest + 1, (3, 40_000))
+    columns = rng.integers(lowest, highest + 1, (40_000, 2))
+    rows[0], columns[:, 0] = highest, lowest  # the sum of these is beyond 2**31 for bytes
+    expected = ((rows - lowest) @ (columns - highest)).astype(np.int32)
+    x, y = (
+        tensor(data, kind, 1.0, point) for data, point in ((rows, lowest), (columns, highest))
+    )
+    (sums,) = run_operation(BatchMatMul(), [x, y], [TensorInfo(None, S32)])
+    np.testing.assert_array_equal(sums, expected)

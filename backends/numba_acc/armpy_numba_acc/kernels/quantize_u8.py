@@ -32,6 +32,7 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
                 call.target + at,
                 call.zero_point,
                 call.flip,
+                call.to_even,
                 call.scale,
                 call.inverse,
             )

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from armpy.graph import Layer
+from armpy.ops import Quantize
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
+from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, scale_of, zero_point_of
@@ -38,6 +40,7 @@ def emit_quick(emit: Emitter, layer: Layer) -> None:
         count=output.info.num_elements,
         zero_point=zero_point_of(output.info),
         flip=flip,
+        to_even=int(expect(layer.operation, Quantize).rounds_to_even),
         scale=float(scale),
         inverse=float(np.float32(1) / scale),
     )

@@ -21,6 +21,7 @@ from armpy_numba_acc.lowering.broadcasting import (
 from armpy_numba_acc.lowering.elementwise import check_types
 from armpy_numba_acc.lowering.fixed_elementwise import rescaling_parameters
 from armpy_numba_acc.lowering.lookup import emit_lookup_or_alias
+from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.lowering.quantize_u8 import emit_quick, is_quick
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Buffer
@@ -72,7 +73,9 @@ def lower_quantize(emit: Emitter, layer: Layer) -> None:
         def parameters(_: float, zero: float) -> tuple[float, ...]:
             return (scale, zero, *bounds)
 
-        emit_quantized(emit, "quantize", [value], output, layer.name, parameters)
+        is_even = expect(layer.operation, Quantize).rounds_to_even
+        expression = "quantize_even" if is_even else "quantize"
+        emit_quantized(emit, expression, [value], output, layer.name, parameters)
     elif value.info.data_type in WIDE_TYPES or output.info.data_type not in QUANTIZED_TYPES:
         ratio = float(scale_of(value.info)) / float(scale_of(output.info))
         numbers = rescaling_parameters(value.info, output.info, [ratio])

@@ -236,6 +236,12 @@ def _quantize(x: Value, scale: Value, zero: Value, low: Value, high: Value) -> V
     return f.to_stored(choose(steps.differs(steps), 0.0, steps), zero, low, high)
 
 
+def _quantize_even(x: Value, scale: Value, zero: Value, low: Value, high: Value) -> Value:
+    """The same with ties to even."""
+    steps = x / scale
+    return f.to_stored_even(choose(steps.differs(steps), 0.0, steps), zero, low, high)
+
+
 def _dequantize(x: Value, scale: Value, zero: Value) -> Value:
     """Floats of stored integers."""
     return _to_steps(x, zero) * scale
@@ -259,6 +265,7 @@ def _quantized(function: Callable[[Value, Value], Value]) -> Expression:
 
 _QUANTIZED: dict[str, Expression] = {
     "quantize": Expression(_quantize, 1, 4),
+    "quantize_even": Expression(_quantize_even, 1, 4),
     "requantize": Expression(f.requantize, 1, 7),
     "dequantize": Expression(_dequantize, 1, 2),
     "dequantize_each": Expression(lambda x, scale, zero: _to_steps(x, zero) * scale, 2, 1),

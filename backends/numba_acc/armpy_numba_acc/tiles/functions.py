@@ -66,6 +66,11 @@ def to_stored(steps: Value, zero: Value, low: Value, high: Value) -> Value:
     return round_half_away(clamp(steps, low, high)) + zero.to_integer()
 
 
+def to_stored_even(steps: Value, zero: Value, low: Value, high: Value) -> Value:
+    """The same with ties to even, as int32 by way of floats."""
+    return round_to_even(clamp(steps, low, high)).to_integer() + zero.to_integer()
+
+
 def to_low_bits(steps: Value, zero: Value, low: Value, high: Value) -> tuple[Value, Value]:
     """Stored integers of at most 16 bits, in the lower half of integers, and what was cut off.
 

@@ -30,13 +30,13 @@ def quantize_block(isa: Isa) -> Primitive:
     Returns
     -------
     callable
-        ``quantize(source, target, zero_point, flip, scale, inverse)`` for code that Numba
-        compiles: addresses; of the unsigned output; what bytes are changed by in the end; the
-        scale, and 1 by it.
+        ``quantize(source, target, zero_point, flip, to_even, scale, inverse)`` for code that Numba
+        compiles: addresses; of the unsigned output; what bytes are changed by in the end; whether
+        ties go to the even integer; the scale, and 1 by it.
 
     Notes
     -----
-    Floats are divided by the scale and rounded, ties away from zero; NaN is 0. Divisions take
+    Floats are divided by the scale and rounded, ties away from zero or to even; NaN is 0. Divisions take
     long: floats are multiplied instead, with which results of less than 256 are off by less than
     ``2**-14``, the rounding of what is compared with included. Where they are rounded by cutting
     fractions off, those may be wrong whose fractions are 0 then, and only those: their vectors
@@ -44,13 +44,14 @@ def quantize_block(isa: Isa) -> Primitive:
     """
     kind = vector(F32, isa.lanes)
 
-    @primitive(NOTHING, *(WORD,) * 4, FLOAT, FLOAT)
+    @primitive(NOTHING, *(WORD,) * 5, FLOAT, FLOAT)
     def quantize(
         code: Code,
         source: Value,
         target: Value,
         zero_point: Value,
         flip: Value,
+        to_even: Value,
         scale: Value,
         inverse: Value,
     ) -> None:
@@ -60,7 +61,7 @@ def quantize_block(isa: Isa) -> Primitive:
         moved = [value.times_plus(factor, shift) for value in values]
         results = when(
             _is_doubtful(moved),
-            lambda: [_exact(value, scale, zero) for value in values],
+            lambda: [_exact(value, scale, zero, to_even) for value in values],
             lambda: [_cut_off(value) for value in moved],
             likely=False,
         )
@@ -83,8 +84,10 @@ def _is_doubtful(moved: list[Value]) -> Value:
     return reduce(or_, doubts).any()
 
 
-def _exact(value: Value, scale: Value, zero_point: Value) -> Value:
+def _exact(value: Value, scale: Value, zero_point: Value, to_even: Value) -> Value:
     """Stored integers by a division."""
     steps, zero = value / scale.splat(value.count), zero_point.splat(value.count)
     steps = choose(steps.differs(steps), 0.0, steps)
-    return f.to_stored(steps, zero, -zero, 255.0 - zero) + _BASE
+    limits = zero, -zero, 255.0 - zero
+    even, away = f.to_stored_even(steps, *limits), f.to_stored(steps, *limits)
+    return choose(to_even.differs(0), even, away) + _BASE

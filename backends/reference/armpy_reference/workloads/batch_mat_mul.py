@@ -14,7 +14,12 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_reference.accumulate import exact_dtype
 from armpy_reference.quantization import activation_range
-from armpy_reference.requantize import FixedPointRescaling, QuantizedStage
+from armpy_reference.requantize import (
+    FixedPointRescaling,
+    OutputStage,
+    QuantizedStage,
+    SumStage,
+)
 from armpy_reference.weighted import operand, real_factors
 from armpy_reference.workload import ReferenceWorkload
 
@@ -34,13 +39,16 @@ class BatchMatMulWorkload(ReferenceWorkload[BatchMatMul]):
         x, y, output = operand(self.info, 0), operand(self.info, 1), self.info.outputs[0]
         is_small = x.data_type.size_bytes < 4
         self._dtype = np.dtype(np.float32) if is_small else x.data_type.dtype
-        self._stage = None
+        self._stage: OutputStage | None = None
         if not x.data_type.is_quantized:
             return
         depth = x.known_shape[-2 if self.operation.transpose_x else -1]
         self._dtype = exact_dtype(depth * _largest(x) * _largest(y))
-        multiplier = Multiplier.from_real(real_factors(x, y, output, in_float=True))
         bias = np.zeros((), np.int64)
+        if output.data_type is DataType.SIGNED32:
+            self._stage = SumStage(bias)
+            return
+        multiplier = Multiplier.from_real(real_factors(x, y, output, in_float=True))
         self._stage = QuantizedStage(
             FixedPointRescaling.rounding_once(multiplier, bias)
             if x.data_type is DataType.QSYMM_S16

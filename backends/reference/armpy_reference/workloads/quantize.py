@@ -24,7 +24,7 @@ class QuantizeWorkload(ReferenceWorkload[Quantize]):
         source, target = self.input_infos[0], self.info.outputs[0]
         self.kernel: UnaryKernel
         if source.data_type.is_float:
-            self.kernel = partial(_quantize, target)
+            self.kernel = partial(_quantize, target, self.operation.rounds_to_even)
             return
         function = requantized(parameters_of(source), parameters_of(target))
         self.kernel = integer_kernel(source, target, function)
@@ -38,6 +38,6 @@ class QuantizeWorkload(ReferenceWorkload[Quantize]):
             in_blocks(self.kernel, inputs, outputs[0])
 
 
-def _quantize(target: TensorInfo, values: Array, out: Array) -> None:
+def _quantize(target: TensorInfo, rounds_to_even: bool, values: Array, out: Array) -> None:
     """`quantize` with the order of arguments of a kernel."""
-    quantize(values, target, out)
+    quantize(values, target, out, rounds_to_even)

@@ -272,6 +272,8 @@ class QuantizeU8(Call):
         Elements; a register of bytes or more.
     zero_point, flip : int
         Of the unsigned output, whose bytes are changed by `flip` in the end.
+    to_even : int
+        1 if ties go to the even integer, 0 if away from zero.
     scale, inverse : float
         `inverse` is 1 by the scale.
     """
@@ -281,5 +283,6 @@ class QuantizeU8(Call):
     count: int
     zero_point: int
     flip: int
+    to_even: int
     scale: float
     inverse: float
