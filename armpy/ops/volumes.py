@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from armpy.ops.activations import FusedActivation
-from armpy.ops.convolution import BIAS, WEIGHTED_RULES, check_bias, check_weight_quantization
+from armpy.ops.convolution import (
+    BIAS,
+    WEIGHTED_RULES,
+    check_bias,
+    check_sums,
+    check_weight_quantization,
+)
 from armpy.ops.operation import Operand, Operation, TypeRule, require
 from armpy.ops.shapes import (
     Padding,
@@ -95,6 +101,7 @@ class Convolution3d(Operation):
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
         """Bias length, axis of the weights' scales."""
+        check_sums(self.activation, outputs[0])
         check_bias(inputs, (inputs[1].shape or ())[0])
         check_weight_quantization(inputs, axes=(0,))
 
@@ -200,6 +207,7 @@ class TransposeConvolution3d(Operation):
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
         """Bias length, axis of the weights' scales."""
+        check_sums(self.activation, outputs[0])
         check_bias(inputs, (inputs[1].shape or ())[0])
         check_weight_quantization(inputs, axes=(0,))
 

@@ -14,6 +14,10 @@ SKIPS: Mapping[str, str] = {
     "test_*pool_*d_dilations*_cpu": "pooling windows with gaps are not there yet",
     "test_MaxPool*_dilation_cpu": "pooling windows with gaps are not there yet",
     "test_maxpool_with_argmax_*_cpu": "positions of largest elements are not there yet",
+    # Quantisation
+    "test_*quantizelinear_*int[24]_cpu": "integers of 4 and 2 bits are not there yet",
+    "test_*quantizelinear_e[45]m*_cpu": "floats of 8 bits are not there yet",
+    "test_*quantizelinear_float4*_cpu": "floats of 4 bits are not there yet",
     "test_training_*_cpu": "training is not inference",
 }
 """Reasons by pattern of a test's name."""

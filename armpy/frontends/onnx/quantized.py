@@ -21,12 +21,15 @@ from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 
 __all__ = [
+    "BYTES",
     "QUANTIZED",
     "as_integers",
     "as_quantized",
     "binary",
+    "check_bytes",
     "quantization_of",
     "quantized_weights",
+    "real_elements",
     "spread",
     "transposed_weights",
 ]
@@ -40,6 +43,8 @@ QUANTIZED: Mapping[DataType, DataType] = MappingProxyType(
     }
 )
 """What integers are called that stand for real numbers."""
+
+BYTES = (DataType.UNSIGNED8, DataType.SIGNED8)
 
 _PLAIN = {
     **{quantized: plain for plain, quantized in QUANTIZED.items()},
@@ -97,6 +102,17 @@ def real_elements(node: Node, index: int) -> Array | None:
     if value.info.data_type is DataType.BFLOAT16:
         return bfloat16_values(value.data)
     return value.data.astype(np.float32)
+
+
+def check_bytes(node: Node, *indexes: int) -> None:
+    """Check that inputs are int8 or uint8."""
+    for index in indexes:
+        if node.type(index) not in BYTES:
+            raise node.error(
+                f"input {index} has the wrong type",
+                expected=" or ".join(one.name for one in BYTES),
+                actual=node.type(index).name,
+            )
 
 
 def as_quantized(node: Node, value: Value, quantization: Quantization) -> Value:

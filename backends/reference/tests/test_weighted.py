@@ -417,8 +417,6 @@ def test_sums_as_the_output_are_exact_and_wrap_to_32_bits(kind: DataType) -> Non
     columns = rng.integers(lowest, highest + 1, (40_000, 2))
     rows[0], columns[:, 0] = highest, lowest  # the sum of these is beyond 2**31 for bytes
     expected = ((rows - lowest) @ (columns - highest)).astype(np.int32)
-    x, y = (
-        tensor(data, kind, 1.0, point) for data, point in ((rows, lowest), (columns, highest))
-    )
+    x, y = (tensor(data, kind, 1.0, point) for data, point in ((rows, lowest), (columns, highest)))
     (sums,) = run_operation(BatchMatMul(), [x, y], [TensorInfo(None, S32)])
     np.testing.assert_array_equal(sums, expected)

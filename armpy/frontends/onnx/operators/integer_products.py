@@ -11,6 +11,7 @@ from armpy.frontends.onnx.quantized import (
     as_integers,
     as_quantized,
     binary,
+    check_bytes,
     quantization_of,
     transposed_weights,
 )
@@ -22,7 +23,6 @@ from armpy.ops.reshaping import Reshape
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 
-_BYTES = (DataType.UNSIGNED8, DataType.SIGNED8)
 _SUMS = TensorInfo(None, DataType.SIGNED32)
 _ONE = 1.0
 
@@ -30,12 +30,7 @@ _ONE = 1.0
 def _matrix(node: Node, index: int, is_left: bool) -> Value:
     """An input of bytes as matrices; a vector is a row on the left, a column on the right."""
     value = node.value(index)
-    if value.info.data_type not in _BYTES:
-        raise node.error(
-            f"input {index} has the wrong type",
-            expected=" or ".join(one.name for one in _BYTES),
-            actual=value.info.data_type.name,
-        )
+    check_bytes(node, index)
     if not node.rank(index):
         raise node.error(f"input {index} has the wrong rank", expected="1 or more", actual=0)
     if node.rank(index) > 1:

@@ -1,0 +1,236 @@
+"""Quantised products of ONNX files, beside ONNX Runtime and integers written out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+pytest.importorskip("onnx")
+
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+import armpy
+from armpy.errors import ParserError
+
+Array = npt.NDArray[Any]  # Any: every element type occurs
+
+MICROSOFT = "com.microsoft"
+
+
+def model_of(
+    nodes: Sequence[onnx.NodeProto],
+    inputs: Mapping[str, Array],
+    outputs: Mapping[str, int],
+    constants: Mapping[str, Array],
+) -> bytes:
+    """A file of some nodes; an output has the first input's rank, a scale none."""
+    rank, ranks = next(iter(inputs.values())).ndim, {"scale": 0, "point": 0}
+    graph = helper.make_graph(
+        nodes,
+        "graph",
+        [
+            helper.make_tensor_value_info(
+                name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
+            )
+            for name, array in inputs.items()
+        ],
+        [
+            helper.make_tensor_value_info(name, kind, [None] * ranks.get(name, rank))
+            for name, kind in outputs.items()
+        ],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    sets = [helper.make_opsetid("", 21), helper.make_opsetid(MICROSOFT, 1)]
+    model = helper.make_model(graph, opset_imports=sets, ir_version=10)
+    return bytes(model.SerializeToString())
+
+
+def run(
+    node: onnx.NodeProto,
+    inputs: Mapping[str, Array],
+    kind: int,
+    constants: Mapping[str, Array],
+    backend: str = "CpuRef",
+) -> Array:
+    """The output of a file of one node."""
+    file = model_of([node], inputs, dict.fromkeys(node.output, kind), constants)
+    model = armpy.load(file, front_end="onnx", backends=[backend, "CpuRef"])
+    return np.asarray(model.run(dict(inputs))[node.output[0]])
+
+
+def peer(
+    node: onnx.NodeProto, inputs: Mapping[str, Array], kind: int, constants: Mapping[str, Array]
+) -> Array:
+    """What ONNX Runtime gives."""
+    runtime = pytest.importorskip("onnxruntime")
+    file = model_of([node], inputs, dict.fromkeys(node.output, kind), constants)
+    session = runtime.InferenceSession(file, providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(None, dict(inputs))[0])
+
+
+def integers(seed: int, shape: tuple[int, ...], dtype: Any) -> Array:
+    """Bytes over the whole range."""
+    limits = np.iinfo(dtype)
+    return np.random.default_rng(seed).integers(limits.min, limits.max + 1, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("points", ["constant", "given", "per-row-and-column"])
+@pytest.mark.parametrize("dtypes", [(np.uint8, np.int8), (np.int8, np.int8), (np.uint8, np.uint8)])
+@pytest.mark.parametrize("has_weights", [False, True])
+def test_integer_products_take_zero_points_off_wherever_these_come_from(
+    points: str, dtypes: tuple[type, type], has_weights: bool
+) -> None:
+    a, b = integers(1, (2, 4, 7), dtypes[0]), integers(2, (7, 5), dtypes[1])
+    sizes = ((4,), (5,)) if points == "per-row-and-column" else ((), ())
+    a_point, b_point = (integers(3 + i, sizes[i], dtypes[i]) for i in range(2))
+    inputs: dict[str, Array] = {"a": a}
+    constants: dict[str, Array] = {}
+    (constants if has_weights else inputs)["b"] = b
+    (constants if points == "constant" else inputs).update(a_point=a_point, b_point=b_point)
+    node = helper.make_node("MatMulInteger", ["a", "b", "a_point", "b_point"], ["y"])
+    wide = a.astype(np.int32) - a_point.astype(np.int32).reshape(-1, 1)
+    expected = wide @ (b.astype(np.int32) - b_point)
+    got = run(node, inputs, TensorProto.INT32, constants)
+    assert got.dtype == np.int32
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("point", ["constant", "given", "per-channel"])
+def test_integer_convolutions_pad_with_the_zero_point(point: str) -> None:
+    x, w = integers(1, (1, 4, 6, 5), np.uint8), integers(2, (6, 2, 3, 3), np.uint8)
+    x_point = np.array(77, np.uint8)
+    w_point = integers(3, (6,) if point == "per-channel" else (), np.uint8)
+    constants = {"w": w, "w_point": w_point}
+    inputs = {"x": x}
+    (inputs if point == "given" else constants)["x_point"] = x_point
+    node = helper.make_node(
+        "ConvInteger", ["x", "w", "x_point", "w_point"], ["y"], group=2, pads=[1, 2, 0, 1]
+    )
+    padded = np.pad(x.astype(np.int64) - 77, ((0, 0), (0, 0), (1, 0), (2, 1)))
+    filters = w.astype(np.int64) - w_point.reshape(-1, 1, 1, 1)
+    views = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+    halves = (
+        np.einsum("nihwyx,oiyx->nohw", views[:, 2 * g : 2 * g + 2], filters[3 * g : 3 * g + 3])
+        for g in range(2)
+    )
+    expected = np.concatenate(list(halves), 1)
+    got = run(node, inputs, TensorProto.INT32, constants)
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_products_of_rows_and_columns_with_scales_of_their_own() -> None:
+    a, b = integers(1, (3, 8), np.uint8), integers(2, (8, 4), np.uint8)
+    rng = np.random.default_rng(3)
+    constants = {
+        "a_scale": rng.uniform(0.01, 0.1, 3).astype(np.float32),
+        "a_point": integers(4, (3,), np.uint8),
+        "b_scale": rng.uniform(0.01, 0.1, 4).astype(np.float32),
+        "b_point": integers(5, (4,), np.uint8),
+        "y_scale": np.array(0.7, np.float32),
+        "y_point": np.array(99, np.uint8),
+        "b": b,
+    }
+    names = ["a", "a_scale", "a_point", "b", "b_scale", "b_point", "y_scale", "y_point"]
+    node = helper.make_node("QLinearMatMul", names, ["y"])
+    left = (a - constants["a_point"].astype(float)[:, None]) * constants["a_scale"][:, None]
+    right = (b - constants["b_point"].astype(float)) * constants["b_scale"]
+    expected = np.clip(np.rint(left @ right / np.float32(0.7)) + 99, 0, 255)
+    got = run(node, {"a": a}, TensorProto.UINT8, constants)
+    assert abs(got.astype(int) - expected).max() <= 1
+
+
+@pytest.mark.parametrize("dtypes", [(np.uint8, np.int8), (np.int8, np.int8), (np.int8, np.uint8)])
+@pytest.mark.parametrize("per_column", [False, True])
+def test_quantised_products_are_within_a_step_of_onnx_runtime(
+    dtypes: tuple[type, type], per_column: bool
+) -> None:
+    a, b = integers(1, (5, 32), dtypes[0]), integers(2, (32, 6), dtypes[1])
+    rng = np.random.default_rng(3)
+    constants = {
+        "a_scale": np.array(0.02, np.float32),
+        "a_point": np.array(3, dtypes[0]),
+        "b_scale": rng.uniform(0.01, 0.1, 6 if per_column else ()).astype(np.float32),
+        "b_point": np.zeros(6 if per_column else (), dtypes[1]),
+        "y_scale": np.array(0.7, np.float32),
+        "y_point": np.array(9, dtypes[0]),
+        "b": b,
+    }
+    names = ["a", "a_scale", "a_point", "b", "b_scale", "b_point", "y_scale", "y_point"]
+    node = helper.make_node("QLinearMatMul", names, ["y"])
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtypes[0]))
+    given = {"a": a}
+    if dtypes == (np.int8, np.uint8):  # which ONNX Runtime does not take
+        left = (a - 3.0) * 0.02
+        steps = np.rint(left @ (b * constants["b_scale"].astype(float)) / 0.7) + 9
+        expected = np.clip(steps, -128, 127).astype(np.int8)
+    else:
+        expected = peer(node, given, kind, constants)
+    got = run(node, given, kind, constants)
+    assert got.dtype == expected.dtype
+    assert abs(got.astype(int) - expected).max() <= 1
+
+
+@pytest.mark.parametrize("backend", ["CpuRef", "NumbaAcc"])
+def test_dynamic_quantisation_and_its_products_are_those_of_onnx_runtime(backend: str) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(0, 1, (3, 16)).astype(np.float32)
+    quantize = helper.make_node("DynamicQuantizeLinear", ["x"], ["y", "scale", "point"])
+    node = helper.make_node(
+        "DynamicQuantizeMatMul", ["x", "b", "b_scale", "b_point", "c"], ["y"], domain=MICROSOFT
+    )
+    constants = {
+        "b": integers(2, (16, 6), np.int8),
+        "b_scale": np.array(0.02, np.float32),
+        "b_point": np.array(5, np.int8),
+        "c": rng.normal(0, 1, 6).astype(np.float32),
+    }
+    got = run(node, {"x": x}, TensorProto.FLOAT, constants, backend)
+    np.testing.assert_allclose(
+        got, peer(node, {"x": x}, TensorProto.FLOAT, constants), rtol=1e-4, atol=1e-5
+    )
+    for values in (x, np.zeros_like(x), np.abs(x)):
+        outputs = {"y": TensorProto.UINT8, "scale": TensorProto.FLOAT, "point": TensorProto.UINT8}
+        file = model_of([quantize], {"x": values}, outputs, {})
+        model = armpy.load(file, front_end="onnx", backends=[backend, "CpuRef"])
+        runtime = pytest.importorskip("onnxruntime")
+        session = runtime.InferenceSession(file, providers=["CPUExecutionProvider"])
+        made = model.run({"x": values})
+        for name, theirs in zip(outputs, session.run(None, {"x": values}), strict=True):
+            np.testing.assert_array_equal(made[name], theirs)
+
+
+def test_halves_go_to_even_on_every_backend() -> None:
+    x = np.arange(-200, 200, dtype=np.float32) / 4
+    constants: dict[str, Array] = {
+        "scale": np.array(0.5, np.float32),
+        "point": np.array(7, np.int8),
+    }
+    node = helper.make_node("QuantizeLinear", ["x", "scale", "point"], ["y"])
+    expected = np.clip(np.rint(x * 2) + 7, -128, 127)
+    for backend in ("CpuRef", "NumbaAcc"):
+        got = run(node, {"x": x}, TensorProto.INT8, constants, backend)
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_scales_of_blocks_that_do_not_fit_are_named_with_the_node() -> None:
+    constants: dict[str, Array] = {
+        "scale": np.ones((2, 3), np.float32),
+        "point": np.zeros((2, 3), np.int8),
+    }
+    node = helper.make_node(
+        "DequantizeLinear", ["x", "scale", "point"], ["y"], "blocks", axis=1, block_size=2
+    )
+    with pytest.raises(ParserError, match=r"DequantizeLinear 'blocks'.*do not fit the blocks"):
+        run(node, {"x": np.zeros((2, 8), np.int8)}, TensorProto.FLOAT, constants)
+
+
+def test_weights_of_another_type_than_bytes_are_refused() -> None:
+    node = helper.make_node("MatMulInteger", ["a", "b"], ["y"], "product")
+    inputs = {"a": np.zeros((2, 2), np.int8)}
+    with pytest.raises(ParserError, match="product"):
+        run(node, inputs, TensorProto.INT32, {"b": np.zeros((2, 2), np.float32)})
