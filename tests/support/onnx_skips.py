@@ -10,7 +10,6 @@ SKIPS: Mapping[str, str] = {
     "test_identity_sequence_cpu": "sequences are not there yet",
     "test_reduce_log_sum_exp*_cpu": "there is no arithmetic of FLOAT64 yet",
     # Convolutions, pooling, normalisation, images
-    "test_Conv3d*_cpu": "convolutions of volumes are not there yet",
     "test_*pool_*d_dilations*_cpu": "pooling windows with gaps are not there yet",
     "test_MaxPool*_dilation_cpu": "pooling windows with gaps are not there yet",
     "test_maxpool_with_argmax_*_cpu": "positions of largest elements are not there yet",

@@ -16,6 +16,7 @@ from armpy.frontends.onnx.images import (
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
 from armpy.graph import Value
 from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
+from armpy.ops.volumes import Convolution3d
 
 
 def _conv(node: Node) -> Value:
@@ -62,13 +63,15 @@ def convolve_last(
     stride, dilation = lifted(windows.stride, 1), lifted(windows.dilation, 1)
     pads = lifted_pads(windows.pads)
     filters = with_two_axes(node, weights)
-    if len(windows.kernel) == 3:
-        raise node.error("convolutions of volumes are not supported")
+    # The numbers of axes are those of the windows.
+    if len(stride) == 3:
+        rows = transposed(node, filters, (0, 2, 3, 4, 1))
+        return node.layer(Convolution3d(stride, dilation, pads), image, rows, bias)  # type: ignore[arg-type]
     if 1 < groups == image.info.known_shape[-1]:
         each = transposed(node, filters, (1, 2, 3, 0))
-        return node.layer(DepthwiseConvolution2d(stride, dilation, pads), image, each, bias)  # type: ignore[arg-type]  # two of each
+        return node.layer(DepthwiseConvolution2d(stride, dilation, pads), image, each, bias)  # type: ignore[arg-type]
     rows = transposed(node, filters, (0, 2, 3, 1))
-    return node.layer(Convolution2d(stride, dilation, pads), image, rows, bias)  # type: ignore[arg-type]  # two of each
+    return node.layer(Convolution2d(stride, dilation, pads), image, rows, bias)  # type: ignore[arg-type]
 
 
 OPERATORS: OperatorTable = {
