@@ -7,10 +7,12 @@ from armpy.ops.blocks import *
 from armpy.ops.composite import *
 from armpy.ops.control_flow import *
 from armpy.ops.convolution import *
+from armpy.ops.cumulation import *
 from armpy.ops.dense import *
 from armpy.ops.detection import *
 from armpy.ops.elementwise import *
 from armpy.ops.generation import *
+from armpy.ops.indexing import *
 from armpy.ops.joining import *
 from armpy.ops.lookup import *
 from armpy.ops.lstm import *
@@ -33,6 +35,7 @@ from armpy.ops.region_pooling import *
 from armpy.ops.reshaping import *
 from armpy.ops.resizing import *
 from armpy.ops.sampling import *
+from armpy.ops.searching import *
 from armpy.ops.shapes import Padding as Padding
 from armpy.ops.slicing import *
 from armpy.ops.stand_in import *

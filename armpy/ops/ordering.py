@@ -14,12 +14,12 @@ from armpy.types import DataType
 
 __all__ = ["TopkV2"]
 
-_INDICES = (DataType.SIGNED32, DataType.SIGNED16)
+_INDICES = (DataType.SIGNED32, DataType.SIGNED16, DataType.SIGNED64)
 
 
 @dataclass(frozen=True, slots=True)
 class TopkV2(Operation):
-    """Find the largest elements along the last axis.
+    """Find the largest or smallest elements along the last axis.
 
     Attributes
     ----------
@@ -27,19 +27,22 @@ class TopkV2(Operation):
         How many. None while only the operand ``k`` tells.
     larger_index_first : bool
         Which of equal elements comes first.
+    largest : bool
+        Whether to find the largest ones, in falling order; else the smallest ones, rising.
 
     Notes
     -----
-    input (..., n); k int32 (); values (..., k), falling, quantised like the input; indices int32
+    input (..., n); k int32 (); values (..., k), in order, quantised like the input; indices int32
     (..., k).
 
     References
     ----------
-    TFLite TOPK_V2; NNAPI TOPK_V2 with `larger_index_first`.
+    TFLite TOPK_V2; NNAPI TOPK_V2 with `larger_index_first`; ONNX TopK with `largest`.
     """
 
     k: int | None = None
     larger_index_first: bool = False
+    largest: bool = True
 
     requantizes: ClassVar[bool] = False
     inputs: ClassVar[tuple[Operand, ...]] = (
@@ -49,7 +52,7 @@ class TopkV2(Operation):
     outputs: ClassVar[tuple[Operand, ...]] = (Operand("values"), Operand("indices"))
     type_rules: ClassVar[tuple[TypeRule, ...]] = tuple(
         rule((t, tuple(DataType)), (t, _INDICES))
-        for t in (*FLOAT_TYPES, *INTEGER_TYPES, *QUANTIZED_TYPES)
+        for t in (DataType.FLOAT64, *FLOAT_TYPES, *INTEGER_TYPES, *QUANTIZED_TYPES)
     )
 
     def __post_init__(self) -> None:

@@ -53,6 +53,7 @@ from armpy.ops import (
     UnaryOperation,
     Unstack,
 )
+from armpy.testing.defined_indexing import INDEXED_MOVEMENTS
 from armpy.types import DataLayout
 
 Numbers: TypeAlias = npt.NDArray[Any]  # Any: float64, or a tensor's own elements
@@ -365,5 +366,6 @@ MOVEMENTS: Mapping[type[Operation], Definition] = {
     ),
     DepthToSpace: _blocks_to_space,
     SpaceToDepth: _space_to_blocks,
+    **INDEXED_MOVEMENTS,
 }
 """Definitions for elements of any type."""

@@ -13,6 +13,7 @@ from armpy.testing.cases import (
     by_hand,
     detection,
     elementwise,
+    indexing,
     lookup,
     movement,
     quantizing,
@@ -45,10 +46,11 @@ _FAMILIES = (
     attention,
     detection,
     lookup,
+    indexing,
 )
 
 
-_DELICATE = (detection, lookup)
+_DELICATE = (detection, lookup, indexing)
 """Families whose inputs mean something: boxes, keys. They have no variations."""
 
 

@@ -1,10 +1,11 @@
-"""Checks of indices that are not known before execution."""
+"""Indices that are not known before execution: checks, and writing where they say."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from armpy.errors import InvalidArgumentError
+from armpy.ops import ScatterReduction
 from armpy.ops.operation import Array
 
 
@@ -32,3 +33,40 @@ def places_of(indices: Array, size: int, wraps_negative: bool = False) -> Array:
             actual=f"{indices.min()} to {indices.max()}",
         )
     return np.where(indices < 0, indices + size, indices) if wraps_negative else indices
+
+
+def element_places(
+    indices: Array, shape: tuple[int, ...], axis: int, wraps_negative: bool
+) -> tuple[Array, ...]:
+    """The NumPy index of the elements that indices along an axis name.
+
+    Parameters
+    ----------
+    indices : ndarray, any integer dtype, rank of `shape`
+    shape : tuple of int
+        Of the tensor that is indexed.
+    axis : int
+    wraps_negative : bool
+        See `places_of`.
+    """
+    places = list(np.ogrid[tuple(slice(size) for size in indices.shape)])
+    places[axis] = places_of(indices, shape[axis], wraps_negative)
+    return tuple(places)
+
+
+def scatter(
+    out: Array, places: tuple[Array, ...], updates: Array, reduction: ScatterReduction
+) -> None:
+    """Write updates in place, one after the other."""
+    if reduction is ScatterReduction.NONE:
+        out[places] = updates
+    else:
+        _COMBINED[reduction].at(out, places, updates)
+
+
+_COMBINED = {
+    ScatterReduction.ADD: np.add,
+    ScatterReduction.MUL: np.multiply,
+    ScatterReduction.MAX: np.maximum,
+    ScatterReduction.MIN: np.minimum,
+}

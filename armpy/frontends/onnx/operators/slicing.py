@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from armpy.frontends.onnx.blocks import transposed
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
 from armpy.graph import Value
+from armpy.ops.blocks import DepthToSpace, SpaceToDepth
 from armpy.ops.joining import Concat
-from armpy.ops.movement import Pad, PaddingMode
+from armpy.ops.movement import ChannelShuffle, Pad, PaddingMode
 from armpy.ops.operation import require
 from armpy.ops.slicing import Slice, Splitter
 from armpy.ops.strided_slicing import StridedSlice
@@ -139,9 +141,73 @@ def _pad(node: Node) -> Value:
     return node.layer(padding, value)
 
 
+def _center_crop_pad(node: Node) -> Value:
+    value, shape = node.value(0), list(node.shape(0))
+    axes = node.axes(len(shape))
+    axes = tuple(range(len(shape))) if axes is None else axes
+    target = node.ints(1)
+    require(
+        len(target) == len(axes) and min(target, default=0) >= 0,
+        "the target shape cannot be used",
+        expected=f"{len(axes)} sizes, one per axis",
+        actual=str(target),
+    )
+    crops, pads = {}, [(0, 0)] * len(shape)
+    for axis, size in zip(axes, target, strict=True):
+        start = abs(shape[axis] - size) // 2
+        if size < shape[axis]:
+            crops[axis] = slice(start, start + size)
+        else:
+            pads[axis] = (start, size - shape[axis] - start)
+    value = _sliced(node, value, crops)
+    return node.layer(Pad(tuple(pads)), value) if any(map(any, pads)) else value
+
+
+def _depth_to_space(node: Node) -> Value:
+    block, value = node.integer("blocksize"), _to_nhwc(node)
+    if _channels_are_outermost(node):
+        channels = node.shape(0)[1]
+        require(
+            block >= 1 and channels % (block * block) == 0,
+            "the channels do not split into blocks",
+            expected=f"a multiple of {block * block}",
+            actual=channels,
+        )
+        value = node.layer(ChannelShuffle(channels // (block * block) or 1), value)
+    return transposed(node, node.layer(DepthToSpace(block), value), _TO_NCHW)
+
+
+def _space_to_depth(node: Node) -> Value:
+    block = node.integer("blocksize")
+    value = node.layer(SpaceToDepth(block), _to_nhwc(node))
+    if _channels_are_outermost(node):
+        value = node.layer(ChannelShuffle(block * block), value)
+    return transposed(node, value, _TO_NCHW)
+
+
+def _channels_are_outermost(node: Node) -> bool:
+    """Whether the deep side counts image channel, block row, block column; else that comes last."""
+    mode = node.text("mode", "DCR")
+    if mode not in ("DCR", "CRD"):
+        raise node.error("there is no such mode", expected="DCR or CRD", actual=mode)
+    return mode == "CRD"
+
+
+_TO_NCHW = (0, 3, 1, 2)
+
+
+def _to_nhwc(node: Node) -> Value:
+    """The input image with its channels last."""
+    require(node.rank(0) == 4, "the input is no image", expected="rank 4", actual=node.shape(0))
+    return transposed(node, node.value(0), (0, 2, 3, 1))
+
+
 OPERATORS: OperatorTable = {
     "Concat": Operator(_concat),
     "Split": Operator(_split, decides=(1,)),
     "Slice": Operator(_slice, decides=(1, 2, 3, 4)),
     "Pad": Operator(_pad, decides=(1, 3)),
+    "CenterCropPad": Operator(_center_crop_pad, decides=(1,)),
+    "DepthToSpace": Operator(_depth_to_space),
+    "SpaceToDepth": Operator(_space_to_depth),
 }

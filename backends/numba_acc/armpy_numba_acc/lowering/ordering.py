@@ -22,8 +22,11 @@ _KINDS = ("f32", "i32", "i16", "u16", "i8", "u8")
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
     """A known number of elements, of at most 32 bits each."""
     data_type = Operands(operation, inputs)["input"].data_type
-    if expect(operation, TopkV2).k is None:
+    top = expect(operation, TopkV2)
+    if top.k is None:
         return "k is not constant"
+    if not top.largest:
+        return "the smallest elements are not supported"
     is_known = KINDS.get(data_type) in _KINDS and data_type is not DataType.FLOAT16
     return "" if is_known else f"{data_type.name} is not supported"
 

@@ -12,16 +12,17 @@ from armpy_reference.workload import ReferenceWorkload
 
 
 class TopkV2Workload(ReferenceWorkload[TopkV2]):
-    """Sort and take the last elements."""
+    """Sort and take the first or last elements."""
 
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Copy elements and write their indices."""
         values, (top, indices) = inputs[0], outputs
         size, k = values.shape[-1], top.shape[-1]
-        larger_first = self.operation.larger_index_first
-        # A stable sort leaves equal elements as they stand; it is read from its end.
-        rising = np.argsort(values if larger_first else values[..., ::-1], axis=-1, kind="stable")
-        order = rising[..., ::-1][..., :k]
-        order = order if larger_first else size - 1 - order
+        largest = self.operation.largest
+        # A stable sort leaves equal elements as they stand; the largest are read from its end.
+        forwards = self.operation.larger_index_first is largest
+        order = np.argsort(values if forwards else values[..., ::-1], axis=-1, kind="stable")
+        order = (order[..., ::-1] if largest else order)[..., :k]
+        order = order if forwards else size - 1 - order
         top[...] = np.take_along_axis(values, order, axis=-1)
         indices[...] = order

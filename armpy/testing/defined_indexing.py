@@ -1,0 +1,109 @@
+"""What operations that read or write where indices say do: element by element, in plain loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.ops import (
+    Cumulate,
+    GatherElements,
+    Operation,
+    ReduceOperation,
+    ReverseSequence,
+    ScatterElements,
+    ScatterNd,
+    ScatterReduction,
+)
+
+Numbers: TypeAlias = npt.NDArray[Any]  # Any: a tensor's own elements
+
+_COMBINE: Mapping[ScatterReduction, Callable[[Any, Any], Any]] = {
+    ScatterReduction.NONE: lambda _, new: new,
+    ScatterReduction.ADD: lambda old, new: old + new,
+    ScatterReduction.MUL: lambda old, new: old * new,
+    ScatterReduction.MAX: np.maximum,
+    ScatterReduction.MIN: np.minimum,
+}
+
+
+def _place(index: tuple[int, ...], axis: int, number: int) -> tuple[int, ...]:
+    """An element's index with another number along an axis."""
+    changed = list(index)
+    changed[axis] = number
+    return tuple(changed)
+
+
+def _gathered(
+    operation: GatherElements, inputs: Sequence[Numbers], outputs: object
+) -> Sequence[Numbers]:
+    values, indices = inputs
+    found = np.empty(indices.shape, values.dtype)
+    for index, number in np.ndenumerate(indices):
+        found[index] = values[_place(index, operation.axis, int(number))]
+    return (found,)
+
+
+def _scattered(
+    operation: ScatterElements, inputs: Sequence[Numbers], outputs: object
+) -> Sequence[Numbers]:
+    values, indices, updates = inputs
+    made = values.copy()
+    for index, number in np.ndenumerate(indices):
+        place = _place(index, operation.axis, int(number))
+        made[place] = _COMBINE[operation.reduction](made[place], updates[index])
+    return (made,)
+
+
+def _scattered_slices(
+    operation: ScatterNd, inputs: Sequence[Numbers], outputs: object
+) -> Sequence[Numbers]:
+    values, indices, updates = inputs
+    made = values.copy()
+    for index in np.ndindex(indices.shape[:-1]):
+        place = tuple(map(int, indices[index]))
+        made[place] = _COMBINE[operation.reduction](made[place], updates[index])
+    return (made,)
+
+
+def _reversed(
+    operation: ReverseSequence, inputs: Sequence[Numbers], outputs: object
+) -> Sequence[Numbers]:
+    values, lengths = inputs
+    made = values.copy()
+    for index in np.ndindex(values.shape):
+        length, time = int(lengths[index[operation.batch_axis]]), index[operation.sequence_axis]
+        if time < length:
+            made[_place(index, operation.sequence_axis, length - 1 - time)] = values[index]
+    return (made,)
+
+
+def _cumulated(
+    operation: Cumulate, inputs: Sequence[Numbers], outputs: object
+) -> Sequence[Numbers]:
+    values, axis = inputs[0], operation.axis or 0
+    made, is_sum = np.empty_like(values), operation.operation is ReduceOperation.SUM
+    for index in np.ndindex(values.shape):
+        first, last = 0, index[axis]
+        if operation.reverse:
+            first, last = last, values.shape[axis] - 1
+        total = 0 if is_sum else 1
+        for number in range(first, last + 1):
+            if not (operation.exclusive and number == index[axis]):
+                element = values[_place(index, axis, number)]
+                total = total + element if is_sum else total * element
+        made[index] = total
+    return (made,)
+
+
+INDEXED_MOVEMENTS: Mapping[type[Operation], Callable[..., Sequence[Numbers]]] = {
+    GatherElements: _gathered,
+    ScatterElements: _scattered,
+    ScatterNd: _scattered_slices,
+    ReverseSequence: _reversed,
+    Cumulate: _cumulated,
+}
+"""Definitions for elements of any type."""
