@@ -151,6 +151,14 @@ def _windows(operation: Operation, _: Sequence[TensorInfo], outputs: Sequence[Te
     return float(_elements(outputs[0]) * prod(getattr(operation, "pool_size", (1, 1))))
 
 
+def _attention(
+    operation: Operation, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
+) -> float:
+    """Products of each query with every key, and of each probability with a value."""
+    keys = (inputs[1].shape or (1,) * 4)[2] or 1
+    return 2.0 * keys * (_elements(inputs[0]) + _elements(outputs[0]))
+
+
 def _recurrent(
     operation: Operation, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
 ) -> float:
@@ -168,12 +176,13 @@ def _none(_: Operation, inputs: Sequence[TensorInfo], outputs: Sequence[TensorIn
 _RECURRENT = (
     *("Lstm", "UnidirectionalSequenceLstm", "BidirectionalSequenceLstm", "QLstm", "QuantizedLstm"),
     *("Rnn", "UnidirectionalSequenceRnn", "BidirectionalSequenceRnn", "Svdf"),
+    "RecurrentSequence",
 )
 _PRODUCTS = frozenset(
     (
         *("Convolution2d", "DepthwiseConvolution2d", "TransposeConvolution2d"),
         *("Convolution3d", "TransposeConvolution3d"),
-        *("FullyConnected", "BatchMatMul", *_RECURRENT),
+        *("FullyConnected", "BatchMatMul", "Attention", *_RECURRENT),
     )
 )
 _MOVES = frozenset(
@@ -193,6 +202,7 @@ _COUNTS: Mapping[str, _Counted] = MappingProxyType(
         "TransposeConvolution2d": _spread,
         "TransposeConvolution3d": _spread,
         "BatchMatMul": _matrices,
+        "Attention": _attention,
         "Pooling2d": _windows,
         **dict.fromkeys(_RECURRENT, _recurrent),
         **dict.fromkeys(_MOVES, _none),

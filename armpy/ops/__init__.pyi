@@ -30,6 +30,7 @@ from armpy.ops.pooling import *
 from armpy.ops.quantized_lstm import *
 from armpy.ops.quantizing import *
 from armpy.ops.recurrent import *
+from armpy.ops.recurrent_sequence import *
 from armpy.ops.reduction import *
 from armpy.ops.region_pooling import *
 from armpy.ops.reshaping import *

@@ -8,7 +8,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from armpy.ops import Attention, AttentionScores, Operation
+from armpy.ops import (
+    Attention,
+    AttentionScores,
+    GateFunction,
+    Operation,
+    RecurrentCell,
+    RecurrentSequence,
+)
 
 Numbers: TypeAlias = npt.NDArray[Any]  # Any: float64, or a tensor's own elements
 
@@ -52,7 +59,73 @@ def _attention(operation: Attention, inputs: Sequence[Any], outputs: object) -> 
     return found, told[operation.scores]
 
 
+_GATES: Mapping[GateFunction, Callable[[Numbers, float, float], Numbers]] = {
+    GateFunction.SIGMOID: lambda x, a, b: 1 / (1 + np.exp(-x)),
+    GateFunction.TANH: lambda x, a, b: np.tanh(x),
+    GateFunction.RELU: lambda x, a, b: x * (x > 0),
+    GateFunction.AFFINE: lambda x, a, b: a * x + b,
+    GateFunction.LEAKY_RELU: lambda x, a, b: x * np.where(x > 0, 1, a),
+    GateFunction.THRESHOLDED_RELU: lambda x, a, b: x * (x >= a),
+    GateFunction.SCALED_TANH: lambda x, a, b: a * np.tanh(b * x),
+    GateFunction.HARD_SIGMOID: lambda x, a, b: np.minimum(1, np.maximum(0, a * x + b)),
+    GateFunction.ELU: lambda x, a, b: np.where(x > 0, x, a * (np.exp(x) - 1)),
+    GateFunction.SOFTSIGN: lambda x, a, b: x / (1 + np.abs(x)),
+    GateFunction.SOFTPLUS: lambda x, a, b: np.log1p(np.exp(x)),
+}
+
+
+def _recurrent(
+    operation: RecurrentSequence, inputs: Sequence[Any], outputs: object
+) -> Sequence[Numbers]:
+    """One sequence at a time, gate by gate."""
+    padded = (*inputs, *(None,) * (9 - len(inputs)))
+    sequence, weights, recurrent, bias, more, lengths, first, first_cell, peephole = padded
+    times, batches, _ = sequence.shape
+    units, count = recurrent.shape[1], operation.cell.num_gates
+    names = operation.functions or operation.cell.functions
+    alphas = operation.alphas or (0,) * len(names)
+    betas = operation.betas or (0,) * len(names)
+    w, r = weights.reshape(count, units, -1), recurrent.reshape(count, units, units)
+    b, d = (
+        np.zeros((count, units)) if v is None else v.reshape(count, units) for v in (bias, more)
+    )
+    p = np.zeros((3, units)) if peephole is None else peephole.reshape(3, units)
+    limit = operation.clip or np.inf
+
+    def f(number: int, sums: Numbers, is_sum: bool = True) -> Numbers:
+        limited = np.clip(sums, -limit, limit) if is_sum else sums
+        return _GATES[names[number]](limited, alphas[number], betas[number])
+
+    found = np.zeros((times, batches, units))
+    states, cells = np.zeros((2, batches, units))
+    for n in range(batches):
+        h = np.zeros(units) if first is None else first[n]
+        c = np.zeros(units) if first_cell is None else first_cell[n]
+        length = times if lengths is None else int(lengths[n])
+        for t in reversed(range(length)) if operation.is_reversed else range(length):
+            x = [w[g] @ sequence[t, n] + b[g] for g in range(count)]
+            y = [r[g] @ h + d[g] for g in range(count)]
+            if operation.cell is RecurrentCell.RNN:
+                h = f(0, x[0] + y[0])
+            elif operation.cell is RecurrentCell.GRU:
+                update, reset = f(0, x[0] + y[0]), f(0, x[1] + y[1])
+                kept = reset * y[2] if operation.resets_after else r[2] @ (reset * h) + d[2]
+                h = (1 - update) * f(1, x[2] + kept) + update * h
+            else:
+                taken = f(0, x[0] + y[0] + p[0] * c)
+                forgot = f(0, x[2] + y[2] + p[2] * c)
+                c = (1 - taken if operation.couples_gates else forgot) * c
+                c = c + taken * f(1, x[3] + y[3])
+                h = f(0, x[1] + y[1] + p[1] * c) * f(2, c, is_sum=False)
+            found[t, n] = h
+        states[n], cells[n] = h, c
+    return (found, states, cells)[: operation.num_outputs]
+
+
 Definition: TypeAlias = Callable[[Any, Sequence[Any], Any], Sequence[Numbers]]
 """As of `defined_functions`; Any: of one kind."""
 
-SEQUENCES: Mapping[type[Operation], Definition] = {Attention: _attention}
+SEQUENCES: Mapping[type[Operation], Definition] = {
+    Attention: _attention,
+    RecurrentSequence: _recurrent,
+}

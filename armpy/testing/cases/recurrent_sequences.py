@@ -1,0 +1,49 @@
+"""Cases of recurrent networks over sequences, with gates of all kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from armpy.ops import GateFunction, RecurrentCell, RecurrentSequence
+from armpy.testing.sketch import Sketch, every
+from armpy.testing.values import anything, exactly, small
+
+_TIMES, _BATCHES, _DEPTH, _UNITS = 5, 3, 4, 6
+_VALUES = (anything, small, small, small, small, exactly([5, 2, 3]), small)
+
+
+def sketches() -> Iterator[Sketch]:
+    """Lines of the table."""
+    lstm, gru = RecurrentCell.LSTM, RecurrentCell.GRU
+    for cell in RecurrentCell:
+        name = cell.name.lower()
+        yield _sketch(name, RecurrentSequence(cell), "")
+        yield _sketch(f"{name}-states", RecurrentSequence(cell), "bh")
+        backwards = RecurrentSequence(cell, is_reversed=True)
+        yield _sketch(f"{name}-reversed", backwards, "bh")
+        yield _sketch(f"{name}-lengths", RecurrentSequence(cell), "bhl")
+        yield _sketch(f"{name}-reversed-lengths", backwards, "bhl")
+        yield _sketch(f"{name}-limit", RecurrentSequence(cell, clip=0.5), "bh")
+        yield _sketch(f"{name}-units", RecurrentSequence(cell), "bh", 37)
+    yield _sketch("gru-resets-after", RecurrentSequence(gru, resets_after=True), "bh")
+    yield _sketch("lstm-peephole", RecurrentSequence(lstm), "bhp")
+    yield _sketch("lstm-coupled", RecurrentSequence(lstm, couples_gates=True), "bhp")
+    for function in GateFunction:
+        rnn = RecurrentSequence(RecurrentCell.RNN, (function,), (0.5,), (0.25,))
+        yield _sketch(f"rnn-{function.name.lower()}", rnn, "bh")
+
+
+def _sketch(label: str, operation: RecurrentSequence, parts: str, units: int = _UNITS) -> Sketch:
+    """A line with some of the optional operands: biases, states, lengths, peephole."""
+    rows, state = operation.cell.num_gates * units, (_BATCHES, units)
+    is_lstm = operation.cell is RecurrentCell.LSTM
+    biases = ((rows,), (rows,)) if "b" in parts else (None, None)
+    optional = (
+        (_BATCHES,) if "l" in parts else None,
+        state if "h" in parts else None,
+        state if "h" in parts and is_lstm else None,
+        (3 * units,) if "p" in parts else None,
+    )
+    matrices = ((_TIMES, _BATCHES, _DEPTH), (rows, _DEPTH), (rows, units))
+    shapes = (*matrices, *biases, *optional)
+    return Sketch(label, operation, shapes, every, _VALUES, constants=(1, 2, 3, 4, 8))
