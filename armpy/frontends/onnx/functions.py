@@ -1,0 +1,178 @@
+"""Bodies of functions: operators that a file, or ONNX itself, writes out as other operators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import onnx
+
+from armpy.errors import ParserError
+from armpy.frontends.onnx.element_types import DATA_TYPES
+from armpy.frontends.onnx.reading import kind_of, versions_of
+from armpy.records import dataclass
+from armpy.tensor import TensorInfo
+
+_ELEMENT_TYPES = {data_type: number for number, data_type in reversed([*DATA_TYPES.items()])}
+
+Attributes = Mapping[str, onnx.AttributeProto]
+"""Attributes of a node by name."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class FunctionBody:
+    """A function as one node calls it.
+
+    Parameters
+    ----------
+    inputs, outputs : tuple of str
+        What the body calls its operands.
+    nodes : sequence of onnx.NodeProto
+    versions : mapping of str to int
+        Of the operator sets that it is written in, by domain.
+    attributes : mapping of str to onnx.AttributeProto
+        What its nodes' references stand for.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    nodes: Sequence[onnx.NodeProto]
+    versions: Mapping[str, int]
+    attributes: Attributes
+
+
+class Functions:
+    """The functions that a model's nodes may call.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+    """
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self._local = {
+            (function.domain, function.name, function.overload): function
+            for function in model.functions
+        }
+
+    def has(self, node: onnx.NodeProto, version: int) -> bool:
+        """Whether there is a function for a node, as far as that is known without its inputs."""
+        return _key(node) in self._local or bool(_schema_versions(node, version))
+
+    def local_nodes(self, node: onnx.NodeProto) -> Sequence[onnx.NodeProto]:
+        """Nodes of the function of the file's that a node calls; none if it calls no such one."""
+        found = self._local.get(_key(node))
+        return () if found is None else found.node
+
+    def body(
+        self,
+        node: onnx.NodeProto,
+        version: int,
+        attributes: Attributes,
+        inputs: Sequence[TensorInfo | None],
+    ) -> FunctionBody | None:
+        """The function that a node calls; None if there is none.
+
+        Parameters
+        ----------
+        node : onnx.NodeProto
+        version : int
+            Of the node's operator set.
+        attributes : mapping of str to onnx.AttributeProto
+            The node's, with what they refer to in their places.
+        inputs : sequence of (TensorInfo or None)
+            Some of ONNX's functions depend on them.
+
+        Raises
+        ------
+        ParserError
+            If ONNX cannot write the function out.
+        """
+        function = self._local.get(_key(node))
+        if function is None:
+            function = _schema_function(node, version, attributes, inputs)
+            if function is None:
+                return None
+            schema = onnx.defs.get_schema(node.op_type, version, node.domain)
+            defaults = {
+                name: attribute.default_value
+                for name, attribute in schema.attributes.items()
+                if attribute.default_value.type != onnx.AttributeProto.UNDEFINED
+            }
+        else:
+            defaults = {attribute.name: attribute for attribute in function.attribute_proto}
+        return FunctionBody(
+            tuple(function.input),
+            tuple(function.output),
+            function.node,
+            versions_of(function),
+            {**defaults, **attributes},
+        )
+
+
+def bound_attributes(node: onnx.NodeProto, attributes: Attributes) -> Attributes:
+    """A node's attributes with those of the function around it that they refer to."""
+    found = {}
+    for attribute in node.attribute:
+        bound: onnx.AttributeProto | None = attribute
+        if attribute.ref_attr_name:
+            bound = attributes.get(attribute.ref_attr_name)
+        if bound is not None:
+            found[attribute.name] = bound
+    return found
+
+
+def _key(node: onnx.NodeProto) -> tuple[str, str, str]:
+    """What a file's functions are told apart by."""
+    return (node.domain, node.op_type, node.overload)
+
+
+def _schema_versions(node: onnx.NodeProto, version: int) -> list[int]:
+    """Operator sets in which ONNX writes a node out as a function, the newest last."""
+    try:
+        schema = onnx.defs.get_schema(node.op_type, version, node.domain)
+    except onnx.defs.SchemaError:
+        return []
+    return sorted(found for found in schema.all_function_opset_versions if found <= version)
+
+
+def _schema_function(
+    node: onnx.NodeProto,
+    version: int,
+    attributes: Attributes,
+    inputs: Sequence[TensorInfo | None],
+) -> onnx.FunctionProto | None:
+    """The function by which ONNX itself defines an operator."""
+    versions = _schema_versions(node, version)
+    if not versions:
+        return None
+    schema = onnx.defs.get_schema(node.op_type, version, node.domain)
+    newest = versions[-1]
+    if newest in schema.function_opset_versions:
+        written = schema.get_function_with_opset_version(newest)
+    else:
+        call = onnx.NodeProto()
+        call.CopyFrom(node)
+        del call.attribute[:]
+        for name, attribute in attributes.items():
+            call.attribute.add().CopyFrom(attribute)
+            call.attribute[-1].name = name
+        types = [_type_proto(info).SerializeToString() for info in inputs]
+        try:
+            written = schema.get_context_dependent_function_with_opset_version(
+                newest, call.SerializeToString(), types
+            )
+        except Exception as error:  # whatever the library raises, the file is the cause
+            raise ParserError(
+                f"ONNX cannot write the operator out as a function: {error}", where=kind_of(node)
+            ) from error
+    function = onnx.FunctionProto()
+    function.ParseFromString(written)
+    return function if function.node else None
+
+
+def _type_proto(info: TensorInfo | None) -> onnx.TypeProto:
+    """ONNX's type of a tensor; an empty one for what is left out."""
+    if info is None or info.data_type not in _ELEMENT_TYPES:
+        return onnx.TypeProto()
+    shape = None if info.shape is None else [dim if dim is not None else "" for dim in info.shape]
+    return onnx.helper.make_tensor_type_proto(_ELEMENT_TYPES[info.data_type], shape)
