@@ -204,6 +204,8 @@ _COUNTS: Mapping[str, _Counted] = MappingProxyType(
         "BatchMatMul": _matrices,
         "Attention": _attention,
         "Pooling2d": _windows,
+        "Pooling3d": _windows,
+        "MaxPoolWithIndices": _windows,
         **dict.fromkeys(_RECURRENT, _recurrent),
         **dict.fromkeys(_MOVES, _none),
     }

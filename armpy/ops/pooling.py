@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from armpy.ops.activations import FusedActivation
 from armpy.ops.data_movement import require_same_elements
-from armpy.ops.operation import Operand, Operation, TypeRule, require, same
+from armpy.ops.operation import Operand, Operation, TypeRule, require, rule, same
 from armpy.ops.shapes import (
     Padding,
     PaddingSpec,
@@ -18,10 +18,25 @@ from armpy.ops.shapes import (
     window_output,
 )
 from armpy.records import dataclass
-from armpy.tensor import Shape, TensorInfo
+from armpy.tensor import Dimension, Shape, TensorInfo
 from armpy.types import DataLayout, DataType
 
-__all__ = ["Pooling2d", "PoolingAlgorithm"]
+__all__ = ["MaxPoolWithIndices", "Pooling2d", "Pooling3d", "PoolingAlgorithm"]
+
+_POOLED = same(
+    DataType.FLOAT32,
+    DataType.FLOAT16,
+    DataType.QASYMM_U8,
+    DataType.QASYMM_S8,
+    DataType.QSYMM_S16,
+)
+_NUMBERS = (
+    DataType.FLOAT32,
+    DataType.FLOAT16,
+    DataType.FLOAT64,
+    DataType.SIGNED8,
+    DataType.UNSIGNED8,
+)
 
 
 class PoolingAlgorithm(enum.Enum):
@@ -69,43 +84,16 @@ class Pooling2d(Operation):
     data_layout: DataLayout = DataLayout.NHWC
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", ranks=(4,)),)
-    type_rules: ClassVar[tuple[TypeRule, ...]] = same(
-        DataType.FLOAT32,
-        DataType.FLOAT16,
-        DataType.QASYMM_U8,
-        DataType.QASYMM_S8,
-        DataType.QSYMM_S16,
-    )
+    type_rules: ClassVar[tuple[TypeRule, ...]] = _POOLED
     requantizes: ClassVar[bool] = False
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
         """(n, oh, ow, c); sizes as in `window_output`."""
-        image, layout = inputs[0].shape or (), self.data_layout
-        check_padding(self.padding, 2)
-        if not isinstance(self.padding, Padding):
-            for axis, pair in enumerate(self.padding):
-                require(
-                    max(pair) < self.pool_size[axis],
-                    "the padding holds whole windows",
-                    expected=f"less than {self.pool_size[axis]} along spatial axis {axis}",
-                    actual=pair,
-                )
-        sizes = tuple(
-            window_output(self.padding, size, self.pool_size[axis], self.stride[axis], 1, axis)
-            for axis, size in enumerate(spatial(image, layout))
-        )
-        return (image_shape(layout, image[0], sizes, image[layout.channel_axis]),)
+        return (_pooled_shape(self, inputs[0], (1, 1)),)
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
         """Quantisation stays; squares are for floats."""
-        data_type = inputs[0].data_type
-        require(
-            self.algorithm is not PoolingAlgorithm.L2 or data_type.is_float,
-            "L2 pooling is for floats",
-            expected="FLOAT32 or FLOAT16",
-            actual=data_type.name,
-        )
-        require_same_elements(inputs[0], outputs[0], "output")
+        _check_elements(self, inputs, outputs)
 
     def identity_of(
         self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
@@ -115,3 +103,159 @@ class Pooling2d(Operation):
         plain = self.activation is FusedActivation.NONE
         keeps_sign = self.algorithm is not PoolingAlgorithm.L2
         return 0 if single and plain and keeps_sign else None
+
+
+@dataclass(frozen=True, slots=True)
+class Pooling3d(Operation):
+    """Summarise the windows over each channel of a volume.
+
+    Attributes
+    ----------
+    algorithm : PoolingAlgorithm
+    pool_size, stride, dilation : tuple of int
+        Depth, vertical, horizontal.
+    padding : Padding or pairs of int
+        SAME, VALID, or ((front, back), (top, bottom), (left, right)), each smaller than the
+        dilated window. Padding elements do not count: neither for the largest element nor for
+        the mean.
+    activation : FusedActivation
+    data_layout : DataLayout
+        NDHWC or NCDHW.
+
+    Notes
+    -----
+    input (n, d, h, w, c); output (n, od, oh, ow, c), quantised as the input. A window that has
+    no element inside the volume, as gaps allow, gives the type's least number, and 0 as a mean.
+
+    References
+    ----------
+    Arm NN Pooling3d with ``PaddingMethod::Exclude`` and rounding down; ONNX MaxPool,
+    AveragePool.
+    """
+
+    algorithm: PoolingAlgorithm = PoolingAlgorithm.MAX
+    pool_size: tuple[int, int, int] = (1, 1, 1)
+    stride: tuple[int, int, int] = (1, 1, 1)
+    dilation: tuple[int, int, int] = (1, 1, 1)
+    padding: PaddingSpec = Padding.VALID
+    activation: FusedActivation = FusedActivation.NONE
+    data_layout: DataLayout = DataLayout.NDHWC
+
+    inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", ranks=(5,)),)
+    type_rules: ClassVar[tuple[TypeRule, ...]] = _POOLED
+    requantizes: ClassVar[bool] = False
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """(n, od, oh, ow, c); sizes as in `window_output`."""
+        require(
+            len(self.data_layout.spatial_axes) == 3,
+            "the data layout is not a volume's",
+            expected="NDHWC or NCDHW",
+            actual=self.data_layout.name,
+        )
+        return (_pooled_shape(self, inputs[0], self.dilation),)
+
+    def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
+        """Quantisation stays; squares are for floats."""
+        _check_elements(self, inputs, outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class MaxPoolWithIndices(Operation):
+    """Find the largest element of each window over an image, and where it is (argmax pooling).
+
+    Attributes
+    ----------
+    pool_size, stride, dilation : tuple of int
+        One number per spatial axis, of which there are 1 to 3.
+    padding : Padding or pairs of int
+        As of `Pooling3d`.
+
+    Notes
+    -----
+    input (n, ..., c); output (n, ..., c); indices int64 of the same shape: positions among the
+    elements of the image's channel, counted along the spatial axes from the last one. Of equal
+    elements the first counts, and NaN is above all numbers. A window that has no element inside
+    the image gives the type's least number and -1.
+
+    References
+    ----------
+    ONNX MaxPool with two outputs; PyTorch ``max_pool2d_with_indices``; TensorFlow
+    ``max_pool_with_argmax``, whose positions count channels, too.
+    """
+
+    pool_size: tuple[int, ...] = (1, 1)
+    stride: tuple[int, ...] = (1, 1)
+    dilation: tuple[int, ...] = (1, 1)
+    padding: PaddingSpec = Padding.VALID
+
+    inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", ranks=(3, 4, 5)),)
+    outputs: ClassVar[tuple[Operand, ...]] = (Operand("output"), Operand("indices"))
+    type_rules: ClassVar[tuple[TypeRule, ...]] = tuple(
+        rule((t,), (t, DataType.SIGNED64)) for t in _NUMBERS
+    )
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """(n, ..., c) twice; sizes as in `window_output`."""
+        shape = inputs[0].shape or ()
+        for what in ("pool_size", "stride", "dilation"):
+            numbers: tuple[int, ...] = getattr(self, what)
+            require(
+                len(numbers) == len(shape) - 2,
+                f"the {what} does not fit the input",
+                expected=f"{len(shape) - 2} numbers",
+                actual=numbers,
+            )
+        sizes = _window_sizes(self, shape[1:-1], self.dilation)
+        result = (shape[0], *sizes, shape[-1])
+        return result, result
+
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        """The input's, and int64."""
+        return inputs[0].data_type, DataType.SIGNED64
+
+
+def _window_sizes(
+    operation: Pooling2d | Pooling3d | MaxPoolWithIndices,
+    sizes: Sequence[Dimension],
+    dilation: Sequence[int],
+) -> tuple[Dimension, ...]:
+    """Numbers of windows along the spatial axes, after checks of the padding."""
+    padding, kernel = operation.padding, operation.pool_size
+    check_padding(padding, len(sizes))
+    if not isinstance(padding, Padding):
+        for axis, pair in enumerate(padding):
+            extent = (kernel[axis] - 1) * dilation[axis] + 1
+            require(
+                max(pair) < extent,
+                "the padding holds whole windows",
+                expected=f"less than {extent} along spatial axis {axis}",
+                actual=pair,
+            )
+    return tuple(
+        window_output(padding, size, kernel[axis], operation.stride[axis], dilation[axis], axis)
+        for axis, size in enumerate(sizes)
+    )
+
+
+def _pooled_shape(
+    operation: Pooling2d | Pooling3d, info: TensorInfo, dilation: Sequence[int]
+) -> Shape:
+    """Shape of the output of pooling."""
+    image, layout = info.shape or (), operation.data_layout
+    sizes = _window_sizes(operation, spatial(image, layout), dilation)
+    return image_shape(layout, image[0], sizes, image[layout.channel_axis])
+
+
+def _check_elements(
+    operation: Pooling2d | Pooling3d, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
+) -> None:
+    """Check that quantisation stays, and that squares are of floats."""
+    data_type = inputs[0].data_type
+    require(
+        operation.algorithm is not PoolingAlgorithm.L2 or data_type.is_float,
+        "L2 pooling is for floats",
+        expected="FLOAT32 or FLOAT16",
+        actual=data_type.name,
+    )
+    require_same_elements(inputs[0], outputs[0], "output")

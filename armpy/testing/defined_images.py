@@ -7,8 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from armpy.ops import LayerNormalization, Operation, RmsNormalization
-from armpy.testing.defined_functions import Definition, Numbers
+from armpy.ops import (
+    LayerNormalization,
+    MaxPoolWithIndices,
+    Operation,
+    Pooling3d,
+    PoolingAlgorithm,
+    RmsNormalization,
+)
+from armpy.testing.defined_functions import Definition, Numbers, clamped, padding_of
+from armpy.types import DataLayout
 
 
 def _normalized(operation: Any, inputs: Sequence[Numbers], _: Any) -> Sequence[Numbers]:
@@ -23,8 +31,52 @@ def _normalized(operation: Any, inputs: Sequence[Numbers], _: Any) -> Sequence[N
     return (result,)
 
 
+def _windows(operation: Any, image: Numbers, fill: float) -> Numbers:
+    """Elements of every window over an image with its channels last, shape (n, ..., c, taps)."""
+    rank = len(operation.pool_size)
+    pairs = zip(operation.pool_size, operation.dilation, strict=True)
+    extents = [(k - 1) * d + 1 for k, d in pairs]
+    around = [padding_of(operation, image.shape[1 + i], e, i) for i, e in enumerate(extents)]
+    padded = np.pad(image, ((0, 0), *around, (0, 0)), constant_values=fill)
+    axes = tuple(range(1, rank + 1))
+    views = np.lib.stride_tricks.sliding_window_view(padded, tuple(extents), axis=axes)
+    steps = (slice(None, None, step) for step in operation.stride)
+    gaps = (slice(None, None, step) for step in operation.dilation)
+    found = views[(slice(None), *steps, slice(None), *gaps)]
+    return found.reshape(*found.shape[: rank + 2], -1)
+
+
+def _pooled(operation: Pooling3d, inputs: Sequence[Numbers], _: object) -> Sequence[Numbers]:
+    is_first = operation.data_layout is DataLayout.NCDHW
+    volume = np.moveaxis(inputs[0], 1, 4) if is_first else inputs[0]
+    windows = _windows(operation, volume, np.nan)
+    if operation.algorithm is PoolingAlgorithm.MAX:
+        found = np.nanmax(windows, axis=-1)
+    elif operation.algorithm is PoolingAlgorithm.AVERAGE:
+        found = np.nanmean(windows, axis=-1)
+    else:
+        found = np.sqrt(np.nanmean(windows**2, axis=-1))
+    return clamped(operation, np.moveaxis(found, 4, 1) if is_first else found)
+
+
+def _pooled_with_indices(
+    operation: MaxPoolWithIndices, inputs: Sequence[Numbers], _: object
+) -> Sequence[Numbers]:
+    image = inputs[0]
+    sizes = image.shape[1:-1]
+    places = np.arange(np.prod(sizes)).reshape(1, *sizes, 1)
+    windows, where = (
+        _windows(operation, array, fill) for array, fill in ((image, -np.inf), (places, -1))
+    )
+    best = np.argmax(windows, axis=-1)[..., None]
+    where = np.broadcast_to(where, windows.shape)
+    return tuple(np.take_along_axis(array, best, -1)[..., 0] for array in (windows, where))
+
+
 IMAGES: Mapping[type[Operation], Definition] = {
     LayerNormalization: _normalized,
+    MaxPoolWithIndices: _pooled_with_indices,
+    Pooling3d: _pooled,
     RmsNormalization: _normalized,
 }
 """Definitions for real numbers."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import onnx
+from onnx.reference import ReferenceEvaluator
 
 import armpy
 from armpy.onnx_backend import OnnxBackend
@@ -65,11 +66,14 @@ class NodeCase:
         if domain:
             opsets.append(onnx.helper.make_opsetid(domain, 1))
         model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10)
-        if domain:  # whose types nobody here infers
-            for result in model.graph.output:
-                result.type.tensor_type.elem_type = given[0].type.tensor_type.elem_type
-            return model
-        return onnx.shape_inference.infer_shapes(model)
+        model = model if domain else onnx.shape_inference.infer_shapes(model)
+        first = given[0].type.tensor_type
+        for result in model.graph.output:  # what is not inferred is like the first input
+            tensor = result.type.tensor_type
+            tensor.elem_type = tensor.elem_type or first.elem_type
+            if not tensor.HasField("shape"):
+                tensor.shape.dim.extend(onnx.TensorShapeProto.Dimension() for _ in first.shape.dim)
+        return model
 
     @property
     def feeds(self) -> dict[str, Array]:
@@ -101,9 +105,19 @@ def run_ort(case: NodeCase) -> list[Array]:
     return [np.asarray(array) for array in session.run(None, case.feeds)]
 
 
-def assert_agree(case: NodeCase, backends: Sequence[str] = ("CpuRef",), rtol: float = 1e-4) -> None:
-    """Check that armpy gives what ONNX Runtime gives."""
-    for own, wanted in zip(run_armpy(case, backends), run_ort(case), strict=True):
+def run_reference(case: NodeCase) -> list[Array]:
+    """Outputs of ONNX's reference in Python."""
+    return [np.asarray(array) for array in ReferenceEvaluator(case.model).run(None, case.feeds)]
+
+
+def assert_agree(
+    case: NodeCase,
+    backends: Sequence[str] = ("CpuRef",),
+    rtol: float = 1e-4,
+    reference: Callable[[NodeCase], list[Array]] = run_ort,
+) -> None:
+    """Check that armpy gives what ONNX Runtime gives, or ONNX's reference."""
+    for own, wanted in zip(run_armpy(case, backends), reference(case), strict=True):
         assert own.dtype == wanted.dtype
         assert own.shape == wanted.shape
         np.testing.assert_allclose(own, wanted, rtol=rtol, atol=1e-5)

@@ -11,9 +11,6 @@ SKIPS: Mapping[str, str] = {
     "test_sequence_map_*_cpu": "sequences are not there yet",
     "test_reduce_log_sum_exp*_cpu": "there is no arithmetic of FLOAT64 yet",
     # Convolutions, pooling, normalisation, images
-    "test_*pool_*d_dilations*_cpu": "pooling windows with gaps are not there yet",
-    "test_MaxPool*_dilation_cpu": "pooling windows with gaps are not there yet",
-    "test_maxpool_with_argmax_*_cpu": "positions of largest elements are not there yet",
     # Quantisation
     "test_*quantizelinear_*int[24]_cpu": "integers of 4 and 2 bits are not there yet",
     "test_*quantizelinear_e[45]m*_cpu": "floats of 8 bits are not there yet",

@@ -8,8 +8,10 @@ from armpy.ops import (
     BatchToSpaceNd,
     DepthToSpace,
     FusedActivation,
+    MaxPoolWithIndices,
     Padding,
     Pooling2d,
+    Pooling3d,
     PoolingAlgorithm,
     Resize,
     ResizeMethod,
@@ -45,10 +47,19 @@ POOLS: dict[str, dict[str, object]] = {
     "nchw-stride": {"pool_size": (2, 2), "stride": (2, 2), "data_layout": NCHW},
 }
 
+VOLUME_POOLS: dict[str, dict[str, object]] = {
+    "valid": {"pool_size": (2, 2, 2), "stride": (2, 2, 2)},
+    "same": {"pool_size": (3, 2, 3), "stride": (1, 2, 3), "padding": Padding.SAME},
+    "gaps": {"pool_size": (2, 2, 2), "dilation": (2, 3, 1), "padding": ((1, 0), (2, 1), (0, 1))},
+    "relu6": {"pool_size": (2, 3, 1), "activation": FusedActivation.RELU6},
+    "ncdhw": {"pool_size": (2, 3, 3), "data_layout": DataLayout.NCDHW},
+}
+
 
 def sketches() -> Iterator[Sketch]:
     """Lines of the table."""
     yield from _pooling()
+    yield from _pooling_volumes()
     yield from _resizing()
     yield from _blocks()
 
@@ -85,6 +96,34 @@ def _pooling() -> Iterator[Sketch]:
                     _BYTES,
                     scales=(Scale(1 / 16, where),),
                 )
+
+
+def _pooling_volumes() -> Iterator[Sketch]:
+    """Pooling3d, and MaxPoolWithIndices of all ranks."""
+    for algorithm in PoolingAlgorithm:
+        name = algorithm.name.lower()
+        for label, options in VOLUME_POOLS.items():
+            is_first = options.get("data_layout") is DataLayout.NCDHW
+            volume = (2, 3, 4, 7, 5) if is_first else (2, 4, 7, 5, 3)
+            types = every if label == "valid" else of(DataType.FLOAT32, DataType.QASYMM_S8)
+            yield Sketch(
+                f"{name}-{label}",
+                Pooling3d(algorithm, **options),  # type: ignore[arg-type]  # by name
+                (volume,),
+                _FLOATS if algorithm is PoolingAlgorithm.L2 else types,
+                (grid,),
+            )
+    for rank in (1, 2, 3):
+        ones = (1,) * rank
+        shape = (2, *(4, 7, 5)[:rank], 3)
+        for label, numbers in (
+            ("plain", (ones, ones, Padding.VALID)),
+            ("apart", ((2,) * rank, (2,) * rank, ((1, 0),) * rank)),
+            ("same", ((2, 3, 1)[:rank], ones, Padding.SAME)),
+        ):
+            pool = MaxPoolWithIndices((2, 3, 2)[:rank], *numbers)
+            types = every if label == "plain" else of(DataType.FLOAT32)
+            yield Sketch(f"{rank}d-{label}", pool, (shape,), types)
 
 
 def _resizing() -> Iterator[Sketch]:

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-from tests.support.onnx_nodes import Array, NodeCase, assert_agree
+from tests.support.onnx_nodes import Array, NodeCase, assert_agree, run_reference
 
 _SIZES = {1: (9,), 2: (9, 7), 3: (6, 7, 5)}
 _RNG = np.random.default_rng(11)
@@ -89,3 +89,70 @@ def _name(case: NodeCase) -> str:
 @pytest.mark.parametrize("case", [*_convolutions(), *_transposed(), *_pools()], ids=_name)
 def test_windows_are_as_onnx_runtime_has_them(case: NodeCase) -> None:
     assert_agree(case)
+
+
+def _with_gaps() -> Iterator[NodeCase]:
+    for rank in (1, 2, 3):
+        gaps = {"dilations": [2, 1, 2][:rank], "pads": [1, 1, 0][:rank] + [0, 1, 1][:rank]}
+        image = _reals(2, 3, *_SIZES[rank])
+        for more in (gaps, {**gaps, "ceil_mode": 1, "strides": [2, 2, 1][:rank]}):
+            attributes = _window(rank, **more)
+            yield NodeCase("MaxPool", (image,), attributes)
+            yield NodeCase("MaxPool", (image,), attributes, outputs=2)
+            yield NodeCase("MaxPool", (image,), {**attributes, "storage_order": 1}, outputs=2)
+            yield NodeCase("AveragePool", (image,), attributes)
+            yield NodeCase("AveragePool", (image,), {**attributes, "count_include_pad": 1})
+    image = _RNG.integers(-9, 9, (2, 3, 9, 7)).astype(np.int8)
+    for count in (1, 2):
+        yield NodeCase("MaxPool", (image,), _window(2), opset=12, outputs=count)
+
+
+@pytest.mark.parametrize("case", list(_with_gaps()), ids=_name)
+def test_windows_with_gaps_and_positions_are_as_onnx_runtime_has_them(case: NodeCase) -> None:
+    assert_agree(case)
+
+
+def _among_neighbours(size: int) -> NodeCase:
+    # As many images as channels, as ONNX's reference takes the one for the other.
+    more = {"size": size, "alpha": 0.3, "beta": 0.6, "bias": 1.5}
+    return NodeCase("LRN", (_reals(7, 7, 2, 3),), more)
+
+
+def _normalisations() -> Iterator[NodeCase]:
+    for size in (1, 3, 21):
+        yield _among_neighbours(size)
+    for shape in ((2, 4), (2, 4, 5), (2, 4, 3, 5), (2, 4, 3, 2, 5)):
+        vectors = (_reals(4), _reals(4))
+        statistics = (_reals(4), np.abs(_reals(4)))
+        inputs = (_reals(*shape), *vectors, *statistics)
+        yield NodeCase("BatchNormalization", inputs, {"epsilon": 0.01})
+        if len(shape) > 2:
+            yield NodeCase("InstanceNormalization", (_reals(*shape), *vectors), {"epsilon": 0.01})
+        for axis in (-1, 1):
+            inner = (_reals(*shape[axis:]), _reals(*shape[axis:]))
+            rows = (_reals(*shape), *inner)
+            yield NodeCase("LayerNormalization", rows, {"axis": axis}, outputs=3)
+            yield NodeCase("LayerNormalization", rows[:2], {"axis": axis})
+        yield NodeCase("LpNormalization", (_reals(*shape),), {"axis": 1, "p": 1})
+        yield NodeCase("LpNormalization", (_reals(*shape),), {"axis": 0, "p": 2})
+    yield NodeCase("LpNormalization", (np.zeros((2, 3), np.float32),), {"p": 1})
+    yield NodeCase("MeanVarianceNormalization", (_reals(2, 3, 4, 5),))
+    yield NodeCase("MeanVarianceNormalization", (_reals(2, 3, 4, 5),), {"axes": [2, 3]})
+
+
+@pytest.mark.parametrize("case", list(_normalisations()), ids=_name)
+def test_normalisations_are_as_onnx_runtime_has_them(case: NodeCase) -> None:
+    assert_agree(case)
+
+
+def _unknown_to_onnx_runtime() -> Iterator[NodeCase]:
+    for size in (2, 4, 20):
+        yield _among_neighbours(size)
+    for shape in ((2, 4, 5), (2, 4, 3, 5), (2, 4, 3, 2, 5)):
+        inputs = (_reals(*shape), _reals(4), _reals(4))
+        yield NodeCase("GroupNormalization", inputs, {"num_groups": 2})
+
+
+@pytest.mark.parametrize("case", list(_unknown_to_onnx_runtime()), ids=_name)
+def test_normalisations_are_as_onnx_reference_has_them(case: NodeCase) -> None:
+    assert_agree(case, reference=run_reference)

@@ -7,16 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy.frontends.onnx.blocks import reshaped, transposed
+from armpy.frontends.onnx.blocks import binary, reduced, reshaped, scaled, transposed, unary
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
 from armpy.graph import Value
 from armpy.ops.activation_layers import L2Normalization
-from armpy.ops.elementwise import (
-    BinaryOperation,
-    ElementwiseBinary,
-    ElementwiseUnary,
-    UnaryOperation,
-)
+from armpy.ops.elementwise import BinaryOperation, UnaryOperation
 from armpy.ops.movement import Pad
 from armpy.ops.normalization import (
     InstanceNormalization,
@@ -25,25 +20,20 @@ from armpy.ops.normalization import (
     RmsNormalization,
 )
 from armpy.ops.pooling import Pooling2d, PoolingAlgorithm
-from armpy.ops.reduction import Reduce, ReduceOperation
+from armpy.ops.reduction import ReduceOperation
 from armpy.types import DataType
 
 
-def _combine(node: Node, operation: BinaryOperation, lhs: Value, rhs: Value) -> Value:
-    """Two values element by element."""
-    return node.layer(ElementwiseBinary(operation), lhs, rhs)
-
-
 def _add(node: Node, lhs: Value, rhs: Value) -> Value:
-    return _combine(node, BinaryOperation.ADD, lhs, rhs)
+    return binary(node, BinaryOperation.ADD, lhs, rhs)
 
 
 def _sub(node: Node, lhs: Value, rhs: Value) -> Value:
-    return _combine(node, BinaryOperation.SUB, lhs, rhs)
+    return binary(node, BinaryOperation.SUB, lhs, rhs)
 
 
 def _mul(node: Node, lhs: Value, rhs: Value) -> Value:
-    return _combine(node, BinaryOperation.MUL, lhs, rhs)
+    return binary(node, BinaryOperation.MUL, lhs, rhs)
 
 
 def _per_channel(node: Node, value: Value, like: Value) -> Value:
@@ -73,9 +63,9 @@ def _batch_normalization(node: Node) -> Value | Sequence[Value]:
 def _normalized(node: Node, image: Value, mean: Value, variance: Value) -> Value:
     """Scaled and moved as inputs 1 and 2 say; one factor and one addend per channel."""
     gamma, beta = (_per_channel(node, node.value(i), image) for i in (1, 2))
-    shifted = _add(node, variance, node.like(image, node.real("epsilon", 1e-5)))
-    root = node.layer(ElementwiseUnary(UnaryOperation.SQRT), shifted)
-    factor = _combine(node, BinaryOperation.DIV, gamma, root)
+    shifted = binary(node, BinaryOperation.ADD, variance, node.real("epsilon", 1e-5))
+    root = unary(node, UnaryOperation.SQRT, shifted)
+    factor = binary(node, BinaryOperation.DIV, gamma, root)
     addend = _sub(node, beta, _mul(node, mean, factor))
     return _add(node, _mul(node, image, factor), addend)
 
@@ -90,8 +80,8 @@ def _training(node: Node, image: Value) -> Sequence[Value]:
     for index, current in ((3, mean), (4, variance)):
         old = node.value(index)
         flat = node.cast(reshaped(node, current, old.info.known_shape), old.info.data_type)
-        kept = _mul(node, old, node.like(old, share))
-        outputs.append(_add(node, kept, _mul(node, flat, node.like(old, 1 - share))))
+        kept = scaled(node, old, share)
+        outputs.append(_add(node, kept, scaled(node, flat, 1 - share)))
     return outputs[: node.data.num_outputs]
 
 
@@ -109,8 +99,8 @@ def _layer_normalization(node: Node) -> Value | Sequence[Value]:
     real = node.cast(value, DataType.FLOAT32)
     mean = _mean(node, real, axes)
     variance = _mean(node, _square(node, _sub(node, real, mean)), axes)
-    shifted = _add(node, variance, node.like(variance, eps))
-    deviation = node.layer(ElementwiseUnary(UnaryOperation.RSQRT), shifted)
+    shifted = binary(node, BinaryOperation.ADD, variance, eps)
+    deviation = unary(node, UnaryOperation.RSQRT, shifted)
     return (made, mean, deviation)[: node.data.num_outputs]
 
 
@@ -136,11 +126,11 @@ def _alike(node: Node, value: Value | None, other: Value) -> Value | None:
 
 def _mean(node: Node, value: Value, axes: Sequence[int]) -> Value:
     """Means along axes, which stay with size 1."""
-    return node.layer(Reduce(ReduceOperation.MEAN, tuple(axes), keep_dims=True), value)
+    return reduced(node, ReduceOperation.MEAN, value, axes, keep_dims=True)
 
 
 def _square(node: Node, value: Value) -> Value:
-    return node.layer(ElementwiseUnary(UnaryOperation.SQUARE), value)
+    return unary(node, UnaryOperation.SQUARE, value)
 
 
 def _instance_normalization(node: Node) -> Value:
@@ -167,9 +157,8 @@ def _group_normalization(node: Node) -> Value:
     vectors = []
     for index in (1, 2):
         vector = node.cast(node.value(index), image.info.data_type)
-        per_group = node.version < 21
-        _check_channels(node, vector, groups if per_group else channels)
-        vectors.append(reshaped(node, vector, (groups, 1 if per_group else depth)))
+        _check_channels(node, vector, channels)
+        vectors.append(reshaped(node, vector, (groups, depth)))
     rows = _channels_at_end(node, image, (math.prod(sizes),))
     split = reshaped(node, rows, (*rows.info.known_shape[:2], groups, depth))
     operation = LayerNormalization((1, 3), node.real("epsilon", 1e-5))
@@ -233,11 +222,11 @@ def _lp_normalization(node: Node) -> Value:
     axis = node.axis(node.integer("axis", -1), node.rank(0))
     if order == 2:
         return node.layer(L2Normalization(axis, _LEAST), value)
-    parts = node.layer(ElementwiseUnary(UnaryOperation.ABS), value)
-    norm = node.layer(Reduce(ReduceOperation.SUM, (axis,), keep_dims=True), parts)
+    parts = unary(node, UnaryOperation.ABS, value)
+    norm = reduced(node, ReduceOperation.SUM, parts, (axis,), keep_dims=True)
     # Rows of zeros stay.
-    norm = _combine(node, BinaryOperation.MAXIMUM, norm, node.like(norm, _LEAST))
-    return _combine(node, BinaryOperation.DIV, value, norm)
+    norm = binary(node, BinaryOperation.MAXIMUM, norm, node.like(norm, _LEAST))
+    return binary(node, BinaryOperation.DIV, value, norm)
 
 
 def _local_response_normalization(node: Node) -> Value:
@@ -261,12 +250,12 @@ def _local_response_normalization(node: Node) -> Value:
     squares = node.layer(Pad(pads), squares)
     window = squares.info.known_shape[2] - channels + 1
     means = node.layer(Pooling2d(PoolingAlgorithm.AVERAGE, (1, window)), squares)
-    scaled = _mul(node, means, node.like(means, alpha * window / size))
-    power = _combine(
+    sums = scaled(node, means, alpha * window / size)
+    power = binary(
         node,
         BinaryOperation.POWER,
-        _add(node, scaled, node.like(scaled, bias)),
-        node.like(scaled, -beta),
+        binary(node, BinaryOperation.ADD, sums, bias),
+        -beta,
     )
     result = _mul(node, rows, reshaped(node, power, rows.info.known_shape))
     return _channels_back(node, result, sizes)

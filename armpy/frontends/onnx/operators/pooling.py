@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from armpy.frontends.onnx.blocks import reshaped
+import numpy as np
+
+from armpy.frontends.onnx.blocks import binary, reduced, reshaped, scaled, unary
 from armpy.frontends.onnx.images import (
     Pads,
     WindowAttributes,
@@ -18,25 +20,57 @@ from armpy.frontends.onnx.images import (
 )
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
 from armpy.graph import Value
-from armpy.ops.elementwise import (
-    BinaryOperation,
-    ElementwiseBinary,
-    ElementwiseUnary,
-    UnaryOperation,
-)
+from armpy.ops.elementwise import BinaryOperation, UnaryOperation
 from armpy.ops.movement import Pad
-from armpy.ops.pooling import Pooling2d, PoolingAlgorithm
-from armpy.ops.reduction import Reduce, ReduceOperation
+from armpy.ops.pooling import MaxPoolWithIndices, Pooling2d, Pooling3d, PoolingAlgorithm
+from armpy.ops.reduction import ReduceOperation
 from armpy.types import DataType
 
 
-def _max_pool(node: Node) -> Value:
+def _max_pool(node: Node) -> Value | Sequence[Value]:
     sizes = spatial_sizes(node)
     windows = _windows(node, sizes)
     if node.data.num_outputs > 1:
-        raise node.error("the positions of the largest elements are not supported")
+        return _with_indices(node, windows, sizes)
     image = channels_last(node, node.value(0))
     return channels_first(node, _pooled(node, image, PoolingAlgorithm.MAX, windows), len(sizes))
+
+
+def _with_indices(
+    node: Node, windows: WindowAttributes, sizes: Sequence[int]
+) -> tuple[Value, Value]:
+    """The largest elements, and where they are in the whole tensor."""
+    operation = MaxPoolWithIndices(
+        lifted(windows.kernel, 1),
+        lifted(windows.stride, 1),
+        lifted(windows.dilation, 1),
+        lifted_pads(windows.pads),
+    )
+    made = node.layers(operation, [channels_last(node, node.value(0))])
+    largest, places = (channels_first(node, value, len(sizes)) for value in made)
+    if node.flag("storage_order"):
+        places = _columns_first(node, places, sizes)
+    batch, channels = node.shape(0)[:2]
+    firsts = np.arange(batch * channels).reshape(batch, channels, *(1,) * len(sizes))
+    return largest, binary(
+        node,
+        BinaryOperation.ADD,
+        places,
+        node.constant(firsts * math.prod(sizes), DataType.SIGNED64),
+    )
+
+
+def _columns_first(node: Node, places: Value, sizes: Sequence[int]) -> Value:
+    """Positions that are counted along the last axis first, counted along the first one first."""
+    total, rest, pitch = None, places, math.prod(sizes)
+    for size in reversed(sizes):
+        pitch //= size
+        along = binary(node, BinaryOperation.FLOOR_MOD, rest, size)
+        rest = binary(node, BinaryOperation.FLOOR_DIV, rest, size)
+        part = scaled(node, along, pitch)
+        total = part if total is None else binary(node, BinaryOperation.ADD, total, part)
+    assert total is not None  # an image has axes
+    return total
 
 
 def _average_pool(node: Node) -> Value:
@@ -62,7 +96,7 @@ def _lp_pool(node: Node) -> Value:
     means = _pooled(
         node, image, PoolingAlgorithm.AVERAGE, windows.with_pads(((0, 0),) * len(sizes))
     )
-    sums = _times(node, means, math.prod(windows.kernel))
+    sums = scaled(node, means, math.prod(windows.kernel))
     return channels_first(node, _root(node, sums, order), len(sizes))
 
 
@@ -92,14 +126,23 @@ def _pooled(
         lifted(windows.stride, 1),
         lifted_pads(windows.pads),
     )
+    # The numbers of axes are those of the windows.
     if max(windows.dilation) > 1:
-        raise node.error("windows with gaps are not supported", actual=windows.dilation)
+        shape = image.info.known_shape
+        plane = len(kernel) == 2
+        volume = reshaped(node, image, (shape[0], 1, *shape[1:])) if plane else image
+        gaps = lifted(windows.dilation, 1)
+        size, step, gap = (((1,) * plane + each) for each in (kernel, stride, gaps))
+        around = ((0, 0), *pads) if plane else pads
+        made = node.layer(Pooling3d(algorithm, size, step, gap, around), volume)  # type: ignore[arg-type]
+        found = made.info.known_shape
+        return reshaped(node, made, (found[0], *found[2:])) if plane else made
     if len(kernel) == 2:
-        return node.layer(Pooling2d(algorithm, kernel, stride, pads), image)  # type: ignore[arg-type]  # two of each
+        return node.layer(Pooling2d(algorithm, kernel, stride, pads), image)  # type: ignore[arg-type]
     # The largest of the largest, and the mean of means over equally many elements each.
     n, d, h, w, c = image.info.known_shape
     slices = reshaped(node, image, (n * d, h, w, c))
-    slices = node.layer(Pooling2d(algorithm, kernel[1:], stride[1:], pads[1:]), slices)  # type: ignore[arg-type]  # two of each
+    slices = node.layer(Pooling2d(algorithm, kernel[1:], stride[1:], pads[1:]), slices)  # type: ignore[arg-type]
     _, h, w, _ = slices.info.known_shape
     columns = reshaped(node, slices, (n, d, h * w, c))
     columns = node.layer(
@@ -130,7 +173,7 @@ def _reduced(node: Node, image: Value, operation: ReduceOperation) -> Value:
     """Each channel of an image as one element, all axes kept."""
     spatial_sizes(node)
     axes = tuple(range(2, node.rank(0)))
-    return node.layer(Reduce(operation, axes, keep_dims=True), image)
+    return reduced(node, operation, image, axes, keep_dims=True)
 
 
 # Norms
@@ -147,27 +190,16 @@ def _order(node: Node) -> float:
 def _powers(node: Node, value: Value, order: float) -> Value:
     """Absolute elements to the power of the norm's order."""
     if order == 2:
-        return node.layer(ElementwiseUnary(UnaryOperation.SQUARE), value)
-    absolute = node.layer(ElementwiseUnary(UnaryOperation.ABS), value)
-    return absolute if order == 1 else _power(node, absolute, order)
+        return unary(node, UnaryOperation.SQUARE, value)
+    absolute = unary(node, UnaryOperation.ABS, value)
+    return absolute if order == 1 else binary(node, BinaryOperation.POWER, absolute, order)
 
 
 def _root(node: Node, value: Value, order: float) -> Value:
     """The inverse of `_powers`."""
     if order == 2:
-        return node.layer(ElementwiseUnary(UnaryOperation.SQRT), value)
-    return value if order == 1 else _power(node, value, 1 / order)
-
-
-def _power(node: Node, value: Value, exponent: float) -> Value:
-    """Elements to a power."""
-    operation = ElementwiseBinary(BinaryOperation.POWER)
-    return node.layer(operation, value, node.like(value, exponent))
-
-
-def _times(node: Node, value: Value, factor: float) -> Value:
-    """Elements times a number."""
-    return node.layer(ElementwiseBinary(BinaryOperation.MUL), value, node.like(value, factor))
+        return unary(node, UnaryOperation.SQRT, value)
+    return value if order == 1 else binary(node, BinaryOperation.POWER, value, 1 / order)
 
 
 OPERATORS: OperatorTable = {
@@ -176,5 +208,5 @@ OPERATORS: OperatorTable = {
     "GlobalLpPool": Operator(_global_lp_pool),
     "GlobalMaxPool": _global(ReduceOperation.MAX),
     "LpPool": Operator(_lp_pool),
-    "MaxPool": Operator(_max_pool),
+    "MaxPool": Operator(_max_pool, types=(0, DataType.SIGNED64)),
 }
