@@ -1,0 +1,142 @@
+"""Products of matrices of ONNX files, held against ONNX Runtime and NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+from armpy.errors import ParserError
+from tests.support.onnx_nodes import Array, NodeCase, assert_agree, run_armpy
+
+_RNG = np.random.default_rng(5)
+
+
+def _reals(*shape: int) -> Array:
+    return _RNG.uniform(-1, 1, shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("backend", ["CpuRef", "NumbaAcc"])
+@pytest.mark.parametrize(
+    ("equation", "shapes"),
+    [
+        ("ij,jk->ik", [(3, 4), (4, 5)]),
+        ("ij,jk", [(3, 4), (4, 5)]),
+        ("ij,kj->ki", [(3, 4), (5, 4)]),
+        ("bhqd,bhkd->bhqk", [(2, 3, 4, 5), (2, 3, 6, 5)]),
+        ("bqhd,bkhd->bhqk", [(2, 4, 3, 5), (2, 6, 3, 5)]),
+        ("bhqk,bkhd->bqhd", [(2, 3, 4, 6), (2, 6, 3, 5)]),
+        ("abc,cde->abde", [(2, 3, 4), (4, 5, 6)]),
+        ("bsd,dhk->bhsk", [(2, 3, 4), (4, 5, 6)]),
+        ("i,j->ij", [(3,), (4,)]),
+        ("i,i->", [(4,), (4,)]),
+        ("i,i->i", [(4,), (4,)]),
+        ("ij->ji", [(3, 4)]),
+        ("ij->j", [(3, 4)]),
+        ("ij->", [(3, 4)]),
+        ("ii->i", [(4, 4)]),
+        ("ii", [(4, 4)]),
+        ("bii->bi", [(2, 4, 4)]),
+        ("ijj,jk->ik", [(2, 4, 4), (4, 3)]),
+        ("iii->i", [(3, 3, 3)]),
+        ("...ij,...jk->...ik", [(2, 3, 4, 5), (5, 6)]),
+        ("...ij,jk->...ik", [(2, 1, 4, 5), (5, 6)]),
+        ("...i,...i->...", [(2, 3, 4), (3, 4)]),
+        ("b...d,...d->b...", [(2, 3, 4), (3, 4)]),
+        ("ij,jk,kl->il", [(2, 3), (3, 4), (4, 5)]),
+        ("ij,ij,ij->j", [(3, 4), (3, 4), (3, 4)]),
+        ("abc,bd,ad->dc", [(2, 3, 4), (3, 5), (2, 5)]),
+        ("ij,k->k", [(2, 3), (4,)]),
+    ],
+)
+def test_sums_of_products_are_those_of_numpy(
+    equation: str, shapes: Sequence[tuple[int, ...]], backend: str
+) -> None:
+    arrays = [_reals(*shape) for shape in shapes]
+    case = NodeCase("Einsum", arrays, {"equation": equation})
+    (found,) = run_armpy(case, (backend, "CpuRef"))
+    wanted = np.einsum(equation, *(array.astype(np.float64) for array in arrays))
+    assert found.shape == wanted.shape
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes", "message"),
+    [
+        ("ij,jk->ik", [(3, 4)], "number of terms"),
+        ("ij,jk->ik", [(3, 4), (5, 6)], "two sizes"),
+        ("ij->ik", [(3, 4)], "axis of the output"),
+        ("i->i", [(3, 4)], "does not fit"),
+        ("ij->ii", [(3, 4)], "output's term"),
+        ("i1->i", [(3, 4)], "does not fit"),
+        ("ii->i", [(3, 4)], "two sizes"),
+    ],
+)
+def test_wrong_equations_name_the_node(
+    equation: str, shapes: Sequence[tuple[int, ...]], message: str
+) -> None:
+    case = NodeCase("Einsum", [_reals(*shape) for shape in shapes], {"equation": equation})
+    with pytest.raises(ParserError, match=f"Einsum.*{message}"):
+        run_armpy(case)
+
+
+@pytest.mark.parametrize("backend", ["CpuRef", "NumbaAcc"])
+@pytest.mark.parametrize("constants", [(), (1,), (1, 2)])
+@pytest.mark.parametrize("bias", [(5,), (1, 5), (3, 1), (1,), (), (3, 5), None])
+def test_gemm_agrees_with_onnx_runtime(
+    backend: str, constants: tuple[int, ...], bias: tuple[int, ...] | None
+) -> None:
+    addend = None if bias is None else _reals(*bias)
+    for transposes_a, transposes_b, factors in ((0, 0, {}), (1, 1, {"alpha": 0.5, "beta": 2.0})):
+        a = _reals(4, 3) if transposes_a else _reals(3, 4)
+        b = _reals(5, 4) if transposes_b else _reals(4, 5)
+        attributes = {"transA": transposes_a, "transB": transposes_b, **factors}
+        inputs = (a, b) if addend is None else (a, b, addend)
+        of_case = tuple(number for number in constants if number < len(inputs))
+        assert_agree(NodeCase("Gemm", inputs, attributes, constants=of_case), (backend, "CpuRef"))
+
+
+@pytest.mark.parametrize("constants", [(), (1,), (0,)])
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ((3, 4), (4, 5)),
+        ((4,), (4, 5)),
+        ((3, 4), (4,)),
+        ((4,), (4,)),
+        ((2, 3, 4), (4, 5)),
+        ((2, 3, 4), (4,)),
+        ((4,), (2, 4, 5)),
+        ((2, 1, 3, 4), (6, 4, 5)),
+    ],
+)
+def test_products_have_numpys_shapes(
+    left: tuple[int, ...], right: tuple[int, ...], constants: tuple[int, ...]
+) -> None:
+    case = NodeCase("MatMul", (_reals(*left), _reals(*right)), constants=constants)
+    assert_agree(case, ("NumbaAcc", "CpuRef"))
+
+
+@pytest.mark.parametrize(
+    "dtype", [np.float64, np.int32, np.int64, np.uint32, np.uint64, np.float16]
+)
+def test_products_are_those_of_their_type(dtype: type[np.generic]) -> None:
+    x, y = (_RNG.integers(0, 9, (2, 3, 3)).astype(dtype) for _ in range(2))
+    (found,) = run_armpy(NodeCase("MatMul", (x, y)))
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, x @ y)
+
+
+def test_fused_products_agree_with_onnx_runtime() -> None:
+    for attributes, left, right in (
+        ({"alpha": 0.5, "transA": 1}, (2, 4, 3), (2, 4, 5)),
+        ({"transB": 1}, (2, 3, 4), (2, 5, 4)),
+        ({"transBatchA": 1}, (3, 2, 4), (2, 4, 5)),
+        ({"transBatchA": 1, "transA": 1}, (4, 2, 3), (2, 4, 5)),
+    ):
+        case = NodeCase("com.microsoft.FusedMatMul", (_reals(*left), _reals(*right)), attributes)
+        assert_agree(case)
