@@ -91,7 +91,6 @@ def _are_default(operation: Operation, *names: str) -> bool:
 _SAME_NAMES: dict[type[Operation], str] = {
     ops.Prelu: "PRELU",
     ops.Dequantize: "DEQUANTIZE",
-    ops.Quantize: "QUANTIZE",
     ops.Cast: "CAST",
     ops.GatherNd: "GATHER_ND",
     ops.HashtableLookup: "HASHTABLE_LOOKUP",
@@ -112,6 +111,12 @@ _SAME_NAMES: dict[type[Operation], str] = {
 @_says(*_SAME_NAMES)
 def _same(operation: Operation) -> Iterator[Form]:
     yield Form(_SAME_NAMES[type(operation)])
+
+
+@_says(ops.Quantize)
+def _quantize(operation: ops.Quantize) -> Iterator[Form]:
+    if _are_default(operation, "rounds_to_even"):
+        yield Form("QUANTIZE")
 
 
 @_says(ops.ElementwiseBinary)
