@@ -88,6 +88,7 @@ def roots(sketches: Iterable[Sketch]) -> list[Sketch]:
             *(bool(attributes.get(name)) for name in _WHETHER),
             [shape is None for shape in sketch.shapes].__repr__(),
             sketch.output_types,
+            sketch.gives_sums,
             sketch.infos or sketch.output_scale,
             len(sketch.scales),
             sketch.types is is_hybrid and attributes.get("asymmetric_quantize_inputs"),
@@ -178,7 +179,7 @@ def _turns(sketch: Sketch) -> tuple[list[str], list[tuple[object, ...]]]:
     given = sketch.operation.attributes()
     unlike = {
         "output_type": isinstance(sketch.operation, ops.Range),
-        "activation": given.get("operation") not in _WITH_ACTIVATION,
+        "activation": sketch.gives_sums or given.get("operation") not in _WITH_ACTIVATION,
         "padding": not isinstance(given.get("padding"), Padding),
         # Elements are made for one of the two.
         "asymmetric_quantize_inputs": sketch.types is is_hybrid,

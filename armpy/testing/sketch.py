@@ -112,6 +112,9 @@ class Sketch:
         Numbers of the inputs that are part of the network.
     infos, output_scale : callable, optional
         Make the inputs' infos, and an output's quantisation, where these hang together.
+    gives_sums : bool
+        Whether products of bytes are the output as they are, in SIGNED32; a line is for
+        that or for all else.
     """
 
     label: str
@@ -125,6 +128,7 @@ class Sketch:
     constants: tuple[int, ...] = ()
     infos: Infos | None = None
     output_scale: OutputScale | None = None
+    gives_sums: bool = False
 
     def cases(self, seed: int = 0) -> Iterator[Case]:
         """One case per selected combination of types.
@@ -137,6 +141,8 @@ class Sketch:
         operation = self.operation
         rules = operation.type_rules or tuple(rule((t,), (t,)) for t in DataType)
         for type_rule in rules:
+            if _gives_sums(type_rule) is not self.gives_sums:
+                continue
             for types in _input_types(type_rule, max(len(self.shapes), 1)):
                 if self.types(types):
                     for outputs in self._output_types(type_rule):
@@ -202,6 +208,13 @@ class Sketch:
     def _fill(self, index: int, rng: np.random.Generator, info: TensorInfo) -> Array:
         """Elements of one input."""
         return self.values[min(index, len(self.values) - 1)](rng, info)
+
+
+def _gives_sums(type_rule: TypeRule) -> bool:
+    """Whether a rule is for products of quantised elements that stay sums."""
+    factors = type_rule.inputs[:2]
+    is_product = len(factors) == 2 and all(t.is_quantized for column in factors for t in column)
+    return is_product and type_rule.outputs[0] == {DataType.SIGNED32}
 
 
 def _input_types(type_rule: TypeRule, count: int) -> Iterator[Types]:

@@ -11,10 +11,6 @@ SKIPS: Mapping[str, str] = {
     "test_sequence_map_*_cpu": "sequences are not there yet",
     "test_reduce_log_sum_exp*_cpu": "there is no arithmetic of FLOAT64 yet",
     # Convolutions, pooling, normalisation, images
-    # Quantisation
-    "test_*quantizelinear_*int[24]_cpu": "integers of 4 and 2 bits are not there yet",
-    "test_*quantizelinear_e[45]m*_cpu": "floats of 8 bits are not there yet",
-    "test_*quantizelinear_float4*_cpu": "floats of 4 bits are not there yet",
     "test_training_*_cpu": "training is not inference",
 }
 """Reasons by pattern of a test's name."""

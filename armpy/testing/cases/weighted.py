@@ -44,9 +44,6 @@ DILATIONS: dict[str, dict[str, object]] = {
 }
 _ALL_QUANTIZED = of(DataType.QASYMM_S8, DataType.QASYMM_U8, DataType.QSYMM_S16)
 _EIGHT_BITS = of(DataType.QASYMM_S8, DataType.QASYMM_U8)
-_RESULTS = tuple(t for t in DataType if t is not DataType.SIGNED32)
-"""Types of outputs that are not plain sums."""
-
 _HALF_RANGE = 74
 """Standard deviation of a stored 8-bit element that is as likely anywhere."""
 
@@ -116,7 +113,6 @@ _BASE = Sketch(
     (),
     values=(grid, grid, _bias),
     scales=(Scale(1 / 16, 0.2), Scale(1 / 64, -0.1)),
-    output_types=_RESULTS,
     constants=(1, 2),
     infos=_infos,
     output_scale=output_scale,
@@ -169,12 +165,11 @@ def _sums(
     operation: Operation, shapes: Sequence[tuple[int, ...]], per_axis: object = None
 ) -> Iterator[Sketch]:
     """Sums that are the output: with constant weights, others, and several scales."""
-    sums: dict[str, object] = {"output_types": (DataType.SIGNED32,)}
-    plain = line("sums", operation, shapes, _EIGHT_BITS, **sums)
+    plain = line("sums", operation, shapes, _EIGHT_BITS, gives_sums=True)
     yield plain
     yield plain.at_run_time()
     if per_axis is not None:
-        yield line("sums-per-axis", operation, shapes, _EIGHT_BITS, infos=per_axis, **sums)
+        yield line("sums-per-axis", operation, shapes, _EIGHT_BITS, infos=per_axis, gives_sums=True)
 
 
 def _zero_points(operation: Operation, shapes: Sequence[tuple[int, ...]]) -> Iterator[Sketch]:
@@ -373,5 +368,4 @@ def _matrix_products() -> Iterator[Sketch]:
             yield line(f"{label}-constant", operation, (x, y), types, constants=(1,))
     for shapes in (((3, 5), (5, 4)), ((2, 1, 4, 5), (3, 5, 2))):
         label = f"sums-{len(shapes[0])}"
-        sums: dict[str, object] = {"output_types": (DataType.SIGNED32,), "constants": ()}
-        yield line(label, BatchMatMul(), shapes, _EIGHT_BITS, **sums)
+        yield line(label, BatchMatMul(), shapes, _EIGHT_BITS, constants=(), gives_sums=True)

@@ -25,7 +25,7 @@ from armpy.ops.elementwise import (
     Select,
     UnaryOperation,
 )
-from armpy.ops.quantizing import Dequantize, Quantize
+from armpy.ops.quantizing import Cast, Dequantize, Quantize
 from armpy.ops.reduction import Reduce, ReduceOperation
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
@@ -77,6 +77,9 @@ def _quantize_in_steps(node: Node, target: DataType, axis: int, block_size: int)
     value, shape = node.cast(node.value(0), DataType.FLOAT32), node.shape(0)
     scale = spread(node, node.value(1), shape, axis, block_size)
     steps = binary(node, BinaryOperation.DIV, value, node.cast(scale, DataType.FLOAT32))
+    if target.is_float:
+        output = TensorInfo(None, target)
+        return node.layer(Cast(saturate=node.flag("saturate", True)), steps, output=output)
     zero_point = node.input(2)
     if zero_point is not None:
         zero_point = spread(node, zero_point, shape, axis, block_size)
