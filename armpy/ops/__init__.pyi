@@ -39,6 +39,7 @@ from armpy.ops.sampling import *
 from armpy.ops.searching import *
 from armpy.ops.shapes import Padding as Padding
 from armpy.ops.slicing import *
+from armpy.ops.spectral import *
 from armpy.ops.stand_in import *
 from armpy.ops.strided_slicing import *
 from armpy.ops.transpose_convolution import *

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from armpy.ops import (
     Attention,
     AttentionScores,
+    Dft,
     GateFunction,
     Operation,
     RecurrentCell,
@@ -122,10 +123,42 @@ def _recurrent(
     return (found, states, cells)[: operation.num_outputs]
 
 
+def _transformed(operation: Dft, inputs: Sequence[Any], outputs: object) -> Sequence[Numbers]:
+    """A product with a matrix of complex roots of one."""
+    (given,) = inputs
+    numbers = given[..., 0] + 1j * (given[..., 1] if given.shape[-1] == 2 else 0)
+    axis = operation.axis % given.ndim
+    rows = np.moveaxis(numbers, axis, -1)
+    halves = operation.is_inverse and operation.is_onesided
+    size = rows.shape[-1]
+    length = operation.length or (2 * (size - 1) if halves else size)
+    if halves:  # the others are what these are to the left of 0
+        whole = np.zeros((*rows.shape[:-1], length), np.complex128)
+        for f in range(min(size, length // 2 + 1)):
+            whole[..., f] = rows[..., f]
+            if 0 < f < length - f:
+                whole[..., length - f] = rows[..., f].conj()
+        whole[..., 0] = whole[..., 0].real
+        if length % 2 == 0:
+            whole[..., length // 2] = whole[..., length // 2].real
+    else:
+        whole = np.zeros((*rows.shape[:-1], length), np.complex128)
+        whole[..., : min(size, length)] = rows[..., :length]
+    sign = 1 if operation.is_inverse else -1
+    roots = np.exp(sign * 2j * np.pi / length * np.outer(np.arange(length), np.arange(length)))
+    found = whole @ roots / (length if operation.is_inverse else 1)
+    if operation.is_onesided and not operation.is_inverse:
+        found = found[..., : length // 2 + 1]
+    found = np.moveaxis(found, -1, axis)
+    parts = (found.real,) if halves else (found.real, found.imag)
+    return (np.stack(parts, axis=-1),)
+
+
 Definition: TypeAlias = Callable[[Any, Sequence[Any], Any], Sequence[Numbers]]
 """As of `defined_functions`; Any: of one kind."""
 
 SEQUENCES: Mapping[type[Operation], Definition] = {
     Attention: _attention,
     RecurrentSequence: _recurrent,
+    Dft: _transformed,
 }

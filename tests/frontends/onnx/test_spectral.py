@@ -1,0 +1,78 @@
+"""Transforms to frequencies of ONNX files, held against ONNX Runtime and NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+from armpy.errors import ParserError
+from tests.support.onnx_nodes import Array, NodeCase, assert_agree, run_armpy
+
+_RNG = np.random.default_rng(3)
+
+
+def _signal(*shape: int) -> Array:
+    return _RNG.uniform(-1, 1, shape).astype(np.float32)
+
+
+def _whole(number: int) -> Array:
+    return np.array(number, np.int64)
+
+
+@pytest.mark.parametrize("backend", ["CpuRef", "NumbaAcc"])
+@pytest.mark.parametrize("onesided", [0, 1])
+@pytest.mark.parametrize("window", ["none", "constant", "given"])
+def test_short_frames_are_those_of_onnx_runtime(backend: str, onesided: int, window: str) -> None:
+    shape = np.hanning(16).astype(np.float32)
+    given = [_signal(2, 100, 1), _whole(5), None if window == "none" else shape, _whole(16)]
+    constants = (1, 3) if window == "given" else (1, 2, 3)
+    case = NodeCase("STFT", given, {"onesided": onesided}, 17, constants)
+    assert_agree(case, (backend, "CpuRef"))
+
+
+def test_frames_of_complex_signals_are_transformed() -> None:
+    given = _signal(1, 40, 2)
+    inputs = [given, _whole(8), None, _whole(16)]
+    (found,) = run_armpy(NodeCase("STFT", inputs, {"onesided": 0}, 17, (1, 3)))
+    numbers = given[0, :, 0] + 1j * given[0, :, 1]
+    wanted = np.fft.fft(np.stack([numbers[at : at + 16] for at in (0, 8, 16, 24)]))
+    np.testing.assert_allclose(found[0, ..., 0] + 1j * found[0, ..., 1], wanted, atol=1e-5)
+
+
+def test_long_frames_are_transformed_without_a_matrix() -> None:
+    given = _signal(1, 9000, 1)
+    inputs = [given, _whole(500), None, _whole(8000)]
+    (found,) = run_armpy(NodeCase("STFT", inputs, {}, 17, (1, 3)))
+    wanted = np.fft.rfft(np.stack([given[0, at : at + 8000, 0] for at in (0, 500, 1000)]))
+    np.testing.assert_allclose(found[0, ..., 0] + 1j * found[0, ..., 1], wanted, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "numbers", [(8, 16, 8192, 0.0, 4096.0), (40, 512, 16000, 20.0, 7600.0), (3, 7, 100, 1.0, 40.0)]
+)
+def test_weights_of_mels_are_those_of_onnx_runtime(numbers: tuple[Any, ...]) -> None:
+    given = [_whole(number) for number in numbers[:3]]
+    edges = [np.array(edge, np.float32) for edge in numbers[3:]]
+    assert_agree(NodeCase("MelWeightMatrix", [*given, *edges], {}, 17, (1, 2, 3, 4)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs", "message"),
+    [
+        ("STFT", [_signal(1, 10, 1), _whole(0), None, _whole(4)], "do not fit the signal"),
+        ("STFT", [_signal(1, 10, 1), _whole(1), None, _whole(11)], "do not fit the signal"),
+        ("STFT", [_signal(1, 10, 1), _whole(1), _signal(5), _whole(4)], "does not fit the frames"),
+        ("DFT", [_signal(1, 10, 1), _whole(-3)], "length cannot be used"),
+        ("DFT", [_signal(1, 10, 3)], "parts of a number"),
+        ("DFT", [_signal(1, 10, 1), _whole(1 << 40)], "memory"),
+    ],
+)
+def test_wrong_operands_name_the_node(kind: str, inputs: list[Array | None], message: str) -> None:
+    constants = tuple(range(1, len(inputs)))
+    with pytest.raises(ParserError, match=message):
+        run_armpy(NodeCase(kind, inputs, {}, 20 if kind == "DFT" else 17, constants))
