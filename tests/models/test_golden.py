@@ -38,6 +38,9 @@ INTEGERS = [
 ]
 """Models of integers, whose outputs both backends agree on."""
 
+UNACCELERATED = {"operators__op_CONV_3D_TRANSPOSE"}
+"""Models of one operator that NumbaAcc leaves to CpuRef."""
+
 MOST_STEPS = 2
 FEW = {"keras_more__yolo_like_int8": 0.005}
 """Shares of elements that may be off by more than `MOST_STEPS`, where TFLite's optimised kernels
@@ -83,7 +86,8 @@ def test_model_agrees_with_its_golden_outputs(golden: Path, backend: str) -> Non
         for case, inputs, expected in cases(golden):
             got = model(*map(np.reshape, inputs, shapes_of(model, inputs)))
             assert model.placement is not None  # known once shapes are
-            assert model.placement.layers_by_backend.get(backend, 0) > 0
+            if golden.stem not in UNACCELERATED:
+                assert model.placement.layers_by_backend.get(backend, 0) > 0
             outputs = got if isinstance(got, tuple) else (got,)
             assert len(outputs) == len(expected)
             for ours, theirs in zip(outputs, expected, strict=True):

@@ -246,10 +246,10 @@ def _squeeze(operation: ops.Squeeze) -> Iterator[Form]:
 
 @_says(ops.Pad)
 def _pad(operation: ops.Pad) -> Iterator[Form]:
-    if operation.padding_mode is not PaddingMode.CONSTANT:
+    if operation.padding_mode in (PaddingMode.REFLECT, PaddingMode.SYMMETRIC):
         options: Options = {"mode": operation.padding_mode.name}
         yield Form("MIRROR_PAD", "input pad_list", options)
-    elif _are_default(operation, "pad_value"):
+    elif _are_default(operation, "pad_value", "padding_mode"):
         yield Form("PADV2", "input pad_list pad_value")
         yield Form("PAD", "input pad_list")
 

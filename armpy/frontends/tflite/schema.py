@@ -87,6 +87,16 @@ TABLES: dict[str, dict[str, tuple[int, str, float]]] = {
         "DilationWFactor": (4, "i", 1),
         "DilationHFactor": (5, "i", 1),
     },
+    "Conv3DOptions": {
+        "Padding": (0, "b", 0),
+        "StrideD": (1, "i", 0),
+        "StrideW": (2, "i", 0),
+        "StrideH": (3, "i", 0),
+        "FusedActivationFunction": (4, "b", 0),
+        "DilationDFactor": (5, "i", 1),
+        "DilationWFactor": (6, "i", 1),
+        "DilationHFactor": (7, "i", 1),
+    },
     "DepthToSpaceOptions": {"BlockSize": (0, "i", 0)},
     "DepthwiseConv2DOptions": {
         "Padding": (0, "b", 0),

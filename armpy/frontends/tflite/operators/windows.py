@@ -15,7 +15,7 @@ from armpy.ops.transpose_convolution import TransposeConvolution2d
 _PADDINGS = {0: Padding.SAME, 1: Padding.VALID}
 
 
-def _padding(options: Table) -> Padding:
+def padding_of(options: Table) -> Padding:
     """The padding that the options name."""
     return options.choice("Padding", _PADDINGS, "Padding")
 
@@ -33,7 +33,7 @@ def _dilation(options: Table) -> tuple[int, int]:
 def _convolution(node: Node) -> Convolution2d:
     options = node.options("Conv2DOptions")
     return Convolution2d(
-        _stride(options), _dilation(options), _padding(options), fused_activation(options)
+        _stride(options), _dilation(options), padding_of(options), fused_activation(options)
     )
 
 
@@ -41,14 +41,14 @@ def _depthwise_convolution(node: Node) -> DepthwiseConvolution2d:
     """Follow the weights' shape; TFLite does not look at ``depth_multiplier`` either."""
     options = node.options("DepthwiseConv2DOptions")
     return DepthwiseConvolution2d(
-        _stride(options), _dilation(options), _padding(options), fused_activation(options)
+        _stride(options), _dilation(options), padding_of(options), fused_activation(options)
     )
 
 
 def _transpose_convolution(node: Node) -> Sequence[Value]:
     options = node.options("TransposeConvOptions")
     operation = TransposeConvolution2d(
-        _stride(options), _padding(options), fused_activation(options)
+        _stride(options), padding_of(options), fused_activation(options)
     )
     return node.layer(operation, node.input(2), node.input(1), node.input(3), node.input(0))
 
@@ -60,7 +60,7 @@ def _pooling(algorithm: PoolingAlgorithm) -> Converter:
         options = node.options("Pool2DOptions")
         size = options.integer("FilterHeight"), options.integer("FilterWidth")
         activation = fused_activation(options)
-        return Pooling2d(algorithm, size, _stride(options), _padding(options), activation)
+        return Pooling2d(algorithm, size, _stride(options), padding_of(options), activation)
 
     return direct(make)
 

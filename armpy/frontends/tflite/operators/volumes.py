@@ -1,0 +1,63 @@
+"""Operators that work on windows of volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armpy.frontends.tflite.node import ConverterTable, Node, fused_activation
+from armpy.frontends.tflite.operators.windows import padding_of
+from armpy.frontends.tflite.reader import Table
+from armpy.graph import Value
+from armpy.ops.movement import Transpose
+from armpy.ops.volumes import Convolution3d, TransposeConvolution3d
+
+_OUTPUT_CHANNELS_FIRST = (4, 0, 1, 2, 3)
+"""Of weights (kd, kh, kw, i, o)."""
+
+_OUTPUT_BEFORE_INPUT = (3, 0, 1, 2, 4)
+"""Of weights (kd, kh, kw, o, i)."""
+
+
+def _steps(options: Table, before: str, after: str = "") -> tuple[int, int, int]:
+    """A number for each of depth, height and width."""
+    depth, height, width = (options.integer(f"{before}{axis}{after}") for axis in "DHW")
+    return depth, height, width
+
+
+def _arranged(node: Node, index: int, permutation: tuple[int, ...]) -> Value | None:
+    """The weights with their axes in the order of armpy's."""
+    weights = node.input(index)
+    if weights is None:
+        return None
+    name = f"{node.name}:weights"
+    return node.network.add(Transpose(permutation), weights, name=name)
+
+
+def _convolution(node: Node) -> Sequence[Value]:
+    options = node.options("Conv3DOptions")
+    operation = Convolution3d(
+        _steps(options, "Stride"),
+        _steps(options, "Dilation", "Factor"),
+        padding_of(options),
+        fused_activation(options),
+    )
+    weights = _arranged(node, 1, _OUTPUT_CHANNELS_FIRST)
+    return node.layer(operation, node.input(0), weights, *node.inputs[2:])
+
+
+def _transpose_convolution(node: Node) -> Sequence[Value]:
+    options = node.options("Conv3DOptions")
+    operation = TransposeConvolution3d(
+        _steps(options, "Stride"),
+        _steps(options, "Dilation", "Factor"),
+        padding_of(options),
+        fused_activation(options),
+    )
+    weights = _arranged(node, 1, _OUTPUT_BEFORE_INPUT)
+    return node.layer(operation, node.input(2), weights, node.input(3), node.input(0))
+
+
+CONVERTERS: ConverterTable = {
+    "CONV_3D": _convolution,
+    "CONV_3D_TRANSPOSE": _transpose_convolution,
+}
