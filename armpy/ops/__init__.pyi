@@ -12,8 +12,10 @@ from armpy.ops.dense import *
 from armpy.ops.detection import *
 from armpy.ops.elementwise import *
 from armpy.ops.generation import *
+from armpy.ops.grid_sampling import *
 from armpy.ops.indexing import *
 from armpy.ops.joining import *
+from armpy.ops.linear_algebra import *
 from armpy.ops.lookup import *
 from armpy.ops.lstm import *
 from armpy.ops.movement import *
@@ -42,6 +44,7 @@ from armpy.ops.slicing import *
 from armpy.ops.spectral import *
 from armpy.ops.stand_in import *
 from armpy.ops.strided_slicing import *
+from armpy.ops.suppression import *
 from armpy.ops.transpose_convolution import *
 from armpy.ops.volumes import *
 

@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 
 from armpy.ops import (
+    Determinant,
+    GridPadding,
+    GridSample,
     LayerNormalization,
     MaxPoolWithIndices,
     Operation,
     Pooling3d,
     PoolingAlgorithm,
     RmsNormalization,
+    SampleMode,
 )
 from armpy.testing.defined_functions import Definition, Numbers, clamped, padding_of
 from armpy.types import DataLayout
@@ -73,7 +77,47 @@ def _pooled_with_indices(
     return tuple(np.take_along_axis(array, best, -1)[..., 0] for array in (windows, where))
 
 
+def _hat(distance: Numbers) -> Numbers:
+    """Weight of linear interpolation at a distance."""
+    return np.asarray(np.maximum(1 - np.abs(distance), 0))
+
+
+def _keys(distance: Numbers) -> Numbers:
+    """Weight of cubic convolution at a distance, with -0.75."""
+    d, a = np.abs(distance), -0.75
+    near = (a + 2) * d**3 - (a + 3) * d**2 + 1
+    far = a * (d**3 - 5 * d**2 + 8 * d - 4)
+    return np.asarray(np.where(d <= 1, near, np.where(d < 2, far, 0)))
+
+
+def _sampled(operation: GridSample, inputs: Sequence[Numbers], _: object) -> Sequence[Numbers]:
+    """Every element of the image, extended on all sides, with its weight in every sample."""
+    image, grid = inputs
+    weigh = _keys if operation.mode is SampleMode.CUBIC else _hat
+    aligned = operation.align_corners
+    more = 5  # as far as the cases' grids reach, and a filter further
+    modes = {GridPadding.ZEROS: "constant", GridPadding.BORDER: "edge"}
+    mode: Any = modes.get(operation.padding, "reflect" if aligned else "symmetric")
+    found = image
+    weights = []
+    for axis, size in enumerate(image.shape[1:-1], 1):
+        around = [(0, 0)] * image.ndim
+        around[axis] = (more * size, more * size)
+        found = np.pad(found, around, mode)
+        place = grid[..., image.ndim - 2 - axis]
+        where = (place + 1) / 2 * (size - 1) if aligned else ((place + 1) * size - 1) / 2
+        if operation.mode is SampleMode.NEAREST:
+            where = np.rint(where)
+        weights.append(weigh(where[..., None] - np.arange(-more * size, (more + 1) * size)))
+    letters = "yxz"[: len(weights)]
+    samples = "abc"[: len(weights)]
+    terms = ",".join(f"n{samples}{letter}" for letter in letters)
+    return (np.einsum(f"n{letters}k,{terms}->n{samples}k", found, *weights),)
+
+
 IMAGES: Mapping[type[Operation], Definition] = {
+    Determinant: lambda _, inputs, __: (np.asarray(np.linalg.det(inputs[0])),),
+    GridSample: _sampled,
     LayerNormalization: _normalized,
     MaxPoolWithIndices: _pooled_with_indices,
     Pooling3d: _pooled,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import onnx
 
@@ -16,6 +16,8 @@ from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
+
+ChosenT = TypeVar("ChosenT")
 
 TypeSpec: TypeAlias = "int | DataType | Callable[[NodeData, Sequence[DataType | None]], DataType]"
 """Data type of an output: that of an input by its number, a fixed one, or what a function says
@@ -128,6 +130,17 @@ class Node(Layers):
     def text(self, name: str, default: str | None = None) -> str:
         """An attribute that is text."""
         return str(self._typed(name, default, str))
+
+    def choice(self, name: str, default: str, table: Mapping[str, ChosenT]) -> ChosenT:
+        """What one of a few words stands for."""
+        word = self.text(name, default)
+        if word not in table:
+            raise self.error(
+                f"the attribute '{name}' cannot be used",
+                expected=", ".join(table),
+                actual=repr(word),
+            )
+        return table[word]
 
     def integers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
         """An attribute that is several integers."""

@@ -8,6 +8,7 @@ ONNX ``Resize``; Keys, "Cubic convolution interpolation for digital image proces
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from armpy.numerics.rounding import Int64Array
 from armpy.records import dataclass
 
+Float32Array = npt.NDArray[np.float32]
 Float64Array = npt.NDArray[np.float64]
 
 
@@ -83,34 +85,35 @@ class Taps:
         return np.asarray((self.indices * self.weights).sum(axis=1))
 
 
-def _aligned_corners(x: Float64Array, axis: AxisScaling) -> Float64Array:
+def _aligned_corners(x: Float32Array, axis: AxisScaling) -> Float32Array:
     return x * (axis.size - 1) / (axis.length - 1) if axis.length != 1 else x * 0
 
 
-def _asymmetric(x: Float64Array, axis: AxisScaling) -> Float64Array:
+def _asymmetric(x: Float32Array, axis: AxisScaling) -> Float32Array:
     return x / axis.scale
 
 
-def _half_pixels(x: Float64Array, axis: AxisScaling) -> Float64Array:
+def _half_pixels(x: Float32Array, axis: AxisScaling) -> Float32Array:
     return (x + 0.5) / axis.scale - 0.5
 
 
-def _pytorch_half_pixels(x: Float64Array, axis: AxisScaling) -> Float64Array:
+def _pytorch_half_pixels(x: Float32Array, axis: AxisScaling) -> Float32Array:
     return _half_pixels(x, axis) if axis.out_size > 1 else x * 0
 
 
-def _symmetric_half_pixels(x: Float64Array, axis: AxisScaling) -> Float64Array:
+def _symmetric_half_pixels(x: Float32Array, axis: AxisScaling) -> Float32Array:
     return _half_pixels(x, axis) + axis.size / 2 * (1 - axis.out_size / axis.length)
 
 
-def _cropped(x: Float64Array, axis: AxisScaling) -> Float64Array:
+def _cropped(x: Float32Array, axis: AxisScaling) -> Float32Array:
     last = axis.size - 1
     if axis.out_size == 1:
         return x + (axis.start + axis.end) * last / 2
     return axis.start * last + x * (axis.end - axis.start) * last / (axis.length - 1)
 
 
-TRANSFORMATIONS: Mapping[str, Callable[[Float64Array, AxisScaling], Float64Array]] = {
+Transformation: TypeAlias = Callable[[Float32Array, AxisScaling], Float32Array]
+TRANSFORMATIONS: Mapping[str, Transformation] = {
     "align_corners": _aligned_corners,
     "asymmetric": _asymmetric,
     "half_pixel": _half_pixels,
@@ -120,7 +123,8 @@ TRANSFORMATIONS: Mapping[str, Callable[[Float64Array, AxisScaling], Float64Array
 }
 """Positions in the input of positions in the output, by ``coordinate_transformation_mode``."""
 
-ROUNDINGS: Mapping[str, Callable[[Float64Array], Float64Array]] = {
+Rounding: TypeAlias = Callable[[Float64Array], Float64Array]
+ROUNDINGS: Mapping[str, Rounding] = {
     "ceil": np.ceil,
     "floor": np.floor,
     "round_prefer_ceil": lambda x: np.floor(x + 0.5),
@@ -129,14 +133,20 @@ ROUNDINGS: Mapping[str, Callable[[Float64Array], Float64Array]] = {
 """The element that stands for a position, by ``nearest_mode``."""
 
 
-def positions(axis: AxisScaling, transformation: str) -> Float64Array:
-    """Where in the input each element of the output lies, shape (out,)."""
-    return TRANSFORMATIONS[transformation](np.arange(axis.out_size, dtype=np.float64), axis)
+def positions(axis: AxisScaling, transformation: Transformation) -> Float64Array:
+    """Where in the input each element of the output lies, shape (out,).
+
+    Notes
+    -----
+    In float32, as scales are: 6.5 / 1.3 is to be 5.
+    """
+    found = transformation(np.arange(axis.out_size, dtype=np.float32), axis)
+    return found.astype(np.float64)
 
 
-def nearest(axis: AxisScaling, where: Float64Array, rounding: str) -> Int64Array:
+def nearest(axis: AxisScaling, where: Float64Array, rounding: Rounding) -> Int64Array:
     """The element that is nearest to each position, shape (out,)."""
-    return np.clip(ROUNDINGS[rounding](where), 0, axis.size - 1).astype(np.int64)
+    return np.clip(rounding(where), 0, axis.size - 1).astype(np.int64)
 
 
 def taps(axis: AxisScaling, where: Float64Array, kernel: Filter) -> Taps:

@@ -14,6 +14,7 @@ from armpy.ops import (
     GenerateProposals,
     HeatmapMaxKeypoint,
     NmsKernel,
+    NonMaxSuppression,
     RoiAlign,
     RoiPooling,
 )
@@ -77,6 +78,14 @@ def _on_boxes() -> Iterator[Sketch]:
             ((4, 3), (4, 12), (4,)),
             values=(reals(_SCORES), reals(np.repeat(_BOXES, 3, axis=0)), batches),
         )
+    for label, chosen in {
+        "corners": NonMaxSuppression(2, 0.3, 0.3),
+        "centres": NonMaxSuppression(3, 0.1, center_point_box=True),
+        "no-boxes": NonMaxSuppression(3, 0.5, 1.0),
+    }.items():
+        each = reals(np.swapaxes((_SCORES[0], _SCORES[0][::-1]), 1, 2))
+        shapes = ((2, 4, 4), (2, 3, 4))
+        yield Sketch(label, chosen, shapes, values=(reals((_BOXES, _BOXES)), each))
     proposals = GenerateProposals(8.0, 8.0, iou_threshold=0.3, min_size=1.0)
     scores, anchors = np.reshape(_SCORES, -1)[:8], reals(((0, 0, 8, 8), (2, 2, 6, 10)))
     yield Sketch(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from armpy.ops import (
     BatchToSpaceNd,
     DepthToSpace,
+    Determinant,
     FusedActivation,
+    GridPadding,
+    GridSample,
     MaxPoolWithIndices,
     Padding,
     Pooling2d,
@@ -15,11 +19,12 @@ from armpy.ops import (
     PoolingAlgorithm,
     Resize,
     ResizeMethod,
+    SampleMode,
     SpaceToBatchNd,
     SpaceToDepth,
 )
 from armpy.testing.sketch import Scale, Sketch, every, of
-from armpy.testing.values import distinct, grid
+from armpy.testing.values import between, distinct, grid
 from armpy.types import DataLayout, DataType
 
 NCHW = DataLayout.NCHW
@@ -61,6 +66,7 @@ def sketches() -> Iterator[Sketch]:
     yield from _pooling()
     yield from _pooling_volumes()
     yield from _resizing()
+    yield from _sampling()
     yield from _blocks()
 
 
@@ -155,6 +161,21 @@ def _resizing() -> Iterator[Sketch]:
                     else of(DataType.FLOAT32, DataType.QASYMM_S8),
                     (grid,),
                 )
+
+
+def _sampling() -> Iterator[Sketch]:
+    """GridSample, at places inside of images and around them; Determinant."""
+    for mode, padding, aligned in itertools.product(SampleMode, GridPadding, (False, True)):
+        label = f"{mode.name.lower()}-{padding.name.lower()}{'-aligned' * aligned}"
+        operation = GridSample(mode, padding, aligned)
+        places = (grid, between(-1.7, 1.7))
+        shapes = ((2, 4, 5, 3), (2, 3, 6, 2))
+        types = every if label == "linear-zeros" else of(DataType.FLOAT32)
+        yield Sketch(label, operation, shapes, types, places)
+        volumes = ((1, 3, 4, 2, 2), (1, 2, 3, 4, 3))
+        yield Sketch(f"{label}-volume", operation, volumes, of(DataType.FLOAT32), places)
+    for label, shape in (("one", (3, 3)), ("several", (2, 3, 4, 4)), ("one-element", (2, 1, 1))):
+        yield Sketch(label, Determinant(), (shape,), every, (grid,))
 
 
 def _blocks() -> Iterator[Sketch]:

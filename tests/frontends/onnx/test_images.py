@@ -156,3 +156,71 @@ def _unknown_to_onnx_runtime() -> Iterator[NodeCase]:
 @pytest.mark.parametrize("case", list(_unknown_to_onnx_runtime()), ids=_name)
 def test_normalisations_are_as_onnx_reference_has_them(case: NodeCase) -> None:
     assert_agree(case, reference=run_reference)
+
+
+def _resizes() -> Iterator[NodeCase]:
+    """Resize with scales and sizes, of images, lines and volumes."""
+    empty = np.array([], np.float32)
+    transformations = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
+    for shape, sizes in (
+        ((1, 2, 6, 5), (1, 2, 9, 15)),
+        ((1, 2, 6, 5), (1, 2, 3, 2)),
+        ((2, 3, 8), (2, 3, 12)),
+        ((1, 2, 4, 6, 5), (1, 2, 8, 3, 10)),
+    ):
+        image, wanted = _reals(*shape), np.array(sizes, np.int64)
+        for transformation in transformations:
+            more = {"coordinate_transformation_mode": transformation}
+            for mode in ("nearest", "linear", "cubic"):
+                if mode == "cubic" and len(shape) != 4:
+                    continue
+                inputs = (image, None, None, wanted)
+                yield NodeCase("Resize", inputs, {"mode": mode, **more}, constants=(3,))
+            for rounding in ("floor", "ceil", "round_prefer_ceil"):
+                more["nearest_mode"] = rounding
+                yield NodeCase("Resize", (image, None, None, wanted), more, constants=(3,))
+    image = _reals(1, 2, 6, 5)
+    for scales in ((1.0, 1.0, 2.0, 3.0), (1.0, 1.0, 0.5, 0.6), (1.0, 1.0, 1.3, 2.7)):
+        factors = np.array(scales, np.float32)
+        for mode in ("nearest", "linear"):
+            yield NodeCase("Resize", (image, factors), {"mode": mode}, 10, (1,))
+            yield NodeCase("Resize", (image, empty, factors), {"mode": mode}, 11, (1, 2))
+            upsampled = (image, np.maximum(factors, 1))
+            yield NodeCase("Upsample", upsampled, {"mode": mode}, 9, (1,))
+            older = {"mode": mode, "scales": list(map(float, upsampled[1]))}
+            yield NodeCase("Upsample", (image,), older, 7)
+    for mode in ("linear", "cubic"):
+        for exclude in (0, 1):
+            attributes = {"mode": mode, "antialias": 1, "exclude_outside": exclude}
+            inputs = (_reals(1, 2, 17, 9), None, None, np.array([1, 2, 5, 4], np.int64))
+            yield NodeCase("Resize", inputs, attributes, 18, (3,))
+    integers = _RNG.integers(0, 255, (1, 2, 4, 4)).astype(np.uint8)
+    yield NodeCase("Resize", (integers, None, np.array([1, 1, 2, 2], np.float32)), {}, 13, (2,))
+
+
+@pytest.mark.parametrize("case", list(_resizes()), ids=_name)
+def test_images_are_resized_as_onnx_runtime_does(case: NodeCase) -> None:
+    assert_agree(case)
+
+
+def _samples() -> Iterator[NodeCase]:
+    for mode, padding, aligned in itertools.product(
+        ("linear", "nearest", "cubic"), ("zeros", "border", "reflection"), (0, 1)
+    ):
+        attributes = {"mode": mode, "padding_mode": padding, "align_corners": aligned}
+        places = _RNG.uniform(-2.5, 2.5, (2, 7, 9, 2)).astype(np.float32)
+        yield NodeCase("GridSample", (_reals(2, 3, 6, 5), places), attributes)
+    corners = _RNG.uniform(0, 10, (2, 40, 4)).astype(np.float32)
+    scores = _RNG.uniform(0, 1, (2, 3, 40)).astype(np.float32)
+    for most, overlap, least, centres in itertools.product((0, 5), (0.0, 0.4), (None, 0.3), (0, 1)):
+        limits = [np.array([n], t) for n, t in ((most, np.int64), (overlap, np.float32))]
+        limits += [] if least is None else [np.array([least], np.float32)]
+        inputs = (corners, scores, *limits)
+        constants = tuple(range(2, len(inputs)))
+        yield NodeCase("NonMaxSuppression", inputs, {"center_point_box": centres}, 11, constants)
+    yield NodeCase("Det", (_reals(3, 4, 4),))
+
+
+@pytest.mark.parametrize("case", list(_samples()), ids=_name)
+def test_places_of_images_are_as_onnx_runtime_has_them(case: NodeCase) -> None:
+    assert_agree(case, rtol=1e-3)

@@ -86,7 +86,7 @@ def _check_size(node: Node, shape: Sequence[int], after: Mapping[int, int]) -> N
 
 def _region(node: Node, count: int) -> tuple[Sequence[float], Sequence[float]]:
     """Starts and ends of the region that is shown."""
-    if _transformation(node) != "tf_crop_and_resize":
+    if not _is_cropped(node):
         return (0.0,) * count, (1.0,) * count
     roi = [float(x) for x in node.array(1).reshape(-1)]
     if len(roi) != 2 * count or not all(map(math.isfinite, roi)):
@@ -97,35 +97,33 @@ def _region(node: Node, count: int) -> tuple[Sequence[float], Sequence[float]]:
 # Attributes
 
 
-def _transformation(node: Node) -> str:
-    """The attribute ``coordinate_transformation_mode``; what it was before there was one."""
+def _transformation(node: Node) -> sampling.Transformation:
+    """Of ``coordinate_transformation_mode``; what it was before there was one."""
     if node.version < 11 or node.kind == "Upsample":
-        return "asymmetric"
-    return _one_of(
-        node, "coordinate_transformation_mode", "half_pixel", tuple(sampling.TRANSFORMATIONS)
-    )
+        return sampling.TRANSFORMATIONS["asymmetric"]
+    name = "coordinate_transformation_mode"
+    return node.choice(name, "half_pixel", sampling.TRANSFORMATIONS)
 
 
-def _rounding(node: Node) -> str:
-    """The attribute ``nearest_mode``."""
+def _is_cropped(node: Node) -> bool:
+    """Whether a region is shown."""
+    return _transformation(node) is sampling.TRANSFORMATIONS["tf_crop_and_resize"]
+
+
+def _rounding(node: Node, axis: AxisScaling) -> sampling.Rounding:
+    """Of ``nearest_mode``; what it was before there was one."""
     if node.version < 11 or node.kind == "Upsample":
-        return "floor"
-    return _one_of(node, "nearest_mode", "round_prefer_floor", tuple(sampling.ROUNDINGS))
+        return sampling.ROUNDINGS["ceil" if axis.scale < 1 else "floor"]
+    return node.choice("nearest_mode", "round_prefer_floor", sampling.ROUNDINGS)
+
+
+_MODES = {"bilinear": "linear", **{name: name for name in ("cubic", "linear", "nearest")}}
+"""Modes by their names, the oldest one of linear among them."""
 
 
 def _mode(node: Node) -> str:
-    """The attribute ``mode``; the oldest name of linear is another."""
-    return _one_of(node, "mode", "nearest", ("nearest", "linear", "cubic", "bilinear"))
-
-
-def _one_of(node: Node, name: str, default: str, allowed: Sequence[str]) -> str:
-    """An attribute that is one of a few words."""
-    found = node.text(name, default)
-    if found not in allowed:
-        raise node.error(
-            f"the attribute '{name}' cannot be used", expected=", ".join(allowed), actual=found
-        )
-    return found
+    """The attribute ``mode``."""
+    return node.choice("mode", "nearest", _MODES)
 
 
 # Layers
@@ -138,7 +136,8 @@ def _resized(node: Node, scalings: Scalings) -> Value:
     value = node.value(0)
     if _mode(node) == "nearest":
         chosen = {
-            a: sampling.nearest(axis, where[a], _rounding(node)) for a, axis in scalings.items()
+            a: sampling.nearest(axis, where[a], _rounding(node, axis))
+            for a, axis in scalings.items()
         }
         chosen = {a: at for a, at in chosen.items() if not _is_identity(at, scalings[a].size)}
         rule = _nearest_rule({a: scalings[a] for a in chosen}, chosen)
@@ -157,9 +156,8 @@ def _interpolated(
     node: Node, value: Value, scalings: Scalings, where: Mapping[int, Float64Array]
 ) -> Value:
     """Interpolate along all axes."""
-    mode = "cubic" if _mode(node) == "cubic" else "linear"
     kernel = Filter(
-        mode,
+        _mode(node),
         node.real("cubic_coeff_a", -0.75),
         node.flag("antialias"),
         node.flag("exclude_outside"),
@@ -275,7 +273,7 @@ def _extrapolated(
     node: Node, value: Value, scalings: Scalings, where: Mapping[int, Float64Array]
 ) -> Value:
     """A constant in place of what lies outside of the input, where the node says so."""
-    if _transformation(node) != "tf_crop_and_resize":
+    if not _is_cropped(node):
         return value
     rank = len(value.info.known_shape)
     outside = np.zeros((1,) * rank, bool)

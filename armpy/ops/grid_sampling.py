@@ -1,0 +1,96 @@
+"""Operations that look up images between their elements."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import ClassVar
+
+from armpy.ops.operation import Operand, Operation, TypeRule, require, same
+from armpy.records import dataclass
+from armpy.tensor import Shape, TensorInfo
+from armpy.types import DataType
+
+__all__ = ["GridPadding", "GridSample", "SampleMode"]
+
+
+class SampleMode(enum.Enum):
+    """How elements between those of an image come about; CUBIC is Keys' with -0.75."""
+
+    LINEAR = 0
+    NEAREST = 1
+    CUBIC = 2
+
+
+class GridPadding(enum.Enum):
+    """What lies outside of an image: zeros, the border's elements, or the image reflected."""
+
+    ZEROS = 0
+    BORDER = 1
+    REFLECTION = 2
+
+
+@dataclass(frozen=True, slots=True)
+class GridSample(Operation):
+    """Sample an image or volume at positions of a grid.
+
+    Attributes
+    ----------
+    mode : SampleMode
+    padding : GridPadding
+    align_corners : bool
+        Whether -1 and 1 are the centres of the outer elements, rather than their outer edges.
+
+    Notes
+    -----
+    input (n, h, w, c) or (n, d, h, w, c); grid (n, ..., 2 or 3), for each sample x, y and, of a
+    volume, z, from -1 at one end of the axis to 1 at the other; output (n, ..., c), with as many
+    sample axes as the image has spatial ones. NEAREST rounds halves to even. With `align_corners`
+    an image is reflected at the outer elements' centres, else at their edges. Positions are of
+    the grid's precision, sums float64.
+
+    References
+    ----------
+    ONNX GridSample; PyTorch ``grid_sample``; Jaderberg et al., "Spatial Transformer Networks",
+    2015.
+    """
+
+    mode: SampleMode = SampleMode.LINEAR
+    padding: GridPadding = GridPadding.ZEROS
+    align_corners: bool = False
+
+    inputs: ClassVar[tuple[Operand, ...]] = (
+        Operand("input", ranks=(4, 5)),
+        Operand("grid", ranks=(4, 5)),
+    )
+    type_rules: ClassVar[tuple[TypeRule, ...]] = same(
+        DataType.FLOAT32, DataType.FLOAT16, DataType.FLOAT64
+    )
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """(n, ..., c), the sizes in between the grid's."""
+        image, grid = inputs[0].shape or (), inputs[1].shape or ()
+        require(
+            len(image) == len(grid) and grid[-1] in (None, len(image) - 2),
+            "the grid does not fit the image",
+            expected=f"rank {len(image)} with {len(image) - 2} coordinates at the last axis",
+            actual=grid,
+        )
+        require(
+            image[0] is None or grid[0] is None or image[0] == grid[0],
+            "there is not one grid per image",
+            expected=str(image[0]),
+            actual=grid[0],
+        )
+        batch = grid[0] if image[0] is None else image[0]
+        sizes = image[1:-1]
+        require(0 not in sizes, "an image without elements cannot be sampled", actual=image)
+        return ((batch, *grid[1:-1], image[-1]),)
+
+    def scratch_bytes(
+        self, inputs: Sequence[TensorInfo | None], outputs: Sequence[TensorInfo]
+    ) -> int:
+        """Weights and places of the samples, and sums of float64."""
+        assert inputs[1] is not None  # it cannot be left out
+        taps = 4 if self.mode is SampleMode.CUBIC else 2
+        return 16 * taps * inputs[1].num_elements + 24 * outputs[0].num_elements

@@ -1,0 +1,71 @@
+"""Suppression of boxes by better ones, with as many results as there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from armpy.ops.operand_checks import bind_sizes, require_length
+from armpy.ops.operation import Operand, Operation, TypeRule, require, rule
+from armpy.records import dataclass
+from armpy.tensor import Shape, TensorInfo
+from armpy.types import DataType
+
+__all__ = ["NonMaxSuppression"]
+
+
+@dataclass(frozen=True, slots=True)
+class NonMaxSuppression(Operation):
+    """Choose the best boxes of each class and image, without those that overlap better ones (NMS).
+
+    Attributes
+    ----------
+    max_boxes_per_class : int
+    iou_threshold : float
+        Share of the area of two boxes together, from 0 to 1; boxes that have more of it in
+        common with a better one are left out.
+    score_threshold : float, optional
+        Only boxes of higher scores are chosen.
+    center_point_box : bool
+        Whether boxes are x and y of their centre, width, height, rather than y1, x1, y2, x2 of
+        two opposite corners.
+
+    Notes
+    -----
+    boxes (b, s, 4); scores (b, c, s); output int64 (k, 3): image, class, box, by image, class and
+    falling score. ``k`` may be 0. Of equal scores the first counts.
+
+    References
+    ----------
+    ONNX NonMaxSuppression.
+    """
+
+    max_boxes_per_class: int = 0
+    iou_threshold: float = 0.0
+    score_threshold: float | None = None
+    center_point_box: bool = False
+
+    has_data_dependent_outputs: ClassVar[bool] = True
+    inputs: ClassVar[tuple[Operand, ...]] = (
+        Operand("boxes", ranks=(3,)),
+        Operand("scores", ranks=(3,)),
+    )
+    type_rules: ClassVar[tuple[TypeRule, ...]] = (
+        rule((DataType.FLOAT32, DataType.FLOAT32), (DataType.SIGNED64,)),
+    )
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """(k, 3), k unknown."""
+        require_length(inputs[0], 2, 4, "boxes")
+        bind_sizes(self, inputs, ("bs4", "bcs"))
+        require(
+            0 <= self.iou_threshold <= 1,
+            "iou_threshold is out of range",
+            expected="0 to 1",
+            actual=self.iou_threshold,
+        )
+        return ((None, 3),)
+
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        """int64."""
+        return (DataType.SIGNED64,)
