@@ -1,4 +1,4 @@
-"""Activation functions of float32 that are more than one function of NumPy's.
+"""Activation functions of float32, or float64, that are more than one function of NumPy's.
 
 Each returns a new array of the shape of `values`. What it needs of elementary functions it is
 given: quick ones for tensors, those that are rounded correctly for tables.
@@ -15,8 +15,8 @@ from armpy.numerics.elementary import FAST, ElementaryFunctions
 
 Float32Array: TypeAlias = npt.NDArray[Any]  # Any: float32; a ufunc's type is not narrower
 
-_ROOT_OF_HALF = np.float32(0.7071067811865476)
-_ROOT_OF_TWO_OVER_PI = np.float32(0.7978845608028654)
+_ROOT_OF_HALF = 0.7071067811865476
+_ROOT_OF_TWO_OVER_PI = 0.7978845608028654
 
 
 def sigmoid(values: Float32Array, functions: ElementaryFunctions = FAST) -> Float32Array:
@@ -29,7 +29,7 @@ def sigmoid(values: Float32Array, functions: ElementaryFunctions = FAST) -> Floa
     """
     # The exponential of a large number is infinite, which gives the right 0.
     result: Float32Array = np.asarray(functions.exp(np.negative(values)))  # scalars stay arrays
-    result += np.float32(1)
+    result += values.dtype.type(1)
     np.reciprocal(result, out=result)
     return result
 
@@ -47,7 +47,8 @@ def tanh(
     """
     if a == b == 1:
         return functions.tanh(values)
-    return np.float32(a) * functions.tanh(np.float32(b) * values)
+    number = values.dtype.type
+    return np.asarray(number(a) * functions.tanh(number(b) * values))
 
 
 def soft_relu(values: Float32Array, functions: ElementaryFunctions = FAST) -> Float32Array:
@@ -59,7 +60,8 @@ def soft_relu(values: Float32Array, functions: ElementaryFunctions = FAST) -> Fl
     functions : ElementaryFunctions
     """
     # Without an infinite intermediate result.
-    return np.maximum(values, np.float32(0)) + np.log1p(functions.exp(-np.abs(values)))
+    above = np.maximum(values, values.dtype.type(0))
+    return np.asarray(above + np.log1p(functions.exp(-np.abs(values))))
 
 
 def leaky_relu(values: Float32Array, alpha: float) -> Float32Array:
@@ -70,7 +72,7 @@ def leaky_relu(values: Float32Array, alpha: float) -> Float32Array:
     values : ndarray, float32, shape (...)
     alpha : float
     """
-    return np.where(values > 0, values, values * np.float32(alpha))
+    return np.where(values > 0, values, values * values.dtype.type(alpha))
 
 
 def elu(values: Float32Array, alpha: float, functions: ElementaryFunctions = FAST) -> Float32Array:
@@ -82,7 +84,8 @@ def elu(values: Float32Array, alpha: float, functions: ElementaryFunctions = FAS
     alpha : float
     functions : ElementaryFunctions
     """
-    below = np.float32(alpha) * functions.expm1(np.minimum(values, np.float32(0)))
+    number = values.dtype.type
+    below = number(alpha) * functions.expm1(np.minimum(values, number(0)))
     return np.where(values >= 0, values, below)
 
 
@@ -93,10 +96,11 @@ def hard_swish(values: Float32Array) -> Float32Array:
     ----------
     values : ndarray, float32, shape (...)
     """
-    result = np.asarray(values + np.float32(3))
-    np.clip(result, np.float32(0), np.float32(6), out=result)
+    number = values.dtype.type
+    result = np.asarray(values + number(3))
+    np.clip(result, number(0), number(6), out=result)
     result *= values
-    result /= np.float32(6)
+    result /= number(6)
     return result
 
 
@@ -116,8 +120,28 @@ def gelu(
     ----------
     Hendrycks, Gimpel, "Gaussian Error Linear Units", 2016, section 2.
     """
-    half = np.float32(0.5) * values
+    number = values.dtype.type
+    half = number(0.5) * values
     if not approximate:
-        return half * functions.erfc(values * -_ROOT_OF_HALF)
-    cubic = values + np.float32(0.044715) * values * values * values
-    return half * (np.float32(1) + functions.tanh(_ROOT_OF_TWO_OVER_PI * cubic))
+        return np.asarray(half * functions.erfc(values * -number(_ROOT_OF_HALF)))
+    cubic = values + number(0.044715) * values * values * values
+    return np.asarray(half * (number(1) + functions.tanh(number(_ROOT_OF_TWO_OVER_PI) * cubic)))
+
+
+def mish(values: Float32Array, functions: ElementaryFunctions = FAST) -> Float32Array:
+    """Mish, ``x * tanh(log(1 + exp(x)))``.
+
+    Parameters
+    ----------
+    values : ndarray, float32, shape (...)
+    functions : ElementaryFunctions
+
+    References
+    ----------
+    Misra, "Mish: A Self Regularized Non-Monotonic Activation Function", 2020.
+    """
+    # tanh(log(1 + e)) is n / (n + 2) with n = e (e + 2), which is 1 long before e is infinite.
+    number = values.dtype.type
+    exponential = functions.exp(np.minimum(values, number(20)))
+    n = exponential * (exponential + number(2))
+    return np.asarray(values * (n / (n + number(2))))

@@ -37,8 +37,8 @@ class ElementaryFunctions:
     erfc: Function
 
 
-def erfc(values: FloatArray) -> FloatArray:
-    """Complementary error function, which NumPy lacks, rounded once.
+def erf(values: FloatArray) -> FloatArray:
+    """Error function, which NumPy lacks, rounded once.
 
     Parameters
     ----------
@@ -48,7 +48,17 @@ def erfc(values: FloatArray) -> FloatArray:
     -------
     ndarray, dtype and shape of `values`
     """
-    each = map(math.erfc, values.reshape(-1).tolist())
+    return _each(math.erf, values)
+
+
+def erfc(values: FloatArray) -> FloatArray:
+    """Complementary error function, 1 less the error function; see `erf`."""
+    return _each(math.erfc, values)
+
+
+def _each(function: Callable[[float], float], values: FloatArray) -> FloatArray:
+    """A function of each element."""
+    each = map(function, values.reshape(-1).tolist())
     return np.fromiter(each, np.float64, values.size).astype(values.dtype).reshape(values.shape)
 
 

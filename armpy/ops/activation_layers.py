@@ -25,7 +25,8 @@ class ActivationFunction(enum.Enum):
     ``max(0, x)``; BOUNDED_RELU ``min(a, max(b, x))``; SOFT_RELU ``log(1 + exp(x))``;
     LEAKY_RELU ``x`` where positive, ``a x`` elsewhere; ABS; SQRT; SQUARE; ELU ``x`` where
     positive, ``a (exp(x) - 1)`` elsewhere; HARD_SWISH ``x min(6, max(0, x + 3)) / 6``; GELU
-    ``x`` times the probability that a standard normal variable is below it.
+    ``x`` times the probability that a standard normal variable is below it; MISH
+    ``x tanh(log(1 + exp(x)))``.
 
     References
     ----------
@@ -45,6 +46,7 @@ class ActivationFunction(enum.Enum):
     ELU = 10
     HARD_SWISH = 11
     GELU = 12
+    MISH = 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class Activation(Operation):
 
     Notes
     -----
-    input (...); output as input. Floats are computed in float32. Quantised RELU,
+    input (...); output as input. Floats are computed in float32, FLOAT64 in itself. Quantised RELU,
     BOUNDED_RELU, LEAKY_RELU and 8-bit HARD_SWISH work in fixed point; 8-bit elements of the
     other functions are looked up in a table made with float32; 16-bit SIGMOID and TANH
     interpolate a table if the output's scale is 2**-15. All saturate.
@@ -69,7 +71,8 @@ class Activation(Operation):
     References
     ----------
     Arm NN Activation; NNAPI RELU, RELU1, RELU6, LOGISTIC, TANH, ELU, HARD_SWISH; TFLite
-    RELU, RELU6, RELU_N1_TO_1, RELU_0_TO_1, LOGISTIC, TANH, LEAKY_RELU, ELU, HARD_SWISH, GELU.
+    RELU, RELU6, RELU_N1_TO_1, RELU_0_TO_1, LOGISTIC, TANH, LEAKY_RELU, ELU, HARD_SWISH, GELU;
+    Misra, "Mish: A Self Regularized Non-Monotonic Activation Function", 2020.
     """
 
     function: ActivationFunction = ActivationFunction.SIGMOID
@@ -77,7 +80,7 @@ class Activation(Operation):
     b: float = 0.0
     approximate: bool = False
 
-    type_rules: ClassVar[tuple[TypeRule, ...]] = _ACTIVATION_RULES
+    type_rules: ClassVar[tuple[TypeRule, ...]] = (*_ACTIVATION_RULES, *same(DataType.FLOAT64))
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
         """As the input."""

@@ -44,7 +44,7 @@ INTEGER_TYPES = (
 QUANTIZED_TYPES = (DataType.QASYMM_S8, DataType.QASYMM_U8, DataType.QSYMM_S16)
 """Quantised types of activations."""
 
-_NUMERIC_TYPES = (*FLOAT_TYPES, *INTEGER_TYPES, *QUANTIZED_TYPES)
+_NUMERIC_TYPES = (*FLOAT_TYPES, DataType.FLOAT64, *INTEGER_TYPES, *QUANTIZED_TYPES)
 _PAIR = (Operand("lhs"), Operand("rhs"))
 
 
@@ -52,7 +52,9 @@ class BinaryOperation(enum.Enum):
     """What `ElementwiseBinary` computes.
 
     DIV truncates integers and FLOOR_DIV rounds quotients down; FLOOR_MOD is the rest that
-    belongs to FLOOR_DIV, of the sign of the divisor.
+    belongs to FLOOR_DIV, of the sign of the divisor, TRUNC_MOD that of a truncated quotient, of
+    the sign of the dividend. ATAN2 is the angle of the point (rhs, lhs). Bits are shifted by rhs;
+    all of them away where that is as many as there are, or negative. SHIFT_RIGHT keeps the sign.
 
     References
     ----------
@@ -69,10 +71,17 @@ class BinaryOperation(enum.Enum):
     POWER = 7
     FLOOR_DIV = 8
     FLOOR_MOD = 9
+    TRUNC_MOD = 10
+    ATAN2 = 11
+    BITWISE_AND = 12
+    BITWISE_OR = 13
+    BITWISE_XOR = 14
+    SHIFT_LEFT = 15
+    SHIFT_RIGHT = 16
 
 
 class UnaryOperation(enum.Enum):
-    """What `ElementwiseUnary` computes; ROUND rounds halves to even.
+    """What `ElementwiseUnary` computes; ROUND rounds halves to even, SIGN keeps zeros and NaN.
 
     References
     ----------
@@ -92,6 +101,19 @@ class UnaryOperation(enum.Enum):
     FLOOR = 10
     ROUND = 11
     SQUARE = 12
+    ERF = 13
+    RECIPROCAL = 14
+    SIGN = 15
+    TAN = 16
+    ASIN = 17
+    ACOS = 18
+    ATAN = 19
+    SINH = 20
+    COSH = 21
+    ASINH = 22
+    ACOSH = 23
+    ATANH = 24
+    BITWISE_NOT = 25
 
 
 class ComparisonOperation(enum.Enum):
@@ -120,6 +142,7 @@ class LogicalBinaryOperation(enum.Enum):
 
     LOGICAL_AND = 0
     LOGICAL_OR = 1
+    LOGICAL_XOR = 2
 
 
 def _broadcast(inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
@@ -151,7 +174,8 @@ class ElementwiseBinary(Operation):
     ----------
     Arm NN ElementwiseBinary; NNAPI ADD, SUB, MUL, DIV (on integers FLOOR_DIV), MAXIMUM,
     MINIMUM, POW; TFLite ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, POW,
-    FLOOR_DIV, FLOOR_MOD.
+    FLOOR_DIV, FLOOR_MOD, ATAN2, BITWISE_XOR, RIGHT_SHIFT; ONNX Mod, BitShift, BitwiseAnd,
+    BitwiseOr, BitwiseXor.
     """
 
     operation: BinaryOperation = BinaryOperation.ADD
@@ -165,6 +189,38 @@ class ElementwiseBinary(Operation):
         """The shape that both inputs broadcast to."""
         return _broadcast(inputs)
 
+    def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
+        """Bits are those of integers, angles and rests those of numbers without a scale."""
+        data_type, function = inputs[0].data_type, self.operation
+        if function in _OF_BITS:
+            _require_type(function, data_type in INTEGER_TYPES, data_type, "a plain integer type")
+        elif function is BinaryOperation.ATAN2:
+            _require_type(function, data_type.is_float, data_type, "a floating-point type")
+        elif function is BinaryOperation.TRUNC_MOD:
+            _require_type(function, not data_type.is_quantized, data_type, "no quantised type")
+
+
+_OF_BITS = (
+    BinaryOperation.BITWISE_AND,
+    BinaryOperation.BITWISE_OR,
+    BinaryOperation.BITWISE_XOR,
+    BinaryOperation.SHIFT_LEFT,
+    BinaryOperation.SHIFT_RIGHT,
+)
+
+
+def _require_type(
+    function: enum.Enum, is_computed: bool, data_type: DataType, expected: str
+) -> None:
+    """Refuse a data type of which a function is not computed."""
+    require(
+        is_computed,
+        f"{function.name} does not compute {data_type.name}",
+        expected=expected,
+        actual=data_type.name,
+        fix="Put a Cast in front",
+    )
+
 
 @dataclass(frozen=True, slots=True)
 class ElementwiseUnary(Operation):
@@ -176,14 +232,15 @@ class ElementwiseUnary(Operation):
 
     Notes
     -----
-    input (...); output as input. Floats are computed in float32. Integers allow ABS, NEG and
-    SQUARE only, and wrap. Quantised ABS and RSQRT work in fixed point, the others through
-    float32; saturated.
+    input (...); output as input. Floats are computed in float32, FLOAT64 in itself. Integers allow
+    ABS, NEG, SQUARE, SIGN and BITWISE_NOT only, and wrap. Quantised ABS and RSQRT work in fixed
+    point, others through float32, saturated; there are none from ERF on.
 
     References
     ----------
     Arm NN ElementwiseUnary, Floor; NNAPI ABS, EXP, FLOOR, LOG, LOGICAL_NOT, NEG, RSQRT, SIN,
-    SQRT; TFLite operators of the same names and CEIL, COS, ROUND, SQUARE.
+    SQRT; TFLite operators of the same names and CEIL, COS, ROUND, SIGN, SQUARE; ONNX Erf,
+    Reciprocal, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh, BitwiseNot.
     """
 
     operation: UnaryOperation = UnaryOperation.ABS
@@ -196,24 +253,32 @@ class ElementwiseUnary(Operation):
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
         """BOOLEAN goes with LOGICAL_NOT only, integers with the functions that stay integer."""
-        data_type = inputs[0].data_type
-        is_not = self.operation is UnaryOperation.LOGICAL_NOT
-        require(
-            is_not == (data_type is DataType.BOOLEAN),
-            f"{self.operation.name} does not compute {data_type.name}",
-            expected="BOOLEAN" if is_not else "a numeric type",
-            actual=data_type.name,
-        )
-        require(
-            data_type not in INTEGER_TYPES or self.operation in _INTEGER_FUNCTIONS,
-            f"{self.operation.name} does not compute integers",
-            expected="a floating-point or quantised type",
-            actual=data_type.name,
-            fix="Put a Cast in front",
-        )
+        data_type, function = inputs[0].data_type, self.operation
+        if data_type is DataType.BOOLEAN or function is UnaryOperation.LOGICAL_NOT:
+            is_both = data_type is DataType.BOOLEAN and function is UnaryOperation.LOGICAL_NOT
+            is_not = function is UnaryOperation.LOGICAL_NOT
+            _require_type(function, is_both, data_type, "BOOLEAN" if is_not else "a numeric type")
+        elif data_type in INTEGER_TYPES:
+            _require_type(
+                function,
+                function in _INTEGER_FUNCTIONS,
+                data_type,
+                "a floating-point or quantised type",
+            )
+        elif function is UnaryOperation.BITWISE_NOT:
+            _require_type(function, False, data_type, "a plain integer type")
+        elif data_type.is_quantized:
+            is_computed = function.value <= UnaryOperation.SQUARE.value
+            _require_type(function, is_computed, data_type, "a floating-point type")
 
 
-_INTEGER_FUNCTIONS = (UnaryOperation.ABS, UnaryOperation.NEG, UnaryOperation.SQUARE)
+_INTEGER_FUNCTIONS = (
+    UnaryOperation.ABS,
+    UnaryOperation.NEG,
+    UnaryOperation.SQUARE,
+    UnaryOperation.SIGN,
+    UnaryOperation.BITWISE_NOT,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +331,7 @@ class LogicalBinary(Operation):
 
     References
     ----------
-    Arm NN LogicalBinary; NNAPI and TFLite LOGICAL_AND, LOGICAL_OR.
+    Arm NN LogicalBinary; NNAPI and TFLite LOGICAL_AND, LOGICAL_OR; ONNX Xor.
     """
 
     operation: LogicalBinaryOperation = LogicalBinaryOperation.LOGICAL_AND
@@ -294,7 +359,9 @@ class Prelu(Operation):
     """
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input"), Operand("alpha"))
-    type_rules: ClassVar[tuple[TypeRule, ...]] = same(*FLOAT_TYPES, *QUANTIZED_TYPES)
+    type_rules: ClassVar[tuple[TypeRule, ...]] = same(
+        *FLOAT_TYPES, DataType.FLOAT64, *QUANTIZED_TYPES
+    )
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
         """The shape that both inputs broadcast to."""

@@ -72,6 +72,8 @@ _BINARY: Mapping[BinaryOperation, Callable[[Numbers, Numbers], Numbers]] = {
     BinaryOperation.MINIMUM: np.minimum,
     BinaryOperation.SQUARED_DIFFERENCE: lambda x, y: (x - y) ** 2,
     BinaryOperation.POWER: np.power,
+    BinaryOperation.TRUNC_MOD: lambda x, y: x - np.trunc(x / y) * y,
+    BinaryOperation.ATAN2: lambda x, y: np.angle(y + 1j * x),
 }
 _UNARY: Mapping[UnaryOperation, Callable[[Numbers], Numbers]] = {
     UnaryOperation.ABS: np.abs,
@@ -87,6 +89,18 @@ _UNARY: Mapping[UnaryOperation, Callable[[Numbers], Numbers]] = {
     UnaryOperation.FLOOR: np.floor,
     UnaryOperation.ROUND: np.round,
     UnaryOperation.SQUARE: np.square,
+    UnaryOperation.ERF: np.vectorize(math.erf, otypes=[np.float64]),
+    UnaryOperation.RECIPROCAL: lambda x: 1 / x,
+    UnaryOperation.SIGN: lambda x: np.where(x > 0, 1.0, np.where(x < 0, -1.0, x)),
+    UnaryOperation.TAN: lambda x: np.sin(x) / np.cos(x),
+    UnaryOperation.ASIN: np.arcsin,
+    UnaryOperation.ACOS: np.arccos,
+    UnaryOperation.ATAN: np.arctan,
+    UnaryOperation.SINH: np.sinh,
+    UnaryOperation.COSH: np.cosh,
+    UnaryOperation.ASINH: np.arcsinh,
+    UnaryOperation.ACOSH: np.arccosh,
+    UnaryOperation.ATANH: np.arctanh,
 }
 _ACTIVATIONS: Mapping[ActivationFunction, Callable[[Activation, Numbers], Numbers]] = {
     ActivationFunction.SIGMOID: lambda _, x: 1 / (1 + np.exp(-x)),
@@ -102,6 +116,7 @@ _ACTIVATIONS: Mapping[ActivationFunction, Callable[[Activation, Numbers], Number
     ActivationFunction.ELU: lambda op, x: np.where(x > 0, x, op.a * np.expm1(x)),
     ActivationFunction.HARD_SWISH: lambda _, x: x * np.minimum(6, np.maximum(0, x + 3)) / 6,
     ActivationFunction.GELU: lambda op, x: x / 2 * _gelu_factor(op, x),
+    ActivationFunction.MISH: lambda _, x: x * np.tanh(np.logaddexp(0, x)),
 }
 _COMPARISONS: Mapping[ComparisonOperation, Callable[[Numbers, Numbers], Numbers]] = {
     ComparisonOperation.EQUAL: np.equal,
@@ -110,6 +125,11 @@ _COMPARISONS: Mapping[ComparisonOperation, Callable[[Numbers, Numbers], Numbers]
     ComparisonOperation.GREATER_OR_EQUAL: np.greater_equal,
     ComparisonOperation.LESS: np.less,
     ComparisonOperation.LESS_OR_EQUAL: np.less_equal,
+}
+_LOGIC: Mapping[LogicalBinaryOperation, Callable[[Numbers, Numbers], Numbers]] = {
+    LogicalBinaryOperation.LOGICAL_AND: np.logical_and,
+    LogicalBinaryOperation.LOGICAL_OR: np.logical_or,
+    LogicalBinaryOperation.LOGICAL_XOR: np.not_equal,
 }
 _REDUCTIONS: Mapping[ReduceOperation, Any] = {  # Any: functions with keywords
     ReduceOperation.SUM: np.sum,
@@ -359,11 +379,7 @@ MOVEMENTS: Mapping[type[Operation], Definition] = {
     Splitter: _split,
     Unstack: _unstacked,
     Select: lambda _, inputs, __: (np.asarray(np.where(*inputs)),),
-    LogicalBinary: lambda op, inputs, _: (
-        np.logical_and(*inputs)
-        if op.operation is LogicalBinaryOperation.LOGICAL_AND
-        else np.logical_or(*inputs),
-    ),
+    LogicalBinary: lambda op, inputs, _: (_LOGIC[op.operation](*inputs),),
     DepthToSpace: _blocks_to_space,
     SpaceToDepth: _space_to_blocks,
     **INDEXED_MOVEMENTS,

@@ -40,6 +40,7 @@ class Tolerance:
 EXACT = Tolerance()
 FLOAT32 = Tolerance(1e-5, 5 * 2.0**-23)
 FLOAT16 = Tolerance(5 * 2.0**-10, 5 * 2.0**-10)
+FLOAT64 = Tolerance(1e-13, 1e-13)
 OFF_BY_ONE = Tolerance(1.0)
 ROUNDED = Tolerance(1.0, bias=0.25)
 """Off by one, but not always to the same side: rounding down is half a step off on average."""
@@ -49,7 +50,7 @@ _MANY = 32
 
 TOLERANCES: dict[DataType, Tolerance] = {
     data_type: ROUNDED if data_type.is_quantized else EXACT for data_type in DataType
-} | {DataType.FLOAT32: FLOAT32, DataType.FLOAT16: FLOAT16}
+} | {DataType.FLOAT32: FLOAT32, DataType.FLOAT16: FLOAT16, DataType.FLOAT64: FLOAT64}
 """The tolerance of every data type: floats as above, quantised off by one without a bias, others
 exact."""
 

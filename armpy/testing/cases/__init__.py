@@ -13,6 +13,7 @@ from armpy.testing.cases import (
     by_hand,
     detection,
     elementwise,
+    functions,
     indexing,
     lookup,
     movement,
@@ -34,6 +35,7 @@ from armpy.testing.sketch import Sketch
 
 _FAMILIES = (
     elementwise,
+    functions,
     activations,
     whole_range,
     weighted,

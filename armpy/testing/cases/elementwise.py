@@ -18,6 +18,7 @@ from armpy.ops import (
     Select,
     UnaryOperation,
 )
+from armpy.testing.cases import functions
 from armpy.testing.sketch import Scale, Selection, Sketch, every, of
 from armpy.testing.values import Values, anything, between, far, few, positive, powers
 from armpy.types import DataType
@@ -76,7 +77,7 @@ def sketches() -> Iterator[Sketch]:
 
 def _binary() -> Iterator[Sketch]:
     """Arithmetic on two tensors."""
-    for function in BinaryOperation:
+    for function in (f for f in BinaryOperation if f not in functions.BINARY):
         values = _BINARY_VALUES.get(function, (anything,))
         line = Sketch(
             function.name.lower(),
@@ -131,7 +132,7 @@ def _binary() -> Iterator[Sketch]:
 
 def _unary() -> Iterator[Sketch]:
     """Functions of one element."""
-    for function in UnaryOperation:
+    for function in (f for f in UnaryOperation if f not in functions.UNARY):
         values = _UNARY_VALUES.get(function, anything)
         types = of(*_NO_INTEGERS)
         if function is UnaryOperation.LOGICAL_NOT:

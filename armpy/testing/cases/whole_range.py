@@ -24,6 +24,7 @@ from armpy.ops import (
     Softmax,
     UnaryOperation,
 )
+from armpy.testing.cases import functions
 from armpy.testing.sketch import Scale, Sketch, Types, every, of
 from armpy.testing.values import Values, few, from_zero, halves, thorough, thorough_positive
 from armpy.types import DataType
@@ -43,8 +44,9 @@ _DIVIDING = (
     BinaryOperation.FLOOR_MOD,
     BinaryOperation.POWER,
 )
-_NOT_QUANTIZED = (UnaryOperation.LOGICAL_NOT,)
+_NOT_QUANTIZED = (UnaryOperation.LOGICAL_NOT, *functions.UNARY)
 _REAL_OR_INTEGER = (BinaryOperation.FLOOR_DIV, BinaryOperation.FLOOR_MOD, BinaryOperation.POWER)
+_NOT_OF_BYTES = (*_REAL_OR_INTEGER, *functions.BINARY)
 
 SCALES: dict[str, tuple[Scale, Scale, Scale]] = {
     "coarse-left": (Scale(0.7, 0.3), Scale(1 / 90, -0.6), Scale(0.9, 0.1)),
@@ -74,7 +76,7 @@ def _without_axes_or_elements() -> Iterator[Sketch]:
     operations: list[tuple[str, Operation, int]] = [
         *((f.name, Activation(f, *_PARAMETERS.get(f, ())), 1) for f in ActivationFunction),
         *((f.name, ElementwiseUnary(f), 1) for f in UnaryOperation if f not in _NOT_QUANTIZED),
-        *((f.name, ElementwiseBinary(f), 2) for f in BinaryOperation if f not in _REAL_OR_INTEGER),
+        *((f.name, ElementwiseBinary(f), 2) for f in BinaryOperation if f not in _NOT_OF_BYTES),
         *((f.name, Comparison(f), 2) for f in ComparisonOperation),
         ("each", Prelu(), 2),
     ]
@@ -102,7 +104,7 @@ def _without_axes_or_elements() -> Iterator[Sketch]:
 
 def _binary() -> Iterator[Sketch]:
     """Arithmetic, comparisons and slopes on two tensors."""
-    for function in BinaryOperation:
+    for function in (f for f in BinaryOperation if f not in functions.BINARY):
         name = function.name.lower()
         second: Values = thorough_positive if function in _DIVIDING else thorough
         first: Values = thorough_positive if function is BinaryOperation.POWER else thorough
@@ -158,9 +160,7 @@ def _binary() -> Iterator[Sketch]:
 
 def _unary() -> Iterator[Sketch]:
     """Functions of one element."""
-    for function in UnaryOperation:
-        if function is UnaryOperation.LOGICAL_NOT:
-            continue
+    for function in (f for f in UnaryOperation if f not in _NOT_QUANTIZED):
         values = (thorough_positive if function in _ABOVE_ZERO else thorough,)
         name = function.name.lower()
         line = Sketch(

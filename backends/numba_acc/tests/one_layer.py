@@ -33,8 +33,24 @@ BROADCASTS = [
 """Same shape, channels, channels of each image, a number, pixels, alternating, one element."""
 
 FLOAT_OPERATIONS = [
-    operation for operation in ops.BinaryOperation if not operation.name.startswith("FLOOR")
+    ops.BinaryOperation[name]
+    for name in ["ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE", "POWER"]
 ]
+INTEGER_OPERATIONS = [
+    *(operation for operation in FLOAT_OPERATIONS if operation.name != "POWER"),
+    *(operation for operation in ops.BinaryOperation if operation.name.startswith("FLOOR")),
+    *(operation for operation in ops.BinaryOperation if operation.name.startswith("BITWISE")),
+]
+BYTE_FUNCTIONS = [
+    function
+    for function in ops.UnaryOperation
+    if function.value <= ops.UnaryOperation.SQUARE.value and function.name != "LOGICAL_NOT"
+]
+FLOAT_FUNCTIONS = [
+    *BYTE_FUNCTIONS,
+    *(ops.UnaryOperation[name] for name in ("ERF", "RECIPROCAL", "SIGN")),
+]
+"""Functions of two numbers and of one that NumbaAcc computes."""
 
 
 def random_array(info: TensorInfo, rng: np.random.Generator) -> Array:

@@ -9,7 +9,14 @@ from armpy import ops
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.tolerance import Tolerance
 from armpy.types import DataType
-from backends.numba_acc.tests.one_layer import BROADCASTS, FLOAT_OPERATIONS, check_layer, quantized
+from backends.numba_acc.tests.one_layer import (
+    BROADCASTS,
+    FLOAT_FUNCTIONS,
+    FLOAT_OPERATIONS,
+    INTEGER_OPERATIONS,
+    check_layer,
+    quantized,
+)
 
 F32, S8, U8 = DataType.FLOAT32, DataType.QASYMM_S8, DataType.QASYMM_U8
 I32, I64, BOOL = DataType.SIGNED32, DataType.SIGNED64, DataType.BOOLEAN
@@ -46,11 +53,7 @@ def test_floats_and_bytes_are_clamped_by_the_activation(activation: ops.FusedAct
 
 
 @pytest.mark.parametrize("data_type", [I32, I64], ids=lambda t: t.name)
-@pytest.mark.parametrize(
-    "operation",
-    [o for o in ops.BinaryOperation if o is not ops.BinaryOperation.POWER],
-    ids=lambda o: o.name,
-)
+@pytest.mark.parametrize("operation", INTEGER_OPERATIONS, ids=lambda o: o.name)
 def test_binary_operations_of_integers_with_all_divisors(
     operation: ops.BinaryOperation, data_type: DataType
 ) -> None:
@@ -61,11 +64,7 @@ def test_binary_operations_of_integers_with_all_divisors(
     check_layer(ops.ElementwiseBinary(operation), infos, typed(data_type), given=given)
 
 
-@pytest.mark.parametrize(
-    "operation",
-    [o for o in ops.UnaryOperation if o is not ops.UnaryOperation.LOGICAL_NOT],
-    ids=lambda o: o.name,
-)
+@pytest.mark.parametrize("operation", FLOAT_FUNCTIONS, ids=lambda o: o.name)
 def test_unary_operations_of_floats(operation: ops.UnaryOperation) -> None:
     values = np.concatenate(
         [np.linspace(-30, 30, 1001), np.logspace(-38, 3, 500), [0, -0.0, 0.5, 1.5, 2.5, -2.5]]
@@ -81,7 +80,7 @@ def test_unary_operations_of_floats(operation: ops.UnaryOperation) -> None:
 
 @pytest.mark.parametrize("data_type", [I32, I64], ids=lambda t: t.name)
 def test_unary_operations_of_integers(data_type: DataType) -> None:
-    for operation in ("ABS", "NEG", "SQUARE"):
+    for operation in ("ABS", "NEG", "SQUARE", "BITWISE_NOT"):
         info = TensorInfo((3, 21), data_type)
         check_layer(ops.ElementwiseUnary(ops.UnaryOperation[operation]), [info], typed(data_type))
 
@@ -138,6 +137,15 @@ def test_what_cannot_be_lowered_says_why() -> None:
     refusal = support(ops.ElementwiseBinary(ops.BinaryOperation.POWER), [info, info], [info])
     assert not refusal
     assert "POWER of SIGNED32 is not supported" in str(refusal)
+    for function in ("ASIN", "TAN", "ACOSH"):
+        info = TensorInfo((2, 3), F32)
+        refusal = support(ops.ElementwiseUnary(ops.UnaryOperation[function]), [info], [info])
+        assert f"{function} of FLOAT32 is not supported" in str(refusal)
+    for pair in ("ATAN2", "TRUNC_MOD"):
+        refusal = support(ops.ElementwiseBinary(ops.BinaryOperation[pair]), [info, info], [info])
+        assert f"{pair} of FLOAT32 is not supported" in str(refusal)
+    info = TensorInfo((2, 3), DataType.FLOAT64)
+    assert "FLOAT64 is not supported" in str(support(ops.ElementwiseBinary(), [info, info], [info]))
     info = TensorInfo((2, 3), DataType.SIGNED64)
     refusal = support(ops.Prelu(), [info, info], [info])
     assert "SIGNED64 is not supported" in str(refusal)

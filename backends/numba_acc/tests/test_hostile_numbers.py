@@ -16,7 +16,13 @@ from armpy.ops.operation import Array, Operation
 from armpy.tensor import Quantization
 from armpy.testing.tolerance import Tolerance
 from armpy.testing.values import HOSTILE
-from backends.numba_acc.tests.one_layer import isas_for, network_of, quantized
+from backends.numba_acc.tests.one_layer import (
+    FLOAT_FUNCTIONS,
+    FLOAT_OPERATIONS,
+    isas_for,
+    network_of,
+    quantized,
+)
 from backends.numba_acc.tests.support import (
     check_against_reference,
     run_compiled,
@@ -58,11 +64,7 @@ def unlike(number: float, *shape: int) -> Array:
     return array
 
 
-UNARY = [kind for kind in ops.UnaryOperation if kind is not ops.UnaryOperation.LOGICAL_NOT]
-BINARY = [kind for kind in ops.BinaryOperation if not kind.name.startswith("FLOOR")]
-
-
-@pytest.mark.parametrize("kind", UNARY, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", FLOAT_FUNCTIONS, ids=lambda kind: kind.name)
 def test_functions_of_one_number(kind: ops.UnaryOperation) -> None:
     check(ops.ElementwiseUnary(kind), [HOSTILE], TensorInfo(HOSTILE.shape, F32), ELEMENTWISE)
 
@@ -85,7 +87,7 @@ def test_activations(function: ops.ActivationFunction) -> None:
     check(operation, [HOSTILE], TensorInfo(HOSTILE.shape, F32), ELEMENTWISE)
 
 
-@pytest.mark.parametrize("kind", BINARY, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", FLOAT_OPERATIONS, ids=lambda kind: kind.name)
 def test_functions_of_all_pairs(kind: ops.BinaryOperation) -> None:
     info = TensorInfo(FIRST.shape, F32)
     check(ops.ElementwiseBinary(kind), [FIRST, SECOND], info, ELEMENTWISE)

@@ -9,7 +9,7 @@ from armpy.ops import BinaryOperation
 from armpy.tensor import TensorInfo
 from armpy.testing.tolerance import EXACT
 from armpy.types import DataType
-from backends.numba_acc.tests.one_layer import check_layer, quantized
+from backends.numba_acc.tests.one_layer import FLOAT_OPERATIONS, check_layer, quantized
 
 F32, I32 = DataType.FLOAT32, DataType.SIGNED32
 S8, U8 = DataType.QASYMM_S8, DataType.QASYMM_U8
@@ -79,7 +79,7 @@ def test_softmax_of_bytes_has_words(source: DataType, shape: tuple[int, ...]) ->
 
 
 FIXED = [BinaryOperation.ADD, BinaryOperation.SUB, BinaryOperation.MUL]
-BINARY = [kind for kind in BinaryOperation if not kind.name.startswith(("FLOOR", "POWER", "DIV"))]
+BINARY = [kind for kind in FLOAT_OPERATIONS if not kind.name.startswith(("POWER", "DIV"))]
 
 
 @pytest.mark.parametrize("kind", BINARY, ids=lambda kind: kind.name)

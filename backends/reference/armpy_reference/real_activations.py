@@ -1,4 +1,4 @@
-"""Activation functions of real numbers, in float32."""
+"""Activation functions of real numbers, in float32 or float64."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def apply_activation(
     ----------
     operation : Activation
     functions : ElementaryFunctions
-    values : ndarray, float32, shape (...)
+    values : ndarray, float32 or float64, shape (...)
 
     Returns
     -------
-    ndarray, float32, shape of `values`
+    ndarray, dtype and shape of `values`
         A new array.
     """
     return _FUNCTIONS[operation.function](operation, functions, values)
@@ -38,10 +38,10 @@ def apply_activation(
 _FUNCTIONS: dict[ActivationFunction, RealActivation] = {
     ActivationFunction.SIGMOID: lambda _, f, x: activations.sigmoid(x, f),
     ActivationFunction.TANH: lambda op, f, x: activations.tanh(x, op.a, op.b, f),
-    ActivationFunction.LINEAR: lambda op, _, x: np.float32(op.a) * x + np.float32(op.b),
-    ActivationFunction.RELU: lambda _, __, x: np.maximum(x, np.float32(0)),
+    ActivationFunction.LINEAR: lambda op, _, x: x.dtype.type(op.a) * x + x.dtype.type(op.b),
+    ActivationFunction.RELU: lambda _, __, x: np.maximum(x, x.dtype.type(0)),
     ActivationFunction.BOUNDED_RELU: lambda op, _, x: np.clip(
-        x, np.float32(op.b), np.float32(op.a)
+        x, x.dtype.type(op.b), x.dtype.type(op.a)
     ),
     ActivationFunction.SOFT_RELU: lambda _, f, x: activations.soft_relu(x, f),
     ActivationFunction.LEAKY_RELU: lambda op, _, x: activations.leaky_relu(x, op.a),
@@ -51,4 +51,5 @@ _FUNCTIONS: dict[ActivationFunction, RealActivation] = {
     ActivationFunction.ELU: lambda op, f, x: activations.elu(x, op.a, f),
     ActivationFunction.HARD_SWISH: lambda _, __, x: activations.hard_swish(x),
     ActivationFunction.GELU: lambda op, f, x: activations.gelu(x, op.approximate, f),
+    ActivationFunction.MISH: lambda _, f, x: activations.mish(x, f),
 }

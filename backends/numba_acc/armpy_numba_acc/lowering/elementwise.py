@@ -62,11 +62,23 @@ REAL_TYPES = (DataType.FLOAT32, *QUANTIZED_TYPES)
 _WIDE = DataType.QSYMM_S16
 _WIDE_UNARY = (UnaryOperation.ABS, UnaryOperation.EXP, UnaryOperation.LOG, UnaryOperation.RSQRT)
 
-_INTEGER_OPERATIONS = frozenset(BinaryOperation) - {BinaryOperation.POWER}
-_FLOAT_OPERATIONS = frozenset(BinaryOperation) - {
-    BinaryOperation.FLOOR_DIV,
-    BinaryOperation.FLOOR_MOD,
-}
+_EVERYWHERE = (
+    *(BinaryOperation.ADD, BinaryOperation.SUB, BinaryOperation.MUL, BinaryOperation.DIV),
+    *(BinaryOperation.MAXIMUM, BinaryOperation.MINIMUM, BinaryOperation.SQUARED_DIFFERENCE),
+)
+_INTEGER_OPERATIONS = (
+    *(*_EVERYWHERE, BinaryOperation.FLOOR_DIV, BinaryOperation.FLOOR_MOD),
+    *(BinaryOperation.BITWISE_AND, BinaryOperation.BITWISE_OR, BinaryOperation.BITWISE_XOR),
+)
+_FLOAT_OPERATIONS = (*_EVERYWHERE, BinaryOperation.POWER)
+_INTEGER_FUNCTIONS = (
+    *(UnaryOperation.ABS, UnaryOperation.NEG, UnaryOperation.SQUARE),
+    UnaryOperation.BITWISE_NOT,
+)
+_FLOAT_FUNCTIONS = (
+    *(function for function in UnaryOperation if function.value <= UnaryOperation.SQUARE.value),
+    *(UnaryOperation.ERF, UnaryOperation.RECIPROCAL, UnaryOperation.SIGN),
+)
 _STORED_CHOICES = {
     BinaryOperation.MAXIMUM: "largest_byte",
     BinaryOperation.MINIMUM: "smallest_byte",
@@ -195,6 +207,9 @@ def check_unary(operation: Operation, inputs: OperandInfos, outputs: Sequence[Te
         if operation.operation in _WIDE_UNARY:
             return ""
         return f"{operation.operation.name} of {_WIDE.name} is not supported"
+    is_integer = outputs[0].data_type in INTEGER_TYPES
+    if operation.operation not in (_INTEGER_FUNCTIONS if is_integer else _FLOAT_FUNCTIONS):
+        return f"{operation.operation.name} of {outputs[0].data_type.name} is not supported"
     allowed = (*REAL_TYPES, *INTEGER_TYPES, DataType.BOOLEAN)
     return check_types((*inputs, *outputs), allowed)
 

@@ -46,6 +46,7 @@ _ACTIVATIONS: Mapping[ActivationFunction, _Choice] = {
     ActivationFunction.ELU: lambda op: ("elu", (op.a,)),
     ActivationFunction.HARD_SWISH: lambda _: ("hard_swish", ()),
     ActivationFunction.GELU: lambda op: ("gelu_by_tanh" if op.approximate else "gelu", ()),
+    ActivationFunction.MISH: lambda _: ("mish", ()),
 }
 """Expression and parameters of each function of floats."""
 

@@ -206,5 +206,8 @@ _REAL_ACTIVATIONS: Mapping[ActivationFunction, Callable[[Activation], numerics.R
     ActivationFunction.GELU: lambda op: partial(
         numerics.activations.gelu, approximate=op.approximate, functions=numerics.elementary.ROUNDED
     ),
+    ActivationFunction.MISH: lambda _: partial(
+        numerics.activations.mish, functions=numerics.elementary.ROUNDED
+    ),
 }
 """Functions of float32 of those that have no integer arithmetic."""

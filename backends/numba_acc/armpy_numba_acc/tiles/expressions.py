@@ -88,6 +88,10 @@ _FLOAT_UNARY: dict[str, Callable[[Value], Value]] = {
     "hard_swish": f.hard_swish,
     "gelu": f.gelu,
     "gelu_by_tanh": f.gelu_by_tanh,
+    "erf": f.erf,
+    "mish": f.mish,
+    "sign": f.sign,
+    "reciprocal": lambda x: 1.0 / x,
 }
 
 _FLOATS: dict[str, Expression] = {
@@ -133,6 +137,9 @@ _INTEGER_BINARY: dict[str, Callable[[Value, Value], Value]] = {
     "squared_difference": _squared_difference,
     "floor_div": _floor_divide,
     "floor_mod": _floor_modulo,
+    "bitwise_and": Value.__and__,
+    "bitwise_or": Value.__or__,
+    "bitwise_xor": Value.__xor__,
 }
 
 _COMPARISONS: dict[str, Callable[[Value, Value], Value]] = {
@@ -144,6 +151,7 @@ _COMPARISONS: dict[str, Callable[[Value, Value], Value]] = {
     "less_or_equal": Value.__le__,
     "logical_and": Value.__and__,
     "logical_or": Value.__or__,
+    "logical_xor": Value.__xor__,
 }
 
 
@@ -154,6 +162,7 @@ _STORED: dict[str, Expression] = {
     "int_abs": Expression(abs, 1),
     "int_neg": Expression(Value.__neg__, 1),
     "int_square": Expression(lambda x: x * x, 1),
+    "int_bitwise_not": Expression(lambda x: x ^ -1, 1),
     "largest_byte": Expression(lambda a, b: a.call("umax", b), 2),
     "pair_of_bytes": Expression(lambda a, b: (a << 8) | b, 2),
     "smallest_byte": Expression(lambda a, b: a.call("umin", b), 2),

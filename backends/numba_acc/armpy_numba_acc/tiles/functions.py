@@ -298,21 +298,54 @@ def hard_swish(x: Value) -> Value:
 _ERFC = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 
 
-def gelu(x: Value) -> Value:
-    """``x`` times the probability that a standard normal variable is below it.
+_ERF = (
+    1.128379167057,
+    -0.3761263842596,
+    0.1128378183912,
+    -0.02686539212459,
+    0.005220923216109,
+    -0.0008482507738862,
+    0.0001125464074300,
+    -9.634991149699e-06,
+)
+"""Of the error function's quotient by x from -1 to 1, in squares."""
 
-    Notes
-    -----
-    The complementary error function is right to 1.5e-7.
+
+def _complement_of_erf(z: Value) -> Value:
+    """``1 - erf(z)`` of numbers that are not negative, right to 1.5e-7.
 
     References
     ----------
     Abramowitz, Stegun, "Handbook of Mathematical Functions", 1964, equation 7.1.26.
     """
-    z = abs(x) * _ROOT_OF_HALF
     t = 1.0 / z.times_plus(0.3275911, 1.0)
-    upper = _polynomial(t, _ERFC) * t * exp_within(-(z * z))
+    return _polynomial(t, _ERFC) * t * exp_within(-(z * z))
+
+
+def erf(x: Value) -> Value:
+    """The error function, right to 2e-7 of itself."""
+    z = abs(x)
+    far = (1.0 - _complement_of_erf(z)).with_sign_of(x)
+    return choose(z < 1.0, _polynomial(x * x, _ERF) * x, choose(x.differs(x), x, far))
+
+
+def gelu(x: Value) -> Value:
+    """``x`` times the probability that a standard normal variable is below it."""
+    upper = _complement_of_erf(abs(x) * _ROOT_OF_HALF)
     return x * 0.5 * choose(x > 0.0, 2.0 - upper, upper)
+
+
+def mish(x: Value) -> Value:
+    """``x tanh(log(1 + exp(x)))``."""
+    # The factor is 1 to the last bit from 20 on.
+    exponential = exp_within(choose(x < 20.0, x, 20.0))
+    n = exponential * (exponential + 2.0)
+    return x * (n / (n + 2.0))
+
+
+def sign(x: Value) -> Value:
+    """1 with the sign of `x`; zeros and NaN as they are."""
+    return choose(x > 0.0, 1.0, choose(x < 0.0, -1.0, x))
 
 
 def gelu_by_tanh(x: Value) -> Value:

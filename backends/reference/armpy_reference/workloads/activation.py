@@ -42,8 +42,9 @@ class ActivationWorkload(ReferenceWorkload[Activation]):
 
 
 def _compute_floats(operation: Activation, values: Array, out: Array) -> None:
-    """Compute in float32 and round once if the output is float16."""
-    out[...] = apply_activation(operation, FAST, np.asarray(values, np.float32))
+    """Compute in float32 and round once if the output is float16; float64 as it is."""
+    wide = values if values.dtype == np.float64 else np.asarray(values, np.float32)
+    out[...] = apply_activation(operation, FAST, wide)
 
 
 def _integer_function(

@@ -119,6 +119,20 @@ def _integer_power(lhs: Array, rhs: Array, out: Array) -> Array:
     return out
 
 
+def _shift(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Shift bits; all of them where NumPy leaves open what happens."""
+
+    def compute(lhs: Array, rhs: Array, out: Array) -> Array:
+        bits = 8 * out.dtype.itemsize
+        is_far = (rhs < 0) | (rhs >= bits)
+        function(lhs, np.where(is_far, bits - 1, rhs).astype(out.dtype), out=out)
+        if function is np.left_shift or out.dtype.kind == "u":  # no sign stays
+            out[np.broadcast_to(is_far, out.shape)] = 0
+        return out
+
+    return compute
+
+
 _FLOAT_FUNCTIONS: dict[BinaryOperation, Callable[..., Any]] = {
     BinaryOperation.ADD: np.add,
     BinaryOperation.DIV: np.divide,
@@ -130,6 +144,8 @@ _FLOAT_FUNCTIONS: dict[BinaryOperation, Callable[..., Any]] = {
     BinaryOperation.POWER: np.power,
     BinaryOperation.FLOOR_DIV: _floor_divide,
     BinaryOperation.FLOOR_MOD: np.remainder,
+    BinaryOperation.TRUNC_MOD: np.fmod,
+    BinaryOperation.ATAN2: np.arctan2,
 }
 
 _INTEGER_FUNCTIONS: dict[BinaryOperation, Callable[..., Any]] = {
@@ -137,4 +153,9 @@ _INTEGER_FUNCTIONS: dict[BinaryOperation, Callable[..., Any]] = {
     BinaryOperation.DIV: _truncating_divide,
     BinaryOperation.POWER: _integer_power,
     BinaryOperation.FLOOR_DIV: np.floor_divide,
+    BinaryOperation.BITWISE_AND: np.bitwise_and,
+    BinaryOperation.BITWISE_OR: np.bitwise_or,
+    BinaryOperation.BITWISE_XOR: np.bitwise_xor,
+    BinaryOperation.SHIFT_LEFT: _shift(np.left_shift),
+    BinaryOperation.SHIFT_RIGHT: _shift(np.right_shift),
 }

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from armpy.numerics.elementary import erf
 from armpy.numerics.integer_functions import absolute, reciprocal_square_root
 from armpy.numerics.lookup_table import RealFunction, by_interpolation, total_functions
 from armpy.ops import ElementwiseUnary, UnaryOperation
@@ -70,6 +71,14 @@ def _rsqrt(values: Array, out: Array | None = None) -> Array:
     return np.reciprocal(root, out=out)
 
 
+def _erf(values: Array, out: Array | None = None) -> Array:
+    """The error function."""
+    found = erf(values)
+    if out is not None:
+        out[...] = found
+    return found
+
+
 _FUNCTIONS: dict[UnaryOperation, Callable[..., Any]] = {
     UnaryOperation.ABS: np.abs,
     UnaryOperation.EXP: np.exp,
@@ -84,4 +93,17 @@ _FUNCTIONS: dict[UnaryOperation, Callable[..., Any]] = {
     UnaryOperation.FLOOR: np.floor,
     UnaryOperation.ROUND: np.rint,
     UnaryOperation.SQUARE: np.square,
+    UnaryOperation.ERF: _erf,
+    UnaryOperation.RECIPROCAL: np.reciprocal,
+    UnaryOperation.SIGN: np.sign,
+    UnaryOperation.TAN: np.tan,
+    UnaryOperation.ASIN: np.arcsin,
+    UnaryOperation.ACOS: np.arccos,
+    UnaryOperation.ATAN: np.arctan,
+    UnaryOperation.SINH: np.sinh,
+    UnaryOperation.COSH: np.cosh,
+    UnaryOperation.ASINH: np.arcsinh,
+    UnaryOperation.ACOSH: np.arccosh,
+    UnaryOperation.ATANH: np.arctanh,
+    UnaryOperation.BITWISE_NOT: np.invert,
 }

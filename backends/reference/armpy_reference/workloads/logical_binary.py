@@ -13,6 +13,7 @@ from armpy_reference.workload import ReferenceWorkload
 _FUNCTIONS = {
     LogicalBinaryOperation.LOGICAL_AND: np.logical_and,
     LogicalBinaryOperation.LOGICAL_OR: np.logical_or,
+    LogicalBinaryOperation.LOGICAL_XOR: np.logical_xor,
 }
 
 
