@@ -32,6 +32,8 @@ class NodeCase:
     constants : tuple of int
         Numbers of the inputs that are initializers.
     outputs : int
+    results : sequence of (int, int)
+        Element types and ranks of outputs that are not inferred, nor like the first input.
     """
 
     kind: str
@@ -40,6 +42,7 @@ class NodeCase:
     opset: int = 21
     constants: tuple[int, ...] = ()
     outputs: int = 1
+    results: Sequence[tuple[int, int]] = ()
 
     @property
     def model(self) -> onnx.ModelProto:
@@ -68,11 +71,13 @@ class NodeCase:
         model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10)
         model = model if domain else onnx.shape_inference.infer_shapes(model)
         first = given[0].type.tensor_type
-        for result in model.graph.output:  # what is not inferred is like the first input
+        likely = (first.elem_type, len(first.shape.dim))
+        for number, result in enumerate(model.graph.output):
             tensor = result.type.tensor_type
-            tensor.elem_type = tensor.elem_type or first.elem_type
+            element_type, rank = self.results[number] if self.results else likely
+            tensor.elem_type = tensor.elem_type or element_type
             if not tensor.HasField("shape"):
-                tensor.shape.dim.extend(onnx.TensorShapeProto.Dimension() for _ in first.shape.dim)
+                tensor.shape.dim.extend(onnx.TensorShapeProto.Dimension() for _ in range(rank))
         return model
 
     @property
