@@ -26,6 +26,16 @@ ELEMENTWISE = BROADCASTING | {
 }
 """Operations that compute each element from those at its place; smaller inputs are broadcast."""
 
+CARRYING = (
+    ELEMENTWISE
+    | RESHAPES
+    | {
+        *("ArgMinMax", "BroadcastTo", "Concat", "LogSoftmax", "Pad", "Reduce", "ReverseV2"),
+        *("Slice", "Softmax", "Splitter", "StridedSlice", "Tile"),
+    }
+)
+"""Operations that can compute the same with their axes in another order."""
+
 MERGED = RESHAPES | {"Cast", "Dequantize", "Quantize", "Transpose"}
 """Operations that are done once where several of them read the same."""
 
@@ -51,7 +61,7 @@ class _Trigger:
 _NONE: frozenset[str] = frozenset()
 _TRANSPOSE = frozenset(("Transpose",))
 _TRIGGERS = (
-    _Trigger("cancel_transposes", _TRANSPOSE, ELEMENTWISE, _TRANSPOSE),
+    _Trigger("cancel_transposes", _TRANSPOSE, _NONE, CARRYING | _TRANSPOSE),
     _Trigger("merge_reshapes", RESHAPES, _NONE, RESHAPES),
     _Trigger("remove_broadcasts", frozenset(("BroadcastTo",)), _NONE, BROADCASTING),
     _Trigger(
@@ -102,6 +112,7 @@ def worthwhile(graph: Graph) -> set[str]:
     # Which passes would find something behind a value.
     open_for: dict[Value, set[_Trigger]] = {}
     read: set[tuple[str, Value | None]] = set()
+    carried: set[Value | None] = set()
     for layer in graph.layers:
         kind = kind_of(layer)
         if open_for or kind in _FIRST:
@@ -111,8 +122,13 @@ def worthwhile(graph: Graph) -> set[str]:
             if key in read:
                 found.add("merge_equal_siblings")
             read.add(key)
-            if kind == "Transpose" and moves_nothing(layer):
-                found.add("reshape_transposes")
+            if kind == "Transpose":
+                if moves_nothing(layer):
+                    found.add("reshape_transposes")
+                if layer.inputs[0] in carried:
+                    found.add("cancel_transposes")
+        if kind in CARRYING:
+            carried.update(layer.outputs)
     return found
 
 

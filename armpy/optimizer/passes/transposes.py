@@ -1,70 +1,71 @@
-"""Pass that cancels transposes, also where layers lie between them that know no axes."""
+"""Pass that cancels transposes, also where layers lie between them that can do without."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-
-import numpy as np
 
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.movement import Transpose
 from armpy.optimizer.passes.context import PassContext
-from armpy.optimizer.passes.rebuild import Rebuild, only_reader
-from armpy.optimizer.simplify import ELEMENTWISE, kind_of
+from armpy.optimizer.passes.cuts import Cost, cheapest, total
+from armpy.optimizer.passes.rebuild import Rebuild
+from armpy.optimizer.passes.turning import (
+    Permutation,
+    Turn,
+    composed,
+    identity,
+    inverse,
+    turn_from_input,
+    turn_from_output,
+    turned_constant,
+    turned_info,
+)
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 
-Permutation = tuple[int, ...]
-
-
-@dataclass(eq=False)
-class _Region:
-    """Elementwise layers between transposes and the one that takes these back.
-
-    Parameters
-    ----------
-    perm : tuple of int
-        Of the last one.
-    layers : dict of Layer to None
-    """
-
-    perm: Permutation
-    layers: dict[Layer, None] = field(default_factory=dict)
-
 
 def cancel_transposes(graph: Graph, context: PassContext) -> Graph:
-    """Make consecutive transposes one, or none where axes return, also around elementwise layers.
+    """Compute layers with their axes in another order where fewer elements are transposed so.
 
     Notes
     -----
-    An elementwise layer is computed with its axes in the other order if every tensor that it
-    reads is there in that order, or constant, and only the last transpose reads what it gives.
+    Consecutive transposes become one or none. Around each transpose the layers are found that can
+    be computed in the order of its other side: elementwise layers, concatenations, pads, slices,
+    reductions, reshapes that keep the axes apart. Which of them are is chosen so that the
+    transposes that are left move the fewest elements; nothing is changed unless that is less than
+    before, and no more transposes. Every layer stays on its backend.
 
     References
     ----------
     Arm NN OptimizeInversePermutes, OptimizeInverseTransposes, MovePermuteUp, MoveTransposeUp.
     """
-    merged: dict[Layer, tuple[Value, Permutation]] = {}
-    regions: dict[Layer, _Region] = {}
-    for layer in graph.layers:
-        if (chain := _chain(graph, layer)) is not None:
-            merged[layer] = chain
-        elif (region := _region(graph, context, layer)) is not None:
-            regions |= dict.fromkeys((*region.layers, layer), region)
-    if not merged and not regions:
-        return graph
-    rebuild = Rebuild(graph)
-    for layer in graph.layers:
-        if layer in merged:
-            _add_merged(rebuild, layer, *merged[layer])
-        elif layer not in regions:
-            rebuild.keep(layer)
-        elif layer in regions[layer].layers:
-            _add_turned(rebuild, layer, regions[layer])
-        else:
-            rebuild.alias(layer.output, rebuild.mapped(layer["input"]))
-    return rebuild.finish()
+    if any(_follows_transpose(graph, layer) for layer in graph.layers):
+        graph = _Turning(graph, {}).graph()
+    while (better := _better(graph, context)) is not None:
+        graph = better
+    return graph
+
+
+def _better(graph: Graph, context: PassContext) -> Graph | None:
+    """A graph that transposes less; None if none is found."""
+    choices = _choices(graph, context)
+    together = {layer: turn for choice in choices for layer, turn in choice.items()}
+    # Costs of a choice do not tell of transposes that read what others turn.
+    for turns in (together, *choices) if len(choices) > 1 else choices:
+        made = _Turning(graph, turns).graph()
+        if any(_follows_transpose(made, layer) for layer in made.layers):
+            made = _Turning(made, {}).graph()
+        (before, number), (after, fewer) = _transposed(graph), _transposed(made)
+        if after < before and fewer <= number:
+            return made
+    return None
+
+
+def _transposed(graph: Graph) -> tuple[int, int]:
+    """What a graph's transposes cost, and how many there are."""
+    perms = [(layer, perm) for layer in graph.layers if (perm := _perm(layer)) is not None]
+    return sum(_weight(layer["input"].info, perm) for layer, perm in perms), len(perms)
 
 
 def _perm(layer: Layer | None) -> Permutation | None:
@@ -77,119 +78,256 @@ def _perm(layer: Layer | None) -> Permutation | None:
     return tuple(axis % len(perm) for axis in perm)
 
 
-def _chain(graph: Graph, layer: Layer) -> tuple[Value, Permutation] | None:
-    """What several transposes read, and the order that they give; None if there is only one."""
-    perm, value, length = _perm(layer), layer, 0
-    while perm is not None:
-        above = graph.producers.get(value["input"])
-        first = _perm(above)
-        if above is None or first is None:
-            break
-        perm, value, length = tuple(first[axis] for axis in perm), above, length + 1
-    return (value["input"], perm) if perm is not None and length else None
+def _follows_transpose(graph: Graph, layer: Layer) -> bool:
+    """Whether a transpose reads what another one gives."""
+    return (
+        _perm(layer) is not None and _perm(graph.producers.get(layer.inputs[0])) is not None  # type: ignore[arg-type]  # a transpose has an input
+    )
 
 
-def _add_merged(rebuild: Rebuild, layer: Layer, root: Value, perm: Permutation) -> None:
-    """Add one transpose for several, or none."""
-    if perm == tuple(range(len(perm))):
-        rebuild.alias(layer.output, rebuild.mapped(root))
-    else:
-        rebuild.replace(layer, Transpose(perm), [rebuild.mapped(root)])
+@dataclass(eq=False)
+class _Region:
+    """Layers that can be computed with their axes in other orders, together.
+
+    Parameters
+    ----------
+    orders : dict of Value to tuple of int
+    turns : dict of Layer to Turn
+    """
+
+    orders: dict[Value, Permutation] = field(default_factory=dict)
+    turns: dict[Layer, Turn] = field(default_factory=dict)
 
 
-def _region(graph: Graph, context: PassContext, last: Layer) -> _Region | None:
-    """The elementwise layers in front of a transpose that need none; None if there are none."""
-    perm = _perm(last)
+def _choices(graph: Graph, context: PassContext) -> list[dict[Layer, Turn]]:
+    """Layers that are better computed with their axes in another order, region by region."""
+    choices: list[dict[Layer, Turn]] = []
+    tried: set[tuple[Value, Permutation]] = set()
+    taken: set[Value] = set()
+    for layer in graph.layers:
+        for value, perm in _seeds(layer):
+            if (value, perm) in tried:
+                continue
+            region = _region(graph, context, value, perm)
+            tried.update(region.orders.items())
+            costs = list(_costs(graph, region))
+            layers = cheapest(costs)
+            values = {value for one in region.turns if one in layers for value in _values(one)}
+            (less, fewer), (most, number) = total(costs, layers), total(costs, frozenset())
+            if less < most and fewer <= number and taken.isdisjoint(values):
+                taken |= values
+                choices.append({one: turn for one, turn in region.turns.items() if one in layers})
+    return choices
+
+
+def _values(layer: Layer) -> Iterator[Value]:
+    """What a layer reads and gives, without constants."""
+    for value in (*layer.inputs, *layer.outputs):
+        if value is not None and value.data is None:
+            yield value
+
+
+def _seeds(layer: Layer) -> Sequence[tuple[Value, Permutation]]:
+    """What a transpose reads and gives, with the order that each has on its other side."""
+    perm = _perm(layer)
     if perm is None:
-        return None
-    region, has_source = _Region(perm), False
-    waiting = [last["input"]]
+        return ()
+    return (layer["input"], perm), (layer.output, inverse(perm))
+
+
+def _region(graph: Graph, context: PassContext, value: Value, perm: Permutation) -> _Region:
+    """All layers joined to a value that can be computed if it has its axes in another order."""
+    region = _Region({value: perm})
+    waiting = [value]
     while waiting:
         value = waiting.pop()
-        layer = graph.producers.get(value)
-        if layer is None or not _can_turn(graph, layer, len(perm)):
-            return None
-        if layer in region.layers:
-            continue
-        region.layers[layer] = None
-        for source in layer.inputs:
-            if source is None or source.data is not None:
+        perm = region.orders[value]
+        producer = graph.producers.get(value)
+        found = []
+        if producer is not None and producer not in region.turns and producer.outputs[0] is value:
+            found.append((producer, turn_from_output(producer, perm)))
+        found += [
+            (layer, turn_from_input(layer, perm))
+            for layer in dict.fromkeys(graph.consumers.get(value, ()))
+            if layer not in region.turns
+        ]
+        for layer, turn in found:
+            if turn is None or layer in region.turns:
                 continue
-            if _taken_back(graph, source, perm) is None:
-                waiting.append(source)
-            else:
-                has_source = True
-    is_kept = has_source and all(_stays(graph, context, layer, perm) for layer in region.layers)
-    return region if is_kept else None
+            orders = _orders(layer, turn)
+            if orders is None or orders.get(value) != perm:
+                continue
+            if any(region.orders.get(one, order) != order for one, order in orders.items()):
+                continue
+            if _stays(context, layer, turn):
+                region.turns[layer] = turn
+                waiting += [one for one in orders if one not in region.orders]
+                region.orders |= orders
+    return region
 
 
-def _can_turn(graph: Graph, layer: Layer, rank: int) -> bool:
-    """Whether a layer gives the same with its axes in another order, and nobody else reads it."""
-    if kind_of(layer) not in ELEMENTWISE or only_reader(graph, layer.output) is None:
-        return False
-    values = [value for value in layer.inputs if value is not None]
-    if any(value.info.has_per_axis_quantization for value in (*values, layer.output)):
-        return False
-    return layer.output.info.rank == rank and all(
-        value.data is not None or value.info.rank == rank for value in values
-    )
+def _orders(layer: Layer, turn: Turn) -> dict[Value, Permutation] | None:
+    """The orders that a turned layer's values have; None if one would have two."""
+    orders: dict[Value, Permutation] = {}
+    pairs = zip((*layer.inputs, *layer.outputs), (*turn.inputs, *turn.outputs), strict=True)
+    for value, perm in pairs:
+        if value is None or value.data is not None:
+            continue
+        if perm is not None and orders.setdefault(value, perm) != perm:
+            return None
+    return orders
 
 
-def _taken_back(graph: Graph, value: Value, perm: Permutation) -> Value | None:
-    """What a value was before a transpose that another one takes back; None if it is not so."""
-    producer = graph.producers.get(value)
-    first = _perm(producer)
-    if producer is None or first is None or len(first) != len(perm):
-        return None
-    is_inverse = all(first[axis] == index for index, axis in enumerate(perm))
-    return producer["input"] if is_inverse else None
-
-
-def _turned_info(info: TensorInfo, perm: Permutation) -> TensorInfo:
-    """A tensor with its axes in the other order."""
-    return info.with_shape(tuple(info.known_shape[axis] for axis in perm))
-
-
-def _turned_constant(value: Value, perm: Permutation) -> Value:
-    """A constant with its axes in the other order; it is broadcast as before."""
-    assert value.data is not None
-    data = value.data.reshape((1,) * (len(perm) - value.data.ndim) + value.data.shape)
-    data = np.ascontiguousarray(data.transpose(perm))
-    return Value(value.id, value.info.with_shape(data.shape), value.name, data)
-
-
-def _stays(graph: Graph, context: PassContext, layer: Layer, perm: Permutation) -> bool:
+def _stays(context: PassContext, layer: Layer, turn: Turn) -> bool:
     """Whether a layer stays on its backend with its axes in the other order."""
-    return context.stays(
-        layer, layer.operation, _turned_inputs(layer, perm), [_turned_info(layer.output.info, perm)]
-    )
-
-
-def _turned_inputs(layer: Layer, perm: Permutation) -> Sequence[Value | None]:
-    """A layer's inputs with their axes in the other order."""
-    return [
-        value
-        and (
-            Value(value.id, _turned_info(value.info, perm), value.name)
-            if value.data is None
-            else _turned_constant(value, perm)
-        )
-        for value in layer.inputs
-    ]
-
-
-def _add_turned(rebuild: Rebuild, layer: Layer, region: _Region) -> None:
-    """Add a layer with its axes in the other order."""
     inputs: list[Value | None] = []
-    for value in layer.inputs:
-        if value is None:
-            inputs.append(None)
+    for value, perm in zip(layer.inputs, turn.inputs, strict=True):
+        if value is None or perm is None:
+            inputs.append(value)
         elif value.data is not None:
-            turned = _turned_constant(value, region.perm)
-            assert turned.data is not None
-            inputs.append(rebuild.constant(turned.data, turned.info, value.name))
+            inputs.append(turned_constant(value, perm))
         else:
-            before = _taken_back(rebuild.graph, value, region.perm)
-            inputs.append(rebuild.mapped(value if before is None else before))
-    info = _turned_info(layer.output.info, region.perm)
-    rebuild.replace(layer, layer.operation, inputs, [info])
+            inputs.append(Value(value.id, turned_info(value.info, perm), value.name))
+    return context.stays(layer, turn.operation, inputs, _turned_outputs(layer, turn))
+
+
+def _turned_outputs(layer: Layer, turn: Turn) -> list[TensorInfo]:
+    """A layer's outputs with their axes in the other order."""
+    pairs = zip(layer.outputs, turn.outputs, strict=True)
+    return [turned_info(value.info, perm) for value, perm in pairs]
+
+
+def _weight(info: TensorInfo, perm: Permutation) -> int:
+    """What it costs to transpose a tensor: nothing, next to nothing, or every element."""
+    if identity(perm):
+        return 0
+    axes = [axis for axis in perm if info.known_shape[axis] != 1]
+    return 1 if axes == sorted(axes) else 1 + info.num_elements
+
+
+def _costs(graph: Graph, region: _Region) -> Iterator[Cost]:
+    """What has to be transposed, by the layers of a region that are turned."""
+    for value, perm in region.orders.items():
+        costs = _costs_of(graph, region, value, perm)
+        yield from (one for one in costs if one.weight and (one.chosen or one.other))
+
+
+def _costs_of(graph: Graph, region: _Region, value: Value, perm: Permutation) -> Iterator[Cost]:
+    """What has to be transposed of one value.
+
+    Notes
+    -----
+    Whoever writes it gives it in one order; it is transposed at most once for those who read it
+    in the other one. A transpose reads whichever there is.
+    """
+    readers, is_plain, is_turned = [], value in graph.result_set, False
+    producer = graph.producers.get(value)
+    is_inside = producer in region.turns
+    for layer in dict.fromkeys(graph.consumers.get(value, ())):
+        order = _perm(layer)
+        if layer in region.turns:
+            readers.append(layer)
+        elif order == perm:
+            is_turned = True
+        elif order is None:
+            is_plain = True
+        elif is_inside:
+            rest = composed(inverse(perm), order)
+            turned = turned_info(value.info, perm)
+            yield Cost(_weight(turned, rest), (producer,), ())
+            yield Cost(_weight(value.info, order), (), (producer,))
+    plain, turned_readers = tuple(() if is_plain else readers), tuple(() if is_turned else readers)
+    weight = _weight(value.info, perm)
+    above = _perm(producer)
+    if is_inside:
+        if is_plain or readers:
+            yield Cost(weight, (producer,), plain)
+        if is_turned or readers:
+            yield Cost(weight, turned_readers, (producer,))
+    elif producer is not None and above is not None:
+        source = producer["input"].info
+        yield Cost(_weight(source, composed(above, perm)), turned_readers, ())
+        yield Cost(_weight(source, above), (), plain)
+    else:
+        yield Cost(weight, turned_readers, ())
+
+
+class _Turning:
+    """A graph in which some layers are computed with their axes in another order.
+
+    Parameters
+    ----------
+    graph : Graph
+    turns : dict of Layer to Turn
+    """
+
+    def __init__(self, graph: Graph, turns: Mapping[Layer, Turn]) -> None:
+        self._graph = graph
+        self._turns = turns
+        self._rebuild = Rebuild(graph)
+        # The order in which a turned layer gives a value, and what was transposed of values.
+        self._given: dict[Value, tuple[Value, Permutation]] = {}
+        self._made: dict[tuple[Value, Permutation], Value] = {}
+
+    def graph(self) -> Graph:
+        """The new graph."""
+        for layer in self._graph.layers:
+            perm = _perm(layer)
+            if layer in self._turns:
+                self._add_turned(layer, self._turns[layer])
+            elif perm is not None:
+                self._rebuild.alias(layer.output, self._in_order(layer["input"], perm, layer))
+            else:
+                for value in layer.inputs:
+                    self._make_plain(value)
+                self._rebuild.keep(layer)
+        for value in self._graph.results:
+            self._make_plain(value)
+        return self._rebuild.finish()
+
+    def _add_turned(self, layer: Layer, turn: Turn) -> None:
+        """Add a layer with its axes in the other order."""
+        inputs: list[Value | None] = []
+        for value, perm in zip(layer.inputs, turn.inputs, strict=True):
+            if value is None or perm is None:
+                self._make_plain(value)
+                inputs.append(value and self._rebuild.mapped(value))
+            else:
+                inputs.append(self._in_order(value, perm))
+        made = self._rebuild.replace(layer, turn.operation, inputs, _turned_outputs(layer, turn))
+        for value, new, perm in zip(layer.outputs, made.outputs, turn.outputs, strict=True):
+            self._given[value] = new, perm
+
+    def _make_plain(self, value: Value | None) -> None:
+        """Have a value in the order that it had."""
+        if value in self._given:
+            assert value is not None
+            perm = tuple(range(len(self._given[value][1])))
+            self._rebuild.alias(value, self._in_order(value, perm))
+
+    def _in_order(self, value: Value, perm: Permutation, layer: Layer | None = None) -> Value:
+        """A value with its axes in an order; `layer` is the transpose that gives it so."""
+        if value.data is not None:
+            turned = turned_constant(value, perm)
+            assert turned.data is not None
+            return self._rebuild.constant(turned.data, turned.info, value.name)
+        producer = self._graph.producers.get(value)
+        above = _perm(producer)
+        if producer is not None and above is not None:
+            return self._in_order(producer["input"], composed(above, perm), layer)
+        given, order = self._given.get(value) or (
+            self._rebuild.mapped(value),
+            tuple(range(len(perm))),
+        )
+        rest = composed(inverse(order), perm)
+        if identity(rest):
+            return given
+        if (value, perm) not in self._made:
+            operation = Transpose(rest)
+            if layer is not None:
+                made = self._rebuild.replace(layer, operation, [given])
+            else:
+                info = turned_info(given.info, rest)
+                made = self._rebuild.insert(operation, [given], f"{value.name}/turned", [info])
+            self._made[value, perm] = made.output
+        return self._made[value, perm]

@@ -19,9 +19,21 @@ def along_axis(kernel: UnaryKernel, axis: int, values: Array, out: Array) -> Non
     axis : int
     values, out : ndarray, shape (...)
         Nothing is done if they are empty.
+
+    Notes
+    -----
+    Rows that lie along another axis are copied first, so that sums are taken in one order
+    wherever they lie.
     """
-    if out.size:
-        kernel(np.moveaxis(values, axis, -1), np.moveaxis(out, axis, -1))
+    if not out.size:
+        return
+    rows, target = np.moveaxis(values, axis, -1), np.moveaxis(out, axis, -1)
+    if rows.flags.c_contiguous and target.flags.c_contiguous:
+        kernel(rows, target)
+        return
+    result = np.empty(target.shape, out.dtype)
+    kernel(np.ascontiguousarray(rows), result)
+    target[...] = result
 
 
 def float_kernel(source: TensorInfo, target: TensorInfo, kernel: UnaryKernel) -> UnaryKernel:

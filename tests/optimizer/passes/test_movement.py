@@ -70,17 +70,18 @@ def test_a_constant_of_lower_rank_is_broadcast_as_before() -> None:
     assert made.layers[0]["rhs"].info.shape == (1, 1, 4, 1)
 
 
-@pytest.mark.parametrize("what", ["reader", "result", "source", "operation"])
+@pytest.mark.parametrize("what", ["readers", "sources", "operation"])
 def test_transposes_stay_where_others_need_the_order(what: str) -> None:
     net, x = network_of(1, 3, 4, 5)
-    turned = net.add(TO_NCHW, x)
-    inner = net.add(ops.Softmax() if what == "operation" else RELU, turned)
-    if what == "source":
-        inner = net.add(ADD, inner, net.input("given", f32(1, 5, 3, 4)))
-    if what == "reader":
-        net.output("z", net.add(ops.Softmax(), inner))
-    if what == "result":
-        net.output("z", inner)
+    inner = net.add(RELU, net.add(TO_NCHW, x))
+    if what == "operation":
+        inner = net.add(ops.L2Normalization(), inner)
+    if what == "sources":
+        for name in ("one", "two"):
+            inner = net.add(ADD, inner, net.input(name, f32(1, 5, 3, 4)))
+    if what == "readers":
+        net.output("z", net.add(ops.L2Normalization(), inner))
+        inner = net.add(ADD, inner, net.input("one", f32(1, 5, 3, 4)))
     net.output("y", net.add(TO_NHWC, inner))
     graph = net.build()
     assert cancel_transposes(graph, context()) is graph
