@@ -8,6 +8,7 @@ from typing import ClassVar
 from armpy.ops.data_movement import require_same_elements
 from armpy.ops.operand_checks import bind_sizes, require_length
 from armpy.ops.operation import Operand, Operation, TypeRule, require, rule
+from armpy.ops.pooling import PoolingAlgorithm
 from armpy.ops.shapes import image_shape, spatial
 from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
@@ -65,6 +66,14 @@ class RoiAlign(Operation):
         columns there, rounded up.
     data_layout : DataLayout
         NHWC or NCHW.
+    algorithm : PoolingAlgorithm
+        AVERAGE, or MAX: the largest neighbour of all samples, each times its weight.
+    half_pixel : bool
+        Whether corners count from the outer edge of the first element rather than from its
+        centre, and regions may be smaller than an element.
+    is_free : bool
+        Whether regions may lie anywhere. Samples more than an element outside of the image
+        are 0; nearer ones are as its border.
 
     Notes
     -----
@@ -73,11 +82,12 @@ class RoiAlign(Operation):
     Coordinates are float32. float16 is averaged in float32. 8-bit types use interpolation weights
     of 1/255, int64 sums and a fixed-point multiplier that must be below 1, and saturate. An
     image that is not there, a region outside of its image and one whose corners are the wrong
-    way round are errors.
+    way round are errors, the last two not where `is_free`. MAX, `half_pixel` and `is_free` are
+    for floats.
 
     References
     ----------
-    NNAPI ROI_ALIGN; He et al., "Mask R-CNN", 2017.
+    NNAPI ROI_ALIGN; ONNX RoiAlign, which `is_free`; He et al., "Mask R-CNN", 2017.
     """
 
     output_size: tuple[int, int] = (1, 1)
@@ -86,6 +96,9 @@ class RoiAlign(Operation):
     height_samples: int = 0
     width_samples: int = 0
     data_layout: DataLayout = DataLayout.NHWC
+    algorithm: PoolingAlgorithm = PoolingAlgorithm.AVERAGE
+    half_pixel: bool = False
+    is_free: bool = False
 
     inputs: ClassVar[tuple[Operand, ...]] = _REGION_OPERANDS
     type_rules: ClassVar[tuple[TypeRule, ...]] = _REGION_RULES
@@ -101,6 +114,22 @@ class RoiAlign(Operation):
         )
         return _region_shape(self, inputs)
 
+    def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
+        """Nothing but NNAPI's form is for quantised elements."""
+        plain = self.algorithm is PoolingAlgorithm.AVERAGE
+        require(
+            plain or self.algorithm is PoolingAlgorithm.MAX,
+            "regions have no such algorithm",
+            expected="AVERAGE or MAX",
+            actual=self.algorithm.name,
+        )
+        require(
+            inputs[0].data_type.is_float or (plain and not self.half_pixel and not self.is_free),
+            "free regions, half pixels and largest samples are for floats",
+            expected="FLOAT32 or FLOAT16",
+            actual=inputs[0].data_type.name,
+        )
+
     def scratch_bytes(
         self, inputs: Sequence[TensorInfo | None], outputs: Sequence[TensorInfo]
     ) -> int:
@@ -112,7 +141,9 @@ class RoiAlign(Operation):
         for size, count, axis in zip(
             self.output_size, samples, self.data_layout.spatial_axes, strict=True
         ):
-            total *= size * count if count else size + image.known_shape[axis]
+            length = image.known_shape[axis]
+            whole = size * (2 * length + 4) if self.is_free else size + length
+            total *= size * count if count else whole
         return 4 * total
 
 

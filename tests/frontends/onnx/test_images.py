@@ -224,3 +224,78 @@ def _samples() -> Iterator[NodeCase]:
 @pytest.mark.parametrize("case", list(_samples()), ids=_name)
 def test_places_of_images_are_as_onnx_runtime_has_them(case: NodeCase) -> None:
     assert_agree(case, rtol=1e-3)
+
+
+def _regions() -> Iterator[NodeCase]:
+    corners = np.sort(_RNG.uniform(-3, 45, (6, 2, 2)), axis=1).reshape(6, 4).astype(np.float32)
+    batches = np.array([0, 1, 1, 0, 0, 1], np.int64)
+    image = _reals(2, 3, 12, 10)
+    for mode, ratio, half in itertools.product(
+        ("avg", "max"), (0, 2), ("half_pixel", "output_half_pixel")
+    ):
+        attributes = {
+            **{"output_height": 3, "output_width": 2, "spatial_scale": 0.25},
+            **{"mode": mode, "sampling_ratio": ratio, "coordinate_transformation_mode": half},
+        }
+        if mode == "avg" or ratio:  # ONNX Runtime has a largest number of no samples
+            yield NodeCase("RoiAlign", (image, corners, batches), attributes, 16)
+    inner = np.clip(np.rint(corners), 0, 39)
+    rows = np.concatenate([batches[:, None], inner], axis=1).astype(np.float32)
+    sizes = {"pooled_shape": [2, 3], "spatial_scale": 0.25}
+    yield NodeCase("MaxRoiPool", (image, rows), sizes)
+    for more in ({}, {"strides": [2, 1]}, {"pads": [1, 0, 1, 1], "dilations": [1, 2]}):
+        block = np.array([3, 2], np.int64)
+        counts = [
+            (size + more.get("pads", [0] * 4)[at] + more.get("pads", [0] * 4)[at + 2] - reach)
+            // more.get("strides", [1, 1])[at]
+            + 1
+            for at, (size, reach) in enumerate(
+                zip((6, 7), (3, 1 + more.get("dilations", [1, 1])[1]), strict=True)
+            )
+        ]
+        columns = _reals(2, 3 * 6, int(np.prod(counts)))
+        inputs = (columns, np.array([6, 7], np.int64), block)
+        yield NodeCase("Col2Im", inputs, more, constants=(1, 2))
+
+
+@pytest.mark.parametrize("case", list(_regions()), ids=_name)
+def test_regions_and_patches_are_as_onnx_runtime_has_them(case: NodeCase) -> None:
+    assert_agree(case)
+
+
+def _fused() -> Iterator[NodeCase]:
+    inputs = (_reals(1, 2, 5, 5), _reals(3, 2, 3, 3), _reals(3))
+    for activation, numbers in {
+        "Relu": [],
+        "Tanh": [],
+        "Sigmoid": [],
+        "LeakyRelu": [0.2],
+        "Clip": [-0.5, 1.5],
+        "HardSigmoid": [0.3, 0.4],
+    }.items():
+        more: dict[str, Any] = {"activation_params": numbers} if numbers else {}
+        for others in ((), (_reals(1, 3, 3, 3),)):
+            given = (*inputs, *others)
+            yield NodeCase("com.microsoft.FusedConv", given, {"activation": activation, **more})
+
+
+@pytest.mark.parametrize("case", list(_fused()), ids=_name)
+def test_convolutions_with_activations_are_as_onnx_runtime_has_them(case: NodeCase) -> None:
+    assert_agree(case)
+
+
+def _deformed() -> Iterator[NodeCase]:
+    for more in ({}, {"strides": [2, 1], "pads": [1, 0, 1, 1], "dilations": [1, 2]}):
+        height, width = (4, 5) if not more else (3, 5)
+        for groups, parts in ((1, 1), (2, 4)):
+            offsets = 2 * _reals(2, parts * 2 * 6, height, width)
+            mask = _RNG.uniform(0, 1, (2, parts * 6, height, width)).astype(np.float32)
+            inputs = (_reals(2, 4, 6, 6), _reals(6, 4 // groups, 3, 2), offsets, _reals(6), mask)
+            numbers = {"group": groups, "offset_group": parts, **more}
+            yield NodeCase("DeformConv", inputs, numbers, 19)
+            yield NodeCase("DeformConv", inputs[:3], numbers, 19)
+
+
+@pytest.mark.parametrize("case", list(_deformed()), ids=_name)
+def test_moved_convolutions_are_as_onnx_reference_has_them(case: NodeCase) -> None:
+    assert_agree(case, reference=run_reference)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from armpy.frontends.onnx.blocks import transposed
+from collections.abc import Callable, Mapping, Sequence
+
+from armpy.frontends.onnx.blocks import binary, transposed
 from armpy.frontends.onnx.images import (
     WindowAttributes,
     channels_first,
@@ -15,7 +17,9 @@ from armpy.frontends.onnx.images import (
 )
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
 from armpy.graph import Value
+from armpy.ops.activation_layers import Activation, ActivationFunction
 from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
+from armpy.ops.elementwise import BinaryOperation
 from armpy.ops.volumes import Convolution3d
 
 
@@ -74,6 +78,38 @@ def convolve_last(
     return node.layer(Convolution2d(stride, dilation, pads), image, rows, bias)  # type: ignore[arg-type]
 
 
+def _fused_conv(node: Node) -> Value:
+    made = convolved(node, node.value(0), node.value(1), node.input(2))
+    if node.has(3):
+        made = binary(node, BinaryOperation.ADD, made, node.value(3))
+    count, functions = node.choice("activation", "", _FUSED)
+    numbers = [float(number) for number in node.attribute("activation_params", ())]
+    if len(numbers) < count:
+        raise node.error(
+            "the activation lacks parameters", expected=f"{count}", actual=f"{len(numbers)}"
+        )
+    for activation in functions(numbers):
+        made = node.layer(activation, made)
+    return made
+
+
+_F = ActivationFunction
+_FUSED: Mapping[str, tuple[int, Callable[[Sequence[float]], Sequence[Activation]]]] = {
+    "": (0, lambda _: ()),
+    "Clip": (2, lambda p: [Activation(_F.BOUNDED_RELU, p[1], p[0])]),
+    "HardSigmoid": (
+        2,
+        lambda p: [Activation(_F.LINEAR, p[0], p[1]), Activation(_F.BOUNDED_RELU, 1.0, 0.0)],
+    ),
+    "LeakyRelu": (1, lambda p: [Activation(_F.LEAKY_RELU, p[0])]),
+    "Relu": (0, lambda _: [Activation(_F.RELU)]),
+    "Sigmoid": (0, lambda _: [Activation(_F.SIGMOID)]),
+    "Tanh": (0, lambda _: [Activation(_F.TANH, 1.0, 1.0)]),
+}
+"""Activations that ONNX Runtime fuses into convolutions: how many parameters, and the layers."""
+
+
 OPERATORS: OperatorTable = {
     "Conv": Operator(_conv),
+    "com.microsoft.FusedConv": Operator(_fused_conv),
 }

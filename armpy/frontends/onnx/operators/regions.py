@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from armpy.frontends.onnx.blocks import reshaped, taken
 from armpy.frontends.onnx.images import channels_first, channels_last
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
 from armpy.graph import Value
 from armpy.ops.grid_sampling import GridPadding, GridSample, SampleMode
 from armpy.ops.linear_algebra import Determinant
+from armpy.ops.pooling import PoolingAlgorithm
+from armpy.ops.region_pooling import RoiAlign, RoiPooling
 from armpy.ops.suppression import NonMaxSuppression
 from armpy.types import DataType
 
@@ -62,6 +65,64 @@ def _number(node: Node, index: int, default: float) -> float:
     return float(array.reshape(-1)[0])
 
 
+def _roi_align(node: Node) -> Value:
+    ratio = node.integer("sampling_ratio", 0)
+    stride = _stride(node)
+    mode = node.choice("mode", "avg", _ROI_ALGORITHMS)
+    # Before version 16 there was no half pixel, nor a name for that.
+    half_pixel = node.version >= 16 and node.choice(
+        "coordinate_transformation_mode",
+        "half_pixel",
+        {"half_pixel": True, "output_half_pixel": False},
+    )
+    operation = RoiAlign(
+        (node.integer("output_height", 1), node.integer("output_width", 1)),
+        *(stride, stride, ratio, ratio),
+        algorithm=mode,
+        half_pixel=half_pixel,
+        is_free=True,
+    )
+    image, boxes = channels_last(node, node.value(0)), node.value(1)
+    boxes = node.cast(boxes, image.info.data_type)
+    batches = node.cast(node.value(2), DataType.SIGNED32)
+    return channels_first(node, node.layer(operation, image, boxes, batches), 2)
+
+
+_ROI_ALGORITHMS: Mapping[str, PoolingAlgorithm] = {
+    "avg": PoolingAlgorithm.AVERAGE,
+    "max": PoolingAlgorithm.MAX,
+}
+
+
+def _stride(node: Node) -> float:
+    """The inverse of the attribute ``spatial_scale``."""
+    scale = node.real("spatial_scale", 1.0)
+    if not scale > 0 or node.rank(0) != 4:
+        raise node.error(
+            "regions of the input cannot be found",
+            expected="an image, and 'spatial_scale' above 0",
+            actual=f"{node.shape(0)}, {scale}",
+        )
+    return 1 / scale
+
+
+def _max_roi_pool(node: Node) -> Value:
+    size, stride, rows = node.integers("pooled_shape"), _stride(node), node.value(1)
+    if len(size) != 2 or rows.info.known_shape[1:] != (5,):
+        raise node.error(
+            "regions or their sizes have the wrong form",
+            expected="rows of 5 numbers, and 2 sizes",
+            actual=f"{rows.info.known_shape}, {size}",
+        )
+    image = channels_last(node, node.value(0))
+    first = taken(node, rows, 1, 0, 1)
+    batches = node.cast(reshaped(node, first, rows.info.known_shape[:1]), DataType.SIGNED32)
+    operation = RoiPooling((size[0], size[1]), stride, stride)
+    return channels_first(
+        node, node.layer(operation, image, taken(node, rows, 1, 1, 5), batches), 2
+    )
+
+
 def _determinant(node: Node) -> Value:
     return node.layer(Determinant(), node.value(0))
 
@@ -69,7 +130,9 @@ def _determinant(node: Node) -> Value:
 OPERATORS: OperatorTable = {
     "Det": Operator(_determinant),
     "GridSample": Operator(_grid_sample),
+    "MaxRoiPool": Operator(_max_roi_pool),
     "NonMaxSuppression": Operator(
         _non_max_suppression, decides=(2, 3, 4), types=(DataType.SIGNED64,)
     ),
+    "RoiAlign": Operator(_roi_align),
 }

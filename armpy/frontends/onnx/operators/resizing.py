@@ -9,7 +9,7 @@ import numpy as np
 
 from armpy.frontends.onnx import sampling
 from armpy.frontends.onnx.blocks import reshaped
-from armpy.frontends.onnx.images import channels_first, channels_last
+from armpy.frontends.onnx.images import channels_first, channels_last, check_elements
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
 from armpy.frontends.onnx.sampling import AxisScaling, Filter, Float64Array, Taps
 from armpy.graph import Value
@@ -19,7 +19,7 @@ from armpy.ops.dense import BatchMatMul
 from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary, Select
 from armpy.ops.resizing import Resize, ResizeMethod
 from armpy.ops.slicing import Gather
-from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, DataType
+from armpy.types import DataType
 
 _FEW_TAPS = 4
 """Up to so many, elements are gathered and added up; more are a product with a matrix."""
@@ -80,8 +80,7 @@ def _check_size(node: Node, shape: Sequence[int], after: Mapping[int, int]) -> N
     sizes = [after.get(axis, size) for axis, size in enumerate(shape)]
     if min(after.values(), default=1) < 1:
         raise node.error("nothing is left of an axis", expected="1 or more", actual=sizes)
-    if math.prod(max(size, 1) for size in sizes) > DEFAULT_MEMORY_LIMIT_BYTES:
-        raise node.error("the output is too large", actual=sizes)
+    check_elements(node, sizes)
 
 
 def _region(node: Node, count: int) -> tuple[Sequence[float], Sequence[float]]:

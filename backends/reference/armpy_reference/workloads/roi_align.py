@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.numerics.fixed_point import Multiplier
-from armpy.ops import RoiAlign
+from armpy.ops import PoolingAlgorithm, RoiAlign
 from armpy.ops.operation import Array, require
 from armpy.records import dataclass
 from armpy.types import DataLayout
+from armpy_reference.boxes import check_batches
 from armpy_reference.quantization import Float32Array, saturate, scale_of
 from armpy_reference.reals import to_real
 from armpy_reference.regions import scaled_regions
@@ -55,6 +56,46 @@ class Samples:
         return cls(lower, np.where(is_last, lower, lower + 1), share)
 
 
+@dataclass(frozen=True, slots=True)
+class FreeSamples:
+    """Those sampling positions of a region anywhere that are not 0, along one axis.
+
+    Parameters
+    ----------
+    samples : Samples
+    inside : ndarray, float32, shape (out, samples)
+        1 for samples that count, 0 for those outside of the image.
+    count : int
+        Samples in an output element, inside or not.
+    """
+
+    samples: Samples
+    inside: Float32Array
+    count: int
+
+    @classmethod
+    def of(
+        cls, start: float, length: float, num_out: int, num_samples: int, size: int
+    ) -> FreeSamples:
+        """Samples of a region of an axis with `size` elements."""
+        step = length / num_out
+        count = num_samples or max(math.ceil(step), 0)
+        distance = step / max(count, 1)
+        bins = start + np.arange(num_out) * step
+        first, most = np.zeros((num_out, 1)), count
+        if distance > 0:  # no more than may lie within the image
+            first = np.clip(np.ceil((-1 - bins) / distance - 0.5), 0, count)[:, None]
+            most = int(min(count, (size + 1) / distance + 2))
+        number = first + np.arange(most)
+        where = bins[:, None] + (number + 0.5) * distance
+        inside = (where >= -1) & (where <= size) & (number < count)
+        where = np.clip(where, 0, size - 1)
+        lower = np.minimum(np.floor(where).astype(np.int64), max(size - 2, 0))
+        upper = np.minimum(lower + 1, size - 1)
+        share = (where - lower).astype(np.float32)
+        return cls(Samples(lower, upper, share), inside.astype(np.float32), count)
+
+
 class RoiAlignWorkload(ReferenceWorkload[RoiAlign]):
     """Gather the four neighbours of all samples of a region and add them up."""
 
@@ -72,6 +113,9 @@ class RoiAlignWorkload(ReferenceWorkload[RoiAlign]):
         if operation.data_layout is DataLayout.NCHW:
             values, out = values.transpose(0, 2, 3, 1), out.transpose(0, 2, 3, 1)
         rois = to_real(stored, self.input_infos[1])
+        if operation.is_free or operation.half_pixel or not self._is_mean:
+            self._sample_freely(values, rois, batches, out)
+            return
         regions = scaled_regions(operation, rois, batches, values.shape, self.info.name)
         for image, (x1, y1, x2, y2), target in zip(values[batches], regions, out, strict=True):
             rows = Samples.of(
@@ -85,6 +129,48 @@ class RoiAlignWorkload(ReferenceWorkload[RoiAlign]):
             else:
                 sums = _weighted_sums(image.astype(np.float32), rows, columns, _shares)
                 target[...] = sums / np.float32(rows.lower.shape[1] * columns.lower.shape[1])
+
+    @property
+    def _is_mean(self) -> bool:
+        """Whether samples are averaged."""
+        return self.operation.algorithm is PoolingAlgorithm.AVERAGE
+
+    def _sample_freely(self, values: Array, rois: Float32Array, batches: Array, out: Array) -> None:
+        """Sample regions that may lie anywhere, or have to be checked first."""
+        operation = self.operation
+        if operation.is_free:
+            check_batches(batches, len(values), self.info.name)
+            strides = np.array([operation.width_stride, operation.height_stride] * 2, np.float32)
+            regions: Float32Array = rois * (np.float32(1) / strides)
+            require(
+                bool(np.isfinite(regions).all()),
+                "a region cannot be used",
+                expected="corners that are finite",
+                actual="infinite ones, or NaN",
+            )
+        else:
+            regions = scaled_regions(operation, rois, batches, values.shape, self.info.name)
+        for number, corners, target in zip(batches, regions, out, strict=True):
+            image = values[number].astype(np.float32)
+            rows, columns = (
+                self._along(corners[1 - axis], corners[3 - axis], axis, image.shape[axis])
+                for axis in range(2)
+            )
+            if self._is_mean:
+                target[...] = _means(image, rows, columns)
+            else:
+                target[...] = _largest(image, rows, columns)
+
+    def _along(self, start: np.float32, end: np.float32, axis: int, size: int) -> FreeSamples:
+        """Samples of a region along an axis."""
+        operation = self.operation
+        offset = 0.5 if operation.half_pixel else 0.0
+        length = float(end) - float(start)
+        if not operation.half_pixel:
+            length = max(length, 1.0)
+        count = (operation.height_samples, operation.width_samples)[axis]
+        first = float(start) - offset
+        return FreeSamples.of(first, length, operation.output_size[axis], count, size)
 
     def _average_stored(self, image: Array, rows: Samples, columns: Samples, out: Array) -> None:
         """Average stored integers with integer weights, and rescale."""
@@ -103,16 +189,49 @@ class RoiAlignWorkload(ReferenceWorkload[RoiAlign]):
 
 
 def _weighted_sums(
-    image: Array, rows: Samples, columns: Samples, weigh: Callable[[Float32Array], Array]
+    image: Array,
+    rows: Samples,
+    columns: Samples,
+    weigh: Callable[[Float32Array], Array],
 ) -> Array:
     """Sums of the interpolated samples of each output element (height, width, c)."""
     sums: Array = np.zeros((), image.dtype)
+    for elements, weights in _neighbours(image, rows, columns):
+        sums = sums + np.einsum("hiwjc,hiwj->hwc", elements, weigh(weights))
+    return sums
+
+
+def _neighbours(
+    image: Array, rows: Samples, columns: Samples
+) -> Iterator[tuple[Array, Float32Array]]:
+    """The four neighbours of all samples (h, i, w, j, c), and their weights (h, i, w, j)."""
     for y, y_share in ((rows.lower, 1 - rows.share), (rows.upper, rows.share)):
         for x, x_share in ((columns.lower, 1 - columns.share), (columns.upper, columns.share)):
-            weights = weigh(y_share[:, :, None, None] * x_share)
-            elements = image[y[:, :, None, None], x]
-            sums = sums + np.einsum("hiwjc,hiwj->hwc", elements, weights)
-    return sums
+            yield image[y[:, :, None, None], x], y_share[:, :, None, None] * x_share
+
+
+def _means(image: Array, rows: FreeSamples, columns: FreeSamples) -> Array:
+    """Means of the samples of each output element (height, width, c)."""
+    counts = rows.inside[:, :, None, None] * columns.inside
+
+    def weigh(weights: Float32Array) -> Array:
+        return weights * counts
+
+    sums = _weighted_sums(image, rows.samples, columns.samples, weigh)
+    return sums / np.float32(max(rows.count * columns.count, 1))
+
+
+def _largest(image: Array, rows: FreeSamples, columns: FreeSamples) -> Array:
+    """Largest weighted neighbours of each output element (height, width, c)."""
+    counts = rows.inside[:, :, None, None] * columns.inside
+    # Samples that are left out beforehand are 0, as others outside of the image.
+    is_whole = rows.count == counts.shape[1] and columns.count == counts.shape[3]
+    least = np.float32(-np.inf if is_whole and counts.size else 0)
+    found: Array = np.full((), least, np.float32)
+    for elements, weights in _neighbours(image, rows.samples, columns.samples):
+        parts = elements * (weights * counts)[..., None]
+        found = np.maximum(found, parts.max(axis=(1, 3), initial=least))
+    return found
 
 
 def _shares(weights: Float32Array) -> Float32Array:
