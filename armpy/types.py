@@ -82,6 +82,11 @@ class DataType(enum.Enum):
         return self.dtype.itemsize
 
     @cached_property
+    def bits(self) -> int:
+        """Bits per element that carry its number; fewer than those stored in small types."""
+        return _BITS.get(self.name, 8 * self.size_bytes)
+
+    @cached_property
     def is_quantized(self) -> bool:
         """Whether elements stand for real numbers through a scale and a zero point."""
         return self.name.startswith("Q")
@@ -147,6 +152,8 @@ _DTYPES = {
     "FLOAT8_E8M0": "uint8",
     "FLOAT4_E2M1": "uint8",
 }
+
+_BITS = {"SIGNED4": 4, "UNSIGNED4": 4, "SIGNED2": 2, "UNSIGNED2": 2, "FLOAT4_E2M1": 4}
 
 _NARROW_RANGES = {"SIGNED4": (-8, 7), "UNSIGNED4": (0, 15), "SIGNED2": (-2, 1), "UNSIGNED2": (0, 3)}
 

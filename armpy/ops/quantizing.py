@@ -8,10 +8,10 @@ from typing import ClassVar
 from armpy.ops.elementwise import FLOAT_TYPES
 from armpy.ops.operation import Operation, TypeRule, require, rule
 from armpy.records import dataclass
-from armpy.tensor import Shape, TensorInfo
+from armpy.tensor import Shape, TensorInfo, format_shape
 from armpy.types import DataType
 
-__all__ = ["Cast", "Dequantize", "Quantize"]
+__all__ = ["BitCast", "Cast", "Dequantize", "Quantize"]
 
 _QUANTIZED = tuple(t for t in DataType if t.is_quantized)
 
@@ -130,8 +130,8 @@ class Cast(Operation):
     -----
     input (...); output as input, of the type that its info says. Floats lose their fraction
     and saturate, NaN becomes the highest integer; integers wrap in a plain integer type and
-    saturate in a quantised one; BOOLEAN is whether a number is not 0. Small floats get the nearest
-    number, ties to even.
+    saturate in a quantised one; integers of 4 and 2 bits wrap whatever they come from; BOOLEAN is
+    whether a number is not 0. Small floats get the nearest number, ties to even.
 
     References
     ----------
@@ -159,3 +159,74 @@ class Cast(Operation):
             expected="nearest, up or down",
             actual=self.rounding,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class BitCast(Operation):
+    """Read the bits of elements as elements of another type.
+
+    Attributes
+    ----------
+    output_type : DataType
+
+    Notes
+    -----
+    input (...); output as input if elements are as large. If they are smaller, the output has one
+    axis more, along which the parts of an element lie, lowest byte first; if they are larger, the
+    input's last axis, which must be as long as an element has parts, is gone. Types of 4 and
+    2 bits go with types of as many bits.
+
+    References
+    ----------
+    TFLite BITCAST; ONNX BitCast.
+    """
+
+    output_type: DataType = DataType.UNSIGNED8
+
+    type_rules: ClassVar[tuple[TypeRule, ...]] = (rule((tuple(DataType),), (tuple(DataType),)),)
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """An axis more or less where elements are smaller or larger."""
+        shape, source = inputs[0].shape or (), inputs[0].data_type
+        small = min(source.bits, self.output_type.bits)
+        require(
+            small >= 8 or source.bits == self.output_type.bits,
+            "a type of less than a byte goes with types of as many bits",
+            expected=f"a type of {source.bits} bits",
+            actual=self.output_type.name,
+        )
+        parts = max(source.bits, self.output_type.bits) // small
+        if source.bits >= self.output_type.bits:
+            return ((*shape, parts) if parts > 1 else shape,)
+        require(
+            bool(shape) and shape[-1] in (None, parts),
+            "the last axis does not make up elements of the other type",
+            expected=f"{parts} elements",
+            actual=format_shape(shape),
+        )
+        return (shape[:-1],)
+
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        """The type that is asked for."""
+        return (self.output_type,)
+
+    def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
+        """An output of that type; not every byte is a truth value."""
+        require(
+            outputs[0].data_type is self.output_type,
+            "the output has another type than the attribute says",
+            expected=self.output_type.name,
+            actual=outputs[0].data_type.name,
+        )
+        require(
+            self.output_type is not DataType.BOOLEAN or inputs[0].data_type is DataType.BOOLEAN,
+            "not every pattern of bits is a truth value",
+            expected="another type than BOOLEAN",
+            actual=f"{inputs[0].data_type.name} to BOOLEAN",
+        )
+
+    def identity_of(
+        self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
+    ) -> int | None:
+        """The input, if it has the output's type already."""
+        return _unchanged(inputs, outputs)

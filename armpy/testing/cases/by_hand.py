@@ -13,6 +13,8 @@ from armpy.ops import (
     ArgMinMaxFunction,
     BatchMatMul,
     BinaryOperation,
+    BitCast,
+    Cast,
     Comparison,
     ComparisonOperation,
     Concat,
@@ -52,8 +54,9 @@ from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.case import Case, CaseInput
 from armpy.types import DataType
 
-F32, S8, U8, I32, BOOL = (
+F32, BYTE, S8, U8, I32, BOOL = (
     DataType.FLOAT32,
+    DataType.UNSIGNED8,
     DataType.QASYMM_S8,
     DataType.QASYMM_U8,
     DataType.SIGNED32,
@@ -100,6 +103,51 @@ _SQUARE = [[[[1], [2]], [[3], [4]]]]
 _NINE = [[[[1], [2], [3]], [[4], [5], [6]], [[7], [8], [9]]]]
 
 TABLE: tuple[ByHand, ...] = (
+    ByHand(
+        "bits",
+        BitCast(I32),
+        [T([1.0, -2.0, 0.15625])],
+        [T([0x3F800000, -(2**30), 0x3E200000], I32)],
+    ),
+    ByHand("parts", BitCast(BYTE), [T([1.0, -2.0])], [T([[0, 0, 128, 63], [0, 0, 0, 192]], BYTE)]),
+    ByHand("whole", BitCast(F32), [T([[0, 0, 128, 63], [0, 0, 0, 192]], BYTE)], [T([1.0, -2.0])]),
+    ByHand(
+        "nibbles",
+        BitCast(DataType.SIGNED4),
+        [T([0, 7, 8, 15], DataType.UNSIGNED4)],
+        [T([0, 7, -8, -1], DataType.SIGNED4)],
+    ),
+    ByHand(
+        # 8-bit floats 1.0, 448 (the largest), 2 and a subnormal of 1/512; -0.0 keeps its sign.
+        "to-e4m3",
+        Cast(),
+        [T([1.0, 1e6, 2.04, 1 / 512, -0.0])],
+        [T([0x38, 0x7E, 0x40, 0x01, 0x80], DataType.FLOAT8_E4M3FN)],
+    ),
+    ByHand(
+        "to-e5m2-infinity",
+        Cast(saturate=False),
+        [T([1.0, 1e6, -1e6, 1.125])],
+        [T([0x3C, 0x7C, 0xFC, 0x3C], DataType.FLOAT8_E5M2)],
+    ),
+    ByHand(
+        "from-e2m1",
+        Cast(),
+        [T(range(16), DataType.FLOAT4_E2M1)],
+        [T([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])],
+    ),
+    ByHand(
+        "powers-up",
+        Cast(rounding="up"),
+        [T([1.0, 1.01, 0.75, 3.0])],
+        [T([127, 128, 127, 129], DataType.FLOAT8_E8M0)],
+    ),
+    ByHand(
+        "to-nibbles-wraps",
+        Cast(),
+        [T([7.9, 8.0, -9.0, 100.0])],
+        [T([7, -8, 7, 4], DataType.SIGNED4)],
+    ),
     ByHand("arm-nn-sample", ElementwiseBinary(), [T([5, 3]), T([10, 8])], [T([15, 11])]),
     ByHand("sub", ElementwiseBinary(BinaryOperation.SUB), [T([5, 3]), T([10, 8])], [T([-5, -5])]),
     ByHand(

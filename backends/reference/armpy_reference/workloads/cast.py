@@ -37,6 +37,10 @@ class CastWorkload(ReferenceWorkload[Cast]):
             np.not_equal(values, 0, out=out)
         elif target.data_type.is_float:
             out[...] = values
+        elif source.data_type.is_float and target.data_type.is_narrow:
+            whole = np.empty(values.shape, np.int64)
+            _write_integers(values, TensorInfo(target.shape, DataType.SIGNED64), whole)
+            _write_from_integers(whole, target, out)
         elif source.data_type.is_float:
             _write_integers(values, target, out)
         else:
