@@ -40,3 +40,15 @@ def test_images_are_brought_to_one_mean(layout: DataLayout, shape: tuple[int, ..
     info = TensorInfo(shape, F32)
     operation = ops.InstanceNormalization(gamma=1.5, beta=-0.3, eps=1e-4, data_layout=layout)
     check_layer(operation, [info], info)
+
+
+@pytest.mark.parametrize("kind", [ops.LayerNormalization, ops.RmsNormalization])
+@pytest.mark.parametrize("shape", [(3, 5, 19), (7, 1), (1, 768), (2, 3, 4, 5)], ids=str)
+@pytest.mark.parametrize("num_factors", [0, 1, 2])
+def test_rows_are_brought_to_variance_1(
+    kind: type[ops.LayerNormalization], shape: tuple[int, ...], num_factors: int
+) -> None:
+    axes = (-2, -1) if len(shape) == 4 else (-1,)
+    info, row = TensorInfo(shape, F32), TensorInfo(shape[-len(axes) :], F32)
+    factors = [row] * (num_factors if kind is ops.LayerNormalization else min(num_factors, 1))
+    check_layer(kind(axes, eps=1e-3), [info, *factors], info)

@@ -1,12 +1,19 @@
-"""Normalization and InstanceNormalization: by neighbours, and by an image's mean and variance."""
+"""Normalisations: by neighbours, by an image's mean and variance, by that of rows."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from armpy.graph import Layer
-from armpy.ops import InstanceNormalization, Normalization
+from armpy.ops import (
+    InstanceNormalization,
+    LayerNormalization,
+    Normalization,
+    RmsNormalization,
+)
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.ops.shapes import normalize_axes
 from armpy.tensor import TensorInfo
@@ -84,7 +91,62 @@ def lower_by_image(emit: Emitter, layer: Layer) -> None:
     emit(call, layer.name)
 
 
+def _by_row(operation: Operation) -> LayerNormalization | RmsNormalization:
+    """An operation of either kind."""
+    if isinstance(operation, LayerNormalization):
+        return operation
+    return expect(operation, RmsNormalization)
+
+
+def check_by_row(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+    """float32 rows along the last axes, whose factors and addends are one row each."""
+    present = [info for info in inputs if info is not None]
+    if reason := check_types((*present, *outputs), (DataType.FLOAT32,)):
+        return reason
+    shape = outputs[0].known_shape
+    axes = normalize_axes(_by_row(operation).axes, len(shape))
+    if axes != tuple(range(len(shape) - len(axes), len(shape))):
+        return "axes other than the last ones are not supported"
+    for info in present[1:]:
+        given = info.known_shape
+        if math.prod(given) != math.prod(given[-len(axes) :]) or (
+            given[-len(axes) :] != shape[-len(axes) :]
+        ):
+            return "factors and addends that are no row are not supported"
+    return ""
+
+
+def lower_by_row(emit: Emitter, layer: Layer) -> None:
+    """Normalise rows, the mean taken off or not."""
+    operation, value = _by_row(layer.operation), layer["input"]
+    has_mean = isinstance(operation, LayerNormalization)
+    shape = value.info.known_shape
+    first = normalize_axes(operation.axes, len(shape))[0]
+    length = math.prod(shape[first:])
+
+    def row(number: int, otherwise: float) -> Buffer:
+        """Where an operand is, or a row of one number."""
+        given = layer.inputs[number] if number < len(layer.inputs) else None
+        if given is None:
+            return emit.constant(np.full(length, otherwise, np.float32))
+        return emit.source(given)
+
+    call = calls.LayerNormalization(
+        "mean" if has_mean else "root mean square",
+        source=emit.source(value),
+        target=emit.target(layer.output),
+        gamma=row(1, 1.0),
+        beta=row(2, 0.0),
+        rows=math.prod(shape[:first]),
+        length=length,
+        epsilon=float(operation.eps),
+    )
+    emit(call, layer.name)
+
+
 LOWERINGS = {
+    LayerNormalization: Lowering(check_by_row, lower_by_row),
+    RmsNormalization: Lowering(check_by_row, lower_by_row),
     InstanceNormalization: Lowering(check, lower_by_image),
     Normalization: Lowering(check, lower_by_neighbours),
 }

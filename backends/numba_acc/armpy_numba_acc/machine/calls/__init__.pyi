@@ -58,6 +58,7 @@ from armpy_numba_acc.machine.calls.rows import (
     InstanceNormalization as InstanceNormalization,
     L2Normalization as L2Normalization,
     L2NormalizationBytes as L2NormalizationBytes,
+    LayerNormalization as LayerNormalization,
     QuantizeU8 as QuantizeU8,
     Reduce as Reduce,
     Rescaling as Rescaling,

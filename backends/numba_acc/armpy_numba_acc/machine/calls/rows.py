@@ -147,6 +147,30 @@ class InstanceNormalization(Call):
 
 
 @dataclass(frozen=True, slots=True)
+class LayerNormalization(Call):
+    """Bring rows of float32 to variance 1, then multiply and add element by element.
+
+    Parameters
+    ----------
+    form : {"mean", "root mean square"}
+        Whether the mean is taken off first.
+    gamma, beta : Pointer
+        `length` float32.
+    """
+
+    parameters = ("form",)
+
+    form: str
+    source: Pointer
+    target: Pointer
+    gamma: Pointer
+    beta: Pointer
+    rows: int
+    length: int
+    epsilon: float
+
+
+@dataclass(frozen=True, slots=True)
 class L2Normalization(Call):
     """Divide rows of float32 by their Euclidean norms.
 
