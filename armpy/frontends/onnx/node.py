@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
+import numpy as np
 import onnx
 
 from armpy.errors import LayerValidationError
 from armpy.frontends.building import Layers
 from armpy.frontends.onnx.element_types import read_tensor
 from armpy.graph import Value
+from armpy.numerics import bfloat16_values
 from armpy.ops.composite import Composite, LayerBuilder
 from armpy.ops.operation import Array
 from armpy.records import dataclass
@@ -214,7 +216,19 @@ class Node(Layers):
 
     def ints(self, index: int) -> tuple[int, ...]:
         """Elements of an input that decides, flat, as plain integers."""
-        return tuple(int(item) for item in self.array(index).reshape(-1))
+        elements = self.array(index)
+        if elements.dtype.kind not in "iu":
+            raise self.error(f"input {index} holds no integers", actual=self.type(index).name)
+        return tuple(int(item) for item in elements.reshape(-1))
+
+    def number(self, index: int) -> Any:  # Any: an int or a float
+        """The only element of an input that decides, a finite number."""
+        elements = self.array(index)
+        if self.type(index) is DataType.BFLOAT16:
+            elements = bfloat16_values(elements)
+        if elements.size != 1 or not np.isfinite(elements).all():
+            raise self.error(f"input {index} is not one finite number", actual=elements.shape)
+        return elements.reshape(()).item()
 
     def axes(
         self, rank: int, name: str = "axes", index: int | None = None
@@ -229,14 +243,14 @@ class Node(Layers):
         if index is not None and self.has(index):
             found: Sequence[int] = self.ints(index)
         else:
-            found = self.attribute(name)
-            if found is None:
+            if self.attribute(name) is None:
                 return None
+            found = self.integers(name)
         return tuple(self.axis(axis, rank) for axis in found)
 
     def axis(self, axis: int, rank: int) -> int:
         """An axis, counted from the first one."""
-        if not -rank <= axis < max(rank, 1):
+        if not -rank <= axis < rank:
             raise self.error("the axis is out of range", expected=f"rank {rank}", actual=axis)
         return axis + rank if axis < 0 else axis
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from armpy.frontends.onnx.blocks import reshaped
 from armpy.frontends.onnx.element_types import data_type_of
 from armpy.frontends.onnx.node import Node, NodeData, Operator, OperatorTable
 from armpy.graph import Value
-from armpy.numerics.bfloat16 import bfloat16_values
 from armpy.ops.elementwise import (
     BinaryOperation,
     Comparison,
@@ -75,7 +73,7 @@ def _compared(
 def _trilu(node: Node) -> Value:
     shape = node.shape(0)
     require(len(shape) >= 2, "the input is no matrix", expected="rank 2 or more", actual=shape)
-    (offset,) = node.ints(1) if node.has(1) else (0,)
+    offset = int(node.number(1)) if node.has(1) else 0
     is_upper = node.flag("upper", True)
     operation = (
         ComparisonOperation.GREATER_OR_EQUAL if is_upper else ComparisonOperation.LESS_OR_EQUAL
@@ -86,15 +84,12 @@ def _trilu(node: Node) -> Value:
 
 def _range(node: Node) -> Value:
     data_type = node.type(0)
-    start, limit, delta = (_number(node, index) for index in range(3))
-    require(
-        delta != 0 and all(map(math.isfinite, (start, limit, delta))),
-        "the range cannot be counted",
-        expected="finite numbers and a step other than 0",
-        actual=f"{start}, {limit}, {delta}",
-    )
+    start, limit, delta = (node.number(index) for index in range(3))
+    require(delta != 0, "the step is 0")
     if data_type.is_float:
-        count = max(math.ceil((limit - start) / delta), 0)
+        steps_to_limit = (limit - start) / delta
+        require(math.isfinite(steps_to_limit), "the range has no end")
+        count = max(math.ceil(steps_to_limit), 0)
     else:
         count = max(-((start - limit) // delta), 0)
     # Steps are multiplied, not added up, so that errors do not add up either.
@@ -109,17 +104,8 @@ def _range(node: Node) -> Value:
     return node.cast(steps, data_type)
 
 
-def _number(node: Node, index: int) -> Any:  # Any: an int or a float
-    """An input that decides and has one element."""
-    elements = node.array(index)
-    require(elements.size == 1, f"input {index} is not one number", actual=elements.shape)
-    if node.type(index) is DataType.BFLOAT16:
-        elements = bfloat16_values(elements)
-    return elements.reshape(()).item()
-
-
 def _one_hot(node: Node) -> Value:
-    depth = int(node.array(1).reshape(-1)[0])
+    depth = int(node.number(1))
     indices = node.cast(node.value(0), _INDEX)
     off, on = node.layers(Splitter(axis=0, sizes=(1, 1)), [node.value(2)])
     axis = node.axis(node.integer("axis", -1), node.rank(0) + 1)

@@ -18,7 +18,7 @@ from armpy.types import DataType
 
 def _top_k(node: Node) -> tuple[Value, Value]:
     shape = node.shape(0)
-    (k,) = node.ints(1) if node.version >= 10 else (node.integer("k"),)
+    k = int(node.number(1)) if node.version >= 10 else node.integer("k")
     axis = node.axis(node.integer("axis", -1), len(shape))
     # Along the last axis, and back.
     perm = [each for each in range(len(shape)) if each != axis] + [axis]
@@ -43,8 +43,7 @@ def _cumulation(operation: ReduceOperation) -> Operator:
     """Operator that cumulates along an axis."""
 
     def convert(node: Node) -> Value:
-        (axis,) = node.ints(1)
-        axis = node.axis(axis, node.rank(0))
+        axis = node.axis(int(node.number(1)), node.rank(0))
         exclusive, reverse = node.flag("exclusive"), node.flag("reverse")
         return node.layer(Cumulate(operation, axis, exclusive, reverse), node.value(0))
 

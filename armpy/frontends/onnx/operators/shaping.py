@@ -88,9 +88,8 @@ def _tile(node: Node) -> Value:
     rank = node.rank(0)
     if node.version >= 6:
         return node.layer(Tile(node.ints(1)), node.value(0))
-    (times,), (along,) = node.ints(1), node.ints(2)
     multiples = [1] * rank
-    multiples[node.axis(along, rank)] = times
+    multiples[node.axis(int(node.number(2)), rank)] = int(node.number(1))
     return node.layer(Tile(tuple(multiples)), node.value(0))
 
 

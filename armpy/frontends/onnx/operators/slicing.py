@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from armpy.frontends.onnx.blocks import transposed
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
@@ -31,7 +32,7 @@ def _split(node: Node) -> tuple[Value, ...]:
     elif node.attribute("split") is not None:
         sizes = node.integers("split")
     else:
-        sizes = _equal_parts(shape[axis], node.integer("num_outputs", count))
+        sizes = _equal_parts(shape[axis], node.integer("num_outputs", count), count)
     require(
         len(sizes) >= count,
         "there are fewer parts than outputs",
@@ -41,11 +42,17 @@ def _split(node: Node) -> tuple[Value, ...]:
     return node.layers(Splitter(axis=axis, sizes=tuple(sizes)), [node.value(0)])
 
 
-def _equal_parts(size: int, count: int) -> Sequence[int]:
-    """Sizes of equal parts, of which the last is smaller where they do not fit."""
-    require(count >= 1, "the number of parts cannot be used", expected="1 or more", actual=count)
+def _equal_parts(size: int, count: int, used: int) -> Sequence[int]:
+    """Sizes of the parts that are used, and of the rest; the last part may be smaller."""
+    require(
+        count >= used,
+        "there are fewer parts than outputs",
+        expected=f"{used} or more",
+        actual=count,
+    )
     part = -(-size // count)
-    return [max(min(part, size - number * part), 0) for number in range(count)]
+    ends = [min(number * part, size) for number in range(used + 1)]
+    return [*(end - begin for begin, end in pairwise(ends)), size - ends[-1]]
 
 
 def _slice(node: Node) -> Value:
