@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from armpy.frontends.onnx.blocks import binary, transposed
+from armpy.frontends.onnx.blocks import binary, joined, taken, transposed
 from armpy.frontends.onnx.images import (
     WindowAttributes,
     channels_first,
@@ -20,6 +20,7 @@ from armpy.graph import Value
 from armpy.ops.activation_layers import Activation, ActivationFunction
 from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
 from armpy.ops.elementwise import BinaryOperation
+from armpy.ops.movement import Pad
 from armpy.ops.volumes import Convolution3d
 
 
@@ -109,7 +110,40 @@ _FUSED: Mapping[str, tuple[int, Callable[[Sequence[float]], Sequence[Activation]
 """Activations that ONNX Runtime fuses into convolutions: how many parameters, and the layers."""
 
 
+def _line_shape(node: Node) -> tuple[int, ...]:
+    """Shape of the first input, which has one spatial axis."""
+    if node.rank(0) != 3:
+        raise node.error("the input has the wrong rank", expected="rank 3", actual=node.shape(0))
+    return node.shape(0)
+
+
+def _causal_conv(node: Node) -> tuple[Value, ...]:
+    line, weights = node.value(0), node.value(1)
+    (_, channels, _), kernel = _line_shape(node), weights.info.known_shape[-1]
+    if weights.info.known_shape != (channels, 1, kernel) or kernel < 1:
+        raise node.error(
+            "the weights have the wrong shape",
+            expected=f"({channels}, 1, k)",
+            actual=weights.info.known_shape,
+        )
+    if node.has(3):
+        extended = joined(node, [node.value(3), line], 2)
+    else:
+        extended = node.layer(Pad(((0, 0), (0, 0), (kernel - 1, 0))), line)
+    windows = WindowAttributes((kernel,), (1,), (1,), ((0, 0),))
+    made = convolve_last(
+        node, channels_last(node, extended), weights, node.input(2), windows, channels
+    )
+    made = channels_first(node, made, 1)
+    if node.choice("activation", "none", {"none": False, "silu": True, "swish": True}):
+        gate = node.layer(Activation(ActivationFunction.SIGMOID), made)
+        made = binary(node, BinaryOperation.MUL, made, gate)
+    length = extended.info.known_shape[2]
+    return made, taken(node, extended, 2, length - kernel + 1, length)
+
+
 OPERATORS: OperatorTable = {
+    "CausalConvWithState": Operator(_causal_conv),
     "Conv": Operator(_conv),
     "com.microsoft.FusedConv": Operator(_fused_conv),
 }

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from armpy.frontends.onnx.blocks import reshaped, taken
-from armpy.frontends.onnx.images import channels_first, channels_last
+import numpy as np
+
+from armpy.frontends.onnx.blocks import reshaped, taken, transposed
+from armpy.frontends.onnx.images import channels_first, channels_last, check_elements
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
 from armpy.graph import Value
+from armpy.ops.dense import BatchMatMul
 from armpy.ops.grid_sampling import GridPadding, GridSample, SampleMode
 from armpy.ops.linear_algebra import Determinant
 from armpy.ops.pooling import PoolingAlgorithm
@@ -43,6 +46,28 @@ def _grid_sample(node: Node) -> Value:
     operation = GridSample(mode, padding, node.flag("align_corners"))
     grid = node.cast(grid, image.info.data_type)
     return channels_first(node, node.layer(operation, channels_last(node, image), grid), rank - 2)
+
+
+def _affine_grid(node: Node) -> Value:
+    theta = node.value(0)
+    batch, _, *sizes = node.ints(1) if node.has(1) else ()
+    rank = len(sizes)
+    if rank not in (2, 3) or node.shape(0) != (batch, rank, rank + 1) or min(sizes) < 1:
+        raise node.error(
+            "matrices and size do not fit",
+            expected="(n, 2, 3) and 4 sizes, or (n, 3, 4) and 5",
+            actual=f"{node.shape(0)} and {node.ints(1)}",
+        )
+    check_elements(node, (rank + 1, *sizes))
+    aligned = node.flag("align_corners")
+    ends = [1.0 if aligned else 1 - 1 / size for size in sizes]
+    along = [np.linspace(-end, end, size) for end, size in zip(ends, sizes, strict=True)]
+    if aligned:  # one element lies at the first of both corners
+        along = [np.full(1, -1.0) if size == 1 else a for size, a in zip(sizes, along, strict=True)]
+    places = np.meshgrid(*along, indexing="ij")
+    columns = np.stack([*places[::-1], np.ones(sizes)]).reshape(1, rank + 1, -1)
+    made = node.layer(BatchMatMul(), theta, node.like(theta, columns))
+    return reshaped(node, transposed(node, made, (0, 2, 1)), (batch, *sizes, rank))
 
 
 def _non_max_suppression(node: Node) -> Value:
@@ -128,6 +153,7 @@ def _determinant(node: Node) -> Value:
 
 
 OPERATORS: OperatorTable = {
+    "AffineGrid": Operator(_affine_grid, decides=(1,)),
     "Det": Operator(_determinant),
     "GridSample": Operator(_grid_sample),
     "MaxRoiPool": Operator(_max_roi_pool),
