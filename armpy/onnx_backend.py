@@ -12,7 +12,9 @@ ONNX, "Implementing an ONNX backend": `onnx.backend.base`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,27 +35,37 @@ class OnnxModel(BackendRep):  # type: ignore[misc]  # the package has no types
 
     Parameters
     ----------
-    model : Model
+    load_model : callable
+        Called with a model's bytes and options of the front-end.
     proto : onnx.ModelProto
-        What it was made of.
+        What it is made of.
+
+    Notes
+    -----
+    A model that takes or gives sequences or optionals is loaded for each call: what these hold is
+    part of a network's structure, and so are small integers, which may say it.
     """
 
-    def __init__(self, model: Model, proto: onnx.ModelProto) -> None:
-        self.model = model
+    def __init__(self, load_model: Callable[..., Model], proto: onnx.ModelProto) -> None:
         initial = {tensor.name for tensor in proto.graph.initializer}
         self._inputs = [value for value in proto.graph.input if value.name not in initial]
         self._outputs = list(proto.graph.output)
+        self._load = load_model
+        self._proto = proto
+        self.model: Model | None = None
+        if all(map(_is_tensor, (*self._inputs, *self._outputs))):
+            self.model = load_model(proto.SerializeToString())
 
-    def run(self, inputs: Any, **kwargs: Any) -> tuple[Array, ...]:  # Any: as `onnx` says it
+    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:  # Any: as `onnx` says it
         """Run the model.
 
         Parameters
         ----------
-        inputs : sequence of ndarray, or mapping of str to ndarray
+        inputs : sequence of (ndarray, list of ndarray or None), or mapping of str to them
 
         Returns
         -------
-        tuple of ndarray
+        tuple of (ndarray or list of ndarray)
             One per output.
         """
         if not isinstance(inputs, dict):
@@ -65,9 +77,39 @@ class OnnxModel(BackendRep):  # type: ignore[misc]  # the package has no types
                     actual=str(len(given)),
                 )
             inputs = {value.name: array for value, array in zip(self._inputs, given, strict=True)}
-        arrays = {value.name: _stored(value, inputs[value.name]) for value in self._inputs}
-        outputs = self.model.run(arrays)
-        return tuple(_numpy(value, outputs[value.name]) for value in self._outputs)
+        model = self.model or self._loaded_for(inputs)
+        arrays: dict[str, Array] = {}
+        for value in self._inputs:
+            arrays.update(_stored(value, inputs[value.name]))
+        outputs = model.run({spec.name: arrays[spec.name] for spec in model.inputs})
+        return tuple(_numpy(value, outputs) for value in self._outputs)
+
+    def _loaded_for(self, inputs: dict[str, Any]) -> Model:  # Any: arrays, lists of them, None
+        """The model for what sequences and optionals hold, and for small integers."""
+        structures: dict[str, object] = {}
+        proto = onnx.ModelProto()
+        proto.CopyFrom(self._proto)
+        for value in self._inputs:
+            held = inputs[value.name]
+            if not _is_tensor(value):
+                structures[value.name] = len(held) if isinstance(held, list) else held is not None
+                if held is None:
+                    structures[value.name] = None
+            elif np.asarray(held).dtype.kind in "biu" and np.size(held) <= _MOST_DECIDING:
+                proto.graph.initializer.add().CopyFrom(
+                    onnx.numpy_helper.from_array(np.asarray(held), value.name)
+                )
+        options = {"structures": json.dumps(structures)}
+        return self._load(proto.SerializeToString(), front_end_options=options)
+
+
+_MOST_DECIDING = 64
+"""Elements of an integer input that may say what sequences hold."""
+
+
+def _is_tensor(value: onnx.ValueInfoProto) -> bool:
+    """Whether an input or output is a tensor."""
+    return bool(value.type.WhichOneof("value") == "tensor_type")
 
 
 class OnnxBackend(Backend):  # type: ignore[misc]  # the package has no types
@@ -98,10 +140,7 @@ class OnnxBackend(Backend):  # type: ignore[misc]  # the package has no types
             As of `armpy.load`.
         """
         super().prepare(model, device, **kwargs)
-        loaded = load(
-            model.SerializeToString(), front_end="onnx", backends=backends, runtime=runtime
-        )
-        return OnnxModel(loaded, model)
+        return OnnxModel(partial(load, front_end="onnx", backends=backends, runtime=runtime), model)
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
@@ -114,13 +153,38 @@ run_model = OnnxBackend.run_model
 supports_device = OnnxBackend.supports_device
 
 
-def _stored(value: onnx.ValueInfoProto, array: object) -> Array:
-    """An input as armpy stores its elements."""
-    data_type = data_type_of(value.type.tensor_type.elem_type, f"input '{value.name}'")
-    return stored(np.asarray(array), data_type)
+def _element_type(kind: onnx.TypeProto) -> int:
+    """The type of the elements of a tensor, or of the tensors of a sequence or optional."""
+    which = kind.WhichOneof("value")
+    if which == "tensor_type":
+        return int(kind.tensor_type.elem_type)
+    return _element_type(getattr(kind, which).elem_type)
 
 
-def _numpy(value: onnx.ValueInfoProto, array: Array) -> Array:
+def _stored(value: onnx.ValueInfoProto, given: Any) -> dict[str, Array]:  # Any: as `run` takes it
+    """An input's tensors as armpy stores their elements, by their names in the network."""
+    if given is None:
+        return {}
+    data_type = data_type_of(_element_type(value.type), f"input '{value.name}'")
+    if isinstance(given, list) and not _is_tensor(value):
+        return {
+            f"{value.name}[{number}]": stored(np.asarray(array), data_type)
+            for number, array in enumerate(given)
+        }
+    return {value.name: stored(np.asarray(given), data_type)}
+
+
+def _numpy(value: onnx.ValueInfoProto, outputs: Mapping[str, Array]) -> Any:  # Any: as `run` gives
     """An output with NumPy's type for its elements, where these are stored as bits."""
-    wanted = numpy_type(value.type.tensor_type.elem_type)
-    return array if array.dtype == wanted else array.view(wanted)
+    wanted = numpy_type(_element_type(value.type))
+    names = [value.name]
+    is_list = f"{value.name}[0]" in outputs or (
+        not _is_tensor(value) and "sequence_type" in str(value.type)
+    )
+    if is_list:
+        names = [f"{value.name}[{number}]" for number in range(int(outputs[value.name]))]
+    arrays = [
+        array if array.dtype == wanted else array.view(wanted)
+        for array in (outputs[name] for name in names)
+    ]
+    return arrays if is_list else arrays[0]

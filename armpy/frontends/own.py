@@ -37,8 +37,28 @@ def _onnx() -> FrontEnd:
         _parse_onnx,
         suffixes=(".onnx",),
         recognizes=_is_onnx,
+        options=_onnx_options(),
         requires=("onnx",),
         install='pip install "armpy[onnx]"',
+    )
+
+
+def _onnx_options() -> tuple[BackendOption, ...]:
+    """What can be said of how .onnx files are parsed."""
+    return (
+        BackendOption(
+            "dimensions",
+            "",
+            'Sizes of dimensions that have names, as JSON: {"batch": 1}.',
+            OptionScope.RUNTIME,
+        ),
+        BackendOption(
+            "structures",
+            "",
+            "What inputs that are no tensors hold, as JSON: the length of a sequence; null for an "
+            "empty optional, true for one that holds a tensor.",
+            OptionScope.RUNTIME,
+        ),
     )
 
 

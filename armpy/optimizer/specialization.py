@@ -11,9 +11,10 @@ from armpy.errors import ArmpyError
 from armpy.graph import Graph, Layer, Value
 from armpy.network import Network
 from armpy.ops.composite import Composite
-from armpy.ops.control_flow import While
+from armpy.ops.control_flow import ControlFlow, If, While
 from armpy.ops.operation import Array, Operation, as_attribute, located
 from armpy.ops.trimming import trimmed
+from armpy.optimizer.branches import chosen, with_known_shapes
 from armpy.optimizer.evaluate import Evaluator, folding_allowance, is_small
 from armpy.optimizer.loops import bindable, with_fixed_shapes
 from armpy.profiling import phase
@@ -54,15 +55,15 @@ def specialize(
     return _Specializer(graph, evaluator, {}).run(shapes, values)
 
 
-_LoopKey: TypeAlias = tuple[While, tuple[TensorInfo | None, ...], tuple[bytes | None, ...]]
-"""A loop, what it is handed, and the small constants among that."""
+_LoopKey: TypeAlias = tuple[ControlFlow, tuple[TensorInfo | None, ...], tuple[bytes | None, ...]]
+"""What runs graphs, what it is handed, and the small constants among that."""
 
 
 class _Specializer:
     """One forward walk over a graph that builds the next one."""
 
     def __init__(
-        self, graph: Graph, evaluator: Evaluator | None, loops: dict[_LoopKey, While]
+        self, graph: Graph, evaluator: Evaluator | None, loops: dict[_LoopKey, ControlFlow]
     ) -> None:
         self._graph = graph
         self._evaluator = evaluator
@@ -109,6 +110,8 @@ class _Specializer:
         made: Sequence[Value]
         if isinstance(operation, Composite) and operation.is_ready(inputs):
             made = operation.expand(_Expansion(self, layer), inputs)
+        elif isinstance(operation, If) and (branch := chosen(operation, inputs)) is not None:
+            made = self._inlined(layer, branch, inputs[1:])
         else:
             declared = list(layer.output_infos)
             if not operation.has_data_dependent_outputs:  # else nothing tells but the declaration
@@ -126,8 +129,8 @@ class _Specializer:
     ) -> Sequence[Value]:
         """The outputs of an operation that stands for `layer`, or for a part of it if named."""
         operation, inputs = absorb_constants(operation, inputs)
-        if isinstance(operation, While):
-            operation = self._shaped_loop(operation, inputs)
+        if isinstance(operation, If | While):
+            operation = self._shaped(operation, inputs)
         infos = [None if value is None else value.info for value in inputs]
         outputs = operation.infer(infos, declared)
         operation, inputs, infos = self._trimmed(operation, inputs, infos)
@@ -158,14 +161,26 @@ class _Specializer:
             origins=(layer.name,) if name else layer.origins,
         ).outputs
 
-    def _shaped_loop(self, loop: While, inputs: Sequence[Value | None]) -> While:
-        """A loop with the shapes that it has in every turn."""
+    def _inlined(
+        self, layer: Layer, graph: Graph, inputs: Sequence[Value | None]
+    ) -> Sequence[Value]:
+        """Outputs of a graph whose layers take the place of the one that would run it."""
+        pairs = zip(graph.inputs, inputs, strict=True)
+        self._known.update((inner, value) for inner, value in pairs if value is not None)
+        for inner in graph.layers:
+            name = f"{layer.name}/{inner.name}"
+            self._layer(replace(inner, id=self._new_id(), name=name, origins=(layer.name,)))
+        return [self._mapped(value) for value in graph.outputs]
+
+    def _shaped(self, operation: If | While, inputs: Sequence[Value | None]) -> ControlFlow:
+        """What runs graphs, with the shapes that these have whenever they run."""
         infos = tuple(None if value is None else value.info for value in inputs)
         known = (bindable(value) for value in inputs)
-        key = (loop, infos, tuple(None if data is None else data.tobytes() for data in known))
+        key = (operation, infos, tuple(None if data is None else data.tobytes() for data in known))
         if key not in self._loops:
-            self._loops[key] = with_fixed_shapes(
-                loop,
+            with_shapes = with_fixed_shapes if isinstance(operation, While) else with_known_shapes
+            self._loops[key] = with_shapes(
+                operation,  # type: ignore[arg-type]  # each is given its own
                 inputs,
                 lambda graph, shapes, values: _Specializer(graph, self._evaluator, self._loops).run(
                     shapes, values

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 SKIPS: Mapping[str, str] = {
-    "test_identity_opt_cpu": "optional inputs are not there yet",
-    "test_identity_sequence_cpu": "sequences are not there yet",
-    "test_sequence_map_*_cpu": "sequences are not there yet",
     # Arithmetic
     "test_equal_string*_cpu": "strings are not there yet",
     # Convolutions, pooling, normalisation, images

@@ -157,6 +157,7 @@ def _schema_function(
             call.attribute.add().CopyFrom(attribute)
             call.attribute[-1].name = name
         types = [_type_proto(info).SerializeToString() for info in inputs]
+        _check_operands(schema, inputs)
         try:
             written = schema.get_context_dependent_function_with_opset_version(
                 newest, call.SerializeToString(), types
@@ -168,6 +169,21 @@ def _schema_function(
     function = onnx.FunctionProto()
     function.ParseFromString(written)
     return function if function.node else None
+
+
+def _check_operands(schema: onnx.defs.OpSchema, inputs: Sequence[TensorInfo | None]) -> None:
+    """Check that nothing is missing that ONNX's code would read without looking."""
+    required = onnx.defs.OpSchema.FormalParameterOption.Single
+    count = sum(operand.option == required for operand in schema.inputs)
+    given = [*inputs, *(None,) * count][: max(count, len(inputs))]
+    missing = [number for number, info in enumerate(given[:count]) if info is None]
+    if missing or len(inputs) > schema.max_input:
+        raise ParserError(
+            "the operands do not fit",
+            where=schema.name,
+            expected=f"{count} to {schema.max_input} tensors",
+            actual=f"{len(inputs)}, without {missing}" if missing else str(len(inputs)),
+        )
 
 
 def _type_proto(info: TensorInfo | None) -> onnx.TypeProto:

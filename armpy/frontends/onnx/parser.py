@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import onnx
 
-from armpy.errors import ParserError
-from armpy.frontends.onnx.element_types import data_type_of, read_tensor
+from armpy.errors import LayerValidationError, ParserError
+from armpy.frontends.onnx.building import NetworkBuilder
+from armpy.frontends.onnx.element_types import DATA_TYPES, data_type_of
 from armpy.frontends.onnx.functions import Functions
+from armpy.frontends.onnx.inputs import Inputs
+from armpy.frontends.onnx.items import Item
 from armpy.frontends.onnx.reading import read_model, versions_of
-from armpy.frontends.onnx.walking import NetworkBuilder, Refusals, Scope, Walker
+from armpy.frontends.onnx.walking import Refusals, Scope, Walker
+from armpy.graph import Value
 from armpy.hooks.front_end import ParseSettings
 from armpy.hooks.model_file import ModelFile
 from armpy.network import Network
 from armpy.ops.operation import located
-from armpy.tensor import Shape, TensorInfo
+from armpy.types import DataType
 
 
 def parse_file(file: ModelFile, settings: ParseSettings) -> Network:
@@ -29,7 +31,8 @@ def parse_file(file: ModelFile, settings: ParseSettings) -> Network:
     Returns
     -------
     Network
-        Inputs (those that are no initializers) and outputs are in the file's order.
+        Inputs (those that are no initializers) and outputs are in the file's order. A sequence
+        ``x`` has inputs or outputs ``x[0]``, ``x[1]`` ...; as an output, ``x`` is its length.
 
     Raises
     ------
@@ -53,49 +56,44 @@ def parse_model(model: onnx.ModelProto, label: str, name: str, settings: ParseSe
 def _parsed(model: onnx.ModelProto, name: str, settings: ParseSettings) -> Network:
     """The network of a model's graph."""
     graph, network, refusals = model.graph, Network(name), Refusals()
-    scope = Scope({"": None}, versions_of(model), {}, 0, set())
-    values = scope.values
-    for tensor in graph.initializer:
-        with refusals.collected(scope, tensor.name):
-            array, data_type = read_tensor(tensor, f"initializer '{tensor.name}'")
-            values[tensor.name] = network.constant(array, name=tensor.name, data_type=data_type)
+    scope = Scope({"": None}, versions_of(model), {}, name=name)
+    walker = Walker(NetworkBuilder(network), Functions(model), refusals)
+    walker.initialize(graph, scope)
+    inputs = Inputs(network, settings)
     for given in graph.input:
-        if given.name not in values:
+        if given.name not in scope.values:
             with refusals.collected(scope, given.name):
-                values[given.name] = network.input(given.name, input_info(given))
-    Walker(NetworkBuilder(network), Functions(model), refusals).walk(graph.node, scope)
+                scope.values[given.name] = inputs.add(given)
+    walker.walk(graph.node, scope)
+    walker.finish({value.name: _output_type(value) for value in graph.output}, scope)
     refusals.check()
     for output in graph.output:
-        made = values.get(output.name)
-        if made is None:
+        if output.name not in scope.values:
             raise ParserError("nothing has written the output", where=f"output '{output.name}'")
-        network.output(output.name, made)
+        _add_output(network, walker, output.name, scope.values[output.name])
     return network
 
 
-def input_info(value: onnx.ValueInfoProto) -> TensorInfo:
-    """Type and shape of an input; dimensions without a number are open.
-
-    Raises
-    ------
-    ParserError
-        If it is no tensor, or of a type that is not supported.
-    """
-    where = f"input '{value.name}'"
-    kind = value.type.WhichOneof("value")
-    if kind != "tensor_type":
-        raise ParserError("only tensors can be inputs", where=where, actual=str(kind))
-    tensor = value.type.tensor_type
-    data_type = data_type_of(tensor.elem_type, where)
-    return TensorInfo(_shape(tensor) if tensor.HasField("shape") else None, data_type)
+def _output_type(value: onnx.ValueInfoProto) -> DataType | None:
+    """The data type of an output that is a tensor."""
+    if value.type.WhichOneof("value") != "tensor_type":
+        return None
+    kind = value.type.tensor_type.elem_type
+    return data_type_of(kind, f"output '{value.name}'") if kind in DATA_TYPES else None
 
 
-def _shape(tensor: onnx.TypeProto.Tensor) -> Shape:
-    """A shape; None for dimensions that a name or nothing stands for."""
-    return tuple(_dimensions(tensor))
+def _add_output(network: Network, walker: Walker, name: str, item: Item) -> None:
+    """Hand a tensor, or the tensors of a sequence, to the caller."""
+    if item is None:
+        raise LayerValidationError("the optional is empty", where=f"output '{name}'")
+    if isinstance(item, Value):
+        network.output(name, item)
+        return
+    network.output(name, walker.length(item))
+    for number, value in enumerate(item.values):
+        network.output(element_name(name, number), value)
 
 
-def _dimensions(tensor: onnx.TypeProto.Tensor) -> Iterator[int | None]:
-    """The dimensions."""
-    for dimension in tensor.shape.dim:
-        yield dimension.dim_value if dimension.HasField("dim_value") else None
+def element_name(name: str, number: int) -> str:
+    """What a network calls an element of a sequence."""
+    return f"{name}[{number}]"

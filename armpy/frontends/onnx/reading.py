@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import onnx
 
@@ -55,3 +55,22 @@ def versions_of(model: onnx.ModelProto | onnx.FunctionProto) -> Mapping[str, int
 def kind_of(node: onnx.NodeProto) -> str:
     """What `armpy.frontends.onnx.node.NodeData` calls the kind of a node."""
     return node.op_type if node.domain in _MAIN else f"{node.domain}.{node.op_type}"
+
+
+def names_read(node: onnx.NodeProto) -> Iterator[str]:
+    """Names that a node, or a graph inside of it, reads."""
+    yield from (name for name in node.input if name)
+    for attribute in node.attribute:
+        for graph in (attribute.g, *attribute.graphs):
+            yield from free_names(graph)
+
+
+def free_names(graph: onnx.GraphProto) -> Iterator[str]:
+    """Names that a graph, or one inside of it, reads and does not write."""
+    own = {value.name for value in graph.input}
+    own.update(tensor.name for tensor in graph.initializer)
+    own.update(tensor.values.name for tensor in graph.sparse_initializer)
+    for node in graph.node:
+        yield from (name for name in names_read(node) if name not in own)
+        own.update(node.output)
+    yield from (value.name for value in graph.output if value.name not in own)

@@ -5,28 +5,72 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import field
 from types import MappingProxyType
 
+import numpy as np
 import onnx
+from onnx.helper import make_attribute
 
-from armpy.errors import ArmpyError, ParserError, UnsupportedOperatorError
+from armpy.errors import (
+    ArmpyError,
+    LayerValidationError,
+    ParserError,
+    UnsupportedOperatorError,
+)
+from armpy.frontends.onnx.building import NamedBuilder
+from armpy.frontends.onnx.element_types import read_tensor
 from armpy.frontends.onnx.functions import Attributes, FunctionBody, Functions, bound_attributes
-from armpy.frontends.onnx.node import NodeData, OnnxNode, convert
+from armpy.frontends.onnx.items import (
+    Form,
+    Item,
+    ValueList,
+    Waiting,
+    flat,
+    form_of,
+    formed,
+    tensors,
+)
+from armpy.frontends.onnx.node import Node, NodeData, OnnxNode, convert
 from armpy.frontends.onnx.operators import operator_of
-from armpy.frontends.onnx.reading import kind_of
+from armpy.frontends.onnx.reading import kind_of, names_read
+from armpy.frontends.onnx.structures import structure_of
 from armpy.graph import Value
-from armpy.network import Network
-from armpy.ops.composite import LayerBuilder
+from armpy.ops.composite import Composite, LayerBuilder
 from armpy.ops.operation import Array, Operation, located
 from armpy.records import dataclass
-from armpy.tensor import Quantization, TensorInfo
+from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 
 MAX_NESTING = 32
-"""How deep functions may call each other; far more than any model has."""
+"""How deep functions and graphs may lie in each other; far more than any model has."""
 
 MOST_WRITTEN_OUT = 50_000
-"""Nodes that functions may become: a small file must not become a large network."""
+"""Nodes that functions and loops may become: a small file must not become a large network."""
+
+
+@dataclass(eq=False, slots=True)
+class Postponed:
+    """Nodes that wait until it is known which sequences there are.
+
+    Parameters
+    ----------
+    nodes : list of (onnx.NodeProto, str)
+        With their labels.
+    names : dict of str to None
+        What they write.
+    decisive : dict of Value to None
+        Tensors whose elements they wait for.
+    """
+
+    nodes: list[tuple[onnx.NodeProto, str]] = field(default_factory=list)
+    names: dict[str, None] = field(default_factory=dict)
+    decisive: dict[Value, None] = field(default_factory=dict)
+
+    def add(self, node: onnx.NodeProto, label: str) -> None:
+        """Let a node wait."""
+        self.nodes.append((node, label))
+        self.names.update(dict.fromkeys(node.output))
 
 
 @dataclass(eq=False, slots=True)
@@ -35,27 +79,45 @@ class Scope:
 
     Parameters
     ----------
-    values : dict of str to (Value or None)
-        None for what is left out.
+    values : dict of str to Item
     versions : mapping of str to int
         Of operator sets, by domain.
     attributes : mapping of str to onnx.AttributeProto
         Of the function around it.
     depth : int
-        How many functions are around it.
+        How many functions and graphs are around it.
     lost : set of str
         What nodes would have written that were refused.
+    reads : tuple of str
+        What graphs inside read besides what their nodes name.
+    name : str
+        Of the graph.
+    postponed : Postponed
+        Nodes that wait.
     """
 
-    values: dict[str, Value | None]
+    values: dict[str, Item]
     versions: Mapping[str, int]
     attributes: Attributes
-    depth: int
-    lost: set[str]
+    depth: int = 0
+    lost: set[str] = field(default_factory=set)
+    reads: tuple[str, ...] = ()
+    name: str = "graph"
+    postponed: Postponed = field(default_factory=Postponed)
+
+    def child(self, values: dict[str, Item], reads: tuple[str, ...] = ()) -> Scope:
+        """The scope of a graph inside, with its own names."""
+        return Scope(
+            {"": None, **values}, self.versions, self.attributes, self.depth + 1, set(), reads
+        )
 
     def version_of(self, node: onnx.NodeProto) -> int:
         """Version of the operator set that a node is of."""
         return self.versions.get("" if node.domain == "ai.onnx" else node.domain, 1)
+
+
+class Lost(Exception):  # noqa: N818 - what is wrong has been noted
+    """A graph's output depends on a node that was refused."""
 
 
 class Refusals:
@@ -74,6 +136,8 @@ class Refusals:
         """Note what is raised, and that names are lost by it."""
         try:
             yield
+        except Lost:
+            scope.lost.update(names)
         except ArmpyError as error:
             self._reasons.append(str(located(lambda: label, error)).rstrip("."))
             scope.lost.update(names)
@@ -101,6 +165,27 @@ class Refusals:
             raise ParserError(f"the model cannot be converted: {reasons}")
 
 
+@dataclass(eq=False, slots=True)
+class Budget:
+    """How many nodes have been written out."""
+
+    nodes: int = 0
+
+    def spend(self, count: int) -> None:
+        """Note some more.
+
+        Raises
+        ------
+        ParserError
+            If these are too many.
+        """
+        self.nodes += count
+        if self.nodes > MOST_WRITTEN_OUT:
+            raise ParserError(
+                "functions and loops are too long", expected=f"at most {MOST_WRITTEN_OUT} nodes"
+            )
+
+
 class Walker:
     """Adds the layers of nodes.
 
@@ -109,13 +194,28 @@ class Walker:
     build : LayerBuilder
     functions : Functions
     refusals : Refusals
+    folds : bool
+        Whether `build` folds constants, so that shapes are known wherever they can be.
     """
 
-    def __init__(self, build: LayerBuilder, functions: Functions, refusals: Refusals) -> None:
+    def __init__(
+        self,
+        build: LayerBuilder,
+        functions: Functions,
+        refusals: Refusals,
+        *,
+        folds: bool = False,
+        budget: Budget | None = None,
+    ) -> None:
         self._build = build
-        self._functions = functions
-        self._refusals = refusals
-        self._written_out = 0
+        self.functions = functions
+        self.refusals = refusals
+        self.folds = folds
+        self._budget = budget or Budget()
+
+    def within(self, build: LayerBuilder) -> Walker:
+        """A walker for a graph inside."""
+        return Walker(build, self.functions, self.refusals, budget=self._budget)
 
     def walk(self, nodes: Iterable[onnx.NodeProto], scope: Scope, prefix: str = "") -> None:
         """Add every node's layers; what it cannot be made of is kept for the error.
@@ -132,18 +232,90 @@ class Walker:
         for number, node in enumerate(nodes):
             label = f"{prefix}{node.name or f'{node.op_type}_{number}'}"
             if not self._is_known(node, scope):
-                self._refusals.unknown(node)
-                scope.lost.update(node.output)
-            elif any(name in scope.lost for name in node.input):
+                self.refusals.unknown(node)
                 scope.lost.update(node.output)
             else:
-                self._add(node, scope, label)
+                self.add(node, scope, label)
+
+    def inlined(
+        self, graph: onnx.GraphProto, given: Sequence[Item], scope: Scope, prefix: str
+    ) -> list[Item]:
+        """Outputs of a graph inside a node, whose nodes are added here.
+
+        Parameters
+        ----------
+        graph : onnx.GraphProto
+        given : sequence of Item
+            Its inputs.
+        scope : Scope
+            What it reads from outside.
+        prefix : str
+            Of the layers' names.
+
+        Raises
+        ------
+        Lost
+            If an output depends on a node that was refused.
+        """
+        self._enter(scope.depth, len(graph.node))
+        if len(given) != len(graph.input):
+            raise LayerValidationError(
+                "the graph takes another number of inputs",
+                expected=str(len(graph.input)),
+                actual=str(len(given)),
+            )
+        names = (value.name for value in graph.input)
+        inner = scope.child({**scope.values, **dict(zip(names, given, strict=True))}, scope.reads)
+        inner.lost.update(scope.lost)
+        self.initialize(graph, inner)
+        self.walk(graph.node, inner, prefix)
+        return self._results([value.name for value in graph.output], inner)
+
+    def initialize(self, graph: onnx.GraphProto, scope: Scope) -> None:
+        """Add a graph's constants."""
+        for tensor in graph.initializer:
+            with self.refusals.collected(scope, tensor.name):
+                array, data_type = read_tensor(tensor, f"initializer '{tensor.name}'")
+                scope.values[tensor.name] = self._build.constant(array, data_type)
+
+    def length(self, item: ValueList) -> Value:
+        """The length of a sequence."""
+        return self.constant(np.int64(len(item.values)))
+
+    def _results(self, names: Sequence[str], scope: Scope) -> list[Item]:
+        """What names stand for at the end."""
+        if any(name in scope.lost for name in names):
+            raise Lost
+        for name in names:
+            if name not in scope.values:
+                raise ParserError(f"nothing has written the output '{name}'")
+        return [scope.values[name] for name in names]
+
+    def _enter(self, depth: int, num_nodes: int) -> None:
+        """Check that a function or graph may be added."""
+        if depth >= MAX_NESTING:
+            raise ParserError(
+                "functions and graphs lie in each other too deeply",
+                expected=f"at most {MAX_NESTING}",
+            )
+        self._budget.spend(num_nodes)
 
     def _is_known(self, node: onnx.NodeProto, scope: Scope) -> bool:
         """Whether there is a way to convert a node."""
-        if operator_of(kind_of(node)) is not None:
+        kind = kind_of(node)
+        if operator_of(kind) is not None or structure_of(kind) is not None:
             return True
-        return self._functions.has(node, scope.version_of(node))
+        return self.functions.has(node, scope.version_of(node))
+
+    def add(self, node: onnx.NodeProto, scope: Scope, label: str) -> None:
+        """Add one node's layers, if all that it reads is there."""
+        reads = list(names_read(node))
+        if any(name in scope.lost for name in reads):
+            scope.lost.update(node.output)
+        elif any(name in scope.postponed.names for name in reads):
+            scope.postponed.add(node, label)
+        else:
+            self._add(node, scope, label)
 
     def _add(self, node: onnx.NodeProto, scope: Scope, label: str) -> None:
         """Add one node's layers."""
@@ -162,129 +334,229 @@ class Walker:
             len(names),
             tuple(bool(name) for name in names),
         )
-        with self._refusals.collected(scope, *names, label=data.label):
-            made = self._converted(node, data, inputs, scope)
-            if made is None:
-                scope.lost.update(names)
+        with self.refusals.collected(scope, *names, label=data.label):
+            try:
+                made = self._converted(node, data, inputs, scope)
+            except Waiting as waiting:
+                self._postpone(waiting, data, scope)
+                scope.postponed.add(node, label)
                 return
+            if len(made) != len(names):
+                raise data.error("the number of outputs is wrong", actual=len(names))
             pairs = zip(names, made, strict=True)
             scope.values.update((name, value) for name, value in pairs if name)
 
+    def _postpone(self, waiting: Waiting, data: NodeData, scope: Scope) -> None:
+        """Let a node of the outermost graph wait for elements; one inside lets that around it."""
+        if scope.depth:
+            raise waiting
+        known = set(flat(list(scope.values.values())))
+        if not all(value in known for value in waiting.decisive):
+            raise data.error(f"elements inside of it decide {waiting.what}") from waiting
+        if self.folds and not waiting.decisive:
+            raise data.error(f"nothing tells {waiting.what}") from waiting
+        scope.postponed.decisive.update(dict.fromkeys(waiting.decisive))
+
+    def finish(self, outputs: Mapping[str, DataType | None], scope: Scope) -> None:
+        """Add a layer for the nodes that wait, if outputs depend on them.
+
+        Parameters
+        ----------
+        outputs : mapping of str to (DataType or None)
+            What the graph gives; None for what is no tensor.
+        scope : Scope
+            Gets what the layer gives.
+        """
+        postponed = scope.postponed
+        types = {name: kind for name, kind in outputs.items() if name in postponed.names}
+        if not types:
+            return
+        for name in [name for name, kind in types.items() if kind is None]:
+            with self.refusals.collected(scope, name, label=f"output '{name}'"):
+                raise LayerValidationError("only a run can tell which tensors the sequence has")
+        tensors_of = {name: kind for name, kind in types.items() if kind is not None}
+        read = dict.fromkeys(name for node, _ in postponed.nodes for name in names_read(node))
+        items = {name: scope.values[name] for name in read if name in scope.values}
+        values = flat(list(items.values()))
+        composite = PostponedNodes(
+            tuple(postponed.nodes),
+            {name: form_of(item) for name, item in items.items()},
+            scope.child({}),
+            self.functions,
+            tensors_of,
+            frozenset(i for i, value in enumerate(values) if value in postponed.decisive),
+        )
+        if tensors_of:
+            made = self.layers(postponed.nodes[0][1], composite, values)
+            scope.values.update(zip(tensors_of, made, strict=True))
+
     def _converted(
-        self,
-        node: onnx.NodeProto,
-        data: NodeData,
-        inputs: Sequence[Value | None],
-        scope: Scope,
-    ) -> Sequence[Value | None] | None:
-        """Outputs of a node; None if a node that it is made of was refused."""
+        self, node: onnx.NodeProto, data: NodeData, inputs: Sequence[Item], scope: Scope
+    ) -> Sequence[Item]:
+        """Outputs of a node."""
+        structure = structure_of(data.kind)
+        if structure is not None:
+            made: Sequence[Item] | None = structure(self, data, inputs, scope)
+            if made is not None:
+                return made
         operator = operator_of(data.kind)
         if operator is None:
-            infos = [None if value is None else value.info for value in inputs]
-            body = self._functions.body(node, data.version, data.attributes, infos)
+            infos = [item.info if isinstance(item, Value) else None for item in inputs]
+            body = self.functions.body(node, data.version, data.attributes, infos)
             if body is None:
                 raise UnsupportedOperatorError("the operator is not supported in this opset")
             return self._called(body, data, inputs, scope)
-        composite = OnnxNode(data, operator)
-        build = _Named(self._build, data.name)
-        if composite.is_ready(inputs):
-            return convert(build, data, operator, inputs)
-        return build.add_layer(composite, inputs)
+        return self._plain(OnnxNode(data, operator), inputs)
+
+    def _plain(self, composite: OnnxNode, inputs: Sequence[Item]) -> Sequence[Value]:
+        """Outputs of a node of an operator that computes tensors of tensors."""
+        if any(isinstance(item, ValueList) for item in inputs):
+            raise LayerValidationError("an input is a sequence", expected="tensors")
+        given: list[Value | None] = list(inputs)  # type: ignore[arg-type]  # none is a sequence
+        data = composite.data
+        build = NamedBuilder(self._build, data.name)
+        if composite.is_ready(given):
+            return convert(build, data, composite.operator, given)
+        return build.add_layer(composite, given)
 
     def _called(
-        self, body: FunctionBody, data: NodeData, inputs: Sequence[Value | None], scope: Scope
-    ) -> Sequence[Value | None] | None:
+        self, body: FunctionBody, data: NodeData, inputs: Sequence[Item], scope: Scope
+    ) -> Sequence[Item]:
         """Outputs of a function, whose nodes take the place of the one that calls it."""
-        if scope.depth == MAX_NESTING:
-            raise ParserError(
-                "functions call each other too deeply", expected=f"at most {MAX_NESTING}"
-            )
-        self._written_out += len(body.nodes)
-        if self._written_out > MOST_WRITTEN_OUT:
-            raise ParserError(
-                "functions are too long", expected=f"at most {MOST_WRITTEN_OUT} nodes"
-            )
+        self._enter(scope.depth, len(body.nodes))
         if len(inputs) > len(body.inputs) or data.num_outputs > len(body.outputs):
             raise data.error(
                 "the function has fewer operands",
                 expected=f"at most {len(body.inputs)} inputs and {len(body.outputs)} outputs",
                 actual=f"{len(inputs)} and {data.num_outputs}",
             )
-        left_out = dict.fromkeys(("", *body.inputs))
+        left_out: dict[str, Item] = dict.fromkeys(("", *body.inputs))
         given = dict(zip(body.inputs, inputs, strict=False))
-        inner = Scope({**left_out, **given}, body.versions, body.attributes, scope.depth + 1, set())
+        inner = Scope({**left_out, **given}, body.versions, body.attributes, scope.depth + 1)
         self.walk(body.nodes, inner, f"{data.name}/")
-        names = body.outputs[: data.num_outputs]
-        if any(name in inner.lost for name in names):
-            return None
-        missing = next((name for name in names if name not in inner.values), None)
-        if missing is not None:
-            raise data.error(f"the function does not write its output '{missing}'")
-        return [inner.values[name] for name in names]
+        return self._results(body.outputs[: data.num_outputs], inner)
+
+    # For structures, or handles sequences
+
+    def layers(self, name: str, operation: Operation, inputs: Sequence[Value]) -> tuple[Value, ...]:
+        """Add a layer."""
+        return NamedBuilder(self._build, name).add_layer(operation, inputs)
+
+    def layer(self, name: str, operation: Operation, *inputs: Value) -> Value:
+        """Add a layer with one output, computed in a wider type where that is needed."""
+        build = NamedBuilder(self._build, name)
+        data = NodeData(operation.name, name, _OWN_VERSION, {}, 1, (True,))
+        return Node(build, data, inputs).layer(operation, *inputs)
+
+    def constant(self, array: Array | np.generic, data_type: DataType | None = None) -> Value:
+        """Add a constant."""
+        value: Value = self._build.constant(np.asarray(array), data_type)
+        return value
+
+    def zeros(self, shape: tuple[int, ...], data_type: DataType) -> Value:
+        """Add a constant of zeros."""
+        info = TensorInfo(shape, data_type)
+        if not info.is_addressable or info.size_bytes > LARGEST_ZEROS_BYTES:
+            raise LayerValidationError(
+                "what a loop collects is too large",
+                expected=f"at most {LARGEST_ZEROS_BYTES} bytes",
+                actual=str(shape),
+            )
+        return self.constant(np.zeros(shape, data_type.dtype), data_type)
+
+    def call(
+        self,
+        kind: str,
+        *inputs: Value | Sequence[int],
+        label: str,
+        **attributes: object,
+    ) -> Value:
+        """Output of an operator of ONNX; integers are constants."""
+        operator = operator_of(kind)
+        if operator is None:
+            raise UnsupportedOperatorError(f"{kind} is not supported")
+        protos = {name: make_attribute(name, value) for name, value in attributes.items()}
+        data = NodeData(kind, f"{label}/{kind}", _OWN_VERSION, protos, 1, (True,))
+        given = [
+            item if isinstance(item, Value) else self.constant(np.array(item, np.int64))
+            for item in inputs
+        ]
+        return self._plain(OnnxNode(data, operator), given)[0]
 
 
-class NetworkBuilder:
-    """Adds layers to a network, each under a name of its own.
+LARGEST_ZEROS_BYTES = 1 << 28
+"""Of what a loop collects: more is collected row by row."""
 
-    Parameters
+_OWN_VERSION = 18
+"""Of the operators that `Walker.call` is told of."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PostponedNodes(Composite):
+    """Nodes at the end of a graph that wait until it is known which sequences there are.
+
+    Attributes
     ----------
-    network : Network
+    nodes : tuple of (onnx.NodeProto, str)
+        With their labels.
+    forms : mapping of str to Form
+        What they read.
+    scope : Scope
+        Where they are read; without values.
+    functions : Functions
+    types : mapping of str to DataType
+        What they give.
+    decisive : frozenset of int
+        Operands whose elements must be known.
     """
 
-    def __init__(self, network: Network) -> None:
-        self._network = network
-        self._names: Counter[str] = Counter()
+    nodes: tuple[tuple[onnx.NodeProto, str], ...]
+    forms: Mapping[str, Form]
+    scope: Scope
+    functions: Functions
+    types: Mapping[str, DataType]
+    decisive: frozenset[int]
 
-    def add_layer(
-        self,
-        operation: Operation,
-        inputs: Sequence[Value | None],
-        outputs: Sequence[TensorInfo | None] = (),
-        name: str = "",
-    ) -> tuple[Value, ...]:
-        """Add a layer."""
-        self._names[name] += 1
-        number = f"_{self._names[name]}" if self._names[name] > 1 else ""
-        layer = self._network.add_layer(operation, inputs, name=f"{name}{number}", outputs=outputs)
-        return layer.outputs
+    @property
+    def name(self) -> str:
+        """Of the first node."""
+        return str(self.nodes[0][0].op_type)
 
-    def constant(
-        self,
-        data: Array,
-        data_type: DataType | None = None,
-        quantization: Quantization | None = None,
-    ) -> Value:
-        """Add a constant."""
-        return self._network.constant(data, data_type=data_type, quantization=quantization)
+    @property
+    def num_outputs(self) -> int:
+        """As many as are needed."""
+        return len(self.types)
 
+    def decides(self, index: int) -> bool:
+        """Whether a place or size in a sequence is an operand."""
+        return index in self.decisive
 
-class _Named:
-    """Adds the layers of one node, named after it."""
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """Nothing is known yet."""
+        return (None,) * len(self.types)
 
-    def __init__(self, build: LayerBuilder, name: str) -> None:
-        self._build = build
-        self._name = name
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        """As the file declares them."""
+        return tuple(self.types.values())
 
-    def add_layer(
-        self,
-        operation: Operation,
-        inputs: Sequence[Value | None],
-        outputs: Sequence[TensorInfo | None] = (),
-        name: str = "",
-    ) -> tuple[Value, ...]:
-        """Add a layer."""
-        if isinstance(operation, OnnxNode):
-            name = self._name
-        else:
-            name = f"{self._name}/{name or operation.name}"
-        return self._build.add_layer(operation, inputs, outputs, name)
-
-    def constant(
-        self,
-        data: Array,
-        data_type: DataType | None = None,
-        quantization: Quantization | None = None,
-    ) -> Value:
-        """Add a constant."""
-        value: Value = self._build.constant(data, data_type, quantization)
-        return value
+    def expand(self, build: LayerBuilder, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        """Convert the nodes with what is known now."""
+        refusals = Refusals()
+        walker = Walker(build, self.functions, refusals, folds=True)
+        items = formed([value for value in inputs if value is not None], list(self.forms.values()))
+        scope = self.scope.child(dict(zip(self.forms, items, strict=True)))
+        scope.depth = 0
+        for node, label in self.nodes:
+            walker.add(node, scope, label)
+        walker.finish(self.types, scope)
+        refusals.check()
+        made = tensors([scope.values[name] for name in self.types])
+        for (name, kind), value in zip(self.types.items(), made, strict=True):
+            if value.info.data_type is not kind:
+                raise LayerValidationError(
+                    "the file declares another type",
+                    where=f"output '{name}'",
+                    expected=str(kind),
+                    actual=str(value.info.data_type),
+                )
+        return made

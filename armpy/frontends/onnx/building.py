@@ -1,0 +1,80 @@
+"""Where the layers of nodes are added, and how they are named."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from armpy.graph import Value
+from armpy.network import Network
+from armpy.ops.composite import Composite, LayerBuilder
+from armpy.ops.operation import Array, Operation
+from armpy.tensor import Quantization, TensorInfo
+from armpy.types import DataType
+
+
+class NetworkBuilder:
+    """Adds layers to a network, each under a name of its own.
+
+    Parameters
+    ----------
+    network : Network
+    """
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._names: Counter[str] = Counter()
+
+    def add_layer(
+        self,
+        operation: Operation,
+        inputs: Sequence[Value | None],
+        outputs: Sequence[TensorInfo | None] = (),
+        name: str = "",
+    ) -> tuple[Value, ...]:
+        """Add a layer."""
+        self._names[name] += 1
+        number = f"_{self._names[name]}" if self._names[name] > 1 else ""
+        layer = self._network.add_layer(operation, inputs, name=f"{name}{number}", outputs=outputs)
+        return layer.outputs
+
+    def constant(
+        self,
+        data: Array,
+        data_type: DataType | None = None,
+        quantization: Quantization | None = None,
+    ) -> Value:
+        """Add a constant."""
+        return self._network.constant(data, data_type=data_type, quantization=quantization)
+
+
+class NamedBuilder:
+    """Adds the layers of one node, named after it."""
+
+    def __init__(self, build: LayerBuilder, name: str) -> None:
+        self._build = build
+        self._name = name
+
+    def add_layer(
+        self,
+        operation: Operation,
+        inputs: Sequence[Value | None],
+        outputs: Sequence[TensorInfo | None] = (),
+        name: str = "",
+    ) -> tuple[Value, ...]:
+        """Add a layer."""
+        if isinstance(operation, Composite):
+            name = self._name
+        else:
+            name = f"{self._name}/{name or operation.name}"
+        return self._build.add_layer(operation, inputs, outputs, name)
+
+    def constant(
+        self,
+        data: Array,
+        data_type: DataType | None = None,
+        quantization: Quantization | None = None,
+    ) -> Value:
+        """Add a constant."""
+        value: Value = self._build.constant(data, data_type, quantization)
+        return value

@@ -1,0 +1,112 @@
+"""Inputs of a model: tensors, and sequences of them whose lengths the caller says."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import onnx
+
+from armpy.errors import InvalidArgumentError, ParserError
+from armpy.frontends.onnx.element_types import data_type_of
+from armpy.frontends.onnx.items import Item, ValueList
+from armpy.hooks.front_end import ParseSettings
+from armpy.network import Network
+from armpy.tensor import Shape, TensorInfo
+
+
+class Inputs:
+    """Adds a model's inputs to a network.
+
+    Parameters
+    ----------
+    network : Network
+    settings : ParseSettings
+        Its option ``structures`` says what sequences and optionals hold, ``dimensions`` how large
+        dimensions are that have a name.
+    """
+
+    def __init__(self, network: Network, settings: ParseSettings) -> None:
+        self._network = network
+        self._structures = _mapping(settings, "structures")
+        self._sizes = _mapping(settings, "dimensions")
+        for name, size in self._sizes.items():
+            if type(size) is not int or size < 0:
+                raise InvalidArgumentError(
+                    f"the size of '{name}' cannot be used",
+                    where="option 'dimensions'",
+                    expected="a number of 0 or more",
+                    actual=repr(size),
+                )
+
+    def add(self, value: onnx.ValueInfoProto) -> Item:
+        """Add an input.
+
+        Raises
+        ------
+        ParserError
+            If it is no tensor and not said to be there, or of a type that is not supported.
+        """
+        return self._of_type(value.type, value.name)
+
+    def _of_type(self, kind: onnx.TypeProto, name: str) -> Item:
+        """What a name stands for."""
+        which, where = kind.WhichOneof("value"), f"input '{name}'"
+        if which == "tensor_type":
+            return self._network.input(name, self._tensor_info(kind.tensor_type, name))
+        if which == "optional_type":
+            if name not in self._structures:
+                raise ParserError(
+                    "it has to be said whether the optional is there",
+                    where=where,
+                    fix=f"Give the option structures='{{\"{name}\": null}}', or true, or a length",
+                )
+            held = self._structures[name]
+            return None if held is None else self._of_type(kind.optional_type.elem_type, name)
+        if which != "sequence_type" or (
+            kind.sequence_type.elem_type.WhichOneof("value") != "tensor_type"
+        ):
+            raise ParserError("only tensors can be inputs", where=where, actual=str(which))
+        count = self._structures.get(name)
+        if type(count) is not int or not 0 <= count <= _MOST_ELEMENTS:
+            raise ParserError(
+                "it has to be said how many tensors the sequence has",
+                where=where,
+                expected=f"0 to {_MOST_ELEMENTS}",
+                actual=str(count),
+                fix=f"Give the option structures='{{\"{name}\": 2}}'",
+            )
+        tensor = kind.sequence_type.elem_type.tensor_type
+        info = self._tensor_info(tensor, name)
+        values = [self._network.input(f"{name}[{number}]", info) for number in range(count)]
+        return ValueList(tuple(values), info.data_type)
+
+    def _tensor_info(self, tensor: onnx.TypeProto.Tensor, name: str) -> TensorInfo:
+        """Type and shape of a tensor; dimensions without a size are open."""
+        data_type = data_type_of(tensor.elem_type, f"input '{name}'")
+        if not tensor.HasField("shape"):
+            return TensorInfo(None, data_type)
+        shape: Shape = tuple(
+            dim.dim_value if dim.HasField("dim_value") else self._sizes.get(dim.dim_param)
+            for dim in tensor.shape.dim
+        )
+        return TensorInfo(shape, data_type)
+
+
+_MOST_ELEMENTS = 4096
+
+
+def _mapping(settings: ParseSettings, name: str) -> dict[str, Any]:  # Any: as JSON has it
+    """An option that is an object in JSON."""
+    text = str(settings.options.get(name, ""))
+    try:
+        found = json.loads(text) if text else {}
+    except ValueError as error:
+        found = error
+    if not isinstance(found, dict):
+        raise InvalidArgumentError(
+            f"the option '{name}' cannot be read",
+            expected='an object in JSON, for example {"x": 2}',
+            actual=repr(text),
+        )
+    return found

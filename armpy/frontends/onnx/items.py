@@ -1,0 +1,97 @@
+"""What the names of a graph stand for: tensors, sequences of them, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from armpy.errors import LayerValidationError
+from armpy.graph import Value
+from armpy.records import dataclass
+from armpy.types import DataType
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ValueList:
+    """A sequence, whose length is always known.
+
+    Parameters
+    ----------
+    values : tuple of Value
+    data_type : DataType
+        Of its tensors, also where it has none.
+    """
+
+    values: tuple[Value, ...]
+    data_type: DataType
+
+
+Item: TypeAlias = "Value | ValueList | None"
+"""None is an operand that is left out, or an optional that is empty."""
+
+Form: TypeAlias = "DataType | tuple[DataType, int] | None"
+"""What an item is: a tensor, a sequence with its length, or nothing."""
+
+
+class Waiting(Exception):  # noqa: N818 - it is no error: the node waits
+    """A node cannot be converted before the elements of some tensors are known.
+
+    Parameters
+    ----------
+    decisive : sequence of Value
+    what : str
+        What they decide, for messages.
+    """
+
+    def __init__(self, decisive: Sequence[Value], what: str) -> None:
+        super().__init__(what)
+        self.decisive = tuple(decisive)
+        self.what = what
+
+
+def tensors(items: Sequence[Item]) -> list[Value]:
+    """Items that have to be tensors.
+
+    Raises
+    ------
+    LayerValidationError
+        If one is not.
+    """
+    for number, item in enumerate(items):
+        if not isinstance(item, Value):
+            raise LayerValidationError(
+                f"operand {number} is not a tensor",
+                actual="nothing" if item is None else "a sequence",
+            )
+    return list(items)  # type: ignore[arg-type]  # they have been looked at
+
+
+def form_of(item: Item) -> Form:
+    """What an item is."""
+    if isinstance(item, ValueList):
+        return (item.data_type, len(item.values))
+    return None if item is None else item.info.data_type
+
+
+def flat(items: Sequence[Item]) -> list[Value]:
+    """The tensors of some items, in order."""
+    found: list[Value] = []
+    for item in items:
+        if isinstance(item, ValueList):
+            found.extend(item.values)
+        elif item is not None:
+            found.append(item)
+    return found
+
+
+def formed(values: Sequence[Value], forms: Sequence[Form]) -> list[Item]:
+    """Items of given forms, of what `flat` gives."""
+    rest = iter(values)
+    items: list[Item] = []
+    for form in forms:
+        if isinstance(form, tuple):
+            data_type, length = form
+            items.append(ValueList(tuple(next(rest) for _ in range(length)), data_type))
+        else:
+            items.append(None if form is None else next(rest))
+    return items
