@@ -241,15 +241,29 @@ def chosen_again(graph: Graph) -> Graph:
 def test_one_graph_in_several_layers_is_prepared_once() -> None:
     shared = loop(3)
     net = Network()
+    condition = net.input("condition", TensorInfo((1,), DataType.BOOLEAN))
     i = net.input("i", i32(1))
     for name in ("first", "second"):
         operation = If(shared, shared)
-        net.output(name, net.add(operation, net.constant([True]), i, name=name))
+        net.output(name, net.add(operation, condition, i, name=name))
     model = Model(net, runtime_of())
-    np.testing.assert_array_equal(model(ints(0))[1], [3])
+    np.testing.assert_array_equal(model(YES, ints(0))[1], [3])
     assert model.placement is not None
     places = [layer.inside for layer in model.placement.layers if layer.operation == "While"]
     assert places == ["first/then"]
+
+
+def test_a_constant_condition_leaves_the_layers_of_the_branch_that_runs() -> None:
+    """No If is left, and nothing of the other branch."""
+    net = Network()
+    i = net.input("i", i32(1))
+    operation = If(loop(3), loop(5))
+    net.output("three", net.add(operation, net.constant([True]), i, name="three"))
+    net.output("five", net.add(operation, net.constant([False]), i, name="five"))
+    model = Model(net, runtime_of())
+    assert [out.tolist() for out in model(ints(0))] == [[3], [5]]
+    assert model.placement is not None
+    assert {layer.operation for layer in model.placement.layers if not layer.inside} == {"While"}
 
 
 class TestInvalidBranches:

@@ -351,11 +351,10 @@ class Walker:
         if scope.depth:
             raise waiting
         known = set(flat(list(scope.values.values())))
-        if not all(value in known for value in waiting.decisive):
+        decisive = [value for value in waiting.decisive if value in known]
+        if self.folds and not decisive:
             raise data.error(f"elements inside of it decide {waiting.what}") from waiting
-        if self.folds and not waiting.decisive:
-            raise data.error(f"nothing tells {waiting.what}") from waiting
-        scope.postponed.decisive.update(dict.fromkeys(waiting.decisive))
+        scope.postponed.decisive.update(dict.fromkeys(decisive))
 
     def finish(self, outputs: Mapping[str, DataType | None], scope: Scope) -> None:
         """Add a layer for the nodes that wait, if outputs depend on them.

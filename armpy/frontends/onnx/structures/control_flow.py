@@ -516,10 +516,10 @@ def _arranged(node: ControlNode, collected: Sequence[Value]) -> list[Item]:
     return arranged
 
 
-def _graphs_of(data: NodeData) -> list[onnx.GraphProto]:
+def _graphs_of(data: NodeData) -> dict[str, onnx.GraphProto]:
     """The graphs that a node runs."""
-    values = (data.attribute(name) for name in data.attributes)
-    return [value for value in values if isinstance(value, onnx.GraphProto)]
+    values = ((name, data.attribute(name)) for name in sorted(data.attributes, reverse=True))
+    return {name: value for name, value in values if isinstance(value, onnx.GraphProto)}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -595,7 +595,7 @@ def _control(
     run = _CONTROL[data.kind]
     if data.kind == "If" and inputs and node.truth(inputs[0]) is not None:
         return run(node)[: data.num_outputs]
-    surroundings = Surroundings(walker, scope, _graphs_of(data))
+    surroundings = Surroundings(walker, scope, list(_graphs_of(data).values()))
     items = [*inputs, *surroundings.items.values()]
     values = flat(items)
     structured = any(isinstance(item, ValueList) for item in items)
@@ -622,13 +622,19 @@ def _trial(node: ControlNode, surroundings: Surroundings) -> list[Form]:
     if not graphs:
         raise node.data.error("the node has no graph")
     forms: list[Form] = []
-    for number, graph in enumerate(graphs):
+    is_lost = False
+    for attribute, graph in graphs.items():
         infos = _trial_infos(node, len(graph.input))
         names = [f"input_{index}" for index in range(len(infos))]
         enclosed = surroundings.enclosed(names, infos)
-        label = f"{node.data.name}/{number}/" if len(graphs) > 1 else f"{node.data.name}/"
-        made = enclosed.walk(graph, enclosed.inputs, label)
+        try:
+            made = enclosed.walk(graph, enclosed.inputs, f"{node.data.name}/{attribute}/")
+        except Lost:  # what is wrong with the other graph is told, too
+            is_lost = True
+            continue
         forms = [form_of(item) for item in made]
+    if is_lost:
+        raise Lost
     return forms[1:] if node.data.kind == "Loop" else forms
 
 
