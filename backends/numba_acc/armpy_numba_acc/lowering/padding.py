@@ -1,8 +1,8 @@
-"""Lowers padding: copies tensors into larger ones whose rest is filled or mirrored."""
+"""Lowers padding: copies tensors into larger ones whose rest is filled or repeats them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 
 import numpy as np
@@ -11,7 +11,8 @@ from armpy import numerics
 from armpy.graph import Layer
 from armpy.ops import Pad, PaddingMode
 from armpy.ops.operands import Operands
-from armpy.ops.operation import OperandInfos, Operation
+from armpy.ops.operation import Array, OperandInfos, Operation
+from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.filling import emit_fill, stored_element
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
@@ -22,20 +23,25 @@ from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
 
+_MOST_WRAPS = 8
+"""As often a tensor is repeated on each side of an axis; each takes a command."""
+
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
     """Known padding and, if it is an operand, a constant to pad with."""
-    pad = expect(operation, Pad)
+    pad, shape = expect(operation, Pad), Operands(operation, inputs)["input"].known_shape
     if pad.pad_list is None:
         return "pad_list is not constant"
-    if pad.padding_mode in (PaddingMode.EDGE, PaddingMode.WRAP):
-        return f"{pad.padding_mode.name} is not supported"
+    if pad.padding_mode is PaddingMode.WRAP and any(
+        max(pair) > _MOST_WRAPS * dim for pair, dim in zip(pad.pad_list, shape, strict=True)
+    ):
+        return f"more than {_MOST_WRAPS} repetitions are not supported"
     value = Operands(operation, inputs).get("pad_value")
     return "" if value is None or value.is_constant else "pad_value is not constant"
 
 
 def lower(emit: Emitter, layer: Layer) -> None:
-    """Copy the input into the output, then mirror it there, or fill all of that first."""
+    """Copy the input into the output, then repeat it there, or fill all of that first."""
     operation, value, output = expect(layer.operation, Pad), layer["input"], layer.output
     pads = operation.pad_list or ()
     is_constant = operation.padding_mode is PaddingMode.CONSTANT
@@ -51,7 +57,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
     to = Side(target, whole, whole[tuple(inside)])
     emit_move(emit, Side(emit.source(value), source, source), to, layer.name)
     if not is_constant:
-        _mirror(emit, layer, inside)
+        _surround(emit, layer, inside)
 
 
 def _element(layer: Layer) -> bytes:
@@ -160,28 +166,57 @@ def padded_images(
     return target, height, width
 
 
-def _mirror(emit: Emitter, layer: Layer, inside: list[slice]) -> None:
-    """Mirror what lies inside, axis by axis, corners with the last one."""
-    operation, output = expect(layer.operation, Pad), layer.output
+def _surround(emit: Emitter, layer: Layer, inside: list[slice]) -> None:
+    """Repeat what lies inside, axis by axis, corners with the last one."""
+    mode, output = expect(layer.operation, Pad).padding_mode, layer.output
     whole, target = stand_in(output.info), emit.target(output)
-    centre = 1 if operation.padding_mode is PaddingMode.REFLECT else 0
-    for axis, (before, after) in enumerate(operation.pad_list or ()):
-        first, last = inside[axis].start, inside[axis].stop
+    for axis, pads in enumerate(_pads(layer)):
         known = [slice(None)] * axis, inside[axis + 1 :]
 
-        def part(begin: int, count: int, known: tuple[list[slice], list[slice]] = known) -> Side:
+        def part(begin: int, count: int, known: tuple[list[slice], list[slice]] = known) -> Array:
             """Some elements along the axis."""
-            index = (*known[0], slice(begin, begin + count), *known[1])
-            return Side(target, whole, whole[index])
+            return whole[(*known[0], slice(begin, begin + count), *known[1])]
 
-        for count, start, source in (
-            (before, 0, first + centre),
-            (after, last, last - after - centre),
-        ):
-            if count:
-                mirrored = part(source, count)
-                turned = Side(target, whole, np.flip(mirrored.part, axis))
-                emit_move(emit, turned, part(start, count), layer.name)
+        for piece in _pieces(mode, inside[axis], *pads):
+            to, source = part(piece.start, piece.count), part(piece.source, piece.length)
+            if mode in _CENTRES:
+                source = np.flip(source, axis)
+            repeated = np.broadcast_to(source, to.shape)
+            emit_move(emit, Side(target, whole, repeated), Side(target, whole, to), layer.name)
+
+
+_CENTRES = {PaddingMode.REFLECT: 1, PaddingMode.SYMMETRIC: 0}
+"""How many elements at the border the modes that mirror leave out."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """`count` elements at `start` along an axis that repeat `length` ones at `source`."""
+
+    start: int
+    count: int
+    source: int
+    length: int
+
+
+def _pieces(mode: PaddingMode, inside: slice, before: int, after: int) -> Iterator[_Piece]:
+    """What stands in front of an axis, and behind it."""
+    first, last = inside.start, inside.stop
+    if mode is PaddingMode.EDGE:
+        pieces = [_Piece(0, before, first, 1), _Piece(last, after, last - 1, 1)]
+    elif mode is PaddingMode.WRAP:
+        size = max(last - first, 1)
+        left = [(done, min(size, before - done)) for done in range(0, before, size)]
+        right = [(done, min(size, after - done)) for done in range(0, after, size)]
+        pieces = [_Piece(before - done - n, n, last - n, n) for done, n in left]
+        pieces += [_Piece(last + done, n, first, n) for done, n in right]
+    else:
+        centre = _CENTRES[mode]
+        pieces = [
+            _Piece(0, before, first + centre, before),
+            _Piece(last, after, last - after - centre, after),
+        ]
+    return (piece for piece in pieces if piece.count)
 
 
 LOWERINGS = {Pad: Lowering(check, lower)}
