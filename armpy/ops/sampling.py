@@ -2,15 +2,142 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import ClassVar
 
+from armpy.ops.data_movement import length_of, require_operand, unknown_dims
 from armpy.ops.operation import Operand, Operation, TypeRule, require, rule
 from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 
-__all__ = ["RandomMultinomial"]
+__all__ = ["RandomMultinomial", "RandomNormal", "RandomUniform"]
+
+_REALS = (DataType.FLOAT32, DataType.FLOAT64)
+_SHAPE = Operand("shape", ranks=(1,), becomes="shape")
+_RULES = (rule(((DataType.SIGNED32, DataType.SIGNED64),), (_REALS,)),)
+
+
+def _given_shape(shape: tuple[int, ...] | None, inputs: Sequence[TensorInfo]) -> Shape | None:
+    """The shape that the attribute says, or as many axes as the operand has elements."""
+    if shape is None:
+        length = length_of(require_operand(inputs, 0, "shape"))
+        return None if length is None else unknown_dims(length)
+    require(
+        all(dim >= 0 for dim in shape),
+        "the shape cannot be used",
+        expected="sizes >= 0",
+        actual=str(shape),
+    )
+    return shape
+
+
+@dataclass(frozen=True, slots=True)
+class RandomUniform(Operation):
+    """Draw numbers from a uniform distribution.
+
+    Attributes
+    ----------
+    shape : tuple of int, optional
+        Of the output. None while only the operand ``shape`` tells.
+    low, high : float
+        The lowest number, and the one above that is not reached.
+    seed, seed2 : int
+        Equal seeds draw equal numbers, but two seeds of 0 draw others each time.
+    output_type : DataType
+        FLOAT32 or FLOAT64.
+
+    Notes
+    -----
+    shape int32 or int64 (rank of the output); output (...). A float32 has 23 random bits of one
+    word of Philox 4x32-10, whose key is `seed` and whose counter begins with `seed2` in its upper
+    half; a float64 has 52 of two words.
+
+    References
+    ----------
+    TFLite RANDOM_UNIFORM; ONNX RandomUniform, RandomUniformLike, Bernoulli; Salmon et al.,
+    "Parallel Random Numbers: As Easy as 1, 2, 3", 2011.
+    """
+
+    shape: tuple[int, ...] | None = None
+    low: float = 0.0
+    high: float = 1.0
+    seed: int = 0
+    seed2: int = 0
+    output_type: DataType = DataType.FLOAT32
+
+    is_random: ClassVar[bool] = True
+    inputs: ClassVar[tuple[Operand, ...]] = (_SHAPE,)
+    type_rules: ClassVar[tuple[TypeRule, ...]] = _RULES
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """The given shape."""
+        is_finite = math.isfinite(self.low) and math.isfinite(self.high)
+        require(
+            is_finite and self.low <= self.high,
+            "the bounds cannot be used",
+            expected="finite numbers, the lower one first",
+            actual=f"{self.low:g} and {self.high:g}",
+        )
+        return (_given_shape(self.shape, inputs),)
+
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        """The attribute."""
+        return (self.output_type,)
+
+
+@dataclass(frozen=True, slots=True)
+class RandomNormal(Operation):
+    """Draw numbers from a normal distribution.
+
+    Attributes
+    ----------
+    shape : tuple of int, optional
+        Of the output. None while only the operand ``shape`` tells.
+    mean, deviation : float
+        Of the distribution.
+    seed, seed2 : int
+        Equal seeds draw equal numbers, but two seeds of 0 draw others each time.
+    output_type : DataType
+        FLOAT32 or FLOAT64.
+
+    Notes
+    -----
+    shape int32 or int64 (rank of the output); output (...). Pairs of numbers that are drawn as by
+    `RandomUniform` become pairs by the Box-Muller transform.
+
+    References
+    ----------
+    TFLite RANDOM_STANDARD_NORMAL; ONNX RandomNormal, RandomNormalLike; Box, Muller, "A Note on
+    the Generation of Random Normal Deviates", 1958.
+    """
+
+    shape: tuple[int, ...] | None = None
+    mean: float = 0.0
+    deviation: float = 1.0
+    seed: int = 0
+    seed2: int = 0
+    output_type: DataType = DataType.FLOAT32
+
+    is_random: ClassVar[bool] = True
+    inputs: ClassVar[tuple[Operand, ...]] = (_SHAPE,)
+    type_rules: ClassVar[tuple[TypeRule, ...]] = _RULES
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """The given shape."""
+        is_finite = math.isfinite(self.mean) and math.isfinite(self.deviation)
+        require(
+            is_finite and self.deviation >= 0,
+            "the distribution cannot be used",
+            expected="a finite mean, and a finite deviation that is not negative",
+            actual=f"{self.mean:g} and {self.deviation:g}",
+        )
+        return (_given_shape(self.shape, inputs),)
+
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        """The attribute."""
+        return (self.output_type,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,8 @@ from armpy.ops import (
     PoolingAlgorithm,
     Prelu,
     Quantize,
+    RandomNormal,
+    RandomUniform,
     Reduce,
     ReduceOperation,
     Reshape,
@@ -141,6 +143,44 @@ TABLE: tuple[ByHand, ...] = (
         Cast(rounding="up"),
         [T([1.0, 1.01, 0.75, 3.0])],
         [T([127, 128, 127, 129], DataType.FLOAT8_E8M0)],
+    ),
+    # TensorFlow's raw_ops of the same seeds.
+    ByHand(
+        "tensorflow",
+        RandomUniform((6,), seed=1, seed2=2),
+        [],
+        [
+            T(
+                [
+                    *(0.406396746635437, 0.8575996160507202, 0.05539584159851074),
+                    *(0.08587229251861572, 0.41215360164642334, 0.036630868911743164),
+                ]
+            )
+        ],
+    ),
+    ByHand(
+        "tensorflow-scaled",
+        RandomUniform((3,), -1, 3, seed=-5, seed2=7, output_type=DataType.FLOAT64),
+        [],
+        [
+            T(
+                [4 * u - 1 for u in (0.7523554361272518, 0.6210910291876153, 0.5919917146492506)],
+                DataType.FLOAT64,
+            )
+        ],
+    ),
+    ByHand(
+        "tensorflow",
+        RandomNormal((5,), seed=1, seed2=2),
+        [],
+        [
+            T(
+                [
+                    *(-1.0467792749404907, 0.8397045731544495, 1.235836386680603),
+                    *(2.0637853145599365, 0.3037427067756653),
+                ]
+            )
+        ],
     ),
     ByHand(
         "to-nibbles-wraps",
@@ -378,7 +418,7 @@ def cases() -> Iterator[Case]:
     for line in TABLE:
         name = f"{line.operation.name}/by-hand-{line.label}"
         yield Case(
-            f"{name}/{line.inputs[0].data_type.name.lower()}",
+            f"{name}/{(*line.inputs, *line.outputs)[0].data_type.name.lower()}",
             line.operation,
             tuple(
                 CaseInput(item.info, item.array(), index in line.constants)

@@ -7,6 +7,8 @@ Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", 2011.
 
 from __future__ import annotations
 
+import secrets
+
 import numpy as np
 import numpy.typing as npt
 
@@ -58,13 +60,52 @@ def philox_uniform(seed: int, stream: int, count: int) -> npt.NDArray[np.float64
     -------
     ndarray, float64, shape (count,)
     """
-    blocks = np.arange(-(-count // 2), dtype=np.uint64)
+    words = _words(seed, stream, 2 * count).reshape(-1, 2)
+    mantissas = ((words[:, 0] & np.uint64(0xFFFFF)) << _HALF) | words[:, 1]
+    return mantissas.astype(np.float64) * 2.0**-52
+
+
+def philox_uniform_singles(seed: int, stream: int, count: int) -> npt.NDArray[np.float32]:
+    """As `philox_uniform` with 23 bits, one word each."""
+    words = _words(seed, stream, count)
+    return (words & np.uint64(0x7FFFFF)).astype(np.float32) * np.float32(2.0**-23)
+
+
+def philox_normal(
+    seed: int, stream: int, count: int, dtype: np.dtype[np.generic]
+) -> npt.NDArray[np.floating]:
+    """Random numbers of a standard normal distribution, in pairs of uniform ones.
+
+    References
+    ----------
+    TensorFlow ``random_distributions.h``, ``BoxMullerFloat`` and ``BoxMullerDouble``.
+    """
+    draw = philox_uniform_singles if dtype == np.float32 else philox_uniform
+    pairs = draw(seed, stream, count + count % 2).reshape(-1, 2)
+    number = pairs.dtype.type
+    radius = np.sqrt(number(-2) * np.log(np.maximum(pairs[:, 0], number(1e-7))))
+    angle = number(2 * np.pi) * pairs[:, 1]
+    normal = np.stack([np.sin(angle) * radius, np.cos(angle) * radius], axis=1)
+    return normal.reshape(-1)[:count]
+
+
+def seeds_of(seed: int, stream: int) -> tuple[int, int]:
+    """The seeds; random ones for two of 0."""
+    if seed or stream:
+        return seed, stream
+    return secrets.randbits(_SEED_BITS), secrets.randbits(_SEED_BITS)
+
+
+_SEED_BITS = 64
+
+
+def _words(seed: int, stream: int, count: int) -> npt.NDArray[np.uint64]:
+    """Random words of 32 bits, of blocks that are counted from 0."""
+    blocks = np.arange(-(-count // 4), dtype=np.uint64)
     counters = np.empty((len(blocks), 4), np.uint64)
     counters[:, 0], counters[:, 1] = blocks & _LOW, blocks >> _HALF
     counters[:, 2:] = _halves(stream)
-    words = philox_words(_halves(seed), counters).reshape(-1, 2)[:count]
-    mantissas = ((words[:, 0] & np.uint64(0xFFFFF)) << _HALF) | words[:, 1]
-    return mantissas.astype(np.float64) * 2.0**-52
+    return philox_words(_halves(seed), counters).reshape(-1)[:count]
 
 
 def _halves(number: int) -> npt.NDArray[np.uint64]:

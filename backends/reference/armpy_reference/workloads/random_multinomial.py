@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 
 import numpy as np
 
 from armpy.ops import RandomMultinomial
 from armpy.ops.operation import Array
-from armpy_reference.philox import philox_uniform
+from armpy_reference.philox import philox_uniform, seeds_of
 from armpy_reference.workload import ReferenceWorkload
-
-_RANDOM_BITS = 64
 
 
 class RandomMultinomialWorkload(ReferenceWorkload[RandomMultinomial]):
@@ -21,9 +18,7 @@ class RandomMultinomialWorkload(ReferenceWorkload[RandomMultinomial]):
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compute in float64."""
         logits, out = inputs[0].astype(np.float64), outputs[0]
-        seed, stream = inputs[1].tolist()
-        if seed == 0 and stream == 0:
-            seed, stream = secrets.randbits(_RANDOM_BITS), secrets.randbits(_RANDOM_BITS)
+        seed, stream = seeds_of(*inputs[1].tolist())
         uniform = philox_uniform(seed, stream, out.size).reshape(out.shape)
         for row, numbers, target in zip(logits, uniform, out, strict=True):
             sums = np.cumsum(_weights(row))
