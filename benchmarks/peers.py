@@ -87,7 +87,11 @@ def kind_of_model(path: Path) -> str:
     import armpy  # noqa: PLC0415
 
     reference = armpy.Runtime(armpy.RuntimeOptions(backends=["CpuRef"]))
-    return tensor_kind(armpy.load(path, runtime=reference).graph)
+    graph = armpy.load(path, runtime=reference).graph
+    if path.suffix == ".onnx":  # files of floats between pairs of conversions are quantised, too
+        is_quantised = any(value.info.data_type.is_quantized for value in graph.values())
+        return "quantised" if is_quantised else "float32"
+    return tensor_kind(graph)
 
 
 def armpy_numba(
@@ -108,6 +112,8 @@ def armpy_numba(
 
 def litert(path: Path, inputs: Sequence[Array], num_threads: int) -> Prepared:
     """LiteRT with XNNPACK."""
+    if path.suffix == ".onnx":
+        raise UnavailableError("LiteRT reads no .onnx files")
     try:
         from ai_edge_litert.interpreter import Interpreter  # noqa: PLC0415
     except ImportError as error:
@@ -129,7 +135,7 @@ def litert(path: Path, inputs: Sequence[Array], num_threads: int) -> Prepared:
 def openvino(
     path: Path, inputs: Sequence[Array], num_threads: int, *, is_relaxed: bool = False
 ) -> Prepared:
-    """OpenVINO, which reads .tflite files itself, set for the shortest time of one call.
+    """OpenVINO, which reads the files itself, set for the shortest time of one call.
 
     Notes
     -----
@@ -172,7 +178,7 @@ def _openvino_compiled(
     except ImportError as error:
         raise UnavailableError(f"OpenVINO is not installed: {error}") from error
     core = ov.Core()
-    model = core.read_model(mended(path))
+    model = core.read_model(path if path.suffix == ".onnx" else mended(path))
     shapes = {port: list(array.shape) for port, array in zip(model.inputs, inputs, strict=True)}
     model.reshape(shapes)
     settings = {"INFERENCE_NUM_THREADS": num_threads, **hints}
@@ -214,14 +220,31 @@ def onnx_runtime(path: Path, inputs: Sequence[Array], num_threads: int) -> Prepa
 def onnx_session(
     path: Path, inputs: Sequence[Array], num_threads: int
 ) -> Any:  # Any: it has no types
-    """ONNX Runtime's session for a float network, with all optimisations."""
+    """ONNX Runtime's session for an .onnx file, or for a float network of another format."""
     try:
         import onnxruntime  # noqa: PLC0415
+    except ImportError as error:
+        raise UnavailableError(f"ONNX Runtime is missing: {error}") from error
+    exported = str(path) if path.suffix == ".onnx" else _exported(path, inputs)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = num_threads
+    options.inter_op_num_threads = 1
+    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    try:
+        return onnxruntime.InferenceSession(
+            exported, sess_options=options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:  # its exceptions have no class of their own
+        raise UnavailableError(f"ONNX Runtime does not take it: {str(error)[:100]}") from error
+
+
+def _exported(path: Path, inputs: Sequence[Array]) -> bytes:
+    """A float network as an ONNX file."""
+    try:
         from armpy_onnxruntime.export import export_model  # noqa: PLC0415
     except ImportError as error:
-        raise UnavailableError(
-            f"ONNX Runtime or its example backend is missing: {error}"
-        ) from error
+        raise UnavailableError(f"ONNX Runtime's example backend is missing: {error}") from error
     from armpy_reference import ReferenceBackend  # noqa: PLC0415
 
     import armpy  # noqa: PLC0415
@@ -237,20 +260,9 @@ def onnx_session(
     shapes = [array.shape for array in inputs]
     graph = specialize(model.graph, shapes, evaluator=Evaluator(ReferenceBackend()))
     try:
-        exported = export_model(SubgraphView.of(graph, graph.layers))
+        return export_model(SubgraphView.of(graph, graph.layers))
     except (ArmpyError, KeyError, NotImplementedError) as error:
         raise UnavailableError(f"it cannot be exported to ONNX: {error}") from error
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = num_threads
-    options.inter_op_num_threads = 1
-    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-    try:
-        return onnxruntime.InferenceSession(
-            exported, sess_options=options, providers=["CPUExecutionProvider"]
-        )
-    except Exception as error:  # its exceptions have no class of their own
-        raise UnavailableError(f"ONNX Runtime does not take it: {str(error)[:100]}") from error
 
 
 ENGINES: Mapping[str, Callable[[Path, Sequence[Array], int], Prepared]] = {

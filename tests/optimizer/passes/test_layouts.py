@@ -118,7 +118,7 @@ def test_results_are_the_same_on_compiled_backends(seed: int) -> None:
     graph = ChannelsFirst(seed, 1, 4, 5, 6).network(9)
     backends = (NumbaBackend(), ReferenceBackend())
     made = simplified(graph, backends, OptimizerOptions())
-    assert moved(made) < moved(graph)
+    assert moved(made) <= moved(graph)
     inputs = random_inputs(graph)
     expected = run(graph, inputs, NumbaBackend())
     for name, got in run(made, inputs, NumbaBackend()).items():

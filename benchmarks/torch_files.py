@@ -1,0 +1,71 @@
+"""Writes .onnx files of networks in their usual sizes, built in PyTorch, for `compare_peers`.
+
+Usage::
+
+    python -m benchmarks.torch_files FOLDER [--quantised] [NAME...]
+
+Names are those of `FACTORIES`. Weights are random. With `--quantised`, networks of images are also
+written quantised by ONNX Runtime's tools (QDQ, int8, weights per channel).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import torch
+import torchvision
+
+from tests.support.onnx_quantizing import quantized_file
+from tests.support.torch_models import Reading
+
+_IMAGE = (1, 3, 224, 224)
+
+FACTORIES: Mapping[str, tuple[Callable[[], torch.nn.Module], tuple[int, ...]]] = MappingProxyType(
+    {
+        "mobilenet_v2": (torchvision.models.mobilenet_v2, _IMAGE),
+        "mobilenet_v3_small": (torchvision.models.mobilenet_v3_small, _IMAGE),
+        "resnet18": (torchvision.models.resnet18, _IMAGE),
+        "shufflenet_v2": (torchvision.models.shufflenet_v2_x1_0, _IMAGE),
+        "squeezenet": (torchvision.models.squeezenet1_1, _IMAGE),
+        "efficientnet_b0": (torchvision.models.efficientnet_b0, _IMAGE),
+        "bert_128": (lambda: Reading(is_causal=False, width=256, layers=4), (1, 128)),
+        "bert_512": (lambda: Reading(is_causal=False, width=256, layers=4), (1, 512)),
+        "gpt_128": (lambda: Reading(is_causal=True, width=256, layers=4), (1, 128)),
+    }
+)
+"""How each network is made, and the shape that it reads; token ids if there are two axes."""
+
+
+def write(folder: Path, name: str, *, is_quantised: bool) -> None:
+    """Export one network."""
+    make, shape = FACTORIES[name]
+    torch.manual_seed(7)
+    model = make().eval()
+    for layer in model.modules():
+        if isinstance(layer, torch.nn.BatchNorm2d):
+            layer.running_var.uniform_(0.5, 1.5)
+            layer.bias.data.normal_(0, 0.2)
+    values = torch.randint(0, 50, shape) if len(shape) == 2 else torch.randn(shape)
+    path = folder / f"{name}.onnx"
+    torch.onnx.export(model, (values,), path, dynamo=False, opset_version=17)
+    if is_quantised and len(shape) == 4:
+        quantized_file(path, values.numpy(), kind="qdq")
+
+
+def main() -> None:
+    """Write what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--quantised", action="store_true")
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    for name in arguments.names or FACTORIES:
+        write(arguments.folder, name, is_quantised=arguments.quantised)
+
+
+if __name__ == "__main__":
+    main()
