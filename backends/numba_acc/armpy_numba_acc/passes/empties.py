@@ -8,13 +8,14 @@ from dataclasses import replace
 from armpy.graph import Layer, SubgraphView, Value
 from armpy.graph.nesting import graphs_of
 from armpy.ops.generation import Rank, Shape
+from armpy.ops.indexing import ScatterNd
 from armpy.ops.joining import Concat
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.ops.slicing import Gather, GatherNd, Splitter
 from armpy.tensor import TensorInfo
 
 _ASKS_SHAPES = (Rank, Shape)
-_CHECKS_INDICES = (Gather, GatherNd)
+_CHECKS_INDICES = (Gather, GatherNd, ScatterNd)
 
 
 def has_empty(infos: OperandInfos) -> bool:

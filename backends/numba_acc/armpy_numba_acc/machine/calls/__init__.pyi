@@ -12,8 +12,10 @@ from armpy_numba_acc.machine.calls.gathering import (
     Gather as Gather,
     GatherChecked as GatherChecked,
     GatherRuns as GatherRuns,
+    MoveElements as MoveElements,
     OneHot as OneHot,
     PutRun as PutRun,
+    ScatterChecked as ScatterChecked,
     TopK as TopK,
 )
 from armpy_numba_acc.machine.calls.images import (

@@ -58,6 +58,50 @@ class GatherChecked(Gather):
 
 
 @dataclass(frozen=True, slots=True)
+class ScatterChecked(Call):
+    """Write `count` runs of `run` bytes where indices say; `axes` and `failure` are a gather's."""
+
+    parameters = ("index_bytes",)
+
+    index_bytes: int
+    updates: Pointer
+    target: Pointer
+    indices: Pointer
+    axes: Pointer
+    depth: int
+    count: int
+    run: int
+    failure: Pointer
+
+
+@dataclass(frozen=True, slots=True)
+class MoveElements(Call):
+    """Move elements between where indices along an axis say, and their own order.
+
+    Notes
+    -----
+    `indexed` has `size` elements along the axis, `ordered` and `indices` have `count`; `outers`
+    stand in front, `inner` behind. If `writes` is 1, elements go from `ordered` to `indexed`,
+    else the other way. Indices are `least` or more; those below 0 count from the end.
+    """
+
+    parameters = ("element_bytes", "index_bytes", "writes")
+
+    element_bytes: int
+    index_bytes: int
+    writes: int
+    indexed: Pointer
+    ordered: Pointer
+    indices: Pointer
+    outers: int
+    size: int
+    count: int
+    inner: int
+    least: int
+    failure: Pointer
+
+
+@dataclass(frozen=True, slots=True)
 class PutRun(Call):
     """Write `run` bytes to one of `count` places; none where `index` names no place."""
 

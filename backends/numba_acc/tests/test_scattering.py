@@ -1,0 +1,103 @@
+"""Elements and slices moved by indices: like CpuRef, and errors where an index is out of range."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from armpy import Network, ops
+from armpy.errors import InvalidArgumentError
+from armpy.ops.operation import Array, Operation
+from armpy.tensor import TensorInfo
+from armpy.testing.tolerance import EXACT
+from armpy.types import DataType
+from backends.numba_acc.tests.support import (
+    ISA_NAMES,
+    ISAS,
+    check_against_reference,
+    random_array,
+    run_compiled,
+    run_reference,
+)
+
+TYPES = (DataType.FLOAT32, DataType.SIGNED64, DataType.SIGNED16, DataType.BOOLEAN)
+INDICES = {
+    np.dtype(each.dtype): each for each in (DataType.SIGNED16, DataType.SIGNED32, DataType.SIGNED64)
+}
+
+
+def random_move(random: np.random.Generator) -> tuple[Operation, DataType, dict[str, Array]]:
+    """An operation and its operands; indices repeat, and one in four is out of range."""
+    shape = tuple(map(int, random.integers(1, 6, random.integers(1, 5))))
+    axis, wraps = int(random.integers(len(shape))), bool(random.integers(2))
+    dtype = list(INDICES)[random.integers(len(INDICES))]
+    count = int(random.integers(1, 7))
+    kind = random.integers(3)
+    if kind == 2:
+        sizes = np.array(shape[: axis + 1])
+        places: tuple[int, ...] = (count, len(sizes))
+        operation: Operation = ops.ScatterNd(wraps_negative=wraps)
+        written: tuple[int, ...] = (count, *shape[axis + 1 :])
+    else:
+        sizes = np.array(shape[axis])
+        places = written = (*shape[:axis], count, *shape[axis + 1 :])
+        operation = (ops.GatherElements if kind else ops.ScatterElements)(
+            axis, wraps_negative=wraps
+        )
+    indices = random.integers(-sizes if wraps else 0, sizes, places).astype(dtype)
+    if not random.integers(4):
+        indices.flat[random.integers(indices.size)] = (-9, 9)[random.integers(2)]
+    data_type = TYPES[random.integers(len(TYPES))]
+    given = {"x": random_array(TensorInfo(shape, data_type), 1), "places": indices}
+    if not isinstance(operation, ops.GatherElements):
+        given["updates"] = random_array(TensorInfo(written, data_type), 2)
+    return operation, data_type, given
+
+
+def network_of(operation: Operation, data_type: DataType, given: dict[str, Array]) -> Network:
+    """The operation with inputs only, and a layer behind it."""
+    network = Network()
+    values = [
+        network.input(
+            name,
+            TensorInfo(array.shape, INDICES[array.dtype] if name == "places" else data_type),
+        )
+        for name, array in given.items()
+    ]
+    moved = network.add(operation, *values, name="moved")
+    network.output("y", moved)
+    network.output("z", network.add(ops.ReverseV2(axes=(0,)), moved, name="behind"))
+    return network
+
+
+def test_random_moves_give_what_the_reference_gives_or_the_same_error() -> None:
+    random, failed = np.random.default_rng(5), 0
+    count = int(os.environ.get("ARMPY_NUM_NETWORKS", "100"))
+    for number in range(count):
+        operation, data_type, given = random_move(random)
+        network, isa = network_of(operation, data_type, given), ISAS[number % len(ISAS)]
+        try:
+            expected = run_reference(network, given)
+        except InvalidArgumentError:
+            failed += 1
+            with pytest.raises(InvalidArgumentError, match=r"moved.*an index is out of range"):
+                run_compiled(network, given, isa)
+        else:
+            check_against_reference(network, given, isa, expected, EXACT)
+    assert count // 20 < failed < count // 2
+
+
+@pytest.mark.parametrize("isa", ISA_NAMES)
+def test_the_last_of_several_updates_stays_however_many_threads_there_are(isa: str) -> None:
+    random = np.random.default_rng(6)
+    x, updates = np.zeros((3, 500), np.float32), random.normal(size=(40, 500)).astype(np.float32)
+    rows = random.integers(0, 3, (40, 1)).astype(np.int32)
+    given = {"x": x, "places": rows, "updates": updates}
+    network = network_of(ops.ScatterNd(), DataType.FLOAT32, given)
+    expected = x.copy()
+    for row, update in zip(rows[:, 0], updates, strict=True):
+        expected[row] = update
+    got = run_compiled(network, given, ISAS[ISA_NAMES.index(isa)])
+    np.testing.assert_array_equal(got["y"], expected)
