@@ -8,6 +8,7 @@ import onnx
 
 from armpy.errors import ParserError
 from armpy.frontends.onnx.element_types import DATA_TYPES
+from armpy.frontends.onnx.external_data import ExternalData
 from armpy.frontends.onnx.reading import kind_of, versions_of
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
@@ -41,14 +42,16 @@ class FunctionBody:
 
 
 class Functions:
-    """The functions that a model's nodes may call.
+    """The functions that a model's nodes may call, and the files that its tensors may lie in.
 
     Parameters
     ----------
     model : onnx.ModelProto
+    external : ExternalData, optional
     """
 
-    def __init__(self, model: onnx.ModelProto) -> None:
+    def __init__(self, model: onnx.ModelProto, external: ExternalData | None = None) -> None:
+        self.external = external or ExternalData(None)
         self._local = {
             (function.domain, function.name, function.overload): function
             for function in model.functions
@@ -57,11 +60,6 @@ class Functions:
     def has(self, node: onnx.NodeProto, version: int) -> bool:
         """Whether there is a function for a node, as far as that is known without its inputs."""
         return _key(node) in self._local or bool(_schema_versions(node, version))
-
-    def local_nodes(self, node: onnx.NodeProto) -> Sequence[onnx.NodeProto]:
-        """Nodes of the function of the file's that a node calls; none if it calls no such one."""
-        found = self._local.get(_key(node))
-        return () if found is None else found.node
 
     def body(
         self,

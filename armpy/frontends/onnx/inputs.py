@@ -3,16 +3,79 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import onnx
 
-from armpy.errors import InvalidArgumentError, ParserError
+from armpy.errors import InvalidArgumentError, LayerValidationError, ParserError
 from armpy.frontends.onnx.element_types import data_type_of
 from armpy.frontends.onnx.items import Item, ValueList
+from armpy.frontends.onnx.items import tensors as tensors_of
+from armpy.frontends.onnx.walking import Scope, Walker
+from armpy.graph import Value
 from armpy.hooks.front_end import ParseSettings
 from armpy.network import Network
+from armpy.ops.composite import Composite, LayerBuilder
+from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
+from armpy.types import DataType
+
+
+@dataclass(frozen=True, slots=True)
+class TiedDimensions(Composite):
+    """Inputs as they are, once their dimensions that share a name have one size.
+
+    Attributes
+    ----------
+    input_names : tuple of str
+    dimensions : tuple of (tuple of str)
+        Per input, names of its dimensions; empty for those that nothing is said of.
+    """
+
+    input_names: tuple[str, ...]
+    dimensions: tuple[tuple[str, ...], ...]
+
+    @property
+    def num_outputs(self) -> int:
+        """One per input."""
+        return len(self.input_names)
+
+    def decides(self, index: int) -> bool:
+        """No elements are looked at."""
+        return False
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """As the inputs'."""
+        return tuple(info.shape for info in inputs)
+
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        """As the inputs'."""
+        return tuple(info.data_type for info in inputs)
+
+    def expand(self, build: LayerBuilder, inputs: Sequence[Any]) -> Sequence[Any]:
+        """Check the sizes.
+
+        Raises
+        ------
+        LayerValidationError
+            If two differ.
+        """
+        found: dict[str, tuple[int, str]] = {}
+        for name, names, value in zip(self.input_names, self.dimensions, inputs, strict=True):
+            for dimension, size in zip(names, value.info.known_shape, strict=True):
+                before, other = (
+                    found.setdefault(dimension, (size, name)) if dimension else (size, "")
+                )
+                if size != before:
+                    raise LayerValidationError(
+                        f"the dimension '{dimension}' has two sizes",
+                        where=f"input '{name}'",
+                        expected=f"{before} as of input '{other}'",
+                        actual=str(size),
+                    )
+        return inputs
 
 
 class Inputs:
@@ -48,6 +111,35 @@ class Inputs:
             If it is no tensor and not said to be there, or of a type that is not supported.
         """
         return self._of_type(value.type, value.name)
+
+    def tie(self, values: Sequence[onnx.ValueInfoProto], scope: Scope, walker: Walker) -> None:
+        """Let dimensions with one name have one size.
+
+        Parameters
+        ----------
+        values : sequence of onnx.ValueInfoProto
+            The model's inputs.
+        scope : Scope
+            Gets the inputs whose dimensions have been checked.
+        walker : Walker
+        """
+        tensors = {
+            value.name: tuple(dim.dim_param for dim in value.type.tensor_type.shape.dim)
+            for value in values
+            if isinstance(made := scope.values.get(value.name), Value) and made.data is None
+        }
+        counts = Counter(name for names in tensors.values() for name in names if name)
+        shared = {name for name, count in counts.items() if count > 1 and name not in self._sizes}
+        tied = {
+            value: tuple(name if name in shared else "" for name in names)
+            for value, names in tensors.items()
+            if shared.intersection(names)
+        }
+        if tied:
+            given = tensors_of([scope.values[name] for name in tied])
+            operation = TiedDimensions(tuple(tied), tuple(tied.values()))
+            checked = walker.layers("dimensions", operation, given)
+            scope.values.update(zip(tied, checked, strict=True))
 
     def _of_type(self, kind: onnx.TypeProto, name: str) -> Item:
         """What a name stands for."""

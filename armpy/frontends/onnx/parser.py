@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import onnx
 
 from armpy.errors import LayerValidationError, ParserError
 from armpy.frontends.onnx.building import NetworkBuilder
 from armpy.frontends.onnx.element_types import DATA_TYPES, data_type_of
+from armpy.frontends.onnx.external_data import ExternalData
 from armpy.frontends.onnx.functions import Functions
 from armpy.frontends.onnx.inputs import Inputs
 from armpy.frontends.onnx.items import Item
@@ -41,29 +44,39 @@ def parse_file(file: ModelFile, settings: ParseSettings) -> Network:
     UnsupportedOperatorError
         If it uses operators that armpy does not have; it lists all of them.
     """
-    return parse_model(read_model(file), file.label, file.stem, settings)
+    folder = None if file.path is None else file.path.parent
+    return parse_model(read_model(file), file.label, file.stem, settings, folder)
 
 
-def parse_model(model: onnx.ModelProto, label: str, name: str, settings: ParseSettings) -> Network:
+def parse_model(
+    model: onnx.ModelProto,
+    label: str,
+    name: str,
+    settings: ParseSettings,
+    folder: Path | None = None,
+) -> Network:
     """`parse_file` of a model that has been read and checked."""
     try:
-        return _parsed(model, name, settings)
+        return _parsed(model, name, settings, folder)
     except ParserError as error:
         located(lambda: label, error)
         raise
 
 
-def _parsed(model: onnx.ModelProto, name: str, settings: ParseSettings) -> Network:
+def _parsed(
+    model: onnx.ModelProto, name: str, settings: ParseSettings, folder: Path | None
+) -> Network:
     """The network of a model's graph."""
     graph, network, refusals = model.graph, Network(name), Refusals()
     scope = Scope({"": None}, versions_of(model), {}, name=name)
-    walker = Walker(NetworkBuilder(network), Functions(model), refusals)
+    walker = Walker(NetworkBuilder(network), Functions(model, ExternalData(folder)), refusals)
     walker.initialize(graph, scope)
     inputs = Inputs(network, settings)
     for given in graph.input:
         if given.name not in scope.values:
             with refusals.collected(scope, given.name):
                 scope.values[given.name] = inputs.add(given)
+    inputs.tie(graph.input, scope, walker)
     walker.walk(graph.node, scope)
     walker.finish({value.name: _output_type(value) for value in graph.output}, scope)
     refusals.check()

@@ -12,10 +12,6 @@ from armpy.hooks.model_file import ModelFile
 LEAST_VERSION = 1
 """Of ONNX's own operators."""
 
-_HARMLESS = ("Opset import for domain",)
-"""What `onnx.checker` complains of and armpy does not mind: functions of another operator set than
-the model's are read in their own."""
-
 _MAIN = ("", "ai.onnx")
 
 
@@ -29,10 +25,9 @@ def read_model(file: ModelFile) -> onnx.ModelProto:
     """
     try:
         model = onnx.load_model_from_string(bytes(file.data))
-        onnx.checker.check_model(model)
+        onnx.checker.check_model(_without_harmless(model))
     except Exception as error:  # whatever the library raises, the file is the cause
-        if not any(text in str(error) for text in _HARMLESS):
-            raise ParserError(f"not a sound ONNX file: {error}", where=file.label) from error
+        raise ParserError(f"not a sound ONNX file: {error}", where=file.label) from error
     version = versions_of(model).get("", 1)
     if not LEAST_VERSION <= version <= onnx.defs.onnx_opset_version():
         raise ParserError(
@@ -43,6 +38,64 @@ def read_model(file: ModelFile) -> onnx.ModelProto:
             fix="Convert it with onnx.version_converter, or install a newer onnx package",
         )
     return model
+
+
+def _without_harmless(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A model without what `onnx.checker` complains of and armpy does not mind.
+
+    Notes
+    -----
+    That is a newer form of the file than the package's (its operator sets are looked at apart), a
+    graph without a name, inputs and outputs of any rank, types that follow from nodes, functions
+    of another operator set than the model's, and elements in other files, which are checked where
+    they are read.
+    """
+    graph = model.graph
+    values = [*graph.input, *graph.output, *graph.value_info]
+    odd_functions = [function for function in model.functions if _is_odd(function, model)]
+    external = [tensor for tensor in graph.initializer if is_external(tensor)]
+    untyped = [value for value in values if not _is_described(value)]
+    is_newer = model.ir_version > onnx.IR_VERSION
+    if not (is_newer or odd_functions or external or untyped or not graph.name):
+        return model
+    plain = onnx.ModelProto()
+    plain.CopyFrom(model)
+    plain.ir_version = min(model.ir_version, onnx.IR_VERSION)
+    plain.graph.name = graph.name or "graph"
+    for function in odd_functions:
+        plain.functions.remove(function)
+    for value in (*plain.graph.input, *plain.graph.output, *plain.graph.value_info):
+        if not _is_described(value):
+            value.type.tensor_type.elem_type = (
+                value.type.tensor_type.elem_type or onnx.TensorProto.FLOAT
+            )
+            value.type.tensor_type.shape.SetInParent()
+    for tensor in plain.graph.initializer:
+        if is_external(tensor):
+            tensor.data_location = onnx.TensorProto.DEFAULT
+            del tensor.external_data[:]
+            tensor.dims[:] = [0]
+    return plain
+
+
+def _is_odd(function: onnx.FunctionProto, model: onnx.ModelProto) -> bool:
+    """Whether a function is of another operator set than the model."""
+    versions = versions_of(model)
+    return any(versions.get(name, of) != of for name, of in versions_of(function).items())
+
+
+def _is_described(value: onnx.ValueInfoProto) -> bool:
+    """Whether type and rank of an input or output are there, or it is no tensor."""
+    kind = value.type.WhichOneof("value")
+    tensor = value.type.tensor_type
+    return kind is not None and (
+        kind != "tensor_type" or (bool(tensor.elem_type) and tensor.HasField("shape"))
+    )
+
+
+def is_external(tensor: onnx.TensorProto) -> bool:
+    """Whether a tensor's elements lie in another file."""
+    return bool(tensor.data_location == onnx.TensorProto.EXTERNAL)
 
 
 def versions_of(model: onnx.ModelProto | onnx.FunctionProto) -> Mapping[str, int]:

@@ -19,7 +19,6 @@ from armpy.errors import (
     UnsupportedOperatorError,
 )
 from armpy.frontends.onnx.building import NamedBuilder
-from armpy.frontends.onnx.element_types import read_tensor
 from armpy.frontends.onnx.functions import Attributes, FunctionBody, Functions, bound_attributes
 from armpy.frontends.onnx.items import (
     Form,
@@ -275,7 +274,8 @@ class Walker:
         """Add a graph's constants."""
         for tensor in graph.initializer:
             with self.refusals.collected(scope, tensor.name):
-                array, data_type = read_tensor(tensor, f"initializer '{tensor.name}'")
+                where = f"initializer '{tensor.name}'"
+                array, data_type = self.functions.external.read(tensor, where)
                 scope.values[tensor.name] = self._build.constant(array, data_type)
 
     def length(self, item: ValueList) -> Value:
@@ -431,7 +431,8 @@ class Walker:
             )
         left_out: dict[str, Item] = dict.fromkeys(("", *body.inputs))
         given = dict(zip(body.inputs, inputs, strict=False))
-        inner = Scope({**left_out, **given}, body.versions, body.attributes, scope.depth + 1)
+        versions = {**scope.versions, **body.versions}
+        inner = Scope({**left_out, **given}, versions, body.attributes, scope.depth + 1)
         self.walk(body.nodes, inner, f"{data.name}/")
         return self._results(body.outputs[: data.num_outputs], inner)
 

@@ -1,0 +1,136 @@
+"""Elements of tensors that lie in files beside the model.
+
+Notes
+-----
+A file says where they lie, so nothing that it says is trusted: only regular files in the model's
+own folder are opened, wherever links lead, and only as many bytes as the tensor has elements.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+from armpy.errors import ArmpyError, ParserError
+from armpy.frontends.onnx.element_types import data_type_of, read_tensor
+from armpy.frontends.onnx.reading import is_external
+from armpy.ops.operation import Array
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+
+_BITS = {
+    TensorProto.INT4: 4,
+    TensorProto.UINT4: 4,
+    TensorProto.FLOAT4E2M1: 4,
+    TensorProto.INT2: 2,
+    TensorProto.UINT2: 2,
+}
+"""Of elements of which several lie in one byte."""
+
+
+class ExternalData:
+    """The files beside a model, each mapped once.
+
+    Parameters
+    ----------
+    folder : Path or None
+        The model's; None if it came as bytes.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._files: dict[Path, memoryview] = {}
+
+    def read(self, tensor: onnx.TensorProto, where: str) -> tuple[Array, DataType]:
+        """As `read_tensor`, from wherever the elements lie.
+
+        Raises
+        ------
+        ParserError
+            If they are not where they should be, or not as many.
+        """
+        if not is_external(tensor):
+            return read_tensor(tensor, where)
+        data_type = data_type_of(tensor.data_type, where)
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        data = self._file(entries.get("location", ""), where)
+        offset = _number(entries.get("offset", "0"), where)
+        size = _size_bytes(tensor, data_type, where)
+        length = _number(entries["length"], where) if "length" in entries else size
+        if length != size or offset > len(data) or size > len(data) - offset:
+            raise ParserError(
+                "the tensor does not fit what lies beside the model",
+                where=where,
+                expected=f"{size} bytes",
+                actual=f"{length} bytes at {offset} of {len(data)}",
+            )
+        part = data[offset : offset + size]
+        if tensor.data_type in _BITS:
+            packed = TensorProto(data_type=tensor.data_type, dims=tensor.dims, raw_data=bytes(part))
+            return read_tensor(packed, where)
+        little = data_type.dtype.newbyteorder("<")
+        array = np.frombuffer(part, little).reshape(tuple(tensor.dims))
+        return (array if array.flags.aligned else array.copy()), data_type
+
+    def _file(self, location: str, where: str) -> memoryview:
+        """A file in the model's folder."""
+        if self._folder is None:
+            raise ParserError(
+                "the tensor lies in another file",
+                where=where,
+                actual="a model that is not from a file",
+                fix="Load the model by its path",
+            )
+        try:
+            folder = self._folder.resolve()
+            path = (folder / location).resolve()
+            if not location or not path.is_relative_to(folder) or Path(location).is_absolute():
+                raise ParserError(
+                    "the tensor lies outside of the model's folder",
+                    where=where,
+                    actual=repr(location),
+                )
+            if path not in self._files:
+                self._files[path] = _mapped(path)
+        except ArmpyError:
+            raise
+        except (OSError, ValueError, RuntimeError) as error:
+            raise ParserError(
+                f"what lies beside the model cannot be read: {error}", where=where
+            ) from error
+        return self._files[path]
+
+
+def _mapped(path: Path) -> memoryview:
+    """The bytes of a regular file; another kind might never open."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise ValueError("it is no regular file")
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size == 0:
+            return memoryview(b"")
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def _number(text: str, where: str) -> int:
+    """An offset or a length."""
+    if not text.isascii() or not text.isdigit() or len(text) > _MOST_DIGITS:
+        raise ParserError("an offset or length cannot be used", where=where, actual=repr(text)[:80])
+    return int(text)
+
+
+_MOST_DIGITS = 19
+
+
+def _size_bytes(tensor: onnx.TensorProto, data_type: DataType, where: str) -> int:
+    """How many bytes a tensor's elements take up in a file."""
+    if any(dim < 0 for dim in tensor.dims):
+        raise ParserError("a dimension is negative", where=where, actual=str(list(tensor.dims)))
+    info = TensorInfo(tuple(tensor.dims), data_type)
+    bits = _BITS.get(tensor.data_type, 8 * data_type.size_bytes)
+    return -(-info.num_elements * bits // 8)

@@ -1,0 +1,162 @@
+"""What surrounds a model: files beside it, names of dimensions, complaints that do not matter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+
+import onnx
+import onnx.parser
+
+import armpy
+from armpy.errors import LayerValidationError, ParserError
+
+HEAD = '<ir_version: 9, opset_import: ["" : 18]>\n'
+W = np.random.default_rng(3).standard_normal((5, 3)).astype(np.float32)
+X = np.random.default_rng(4).standard_normal((2, 5)).astype(np.float32)
+
+
+def _product(array: Any = W, **entries: str) -> onnx.ModelProto:
+    """A product with weights that lie in another file."""
+    text = "graph (float[2, 5] x) => (float[2, 3] y) { y = MatMul (x, w) }"
+    model = onnx.parser.parse_model(HEAD + text)
+    tensor = onnx.numpy_helper.from_array(array, "w")
+    tensor.ClearField("raw_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in {"location": "w.bin", **entries}.items():
+        tensor.external_data.add(key=key, value=value)
+    model.graph.initializer.add().CopyFrom(tensor)
+    return model
+
+
+def _saved(folder: Path, model: onnx.ModelProto, data: bytes = W.tobytes()) -> Path:
+    """A model in a folder, with data beside it."""
+    folder.mkdir(exist_ok=True)
+    (folder / "w.bin").write_bytes(data)
+    path = folder / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize("offset", [0, 4, 7, 4096])
+def test_elements_beside_the_model_are_read_at_their_offset(tmp_path: Path, offset: int) -> None:
+    """Whatever it is a multiple of."""
+    model = _product(offset=str(offset), length=str(W.nbytes))
+    path = _saved(tmp_path / "m", model, bytes(offset) + W.tobytes() + b"more")
+    (y,) = armpy.load(path, backends=["CpuRef"]).run({"x": X}).values()
+    np.testing.assert_allclose(y, X @ W, rtol=1e-5)
+
+
+def test_elements_beside_the_model_are_mapped(tmp_path: Path) -> None:
+    """The network's constant is a view of the file, not a copy."""
+    from armpy.frontends.onnx.external_data import ExternalData
+
+    path = _saved(tmp_path / "m", _product())
+    array, _ = ExternalData(path.parent).read(_product().graph.initializer[0], "w")
+    assert not array.flags.owndata
+    np.testing.assert_array_equal(array, W)
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["../secret.bin", "/etc/passwd", "sub/../../secret.bin", "", ".", "link.bin", "a\0b"],
+)
+def test_no_path_leaves_the_folder(tmp_path: Path, location: str) -> None:
+    """Also not through links, and nothing but regular files is opened."""
+    (tmp_path / "secret.bin").write_bytes(W.tobytes())
+    path = _saved(tmp_path / "m", _product(location=location))
+    (path.parent / "link.bin").symlink_to(tmp_path / "secret.bin")
+    with pytest.raises(ParserError, match=r"'w'.*(outside|cannot be read)"):
+        armpy.load(path)
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        {"offset": "1"},
+        {"length": "8"},
+        {"length": str(W.nbytes + 1)},
+        {"offset": "-4"},
+        {"offset": "1e3"},
+        {"offset": str(2**62), "length": str(W.nbytes)},
+        {"length": "9" * 5000},
+    ],
+)
+def test_sizes_are_checked(tmp_path: Path, entries: dict[str, str]) -> None:
+    """Nothing behind the end of the file is read."""
+    path = _saved(tmp_path / "m", _product(**entries))
+    with pytest.raises(ParserError, match="'w'"):
+        armpy.load(path)
+
+
+def test_elements_in_another_file_need_a_path() -> None:
+    """Bytes have no folder."""
+    with pytest.raises(ParserError, match="Load the model by its path"):
+        armpy.load(_product().SerializeToString())
+
+
+def test_inputs_that_share_a_dimension_must_agree() -> None:
+    """The error names the dimension, both inputs and both sizes."""
+    text = """graph (float[batch, 3] a, float[batch, n] b) => (float[batch, m] y) {
+      y = Concat <axis = 1> (a, b)
+    }"""
+    model = armpy.load(onnx.parser.parse_model(HEAD + text).SerializeToString())
+    for size in (1, 4):
+        outputs = model.run({"a": np.ones((size, 3), "f4"), "b": np.ones((size, 2), "f4")})
+        assert outputs["y"].shape == (size, 5)
+    text = r"input 'b': the dimension 'batch' has two sizes. Expected 2 as of input 'a'; got 3"
+    with pytest.raises(LayerValidationError, match=text):
+        model.run({"a": np.ones((2, 3), "f4"), "b": np.ones((3, 2), "f4")})
+
+
+def test_one_input_may_have_a_dimension_twice() -> None:
+    """A square."""
+    text = "graph (float[n, n] a) => (float[n, n] y) { y = Neg (a) }"
+    model = armpy.load(onnx.parser.parse_model(HEAD + text).SerializeToString())
+    assert model.run({"a": np.ones((2, 2), "f4")})["y"].shape == (2, 2)
+    with pytest.raises(LayerValidationError, match="'n' has two sizes"):
+        model.run({"a": np.ones((2, 3), "f4")})
+
+
+def _newer(model: onnx.ModelProto) -> None:
+    model.ir_version = 100
+
+
+def _without_name(model: onnx.ModelProto) -> None:
+    model.graph.ClearField("name")
+
+
+def _without_types(model: onnx.ModelProto) -> None:
+    model.graph.output[0].ClearField("type")
+
+
+def _without_rank(model: onnx.ModelProto) -> None:
+    model.graph.input[0].type.tensor_type.ClearField("shape")
+
+
+@pytest.mark.parametrize("change", [_newer, _without_name, _without_types, _without_rank])
+def test_complaints_of_the_checker_that_do_not_matter(change: Any) -> None:
+    """Files that other tools write and run."""
+    text = "graph (float[2, 5] x) => (float[2, 5] y) { y = Neg (x) }"
+    model = onnx.parser.parse_model(HEAD + text)
+    change(model)
+    if change is not _without_types:
+        with pytest.raises(onnx.checker.ValidationError):
+            onnx.checker.check_model(model)
+    outputs = armpy.load(model.SerializeToString(), backends=["CpuRef"]).run({"x": X})
+    np.testing.assert_array_equal(outputs["y"], -X)
+
+
+def test_complaints_that_matter_are_not_lost_beside_those_that_do_not() -> None:
+    """What else is wrong is still found."""
+    text = "graph (float[2, 5] x) => (float[2, 5] y) { y = Neg (x) }"
+    model = onnx.parser.parse_model(HEAD + text)
+    _newer(model)
+    model.graph.node[0].attribute.add().CopyFrom(onnx.helper.make_attribute("odd", 1))
+    with pytest.raises(ParserError, match="Unrecognized attribute: odd"):
+        armpy.load(model.SerializeToString())
