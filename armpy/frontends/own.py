@@ -59,6 +59,12 @@ def _onnx_options() -> tuple[BackendOption, ...]:
             "empty optional, true for one that holds a tensor.",
             OptionScope.RUNTIME,
         ),
+        BackendOption(
+            "fold_quantization",
+            True,
+            "Compute with integers between DequantizeLinear and QuantizeLinear.",
+            OptionScope.RUNTIME,
+        ),
     )
 
 

@@ -72,6 +72,16 @@ def check_sums(activation: FusedActivation, output: TensorInfo) -> None:
     )
 
 
+def check_rounding(rounds_once: bool, source: TensorInfo) -> None:
+    """Check that only 8-bit sums are said to be rounded once."""
+    require(
+        not rounds_once or source.data_type in _BYTES,
+        "only sums of 8-bit elements can be rounded once",
+        expected=" or ".join(data_type.name for data_type in _BYTES),
+        actual=source.data_type.name,
+    )
+
+
 def check_weight_quantization(inputs: Sequence[TensorInfo], axes: tuple[int, ...]) -> None:
     """Check that per-axis scales of the weights run along an allowed axis."""
     weights = inputs[1]
@@ -106,6 +116,10 @@ class Convolution2d(Operation):
     activation : FusedActivation
     data_layout : DataLayout
         NHWC or NCHW, of input and output. The weights' layout does not depend on it.
+    rounds_once : bool
+        Whether 8-bit sums are multiplied by the real factor between the scales and rounded
+        once, half away from zero, as those of `FullyConnected` are. TFLite's convolutions
+        round in fixed point, twice.
 
     Notes
     -----
@@ -124,6 +138,7 @@ class Convolution2d(Operation):
     padding: PaddingSpec = Padding.VALID
     activation: FusedActivation = FusedActivation.NONE
     data_layout: DataLayout = DataLayout.NHWC
+    rounds_once: bool = False
 
     inputs: ClassVar[tuple[Operand, ...]] = (_IMAGE, _WEIGHTS, BIAS)
     type_rules: ClassVar[tuple[TypeRule, ...]] = WEIGHTED_RULES
@@ -162,7 +177,8 @@ class Convolution2d(Operation):
         )
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
-        """Bias length, axis of the weights' scales, no activation of plain sums."""
+        """Bias length, axis of the weights' scales, no activation of plain sums, rounding."""
+        check_rounding(self.rounds_once, inputs[0])
         check_sums(self.activation, outputs[0])
         check_bias(inputs, (inputs[1].shape or ())[0])
         check_weight_quantization(inputs, axes=(0,))
@@ -174,7 +190,7 @@ class DepthwiseConvolution2d(Operation):
 
     Attributes
     ----------
-    stride, dilation, padding, activation, data_layout
+    stride, dilation, padding, activation, data_layout, rounds_once
         As for `Convolution2d`.
 
     Notes
@@ -194,6 +210,7 @@ class DepthwiseConvolution2d(Operation):
     padding: PaddingSpec = Padding.VALID
     activation: FusedActivation = FusedActivation.NONE
     data_layout: DataLayout = DataLayout.NHWC
+    rounds_once: bool = False
 
     inputs: ClassVar[tuple[Operand, ...]] = (_IMAGE, _WEIGHTS, BIAS)
     type_rules: ClassVar[tuple[TypeRule, ...]] = WEIGHTED_RULES
@@ -230,7 +247,8 @@ class DepthwiseConvolution2d(Operation):
         )
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
-        """Bias length, axis of the weights' scales, no activation of plain sums."""
+        """Bias length, axis of the weights' scales, no activation of plain sums, rounding."""
+        check_rounding(self.rounds_once, inputs[0])
         check_sums(self.activation, outputs[0])
         check_bias(inputs, (inputs[1].shape or ())[3])
         check_weight_quantization(inputs, axes=(3,))

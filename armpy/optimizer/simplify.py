@@ -60,8 +60,10 @@ class _Trigger:
 
 _NONE: frozenset[str] = frozenset()
 _TRANSPOSE = frozenset(("Transpose",))
+_CAST = frozenset(("Cast",))
 _TRIGGERS = (
     _Trigger("cancel_transposes", _TRANSPOSE, _NONE, CARRYING | _TRANSPOSE),
+    _Trigger("merge_casts", _CAST, _NONE, _CAST),
     _Trigger("merge_reshapes", RESHAPES, _NONE, RESHAPES),
     _Trigger("remove_broadcasts", frozenset(("BroadcastTo",)), _NONE, BROADCASTING),
     _Trigger(

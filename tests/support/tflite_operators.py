@@ -210,7 +210,7 @@ def _windows(operation: Any) -> Iterator[Form]:  # Any: one with windows
     options = _window(operation)
     if options is not None and isinstance(operation, ops.Pooling2d):
         yield Form(f"{operation.algorithm.name}_POOL_2D", options=options)
-    elif options is not None:
+    elif options is not None and not getattr(operation, "rounds_once", False):
         code, operands = _WINDOWS[type(operation)]
         yield Form(code, operands, options)
 

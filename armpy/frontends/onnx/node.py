@@ -101,6 +101,10 @@ class Node(Layers):
         self.data = data
         self.inputs = inputs
 
+    def of(self, data: NodeData, inputs: Sequence[Value | None]) -> Node:
+        """Another node, whose layers are added in the same place."""
+        return Node(self._build, data, inputs)
+
     @property
     def kind(self) -> str:
         """As of `NodeData`."""

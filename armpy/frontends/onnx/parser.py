@@ -10,6 +10,7 @@ from armpy.errors import LayerValidationError, ParserError
 from armpy.frontends.onnx.building import NetworkBuilder
 from armpy.frontends.onnx.element_types import DATA_TYPES, data_type_of
 from armpy.frontends.onnx.external_data import ExternalData
+from armpy.frontends.onnx.folding import fold_pairs
 from armpy.frontends.onnx.functions import Functions
 from armpy.frontends.onnx.inputs import Inputs
 from armpy.frontends.onnx.items import Item
@@ -77,7 +78,9 @@ def _parsed(
             with refusals.collected(scope, given.name):
                 scope.values[given.name] = inputs.add(given)
     inputs.tie(graph.input, scope, walker)
-    walker.walk(graph.node, scope)
+    is_folded = settings.options.get("fold_quantization") is not False
+    nodes = fold_pairs(graph, scope.versions.get("", 1)) if is_folded else graph.node
+    walker.walk(nodes, scope)
     walker.finish({value.name: _output_type(value) for value in graph.output}, scope)
     refusals.check()
     for output in graph.output:

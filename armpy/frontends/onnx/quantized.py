@@ -11,6 +11,7 @@ import numpy as np
 from armpy.frontends.onnx.node import Node
 from armpy.graph import Value
 from armpy.numerics import bfloat16_values
+from armpy.ops.activations import FusedActivation
 from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary
 from armpy.ops.movement import BroadcastTo
 from armpy.ops.operation import Array
@@ -27,10 +28,13 @@ __all__ = [
     "as_quantized",
     "binary",
     "check_bytes",
+    "fused_activation",
     "quantization_of",
+    "quantized_bias",
     "quantized_weights",
     "real_elements",
     "spread",
+    "tensor_quantization",
     "transposed_weights",
 ]
 
@@ -104,6 +108,59 @@ def real_elements(node: Node, index: int) -> Array | None:
     return value.data.astype(np.float32)
 
 
+def tensor_quantization(node: Node, scale: int, zero_point: int) -> Quantization:
+    """The one scale and zero point of a tensor.
+
+    Raises
+    ------
+    LayerValidationError
+        If there are several, or they cannot be used.
+    """
+    found = quantization_of(node, scale, zero_point, 0)
+    if found is None or found.axis is not None:
+        raise node.error(
+            f"the scale, input {scale}, cannot be used", expected="one positive number"
+        )
+    return found
+
+
+def quantized_bias(node: Node, index: int, scale: float, weights: Quantization) -> Value | None:
+    """A bias as int32 whose steps are those of the sums that it is added to.
+
+    Parameters
+    ----------
+    node : Node
+    index : int
+        Of the input, which is constant: int32 in these steps already, or floats.
+    scale : float
+        Of what is multiplied by the weights.
+    weights : Quantization
+    """
+    if not node.has(index):
+        return None
+    steps = np.float32(scale) * np.array(weights.scales, np.float32)
+    data = node.array(index).reshape(-1)
+    if node.type(index) is not DataType.SIGNED32:
+        real = real_elements(node, index)
+        assert real is not None
+        limits = np.iinfo(np.int32)
+        with np.errstate(all="ignore"):
+            wide = np.nan_to_num(np.rint(real.reshape(-1).astype(np.float64) / steps))
+        data = np.clip(wide, limits.min, limits.max).astype(np.int32)
+    axis = None if weights.axis is None else 0
+    of_sums = Quantization(tuple(steps.tolist()), (0,) * len(steps), axis)
+    return node.constant(data, DataType.SIGNED32, of_sums)
+
+
+def fused_activation(node: Node) -> FusedActivation:
+    """What follows an operation of a folded model."""
+    name = node.text("activation", "NONE")
+    found = FusedActivation.__members__.get(name)
+    if found is None:
+        raise node.error("the attribute 'activation' cannot be used", actual=name)
+    return found
+
+
 def check_bytes(node: Node, *indexes: int) -> None:
     """Check that inputs are int8 or uint8."""
     for index in indexes:
@@ -117,10 +174,7 @@ def check_bytes(node: Node, *indexes: int) -> None:
 
 def as_quantized(node: Node, value: Value, quantization: Quantization) -> Value:
     """Integers as the real numbers that they stand for; nothing is computed."""
-    plain = value.info.data_type
-    data_type = QUANTIZED[plain]
-    if plain is DataType.SIGNED8 and value.data is not None and not any(quantization.zero_points):
-        data_type = DataType.QSYMM_S8
+    data_type = QUANTIZED[value.info.data_type]
     if value.data is not None:
         return node.constant(value.data, data_type, quantization)
     return node.layer(Cast(), value, output=TensorInfo(None, data_type, quantization))

@@ -15,6 +15,48 @@ _FINE = (2.0**-100, 2.0**100)
 """Scales with which products of 16-bit integers neither overflow float32 nor lose digits."""
 
 
+def merge_casts(graph: Graph, context: PassContext) -> Graph:
+    """Make one cast of two, or none, where stored integers only change their name.
+
+    Notes
+    -----
+    Exact: the integers are of one size and sign. Front-ends write such casts where a file has
+    plain integers that stand for real numbers.
+    """
+    merged: dict[Layer, Value] = {}
+    for layer in graph.layers:
+        if not _renames(layer):
+            continue
+        value, above = layer["input"], graph.producers.get(layer["input"])
+        while above is not None and _renames(above):
+            value, above = above["input"], graph.producers.get(above["input"])
+        if value is not layer["input"]:
+            merged[layer] = value
+    if not merged:
+        return graph
+    rebuild = Rebuild(graph)
+    for layer in graph.layers:
+        if layer not in merged:
+            rebuild.keep(layer)
+            continue
+        value, info = rebuild.mapped(merged[layer]), layer.output.info
+        is_same = value.info.data_type is info.data_type
+        if is_same and value.info.quantization == info.quantization:
+            rebuild.alias(layer.output, value)
+        else:
+            rebuild.replace(layer, layer.operation, [value])
+    return rebuild.finish()
+
+
+def _renames(layer: Layer) -> bool:
+    """Whether a layer gives stored integers another type or scale, and changes none."""
+    if not isinstance(layer.operation, Cast):
+        return False
+    before, after = layer["input"].info.data_type, layer.output.info.data_type
+    is_plain = not (before.is_float or after.is_float or before.is_narrow or after.is_narrow)
+    return is_plain and before.dtype == after.dtype and DataType.BOOLEAN not in (before, after)
+
+
 def cancel_conversions(graph: Graph, context: PassContext) -> Graph:
     """Remove conversions that end where others began, also around layers that move elements.
 

@@ -20,6 +20,7 @@ _log = logging.getLogger("armpy.optimizer")
 
 BUILT_IN_PASSES: Mapping[str, bool] = MappingProxyType(
     {
+        "merge_casts": True,
         "merge_equal_siblings": True,
         "cancel_transposes": True,
         "reshape_transposes": True,
@@ -39,6 +40,7 @@ Those that do leave layers out, leave the others on their backends, and change n
 
 _MODULES = MappingProxyType(
     {
+        "merge_casts": "conversions",
         "merge_equal_siblings": "siblings",
         "cancel_transposes": "transposes",
         "reshape_transposes": "reshapes",

@@ -172,6 +172,17 @@ def _sums(
         yield line("sums-per-axis", operation, shapes, _EIGHT_BITS, infos=per_axis, gives_sums=True)
 
 
+def _rounded_once(
+    make: type[Convolution2d | DepthwiseConvolution2d],
+    shapes: Sequence[tuple[int, ...]],
+    per_axis: object,
+) -> Iterator[Sketch]:
+    """Sums that are rounded once: with one scale of the weights, several, and an activation."""
+    yield line("once", make(padding=Padding.SAME, rounds_once=True), shapes, _EIGHT_BITS)
+    clamped = make(activation=FusedActivation.RELU6, rounds_once=True)
+    yield line("once-per-axis", clamped, shapes, _EIGHT_BITS, infos=per_axis)
+
+
 def _zero_points(operation: Operation, shapes: Sequence[tuple[int, ...]]) -> Iterator[Sketch]:
     """One line per end of the range that a zero point can be at."""
     for name, where in (("lowest", -1.0), ("highest", 1.0)):
@@ -236,6 +247,7 @@ def _convolutions() -> Iterator[Sketch]:
     yield from _activations(Convolution2d, shapes)
     yield from _zero_points(Convolution2d(padding=Padding.SAME), shapes)
     yield from _sums(Convolution2d(padding=Padding.SAME), shapes, per_output)
+    yield from _rounded_once(Convolution2d, shapes, per_output)
     for label, image, weights in (
         ("no-bias", (2, 6, 5, 3), kernel),
         ("one-element", (1, 1, 1, 1), (1, 1, 1, 1)),
@@ -273,6 +285,7 @@ def _depthwise() -> Iterator[Sketch]:
     yield from _activations(DepthwiseConvolution2d, shapes)
     yield from _zero_points(DepthwiseConvolution2d(padding=Padding.SAME), shapes)
     yield from _sums(DepthwiseConvolution2d(padding=Padding.SAME), shapes, per_last)
+    yield from _rounded_once(DepthwiseConvolution2d, shapes, per_last)
     for label, image, weights in (
         ("no-bias", (2, 6, 5, 4), kernel),
         ("one-element", (1, 1, 1, 1), (1, 1, 1, 1)),

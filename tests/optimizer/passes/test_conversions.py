@@ -7,7 +7,11 @@ import pytest
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.graph import Value
-from armpy.optimizer.passes.conversions import cancel_conversions, move_conversions
+from armpy.optimizer.passes.conversions import (
+    cancel_conversions,
+    merge_casts,
+    move_conversions,
+)
 from tests.support.networks import ADD, RELU, f32
 from tests.support.passes import after, context, names
 
@@ -42,6 +46,27 @@ def test_every_stored_element_comes_back(data_type: DataType, scale: float) -> N
     output = TensorInfo(None, data_type, info.quantization)
     net.output("y", net.add(ops.Quantize(), real, output=output))
     assert names(after(cancel_conversions, net)) == ["Concat"]
+
+
+@pytest.mark.parametrize(
+    ("scale", "left"), [(0.3, []), (0.4, ["Cast"])], ids=["as before", "another scale"]
+)
+def test_integers_that_only_change_their_name_are_cast_once(scale: float, left: list[str]) -> None:
+    net = Network()
+    stored = net.add(ops.Cast(), net.input("x", int8(4)), output=of_type(DataType.SIGNED8))
+    net.output("y", net.add(ops.Cast(), stored, output=int8(scale=scale)))
+    made = after(merge_casts, net)
+    assert names(made) == left
+    (output,) = made.outputs
+    assert output.info.quantization == int8(scale=scale).quantization
+
+
+@pytest.mark.parametrize("between", [DataType.UNSIGNED8, DataType.SIGNED32, DataType.FLOAT32])
+def test_casts_that_change_integers_stay(between: DataType) -> None:
+    net = Network()
+    stored = net.add(ops.Cast(), net.input("x", int8(4)), output=of_type(between))
+    net.output("y", net.add(ops.Cast(), stored, output=of_type(DataType.SIGNED8)))
+    assert names(after(merge_casts, net)) == ["Cast", "Cast"]
 
 
 def test_movement_between_conversions_is_of_stored_elements() -> None:

@@ -19,11 +19,13 @@ from armpy.frontends.onnx.images import (
     window_attributes,
 )
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
+from armpy.frontends.onnx.quantized import BYTES, as_integers, as_quantized
 from armpy.graph import Value
 from armpy.ops.elementwise import BinaryOperation, UnaryOperation
 from armpy.ops.movement import Pad
 from armpy.ops.pooling import MaxPoolWithIndices, Pooling2d, Pooling3d, PoolingAlgorithm
 from armpy.ops.reduction import ReduceOperation
+from armpy.tensor import Quantization
 from armpy.types import DataType
 
 
@@ -32,8 +34,14 @@ def _max_pool(node: Node) -> Value | Sequence[Value]:
     windows = _windows(node, sizes)
     if node.data.num_outputs > 1:
         return _with_indices(node, windows, sizes)
-    image = channels_last(node, node.value(0))
-    return channels_first(node, _pooled(node, image, PoolingAlgorithm.MAX, windows), len(sizes))
+    value = node.value(0)
+    # The order of bytes is that of what they stand for, for which there are kernels.
+    is_named = value.info.data_type in BYTES and len(sizes) < 3 and max(windows.dilation) == 1
+    if is_named:
+        value = as_quantized(node, value, Quantization.per_tensor(1.0))
+    image = channels_last(node, value)
+    made = channels_first(node, _pooled(node, image, PoolingAlgorithm.MAX, windows), len(sizes))
+    return as_integers(node, made) if is_named else made
 
 
 def _with_indices(
@@ -118,7 +126,7 @@ def _pooled(
 ) -> Value:
     """Pool an image that has its channels last."""
     data_type = image.info.data_type
-    if data_type in (DataType.SIGNED8, DataType.UNSIGNED8):  # whose numbers float32 holds
+    if data_type in BYTES:  # whose numbers float32 holds
         wide = _pooled(node, node.cast(image, DataType.FLOAT32), algorithm, windows)
         return node.cast(wide, data_type)
     kernel, stride, pads = (

@@ -22,11 +22,15 @@ from armpy.frontends.onnx.quantized import (
     as_quantized,
     binary,
     check_bytes,
+    fused_activation,
     quantization_of,
+    quantized_bias,
     quantized_weights,
     real_elements,
+    tensor_quantization,
 )
 from armpy.graph import Value
+from armpy.ops.activations import FusedActivation
 from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
 from armpy.ops.elementwise import BinaryOperation
 from armpy.ops.operation import Array
@@ -72,7 +76,12 @@ def _filters(node: Node, weights: int, quantization: Quantization) -> _Filters:
 
 
 def _convolved(
-    node: Node, image: Value, filters: _Filters, bias: Array | None, output: TensorInfo
+    node: Node,
+    image: Value,
+    filters: _Filters,
+    bias: Value | None,
+    output: TensorInfo,
+    activation: FusedActivation = FusedActivation.NONE,
 ) -> Value:
     """Convolve a quantised image, its channels behind the batch.
 
@@ -87,45 +96,39 @@ def _convolved(
     turned = Quantization(given.scales, given.zero_points, None if given.axis is None else axis)
     plain = DataType.SIGNED8 if of_image.data_type is DataType.QASYMM_S8 else DataType.UNSIGNED8
     weights = quantized_weights(node, np.ascontiguousarray(data.transpose(perm)), turned, plain)
-    terms = None
-    if bias is not None:
-        terms = node.constant(bias, DataType.SIGNED32, _of_sums(of_image.scale, given))
     make = DepthwiseConvolution2d if is_depthwise else Convolution2d
     operation = make(
         lifted(windows.stride, 1),  # type: ignore[arg-type]  # two of each
         lifted(windows.dilation, 1),  # type: ignore[arg-type]
         lifted_pads(windows.pads),
+        activation,
+        rounds_once=output.data_type.is_quantized,
     )
-    last = node.layer(operation, channels_last(node, image), weights, terms, output=output)
+    last = node.layer(operation, channels_last(node, image), weights, bias, output=output)
     return channels_first(node, last, len(windows.kernel))
 
 
-def _of_sums(scale: float, weights: Quantization) -> Quantization:
-    """What sums of products stand for."""
-    scales = tuple(float(np.float32(scale) * np.float32(one)) for one in weights.scales)
-    axis = None if weights.axis is None else 0
-    return Quantization(scales, (0,) * len(scales), axis)
-
-
 def _q_linear_conv(node: Node) -> Value:
-    of_x, of_y = quantization_of(node, 1, 2, 4), quantization_of(node, 6, 7, 4)
+    of_x, of_y = tensor_quantization(node, 1, 2), tensor_quantization(node, 6, 7)
     of_weights = quantization_of(node, 4, 5, node.rank(3), 0)
-    if of_x is None or of_weights is None or of_y is None:
-        raise node.error("scales or zero points cannot be used", expected="positive scales")
-    if of_x.axis is not None or of_y.axis is not None:
-        raise node.error("only weights can have several scales")
+    if of_weights is None:
+        raise node.error("the weights' scales cannot be used", expected="positive numbers")
     filters = _filters(node, 3, of_weights)
-    channels = len(filters.data)
-    if of_weights.axis is not None and len(of_weights.scales) != channels:
+    if of_weights.axis is not None and len(of_weights.scales) != len(filters.data):
         raise node.error(
-            "the number of scales is wrong", expected=f"{channels}", actual=len(of_weights.scales)
+            "the number of scales is wrong",
+            expected=f"{len(filters.data)}",
+            actual=len(of_weights.scales),
         )
-    bias = node.array(8) if node.has(8) else None
+    bias = quantized_bias(node, 8, of_x.scale, of_weights)
     has_points = of_weights.axis is not None and any(of_weights.zero_points)
+    activation = fused_activation(node)
     if node.type(7) is node.type(0) and not has_points:
         image = as_quantized(node, node.value(0), of_x)
         output = TensorInfo(None, QUANTIZED[node.type(7)], of_y)
-        return as_integers(node, _convolved(node, image, filters, bias, output))
+        return as_integers(node, _convolved(node, image, filters, bias, output, activation))
+    if activation is not FusedActivation.NONE:
+        raise node.error("these types have no fused activation")
     sums = _sums(node, filters, of_x.zero_point, bias)
     return _requantized(node, sums, of_y)
 
@@ -147,13 +150,13 @@ def _requantized(node: Node, sums: Value, of_y: Quantization) -> Value:
     return rounded(node, real, node.value(7), node.type(7))
 
 
-def _sums(node: Node, filters: _Filters, point: int, bias: Array | None) -> Value:
+def _sums(node: Node, filters: _Filters, point: int, bias: Value | None) -> Value:
     """Sums of products less the zero points, which may differ from filter to filter."""
     image = as_quantized(node, node.value(0), Quantization.per_tensor(1.0, point))
     return _sums_of(node, image, filters, bias)
 
 
-def _sums_of(node: Node, image: Value, filters: _Filters, bias: Array | None) -> Value:
+def _sums_of(node: Node, image: Value, filters: _Filters, bias: Value | None) -> Value:
     """Sums of an image that carries its zero point."""
     output = TensorInfo(None, DataType.SIGNED32)
     points = filters.quantization.zero_points
@@ -201,4 +204,5 @@ def _conv_integer(node: Node) -> Value:
 OPERATORS: OperatorTable = {
     "ConvInteger": Operator(_conv_integer, (1, 3), (DataType.SIGNED32,)),
     "QLinearConv": Operator(_q_linear_conv, (1, 2, 3, 4, 5, 6, 7, 8), (7,)),
+    "armpy.QLinearConv": Operator(_q_linear_conv, (1, 2, 3, 4, 5, 6, 7, 8), (7,)),
 }

@@ -42,6 +42,9 @@ FLOAT_CASTS = {
 }
 """Expressions that convert between floats."""
 
+_UNSIGNED_BYTES = {DataType.UNSIGNED8, DataType.QASYMM_U8}
+"""The same elements in memory, whatever they stand for."""
+
 _CAST_KINDS: dict[DataType, str] = {
     **{key: kind for key, kind in KINDS.items() if key is not DataType.FLOAT16},
     DataType.QASYMM_S8: "i8",
@@ -164,7 +167,7 @@ def lower_cast(emit: Emitter, layer: Layer) -> None:
     """One command; none where the type stays."""
     value, output = layer["input"], layer.output
     pair = value.info.data_type, output.info.data_type
-    if pair[0] is pair[1]:
+    if pair[0] is pair[1] or set(pair) == _UNSIGNED_BYTES:
         emit.alias(output, value)
     elif pair in FLOAT_CASTS:
         emit_elementwise(emit, FLOAT_CASTS[pair], [value], output, layer.name)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from armpy.errors import UnimplementedError
 from armpy.graph import Layer
-from armpy.ops import FullyConnected
+from armpy.ops import Convolution2d, DepthwiseConvolution2d, FullyConnected
 from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy.types import DataType
@@ -45,12 +45,15 @@ def output_factors(layer: Layer, columns: int) -> Factors:
     Notes
     -----
     TFLite's convolutions of uint8 multiply the two scales in float32, all others in float64;
-    fully connected layers round once, all others twice.
+    fully connected layers round once, all others twice unless they say so.
     """
     source, kind, output = layer["input"].info, layer["weights"].info, layer.output.info
-    rounds_twice = not isinstance(layer.operation, FullyConnected)
+    operation = layer.operation
+    rounds_once = isinstance(operation, FullyConnected) or (
+        isinstance(operation, Convolution2d | DepthwiseConvolution2d) and operation.rounds_once
+    )
     scales = kind.quantization.scales if kind.quantization is not None else (1.0,)
-    is_float = rounds_twice and source.data_type is DataType.QASYMM_U8
+    is_float = not rounds_once and source.data_type is DataType.QASYMM_U8
     if kind.has_per_axis_quantization:
         is_float = False
     else:
@@ -58,7 +61,7 @@ def output_factors(layer: Layer, columns: int) -> Factors:
     dtype = np.float32 if is_float else np.float64
     product = np.multiply(scale_of(source), np.array(scales, np.float32), dtype=dtype)
     real = product.astype(np.float64) / np.float64(scale_of(output))
-    return Factors.of(np.broadcast_to(real, columns), rounds_twice)
+    return Factors.of(np.broadcast_to(real, columns), not rounds_once)
 
 
 def largest_sums(layer: Layer, weights: Array, chosen: slice) -> npt.NDArray[np.float64]:

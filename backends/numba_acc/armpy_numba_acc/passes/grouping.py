@@ -37,6 +37,7 @@ def _apart(layer: Layer) -> Layer:
         padding=operation.padding,
         dilation=operation.dilation,
         activation=operation.activation,
+        rounds_once=operation.rounds_once,
     )
     source, weights, *others = layer.inputs
     assert weights is not None

@@ -55,6 +55,7 @@ class Convolution2dWorkload(WeightedWorkload[Convolution2d]):
             weights,
             bias,
             channel_axis=0,
+            rounds_once=self.operation.rounds_once,
             has_asymmetric_range=groups != 1 or has_several_scales(operand(self.info, 1)),
         )
         filters = packed.values.reshape(groups, weights.shape[0] // groups, -1)

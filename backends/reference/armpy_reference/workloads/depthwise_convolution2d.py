@@ -47,6 +47,7 @@ class DepthwiseConvolution2dWorkload(WeightedWorkload[DepthwiseConvolution2d]):
             weights,
             bias,
             channel_axis=3,
+            rounds_once=self.operation.rounds_once,
             has_asymmetric_range=True,
         )
         return replace(packed, values=packed.values.reshape(-1, weights.shape[3]))

@@ -1,0 +1,306 @@
+"""Pairs that quantise and dequantise become operators on integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+import onnx
+import onnxruntime as ort
+from onnx import TensorProto, helper, numpy_helper
+from onnxruntime import quantization
+
+import armpy
+
+Array = npt.NDArray[Any]  # Any: every element type occurs
+
+RNG = np.random.default_rng(11)
+
+
+class Pairs:
+    """A graph in QDQ form in the making.
+
+    Parameters
+    ----------
+    dtype : type
+        Of activations: np.uint8 or np.int8.
+    """
+
+    def __init__(self, dtype: type = np.uint8) -> None:
+        self.dtype = dtype
+        self.nodes: list[onnx.NodeProto] = []
+        self.tensors: list[onnx.TensorProto] = []
+        self.inputs: list[onnx.ValueInfoProto] = []
+        self._count = 0
+
+    def name(self) -> str:
+        """A name that there is not yet."""
+        self._count += 1
+        return f"t{self._count}"
+
+    def constant(self, array: Array) -> str:
+        """Add an initializer."""
+        self.tensors.append(numpy_helper.from_array(np.asarray(array), self.name()))
+        return str(self.tensors[-1].name)
+
+    def add(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """Add a node of one output."""
+        output = self.name()
+        self.nodes.append(helper.make_node(kind, inputs, [output], **attributes))
+        return output
+
+    def scale(self, scale: float, point: int) -> tuple[str, str]:
+        """A scale and a zero point, counted from the lowest integer."""
+        lowest = int(np.iinfo(self.dtype).min)
+        return self.constant(np.array(scale, np.float32)), self.constant(
+            np.array(lowest + point, self.dtype)
+        )
+
+    def pair(self, name: str, scale: float = 0.05, point: int = 120) -> str:
+        """Quantise and dequantise."""
+        given = self.scale(scale, point)
+        return self.add("DequantizeLinear", self.add("QuantizeLinear", name, *given), *given)
+
+    def input(self, shape: Sequence[int | str], scale: float = 0.05, point: int = 120) -> str:
+        """An input behind a pair."""
+        name = f"x{len(self.inputs)}"
+        self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
+        return self.pair(name, scale, point)
+
+    def weights(self, shape: tuple[int, ...], axis: int | None, dtype: type = np.int8) -> str:
+        """Constant weights behind a dequantisation, with a scale per index along an axis."""
+        limits = np.iinfo(dtype)
+        data: Array = RNG.integers(limits.min + 1, limits.max, shape).astype(dtype)
+        count = () if axis is None else (shape[axis],)
+        scale = RNG.uniform(0.002, 0.02, count).astype(np.float32)
+        point: Array = np.full(count, 0 if dtype is np.int8 or axis is not None else 131, dtype)
+        names = [self.constant(one) for one in (data, scale, point)]
+        return self.add("DequantizeLinear", *names, axis=axis or 0)
+
+    def file(self, output: str, rank: int) -> bytes:
+        """The file."""
+        outputs = [helper.make_tensor_value_info(output, TensorProto.FLOAT, [None] * rank)]
+        graph = helper.make_graph(self.nodes, "pairs", self.inputs, outputs, self.tensors)
+        sets = [helper.make_opsetid("", 17)]
+        model = helper.make_model(graph, opset_imports=sets, ir_version=8)
+        return bytes(model.SerializeToString())
+
+
+Build = Callable[[Pairs], str]
+
+
+def image(pairs: Pairs) -> str:
+    """An image of eight channels."""
+    return pairs.input((1, 8, 9, 10))
+
+
+def conv(pairs: Pairs, *, groups: int = 1, axis: int | None = 0, bias: bool = True) -> str:
+    """A convolution."""
+    inputs = [image(pairs), pairs.weights((8, 8 // groups, 3, 3), axis)]
+    if bias:
+        inputs.append(pairs.constant(RNG.normal(0, 1, 8).astype(np.float32)))
+    return pairs.add("Conv", *inputs, group=groups, pads=[1, 1, 1, 1])
+
+
+def clamped(pairs: Pairs) -> str:
+    """A convolution behind which elements are clamped to 0 and 6."""
+    bounds = [pairs.constant(np.array(bound, np.float32)) for bound in (0, 6)]
+    return pairs.add("Clip", conv(pairs), *bounds)
+
+
+def joined(pairs: Pairs) -> str:
+    """Two images of other scales, one behind the other."""
+    parts = image(pairs), pairs.input((1, 3, 9, 10), 0.02, 60)
+    return pairs.add("Concat", *parts, axis=1)
+
+
+def gemm(pairs: Pairs) -> str:
+    """A fully connected layer."""
+    bias = pairs.constant(RNG.normal(0, 1, 6).astype(np.float32))
+    return pairs.add("Gemm", pairs.input((4, 32)), pairs.weights((6, 32), 0), bias, transB=1)
+
+
+def reshaped(pairs: Pairs) -> str:
+    """The channels of an image as rows."""
+    return pairs.add("Reshape", image(pairs), pairs.constant(np.array([0, 8, -1])))
+
+
+CASES: Mapping[str, tuple[Build, str, int]] = {
+    "conv": (conv, "Convolution2d", 4),
+    "conv-one-scale": (lambda p: conv(p, axis=None), "Convolution2d", 4),
+    "conv-no-bias": (lambda p: conv(p, bias=False), "Convolution2d", 4),
+    "conv-groups": (lambda p: conv(p, groups=2), "Convolution2d", 4),
+    "conv-depthwise": (lambda p: conv(p, groups=8), "DepthwiseConvolution2d", 4),
+    "conv-relu": (lambda p: p.add("Relu", conv(p)), "Convolution2d", 4),
+    "conv-clip": (clamped, "Convolution2d", 4),
+    "matmul": (
+        lambda p: p.add("MatMul", p.input((2, 5, 32)), p.weights((32, 6), 1)),
+        "FullyConnected",
+        3,
+    ),
+    "matmul-of-two": (
+        lambda p: p.add("MatMul", p.input((2, 5, 32)), p.input((2, 32, 6), 0.02, 99)),
+        "BatchMatMul",
+        3,
+    ),
+    "gemm": (gemm, "FullyConnected", 2),
+    "add": (
+        lambda p: p.add("Add", image(p), p.input((1, 8, 9, 10), 0.03, 100)),
+        "ElementwiseBinary",
+        4,
+    ),
+    "mul": (
+        lambda p: p.add("Mul", image(p), p.input((1, 8, 1, 1), 0.01, 7)),
+        "ElementwiseBinary",
+        4,
+    ),
+    "concat": (joined, "Concat", 4),
+    "average": (
+        lambda p: p.add("AveragePool", image(p), kernel_shape=[2, 2], strides=[2, 2]),
+        "Pooling2d",
+        4,
+    ),
+    "maximum": (
+        lambda p: p.add("MaxPool", image(p), kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+        "Pooling2d",
+        4,
+    ),
+    "global": (lambda p: p.add("GlobalAveragePool", image(p)), "Reduce", 4),
+    "sigmoid": (lambda p: p.add("Sigmoid", image(p)), "Activation", 4),
+    "leaky": (lambda p: p.add("LeakyRelu", image(p), alpha=0.2), "Activation", 4),
+    "hard-swish": (lambda p: p.add("HardSwish", image(p)), "Activation", 4),
+    "relu": (lambda p: p.add("Relu", image(p)), "Activation", 4),
+    "reshape": (reshaped, "Reshape", 3),
+    "transpose": (lambda p: p.add("Transpose", image(p), perm=[0, 2, 3, 1]), "Transpose", 4),
+}
+
+
+_MOVING = ("maximum", "reshape", "transpose")
+_KEEPING = (*_MOVING, "average")
+"""Whose outputs have the inputs' scale, as ONNX Runtime writes them."""
+
+_ROUNDED_OTHERWISE = ("average", "hard-swish", "leaky", "relu")
+"""Means with ties away from zero; functions that are rounded twice, as TFLite does."""
+
+
+def theirs(file: bytes, inputs: Mapping[str, Array]) -> Array:
+    """What ONNX Runtime gives that folds nothing."""
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = ort.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(None, dict(inputs))[0])
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("case", CASES)
+def test_what_lies_between_pairs_is_computed_with_integers(case: str, dtype: type) -> None:
+    build, operation, rank = CASES[case]
+    step, point = (0.05, 120) if case in _KEEPING else (0.11, 100)
+    pairs = Pairs(dtype)
+    file = pairs.file(pairs.pair(build(pairs), step, point), rank)
+    shapes = {
+        one.name: [d.dim_value for d in one.type.tensor_type.shape.dim] for one in pairs.inputs
+    }
+    inputs = {name: RNG.normal(0, 2, shape).astype(np.float32) for name, shape in shapes.items()}
+    model = armpy.load(file, front_end="onnx", backends=["CpuRef"])
+    got = model.run(inputs)[model.graph.output_names[0]]
+    steps = (got - theirs(file, inputs)) / step
+    assert abs(steps).max() < (0.01 if case in _MOVING else 1.01)
+    assert (abs(steps) > 0.5).mean() < (0.25 if case in _ROUNDED_OTHERWISE else 0.02)
+    layers = [layer for layer in model.graph.layers if layer.operation.name == operation]
+    assert layers
+    assert all(layer.output.info.data_type.is_quantized for layer in layers)
+    assert model.placement is not None
+    ran = [layer.operation for layer in model.placement.layers]
+    assert ran.count("Dequantize") == 1
+
+
+def test_a_tensor_that_somebody_else_reads_is_not_folded_away() -> None:
+    pairs = Pairs()
+    found = conv(pairs)
+    file = pairs.file(pairs.add("Add", found, pairs.pair(found, 0.11, 100)), 4)
+    inputs = {"x0": RNG.normal(0, 2, (1, 8, 9, 10)).astype(np.float32)}
+    model = armpy.load(file, front_end="onnx", backends=["CpuRef"])
+    got = model.run(inputs)[model.graph.output_names[0]]
+    np.testing.assert_allclose(got, theirs(file, inputs), atol=0.12)
+    (layer,) = [one for one in model.graph.layers if one.operation.name == "Convolution2d"]
+    assert layer.output.info.data_type.is_float
+
+
+def test_folding_can_be_switched_off() -> None:
+    pairs = Pairs()
+    file = pairs.file(pairs.pair(conv(pairs), 0.11, 100), 4)
+    model = armpy.load(
+        file,
+        front_end="onnx",
+        backends=["CpuRef"],
+        front_end_options={"fold_quantization": False},
+    )
+    (layer,) = [one for one in model.graph.layers if one.operation.name == "Convolution2d"]
+    assert layer.output.info.data_type.is_float
+
+
+def small_network() -> onnx.ModelProto:
+    """A network with what residual ones and mobile ones are made of; an open batch."""
+    pairs = Pairs()
+
+    def convolution(name: str, depth: int, count: int, kernel: int, **attributes: Any) -> str:
+        weights = RNG.normal(0, 1, (count, depth, kernel, kernel)) / np.sqrt(depth * kernel**2)
+        terms = RNG.normal(0, 0.1, count)
+        constants = [pairs.constant(one.astype(np.float32)) for one in (weights, terms)]
+        return pairs.add("Conv", name, *constants, pads=[kernel // 2] * 4, **attributes)
+
+    pairs.inputs.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 3, 32, 32]))
+    x = pairs.add("Relu", convolution("x", 3, 16, 3, strides=[2, 2]))
+    x = pairs.add("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    inner = pairs.add("Relu", convolution(x, 16, 32, 1))
+    inner = pairs.add("Relu", convolution(inner, 1, 32, 3, group=32))
+    x = pairs.add("Relu", pairs.add("Add", x, convolution(inner, 32, 16, 1)))
+    x = pairs.add("Flatten", pairs.add("GlobalAveragePool", x))
+    constants = RNG.normal(0, 0.3, (10, 16)), RNG.normal(0, 0.1, 10)
+    names = [pairs.constant(one.astype(np.float32)) for one in constants]
+    return onnx.load_from_string(pairs.file(pairs.add("Gemm", x, *names, transB=1), 2))
+
+
+@pytest.mark.parametrize("form", ["QDQ", "QOperator"])
+@pytest.mark.parametrize("kind", ["QUInt8", "QInt8"])
+def test_a_network_that_onnx_runtime_has_quantised_is_one_region_of_integers(
+    tmp_path: Path, form: str, kind: str
+) -> None:
+    class Reader(quantization.CalibrationDataReader):  # type: ignore[misc]  # no types there
+        samples = iter([{"x": RNG.normal(0, 1, (1, 3, 32, 32)).astype(np.float32)}] * 2)
+
+        def get_next(self) -> dict[str, Array] | None:
+            return next(self.samples, None)
+
+    onnx.save(small_network(), tmp_path / "real.onnx")
+    quantization.quantize_static(
+        tmp_path / "real.onnx",
+        tmp_path / "made.onnx",
+        Reader(),
+        quant_format=quantization.QuantFormat[form],
+        per_channel=True,
+        activation_type=quantization.QuantType[kind],
+        weight_type=quantization.QuantType.QInt8,
+    )
+    inputs = {"x": RNG.normal(0, 1, (2, 3, 32, 32)).astype(np.float32)}
+    session = ort.InferenceSession(tmp_path / "made.onnx", providers=["CPUExecutionProvider"])
+    (expected,) = session.run(None, inputs)
+    reference = armpy.load(tmp_path / "made.onnx", backends=["CpuRef"])
+    model = armpy.load(tmp_path / "made.onnx", backends=["NumbaAcc", "CpuRef"])
+    (got,) = model.run(inputs).values()
+    (slow,) = reference.run(inputs).values()
+    np.testing.assert_array_equal(got, slow)
+    gaps = np.diff(np.unique(expected))
+    step = gaps[gaps > gaps.max() * 1e-3].min()
+    assert abs(got - expected).max() < 2.5 * step
+    assert model.placement is not None
+    assert [layer.backend for layer in model.placement.layers] == ["NumbaAcc"]
