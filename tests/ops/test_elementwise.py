@@ -8,6 +8,8 @@ from armpy.errors import LayerValidationError
 from armpy.ops import (
     Activation,
     ActivationFunction,
+    BinaryOperation,
+    BitCast,
     Cast,
     Comparison,
     Dequantize,
@@ -18,6 +20,8 @@ from armpy.ops import (
     LogSoftmax,
     Prelu,
     Quantize,
+    RandomNormal,
+    RandomUniform,
     Select,
     Softmax,
     UnaryOperation,
@@ -239,3 +243,86 @@ def test_dequantize_gives_float32_unless_declared(source: TensorInfo) -> None:
 
 def test_cast_gives_the_declared_type() -> None:
     assert Cast().infer([info((2,))], [info((2,), I32)]) == (info((2,), I32),)
+
+
+@pytest.mark.parametrize(
+    ("operation", "inputs", "message"),
+    [
+        (UnaryOperation.BITWISE_NOT, (F32,), "BITWISE_NOT does not compute FLOAT32"),
+        (UnaryOperation.BITWISE_NOT, (BOOL,), "BITWISE_NOT does not compute BOOLEAN"),
+        (UnaryOperation.ERF, (I32,), "ERF does not compute SIGNED32"),
+        (UnaryOperation.ERF, (S8,), "ERF does not compute QASYMM_S8"),
+        (UnaryOperation.LOGICAL_NOT, (F32,), "LOGICAL_NOT does not compute FLOAT32"),
+        (BinaryOperation.BITWISE_AND, (F32, F32), "BITWISE_AND does not compute FLOAT32"),
+        (BinaryOperation.SHIFT_LEFT, (U8, U8), "SHIFT_LEFT does not compute QASYMM_U8"),
+        (BinaryOperation.ATAN2, (I32, I32), "ATAN2 does not compute SIGNED32"),
+        (BinaryOperation.TRUNC_MOD, (S8, S8), "TRUNC_MOD does not compute QASYMM_S8"),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_functions_refuse_types_that_they_make_no_sense_of(
+    operation: UnaryOperation | BinaryOperation, inputs: tuple[DataType, ...], message: str
+) -> None:
+    infos = [info((2,), t, HALF if t.is_quantized else None) for t in inputs]
+    made: Operation
+    if isinstance(operation, UnaryOperation):
+        made = ElementwiseUnary(operation)
+    else:
+        made = ElementwiseBinary(operation)
+    with pytest.raises(LayerValidationError, match=message):
+        made.infer(infos)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "shape", "expected"),
+    [
+        (F32, I32, (2, 3), (2, 3)),
+        (F32, DataType.UNSIGNED8, (2, None), (2, None, 4)),
+        (DataType.UNSIGNED8, F32, (2, 4), (2,)),
+        (DataType.UNSIGNED8, F32, (2, None), (2,)),
+        (DataType.SIGNED4, DataType.UNSIGNED4, (5,), (5,)),
+        (DataType.FLOAT64, F32, (), (2,)),
+    ],
+)
+def test_bits_make_up_as_many_elements_as_they_fill(
+    source: DataType, target: DataType, shape: Shape, expected: Shape
+) -> None:
+    (output,) = BitCast(target).infer([info(shape, source)])
+    assert (output.shape, output.data_type) == (expected, target)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "shape", "message"),
+    [
+        (DataType.UNSIGNED8, F32, (2, 3), "the last axis does not make up elements"),
+        (DataType.UNSIGNED8, F32, (), "the last axis does not make up elements"),
+        (DataType.SIGNED4, DataType.SIGNED8, (2,), "goes with types of as many bits"),
+        (DataType.UNSIGNED8, BOOL, (2,), "not every pattern of bits is a truth value"),
+    ],
+)
+def test_bits_that_make_up_no_elements_are_refused(
+    source: DataType, target: DataType, shape: Shape, message: str
+) -> None:
+    with pytest.raises(LayerValidationError, match=message):
+        BitCast(target).infer([info(shape, source)])
+
+
+@pytest.mark.parametrize(
+    ("operation", "message"),
+    [
+        (RandomUniform((2, -1)), "the shape cannot be used"),
+        (RandomUniform((2,), 1.0, 0.0), "the bounds cannot be used"),
+        (RandomUniform((2,), 0.0, float("inf")), "the bounds cannot be used"),
+        (RandomNormal((2,), deviation=-1.0), "the distribution cannot be used"),
+        (RandomNormal(), "shape"),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_random_numbers_need_a_shape_and_a_distribution(operation: Operation, message: str) -> None:
+    with pytest.raises(LayerValidationError, match=message):
+        operation.infer([])
+
+
+def test_a_cast_knows_three_ways_of_rounding() -> None:
+    with pytest.raises(LayerValidationError, match=r"no such rounding.*nearest.*sideways"):
+        Cast(rounding="sideways").infer([info((2,))], [info(None, DataType.FLOAT8_E8M0)])
