@@ -1,5 +1,6 @@
 """Records of calls, by the kernels' families."""
 
+from armpy_numba_acc.machine.calls.attention import Attention as Attention
 from armpy_numba_acc.machine.calls.elementwise import (
     ByteLines as ByteLines,
     Elementwise as Elementwise,

@@ -1,0 +1,156 @@
+"""Attention of float32, without a matrix of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from armpy_numba_acc.llvm.calls import reader
+from armpy_numba_acc.llvm.pointers import load_f32, store_f32
+from armpy_numba_acc.llvm.primitives import compiled
+from armpy_numba_acc.llvm.sharing import share_items
+from armpy_numba_acc.machine.call import Pointer
+from armpy_numba_acc.machine.calls.attention import KEYS_AT_ONCE, QUERY_VECTORS, Attention
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.attention import block_ends, product_rows, softmax_rows
+from armpy_numba_acc.tiles.blocks import make_transpose_tile
+
+Transpose = Callable[[Pointer, int, Pointer, int, int, int], None]
+Products = Callable[[Pointer, int, Pointer, Pointer, int, int, Pointer], None]
+
+
+def _make_transpose(lanes: int) -> Transpose:
+    """Make ``transpose(target, target_pitch, source, source_pitch, rows, columns)``."""
+    tile = make_transpose_tile(4, lanes)
+
+    @compiled
+    def transpose(
+        target: Pointer,
+        target_pitch: int,
+        source: Pointer,
+        source_pitch: int,
+        rows: int,
+        columns: int,
+    ) -> None:
+        if rows < lanes or columns < lanes:
+            for row in range(rows):
+                for column in range(columns):
+                    value = load_f32(source + row * source_pitch, column)
+                    store_f32(target + column * target_pitch, row, value)
+            return
+        for row in range(0, rows, lanes):
+            y = min(row, rows - lanes)
+            for column in range(0, columns, lanes):
+                x = min(column, columns - lanes)
+                to, from_ = target + x * target_pitch + y * 4, source + y * source_pitch + x * 4
+                tile(to, from_, target_pitch, source_pitch)
+
+    return transpose
+
+
+def _make_products(isa: Isa, accumulates: bool) -> Products:
+    """Make ``multiply(values, pitch, lines, target, rows, depth, factors)`` for any number of rows.
+
+    Notes
+    -----
+    See `product_rows`. Rows at the end that are no whole tile are computed one by one.
+    """
+    many = 8 if isa.num_registers >= 32 else 4
+    some, one = (product_rows(isa, rows, accumulates) for rows in (many, 1))
+    line = QUERY_VECTORS * isa.vector_bytes
+
+    @compiled
+    def multiply(
+        values: Pointer,
+        pitch: int,
+        lines: Pointer,
+        target: Pointer,
+        rows: int,
+        depth: int,
+        factors: Pointer,
+    ) -> None:
+        row_pitch = 4 if accumulates else pitch
+        whole = rows // many * many
+        for row in range(0, whole, many):
+            some(values + row * row_pitch, pitch, lines, target + row * line, depth, factors)
+        for row in range(whole, rows):
+            one(values + row * row_pitch, pitch, lines, target + row * line, depth, factors)
+
+    return multiply
+
+
+def make(isa: Isa, mask: str, is_bounded: int, is_capped: int) -> Callable[[int, int, int], None]:
+    """Make the kernel for the record's parameters; threads share blocks of queries."""
+    block = QUERY_VECTORS * isa.lanes
+    line = block * 4
+    score, gather = (_make_products(isa, accumulates) for accumulates in (False, True))
+    weigh = softmax_rows(isa, mask, bool(is_bounded), bool(is_capped))
+    begin, finish = block_ends(isa)
+    transpose = _make_transpose(isa.lanes)
+    mask_bytes = {"": 0, "f32": 4, "bool": 1}.get(mask, 0)
+    read = reader(Attention)
+
+    @compiled
+    def run_block(
+        args: Pointer,
+        packed: Pointer,
+        key: Pointer,
+        value: Pointer,
+        marks: Pointer,
+        start: int,
+        count: int,
+    ) -> None:
+        """Compute the outputs of `count` queries from the first one's number on."""
+        call = read(args)
+        state = packed + call.size * line
+        outputs = state + 3 * line
+        scores = outputs + call.value_size * line
+        begin(state, outputs, call.value_size)
+        position = call.num_past + start
+        end = min(call.keys, position + count + call.high)
+        for at in range(max(0, position + call.low), end, KEYS_AT_ONCE):
+            here = min(KEYS_AT_ONCE, end - at)
+            score(key + at * call.key_row, call.key_row, packed, scores, here, call.size, 0)
+            weigh(
+                scores,
+                here,
+                marks + at * call.mask_row,
+                call.mask_row,
+                at - position,
+                call.low,
+                call.high,
+                state,
+                call.scale,
+                call.cap,
+            )
+            factors = state + 2 * line
+            row = call.value_row
+            gather(value + at * row, row, scores, outputs, call.value_size, here, factors)
+        finish(state, outputs, call.value_size)
+
+    def attention(args: int, thread: int, num_threads: int) -> None:
+        call = read(args)
+        heads, size, value_size = call.heads, call.size, call.value_size
+        blocks = (call.queries + block - 1) // block
+        packed = call.scratch + thread * call.scratch_pitch
+        outputs = packed + (size + 3) * line
+        first, last = share_items(call.batches * heads * blocks, thread, num_threads)
+        for number in range(first, last):
+            item = number // blocks
+            batch = item // heads
+            head = item - batch * heads
+            group = head // call.heads_per_group
+            # The last block overlaps the one in front of it.
+            start = min((number - item * blocks) * block, max(call.queries - block, 0))
+            count = min(block, call.queries - start)
+            query = call.query + batch * call.query_batch + head * call.query_head
+            key = call.key + batch * call.key_batch + group * call.key_head
+            value = call.value + batch * call.value_batch + group * call.value_head
+            target = call.target + batch * call.target_batch + head * call.target_head
+            marks = call.mask + batch * call.mask_batch + head * call.mask_head
+            query += start * call.query_row
+            transpose(packed, line, query, call.query_row, count, size)
+            run_block(args, packed, key, value, marks + start * mask_bytes, start, count)
+            target += start * call.target_row
+            transpose(target, call.target_row, outputs, line, value_size, count)
+
+    return attention

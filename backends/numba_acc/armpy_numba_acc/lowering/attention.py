@@ -1,0 +1,125 @@
+"""Attention, in one command: scores are kept of some keys at a time only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from armpy.graph import Layer, Value
+from armpy.ops import Attention, AttentionScores
+from armpy.ops.operands import Operands
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from armpy_numba_acc.lowering.elementwise import check_types
+from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
+from armpy_numba_acc.lowering.operands import expect
+from armpy_numba_acc.machine import calls
+from armpy_numba_acc.machine.calls.attention import KEYS_AT_ONCE, QUERY_VECTORS
+from armpy_numba_acc.machine.memory import Buffer
+from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.registry import Lowering
+
+_ALL = 1 << 30
+"""A window that is wider than any sequence."""
+
+
+def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+    """float32, a mask of float32 or truth values, no lengths and no scores."""
+    attention, operands = expect(operation, Attention), Operands(operation, inputs)
+    if attention.scores is not AttentionScores.NONE:
+        return "the scores as an output are not supported"
+    if len(inputs) > 4 and inputs[4] is not None:
+        return "lengths of keys are not supported"
+    data = [operands[name] for name in ("query", "key", "value")]
+    if reason := check_types((*data, *outputs), (DataType.FLOAT32,)):
+        return reason
+    mask = inputs[3] if len(inputs) > 3 else None
+    if mask is None:
+        return ""
+    if mask.known_shape[-1:] != data[1].known_shape[2:3]:
+        return "a mask that is repeated along the keys is not supported"
+    return check_types((mask,), (DataType.FLOAT32, DataType.BOOLEAN))
+
+
+def lower(emit: Emitter, layer: Layer) -> None:
+    """One command, behind one that turns a mask of single queries round."""
+    operation = expect(layer.operation, Attention)
+    query, key, value = (layer[name] for name in ("query", "key", "value"))
+    batches, heads, queries, size = query.info.known_shape
+    groups, keys = key.info.known_shape[1:3]
+    value_size = value.info.known_shape[3]
+    mask = layer.inputs[3] if len(layer.inputs) > 3 else None
+    kind, marks, mask_pitches = _mask(emit, mask, layer.name)
+    low = -operation.left_window if operation.left_window >= 0 else -_ALL
+    high = operation.right_window if operation.right_window >= 0 else _ALL
+    high = min(high, 0) if operation.is_causal else high
+    line = QUERY_VECTORS * emit.isa.vector_bytes
+    pitch = (size + value_size + 3 + KEYS_AT_ONCE) * line
+    call = calls.Attention(
+        kind,
+        int((low, high) != (-_ALL, _ALL)),
+        int(operation.softcap > 0),
+        emit.source(query),
+        emit.source(key),
+        emit.source(value),
+        marks,
+        emit.target(layer.output),
+        emit.scratch(pitch * emit.num_threads),
+        pitch,
+        *_pitches(query.info),
+        *_pitches(key.info),
+        *_pitches(value.info),
+        *mask_pitches,
+        *_pitches(layer.output.info),
+        batches,
+        heads,
+        heads // groups,
+        queries,
+        keys,
+        size,
+        value_size,
+        operation.num_past,
+        low,
+        high,
+        float(operation.scale or size**-0.5),
+        float(operation.softcap),
+    )
+    num_operations = 2 * batches * heads * queries * keys * (size + value_size)
+    emit(call, layer.name, num_operations=num_operations)
+
+
+def _pitches(info: TensorInfo) -> tuple[int, int, int]:
+    """Bytes from batch to batch, head to head, and row to row."""
+    strides = np.empty(info.known_shape, "V4").strides
+    return strides[0], strides[1], strides[2]
+
+
+def _mask(
+    emit: Emitter, mask: Value | None, label: str
+) -> tuple[str, Buffer | int, tuple[int, int, int]]:
+    """The kind of a mask, where it is, and bytes from batch, head and key to the next."""
+    if mask is None:
+        return "", 0, (0, 0, 0)
+    kind = "bool" if mask.info.data_type is DataType.BOOLEAN else "f32"
+    item = mask.info.data_type.size_bytes
+    given_shape = mask.info.known_shape
+    shape = (1,) * (4 - len(given_shape)) + given_shape
+    batches, heads, queries, keys = shape
+    source = emit.source(mask)
+    if queries == 1:
+        of_batch, of_head = (0 if n == 1 else 1 for n in (batches, heads))
+        return f"{kind} keys", source, (of_batch * heads * keys * item, of_head * keys * item, item)
+    block = QUERY_VECTORS * emit.isa.lanes
+    given = stand_in(mask.info)
+    turned = np.empty((batches, heads, keys, max(queries, block)), given.dtype)
+    places = turned[..., :queries]
+    scratch = emit.scratch(turned.nbytes)
+    swapped = given.reshape(shape).swapaxes(-1, -2)
+    emit_move(emit, Side(source, given, swapped), Side(scratch, turned, places), label)
+    pitches = tuple(0 if n == 1 else s for n, s in zip(shape, turned.strides, strict=True))
+    return kind, scratch, (pitches[0], pitches[1], turned.strides[2])
+
+
+LOWERINGS = {Attention: Lowering(check, lower)}

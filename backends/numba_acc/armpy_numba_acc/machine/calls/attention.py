@@ -1,0 +1,75 @@
+"""Calls of attention."""
+
+from __future__ import annotations
+
+from armpy.records import dataclass
+from armpy_numba_acc.machine.call import Call, Pointer
+
+KEYS_AT_ONCE = 128
+"""Keys whose scores are in memory at once."""
+
+QUERY_VECTORS = 2
+"""Vectors of queries in a block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attention(Call):
+    """Attention of float32.
+
+    Parameters
+    ----------
+    mask_kind : {"", "f32", "f32 keys", "bool", "bool keys"}
+        Elements of the mask, and whether all queries have the same ones. Otherwise those of a
+        block of queries lie side by side, and `mask_row` bytes behind them those of the next key.
+    is_bounded : int
+        Whether a query sees only keys from `low` to `high` behind its own position.
+    is_capped : int
+        Whether `cap` limits scores.
+    query_batch, query_head, query_row : int
+        Bytes from one to the next; so for the others.
+    num_past : int
+        Position of the first query.
+    scratch, scratch_pitch : Pointer, int
+        Room of each thread: for a block of queries their elements, those of the outputs, three
+        rows, and a row for each of `KEYS_AT_ONCE` keys.
+    """
+
+    parameters = ("mask_kind", "is_bounded", "is_capped")
+
+    mask_kind: str
+    is_bounded: int
+    is_capped: int
+    query: Pointer
+    key: Pointer
+    value: Pointer
+    mask: Pointer
+    target: Pointer
+    scratch: Pointer
+    scratch_pitch: int
+    query_batch: int
+    query_head: int
+    query_row: int
+    key_batch: int
+    key_head: int
+    key_row: int
+    value_batch: int
+    value_head: int
+    value_row: int
+    mask_batch: int
+    mask_head: int
+    mask_row: int
+    target_batch: int
+    target_head: int
+    target_row: int
+    batches: int
+    heads: int
+    heads_per_group: int
+    queries: int
+    keys: int
+    size: int
+    value_size: int
+    num_past: int
+    low: int
+    high: int
+    scale: float
+    cap: float

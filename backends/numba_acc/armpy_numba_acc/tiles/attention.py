@@ -1,0 +1,201 @@
+"""Attention of a block of queries, which lie side by side in vectors, key by key.
+
+Notes
+-----
+What is computed is transposed: rows of scores and of outputs have one element for each query. So
+keys and values are read where they are, element by element, and nothing is added up across lanes.
+
+References
+----------
+Dao et al., "FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness", 2022;
+Milakov, Gimelshein, "Online normalizer calculation for softmax", 2018.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from armpy_numba_acc.llvm.control import loop
+from armpy_numba_acc.llvm.primitives import FLOAT, NOTHING, WORD, Primitive, primitive
+from armpy_numba_acc.llvm.values import F32, I32, Code, Value, choose, larger, vector
+from armpy_numba_acc.machine.calls.attention import QUERY_VECTORS
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles import functions as f
+from armpy_numba_acc.tiles.elements import load_elements
+
+VECTORS = QUERY_VECTORS
+"""Vectors of queries in a block."""
+
+LOWEST = -3.4028234663852886e38
+"""What is below all scores that are seen."""
+
+
+@cache
+def product_rows(isa: Isa, rows: int, accumulates: bool) -> Primitive:
+    """Make ``multiply(values, pitch, lines, target, depth, factors)``.
+
+    Notes
+    -----
+    Writes `rows` rows of a block's width: sums over `depth` of single values times lines of a
+    block's width. The values of a row lie side by side, and rows `pitch` bytes apart; or, to
+    accumulate, values of all rows side by side, and those of a row `pitch` bytes apart. What is
+    there is multiplied with the block's factors and added then.
+    """
+    kind = vector(F32, isa.lanes)
+
+    @primitive(NOTHING, *(WORD,) * 6)
+    def multiply(
+        code: Code,
+        values: Value,
+        pitch: Value,
+        lines: Value,
+        target: Value,
+        depth: Value,
+        factors: Value,
+    ) -> None:
+        def value_of(row: int, number: Value) -> Value:
+            place = values + number * pitch if accumulates else values + pitch * row
+            return place.load(F32, row) if accumulates else place.load(F32, number)
+
+        def step(number: Value, totals: list[Value]) -> list[Value]:
+            line = [lines.load(kind, number * VECTORS + j) for j in range(VECTORS)]
+            result = []
+            for row in range(rows):
+                value = value_of(row, number).splat(isa.lanes)
+                for j in range(VECTORS):
+                    result.append(value.times_plus(line[j], totals[row * VECTORS + j]))
+            return result
+
+        totals = loop(code, depth, [code.constant(kind)] * (rows * VECTORS), step)
+        for number, total in enumerate(totals):
+            result = total
+            if accumulates:
+                factor = factors.load(kind, number % VECTORS)
+                result = target.load(kind, number).times_plus(factor, total)
+            target.store(result, number)
+
+    return multiply
+
+
+@cache
+def softmax_rows(isa: Isa, mask: str, is_bounded: bool, is_capped: bool) -> Primitive:
+    """Make ``weigh(scores, count, mask, pitch, offset, low, high, state, scale, cap)``.
+
+    Notes
+    -----
+    Replaces `count` rows of products by powers. `mask` is ``f32`` or ``bool``, ``keys`` behind it
+    if all queries have one element, or empty; its rows are `pitch` bytes apart. `offset` is what
+    the first key's number is above the first query's position: a query sees keys from `low` to
+    `high` above its own position. `state` holds the largest score of each query, the sum of its
+    powers, and, written here, the factor of what was added up before.
+    """
+    lanes, kind = isa.lanes, vector(F32, isa.lanes)
+    stored, _, of_keys = mask.partition(" ")
+
+    def masked(score: Value, row: Value, j: int) -> Value:
+        """A score and what the mask says of it."""
+        if of_keys:
+            given = load_elements(row, stored, 0, 1).at(0).splat(lanes)
+        else:
+            given = load_elements(row, stored, j * lanes, lanes)
+        return score + given if stored == "f32" else choose(given, score, score.like(-float("inf")))
+
+    @primitive(NOTHING, *(WORD,) * 8, FLOAT, FLOAT)
+    def weigh(
+        code: Code,
+        scores: Value,
+        count: Value,
+        marks: Value,
+        pitch: Value,
+        offset: Value,
+        low: Value,
+        high: Value,
+        state: Value,
+        scale: Value,
+        cap: Value,
+    ) -> None:
+        factor, limit = scale.splat(lanes), cap.splat(lanes)
+        lowest, highest = (bound.narrowed(I32).splat(lanes) for bound in (low, high))
+        places = [code.numbers(I32, range(j * lanes, (j + 1) * lanes)) for j in range(VECTORS)]
+
+        def score_of(number: Value, j: int) -> Value:
+            score = scores.load(kind, number * VECTORS + j) * factor
+            if is_capped:
+                score = f.tanh(score / limit) * limit
+            if mask:
+                score = masked(score, marks + number * pitch, j)
+            if is_bounded:
+                distance = (offset + number).narrowed(I32).splat(lanes) - places[j]
+                seen = (distance >= lowest) & (distance <= highest)
+                score = choose(seen, score, score.like(-float("inf")))
+            return score
+
+        def find(number: Value, largest: list[Value]) -> list[Value]:
+            result = []
+            for j in range(VECTORS):
+                score = score_of(number, j)
+                scores.store(score, number * VECTORS + j)
+                result.append(larger(largest[j], score))
+            return result
+
+        before = [state.load(kind, j) for j in range(VECTORS)]
+        largest = loop(code, count, before, find)
+        totals = []
+        for j in range(VECTORS):
+            change = f.exp_within(before[j] - largest[j])
+            state.store(largest[j], j)
+            state.store(change, 2 * VECTORS + j)
+            totals.append(state.load(kind, VECTORS + j) * change)
+
+        def add(number: Value, totals: list[Value]) -> list[Value]:
+            result = []
+            for j in range(VECTORS):
+                power = f.exp_within(scores.load(kind, number * VECTORS + j) - largest[j])
+                scores.store(power, number * VECTORS + j)
+                result.append(totals[j] + power)
+            return result
+
+        for j, total in enumerate(loop(code, count, totals, add)):
+            state.store(total, VECTORS + j)
+
+    return weigh
+
+
+@cache
+def block_ends(isa: Isa) -> tuple[Primitive, Primitive]:
+    """Make ``begin(state, target, count)`` and ``finish(state, target, count)`` of a block.
+
+    Notes
+    -----
+    `count` rows of outputs are set to 0, and in the end divided by the sums of powers; they are 0
+    where there is nothing to divide by.
+    """
+    kind = vector(F32, isa.lanes)
+
+    @primitive(NOTHING, *(WORD,) * 3)
+    def begin(code: Code, state: Value, target: Value, count: Value) -> None:
+        for j in range(VECTORS):
+            state.store(code.constant(kind, LOWEST), j)
+            state.store(code.constant(kind), VECTORS + j)
+
+        def clear(number: Value, _: list[Value]) -> list[Value]:
+            for j in range(VECTORS):
+                target.store(code.constant(kind), number * VECTORS + j)
+            return []
+
+        loop(code, count, [], clear)
+
+    @primitive(NOTHING, *(WORD,) * 3)
+    def finish(code: Code, state: Value, target: Value, count: Value) -> None:
+        totals = [state.load(kind, VECTORS + j) for j in range(VECTORS)]
+        shares = [choose(total.equals(0.0), total, 1.0 / total) for total in totals]
+
+        def divide(number: Value, _: list[Value]) -> list[Value]:
+            for j in range(VECTORS):
+                place = number * VECTORS + j
+                target.store(target.load(kind, place) * shares[j], place)
+            return []
+
+        loop(code, count, [], divide)
+
+    return begin, finish
