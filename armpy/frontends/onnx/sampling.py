@@ -154,6 +154,8 @@ def taps(axis: AxisScaling, where: Float64Array, kernel: Filter) -> Taps:
     stretch = min(axis.scale, 1.0) if kernel.antialias else 1.0
     support = 1 if kernel.mode == "linear" else 2
     first = int(np.floor(-support / stretch)) + 1
+    reach = 1 - first  # beyond which all is as the ends
+    where = np.clip(where, -1 - reach, axis.size + reach)
     left = np.ceil(where) - 1  # so that a position on an element has it at its right
     offsets = np.arange(first, 2 - first)
     indices = left.astype(np.int64)[:, None] + offsets
@@ -164,7 +166,8 @@ def taps(axis: AxisScaling, where: Float64Array, kernel: Filter) -> Taps:
         weights = _cubic(distances, kernel.sharpness)
     if kernel.exclude_outside:
         weights *= (indices >= 0) & (indices < axis.size)
-    weights /= weights.sum(axis=1, keepdims=True)
+    total = weights.sum(axis=1, keepdims=True)
+    weights = np.divide(weights, total, out=np.zeros_like(weights), where=total != 0)
     return Taps(np.clip(indices, 0, axis.size - 1), weights)
 
 

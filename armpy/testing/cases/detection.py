@@ -15,12 +15,13 @@ from armpy.ops import (
     HeatmapMaxKeypoint,
     NmsKernel,
     NonMaxSuppression,
+    PoolingAlgorithm,
     RoiAlign,
     RoiPooling,
 )
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.cases import crowded_boxes
-from armpy.testing.sketch import Scale, Sketch, every
+from armpy.testing.sketch import Scale, Sketch, every, of
 from armpy.testing.values import anything, exactly, reals, small
 from armpy.types import DataLayout, DataType
 
@@ -56,6 +57,7 @@ def sketches() -> Iterator[Sketch]:
     """Lines of the table."""
     for sketch in (*_on_boxes(), *_on_regions(), *crowded_boxes.sketches()):
         yield replace(sketch, types=every, scales=_FINE, infos=_box_infos, output_scale=_box_output)
+    yield from _on_free_regions()
 
 
 def _on_boxes() -> Iterator[Sketch]:
@@ -120,6 +122,21 @@ def _post_processing() -> Iterator[Sketch]:
             ((1, 4, 4), (1, 4, 3), (4, 4)),
             values=(small, reals(_SCORES), reals(anchors)),
         )
+
+
+def _on_free_regions() -> Iterator[Sketch]:
+    """RoiAlign in ONNX's forms, of floats."""
+    corners = ((-9, 2, 7, 30), (3, 4, 3.5, 4.25), (50, 50, 60, 60), (8, 1, 20, 15))
+    values = (anything, reals(corners), exactly((0, 1, 1, 0)))
+    free = RoiAlign((2, 3), 4.0, 4.0, is_free=True)
+    for label, operation in {
+        "free": free,
+        "half-pixel": replace(free, half_pixel=True),
+        "half-pixel-samples": replace(free, half_pixel=True, height_samples=2, width_samples=1),
+        "largest": replace(free, algorithm=PoolingAlgorithm.MAX, height_samples=3),
+    }.items():
+        floats = of(DataType.FLOAT32, DataType.FLOAT16)
+        yield Sketch(label, operation, ((2, 4, 5, 3), (4, 4), (4,)), floats, values)
 
 
 def _on_regions() -> Iterator[Sketch]:

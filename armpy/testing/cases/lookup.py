@@ -129,6 +129,7 @@ def _normalizations() -> Iterator[Sketch]:
             ("negative", (-3, -1), ()),
         ):
             yield Sketch(label, kind(axes, 0.25), (image, vector))
+            yield Sketch(f"{label}-plain", kind(axes, 0.25), (image,))
     for label, operation in {
         "whole-range": Normalization(3, 0.01, 0.5, 0.5, (-1,)),
         "whole-range-quarter": Normalization(1, 1e-4, 0.25, 1.0, (1, -1)),

@@ -12,7 +12,8 @@ import pytest
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-from tests.support.onnx_nodes import Array, NodeCase, assert_agree, run_reference
+from armpy.errors import ParserError
+from tests.support.onnx_nodes import Array, NodeCase, assert_agree, run_armpy, run_reference
 
 _SIZES = {1: (9,), 2: (9, 7), 3: (6, 7, 5)}
 _RNG = np.random.default_rng(11)
@@ -299,3 +300,54 @@ def _deformed() -> Iterator[NodeCase]:
 @pytest.mark.parametrize("case", list(_deformed()), ids=_name)
 def test_moved_convolutions_are_as_onnx_reference_has_them(case: NodeCase) -> None:
     assert_agree(case, reference=run_reference)
+
+
+_IMAGE = _reals(1, 4, 6, 6)
+_FILTERS = _reals(4, 2, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("case", "match"),
+    [
+        (NodeCase("Conv", (_reals(4, 6), _FILTERS)), "rank"),
+        (NodeCase("Conv", (_reals(1, 4, 2, 2, 2, 2), _FILTERS)), "rank"),
+        (NodeCase("Conv", (_IMAGE, _FILTERS), {"group": 3}), "groups"),
+        (
+            NodeCase("Conv", (_IMAGE, _FILTERS), {"group": 2, "kernel_shape": [3, 2]}),
+            "kernel_shape",
+        ),
+        (NodeCase("Conv", (_IMAGE, _FILTERS), {"group": 2, "strides": [0, 1]}), "strides"),
+        (NodeCase("Conv", (_IMAGE, _FILTERS), {"group": 2, "pads": [-1, 0, 0, 0]}), "pads"),
+        (NodeCase("Conv", (_IMAGE, _FILTERS), {"group": 2, "auto_pad": "SAME"}), "auto_pad"),
+        (NodeCase("ConvTranspose", (_IMAGE, _reals(3, 2, 3, 3))), "groups"),
+        (NodeCase("ConvTranspose", (_IMAGE, _FILTERS), {"pads": [9, 9, 9, 9]}), "nothing is left"),
+        (NodeCase("MaxPool", (_IMAGE,), {"kernel_shape": [3]}), "kernel_shape"),
+        (NodeCase("MaxPool", (_IMAGE,), {"kernel_shape": [2, 2], "pads": [2] * 4}), "padding"),
+        (NodeCase("LpPool", (_IMAGE,), {"kernel_shape": [2, 2], "p": 0}), "'p'"),
+        (NodeCase("LpNormalization", (_IMAGE,), {"p": 3}), "'p'"),
+        (NodeCase("BatchNormalization", (_IMAGE, *[_reals(3)] * 4)), "per channel"),
+        (NodeCase("GroupNormalization", (_IMAGE, *[_reals(4)] * 2), {"num_groups": 3}), "groups"),
+        (NodeCase("LayerNormalization", (_IMAGE, _reals(6)), {"axis": 4}), "axis"),
+        (NodeCase("LayerNormalization", (_IMAGE, _reals(5))), "broadcast"),
+        (
+            NodeCase("Resize", (_IMAGE, None, np.array([1, 2], np.float32)), {}, 18, (2,)),
+            "per axis",
+        ),
+        (
+            NodeCase("Resize", (_IMAGE, None, np.array([1, 1, 0, 1], np.float32)), {}, 18, (2,)),
+            "scale",
+        ),
+        (
+            NodeCase("Resize", (_IMAGE, None, np.array([1, 1, 1e9, 1], np.float32)), {}, 18, (2,)),
+            "too large",
+        ),
+        (NodeCase("GridSample", (_IMAGE, _reals(2, 3, 3, 2))), "one grid per image"),
+        (NodeCase("GridSample", (_IMAGE, _reals(1, 3, 3, 2)), {"mode": "other"}), "'mode'"),
+        (NodeCase("Det", (_reals(2, 3),)), "square"),
+        (NodeCase("RoiAlign", (_IMAGE, _reals(2, 5), np.array([0, 0]))), "rois"),
+    ],
+)
+def test_nodes_that_make_no_sense_are_named(case: NodeCase, match: str) -> None:
+    with pytest.raises(ParserError, match=match) as error:
+        run_armpy(case)
+    assert case.kind in str(error.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 from armpy.frontends.onnx.blocks import binary, joined, taken, transposed
@@ -119,12 +120,13 @@ def _line_shape(node: Node) -> tuple[int, ...]:
 
 def _causal_conv(node: Node) -> tuple[Value, ...]:
     line, weights = node.value(0), node.value(1)
-    (_, channels, _), kernel = _line_shape(node), weights.info.known_shape[-1]
-    if weights.info.known_shape != (channels, 1, kernel) or kernel < 1:
+    channels, found = _line_shape(node)[1], weights.info.known_shape
+    kernel = math.prod(found[2:])
+    if found != (channels, 1, kernel) or kernel < 1:
         raise node.error(
             "the weights have the wrong shape",
             expected=f"({channels}, 1, k)",
-            actual=weights.info.known_shape,
+            actual=found,
         )
     if node.has(3):
         extended = joined(node, [node.value(3), line], 2)

@@ -138,11 +138,7 @@ def _instance_normalization(node: Node) -> Value:
     sizes = _sizes_behind_channels(node)
     rows = _channels_at_end(node, image, (math.prod(sizes), 1))
     made = node.layer(InstanceNormalization(eps=node.real("epsilon", 1e-5)), rows)
-    for combine, index in ((_mul, 1), (_add, 2)):
-        vector = node.value(index)
-        _check_channels(node, vector, node.shape(0)[1])
-        made = combine(node, made, node.cast(vector, image.info.data_type))
-    return _channels_back(node, made, sizes)
+    return _channels_back(node, _adjusted(node, made), sizes)
 
 
 def _group_normalization(node: Node) -> Value:
@@ -153,17 +149,21 @@ def _group_normalization(node: Node) -> Value:
         raise node.error(
             "the channels do not split into the groups", expected=f"of {channels}", actual=groups
         )
-    depth = channels // groups
-    vectors = []
-    for index in (1, 2):
-        vector = node.cast(node.value(index), image.info.data_type)
-        _check_channels(node, vector, channels)
-        vectors.append(reshaped(node, vector, (groups, depth)))
     rows = _channels_at_end(node, image, (math.prod(sizes),))
-    split = reshaped(node, rows, (*rows.info.known_shape[:2], groups, depth))
+    shape = rows.info.known_shape
+    split = reshaped(node, rows, (*shape[:2], groups, channels // groups))
     operation = LayerNormalization((1, 3), node.real("epsilon", 1e-5))
-    made = node.layer(operation, split, *vectors)
-    return _channels_back(node, reshaped(node, made, rows.info.known_shape), sizes)
+    made = _adjusted(node, reshaped(node, node.layer(operation, split), shape))
+    return _channels_back(node, made, sizes)
+
+
+def _adjusted(node: Node, value: Value) -> Value:
+    """A value with its channels at the end, times input 1, plus input 2."""
+    for combine, index in ((_mul, 1), (_add, 2)):
+        vector = node.value(index)
+        _check_channels(node, vector, node.shape(0)[1])
+        value = combine(node, value, node.cast(vector, value.info.data_type))
+    return value
 
 
 def _sizes_behind_channels(node: Node) -> tuple[int, ...]:

@@ -50,44 +50,36 @@ def _grid_sample(node: Node) -> Value:
 
 def _affine_grid(node: Node) -> Value:
     theta = node.value(0)
-    batch, _, *sizes = node.ints(1) if node.has(1) else ()
-    rank = len(sizes)
-    if rank not in (2, 3) or node.shape(0) != (batch, rank, rank + 1) or min(sizes) < 1:
+    size = node.ints(1)
+    batch, sizes, rank = size[:1], size[2:], len(size) - 2
+    if rank not in (2, 3) or node.shape(0) != (*batch, rank, rank + 1) or min(sizes) < 1:
         raise node.error(
             "matrices and size do not fit",
             expected="(n, 2, 3) and 4 sizes, or (n, 3, 4) and 5",
-            actual=f"{node.shape(0)} and {node.ints(1)}",
+            actual=f"{node.shape(0)} and {size}",
         )
     check_elements(node, (rank + 1, *sizes))
     aligned = node.flag("align_corners")
-    ends = [1.0 if aligned else 1 - 1 / size for size in sizes]
-    along = [np.linspace(-end, end, size) for end, size in zip(ends, sizes, strict=True)]
+    ends = [1.0 if aligned else 1 - 1 / count for count in sizes]
+    along = [np.linspace(-end, end, count) for end, count in zip(ends, sizes, strict=True)]
     if aligned:  # one element lies at the first of both corners
-        along = [np.full(1, -1.0) if size == 1 else a for size, a in zip(sizes, along, strict=True)]
+        pairs = zip(sizes, along, strict=True)
+        along = [np.full(1, -1.0) if count == 1 else line for count, line in pairs]
     places = np.meshgrid(*along, indexing="ij")
     columns = np.stack([*places[::-1], np.ones(sizes)]).reshape(1, rank + 1, -1)
     made = node.layer(BatchMatMul(), theta, node.like(theta, columns))
-    return reshaped(node, transposed(node, made, (0, 2, 1)), (batch, *sizes, rank))
+    return reshaped(node, transposed(node, made, (0, 2, 1)), (*batch, *sizes, rank))
 
 
 def _non_max_suppression(node: Node) -> Value:
+    most, overlap, least = (node.number(i) if node.has(i) else 0 for i in (2, 3, 4))
     operation = NonMaxSuppression(
-        int(_number(node, 2, 0)),
-        float(_number(node, 3, 0)),
-        float(_number(node, 4, 0)) if node.has(4) else None,
+        int(most),
+        float(overlap),
+        float(least) if node.has(4) else None,
         node.flag("center_point_box"),
     )
     return node.layer(operation, node.value(0), node.value(1))
-
-
-def _number(node: Node, index: int, default: float) -> float:
-    """The element of an input that decides, and has one."""
-    if not node.has(index):
-        return default
-    array = node.array(index)
-    if array.size != 1:
-        raise node.error(f"input {index} is not one number", actual=array.shape)
-    return float(array.reshape(-1)[0])
 
 
 def _roi_align(node: Node) -> Value:

@@ -24,6 +24,9 @@ from armpy.types import DataType
 _FEW_TAPS = 4
 """Up to so many, elements are gathered and added up; more are a product with a matrix."""
 
+_SHARPEST = 100.0
+"""Of cubic interpolation; those that are used are -0.5 and -0.75."""
+
 _RULES: tuple[tuple[bool, bool], ...] = ((False, True), (True, False), (False, False))
 """Choices of `Resize`: align_corners, half_pixel_centers."""
 
@@ -155,9 +158,12 @@ def _interpolated(
     node: Node, value: Value, scalings: Scalings, where: Mapping[int, Float64Array]
 ) -> Value:
     """Interpolate along all axes."""
+    sharpness = node.real("cubic_coeff_a", -0.75)
+    if not abs(sharpness) < _SHARPEST:
+        raise node.error("the attribute 'cubic_coeff_a' cannot be used", actual=sharpness)
     kernel = Filter(
         _mode(node),
-        node.real("cubic_coeff_a", -0.75),
+        sharpness,
         node.flag("antialias"),
         node.flag("exclude_outside"),
     )

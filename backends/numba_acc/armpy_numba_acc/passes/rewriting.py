@@ -3,7 +3,7 @@
 Notes
 -----
 float16 becomes float32 in front of a layer and is rounded behind it, as CpuRef does. Images with
-channels in front, and rows along another axis than the last one, are transposed.
+channels in front, and rows along other axes than the last ones, are transposed.
 """
 
 from __future__ import annotations
@@ -19,11 +19,16 @@ from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops.activation_layers import L2Normalization, LogSoftmax, Softmax
 from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
 from armpy.ops.movement import Transpose
-from armpy.ops.normalization import InstanceNormalization
+from armpy.ops.normalization import (
+    InstanceNormalization,
+    LayerNormalization,
+    RmsNormalization,
+)
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.ops.pooling import Pooling2d
 from armpy.ops.quantizing import Cast
 from armpy.ops.resizing import Resize
+from armpy.ops.shapes import normalize_axes
 from armpy.ops.transpose_convolution import TransposeConvolution2d
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
@@ -41,6 +46,9 @@ _WITH_IMAGES = (
 
 _WITH_ROWS = (L2Normalization, LogSoftmax, Softmax)
 """Whose first input and output have an axis."""
+
+_OVER_AXES = (LayerNormalization, RmsNormalization)
+"""Which have axes that must be the last ones, and nothing per element of those."""
 
 Permutation = tuple[int, ...]
 
@@ -85,6 +93,12 @@ def rewriting_of(
         axis = operation.axis % rank
         others = tuple(number for number in range(rank) if number != axis)
         return Rewriting(replace(operation, axis=-1), (*others, axis))
+    if isinstance(operation, _OVER_AXES) and not any(inputs[1:]):
+        axes = normalize_axes(operation.axes, rank)
+        order = (*(axis for axis in range(rank) if axis not in axes), *axes)
+        if order != tuple(range(rank)):
+            last = tuple(range(rank - len(axes), rank))
+            return Rewriting(replace(operation, axes=last), order)
     infos = [info for info in (*inputs, *outputs) if info is not None]
     if any(info.data_type is DataType.FLOAT16 for info in infos):
         return Rewriting(operation)

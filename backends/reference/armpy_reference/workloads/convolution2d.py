@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -32,6 +33,8 @@ class Convolution2dWorkload(WeightedWorkload[Convolution2d]):
     their range, image by image: with a zero point if the weights have several scales or groups.
     """
 
+    steps_over_nothing = True
+
     def prepare(self) -> None:
         """Pack constant weights; lay the windows over the image."""
         super().prepare()
@@ -58,7 +61,8 @@ class Convolution2dWorkload(WeightedWorkload[Convolution2d]):
             rounds_once=self.operation.rounds_once,
             has_asymmetric_range=groups != 1 or has_several_scales(operand(self.info, 1)),
         )
-        filters = packed.values.reshape(groups, weights.shape[0] // groups, -1)
+        depth = math.prod(weights.shape[1:])
+        filters = packed.values.reshape(groups, weights.shape[0] // groups, depth)
         matrices = filters.transpose(0, 2, 1)
         if not np.may_share_memory(filters, weights):
             matrices = np.ascontiguousarray(matrices)
