@@ -93,7 +93,7 @@ class _Folder:
         self._readers: dict[str, list[onnx.NodeProto]] = defaultdict(list)
         self._kept = {value.name for value in graph.output}
         for node in self._nodes:
-            self._producers.update((name, node) for name in node.output)
+            self._producers.update((name, node) for name in node.output if name)
             for name in node.input:
                 self._readers[name].append(node)
             self._kept.update(_captured(node))
@@ -129,7 +129,7 @@ class _Folder:
         activation = FusedActivation.NONE
         if reader is not None and reader.op_type in ("Relu", "Clip") and node.op_type in _CLAMPED:
             found = _BOUNDS.get(self._bounds(reader) or (0.0, 0.0))
-            if found is None:
+            if found is None or len(reader.output) != 1:
                 return None
             activation, reader = found, self._only_reader(reader.output[0])
         if reader is None or reader.op_type != "QuantizeLinear" or not self._is_simple(reader):
@@ -293,21 +293,25 @@ class _Folder:
         return not has_bias or self._rank_of_constant(node.input[2]) == 1
 
     def _rank_of_constant(self, name: str) -> int | None:
-        """Number of axes of a constant, also of one that is dequantised."""
-        tensor = self._constants.get(name)
-        if tensor is not None:
-            return len(tensor.dims)
-        producer = self._producers.get(name)
-        return None if producer is None else self._rank_of_constant(producer.input[0])
+        """Number of axes of a constant, see `_is_constant`; None of others."""
+        tensor = self._constant_behind(name)
+        return None if tensor is None else len(tensor.dims)
 
     def _is_constant(self, name: str) -> bool:
         """Whether a tensor is an initializer, or quantised or dequantised from one."""
-        if name in self._constants:
-            return True
-        node = self._producers.get(name)
-        if node is None or node.op_type not in ("QuantizeLinear", "DequantizeLinear"):
-            return False
-        return node.input[0] in self._constants
+        return self._constant_behind(name) is not None
+
+    def _constant_behind(self, name: str) -> onnx.TensorProto | None:
+        """The initializer that a tensor is, or is made of by no more than a pair."""
+        for _ in range(3):
+            if name in self._constants:
+                return self._constants[name]
+            node = self._producers.get(name)
+            kinds = ("QuantizeLinear", "DequantizeLinear")
+            if node is None or node.op_type not in kinds or not node.input:
+                return None
+            name = node.input[0]
+        return None
 
 
 def _number(node: onnx.NodeProto, name: str, default: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -246,6 +247,34 @@ def test_folding_can_be_switched_off() -> None:
     )
     (layer,) = [one for one in model.graph.layers if one.operation.name == "Convolution2d"]
     assert layer.output.info.data_type.is_float
+
+
+@pytest.mark.parametrize("case", ["conv-clip", "gemm", "matmul-of-two", "concat", "reshape"])
+def test_damaged_pairs_are_refused_with_a_parser_error(case: str) -> None:
+    build, _, rank = CASES[case]
+    pairs = Pairs()
+    sound = pairs.file(pairs.pair(build(pairs), 0.11, 100), rank)
+    rng = np.random.default_rng(3)
+    for _ in range(40):
+        model = onnx.load_from_string(sound)
+        node = model.graph.node[rng.integers(len(model.graph.node))]
+        others = [name for one in model.graph.node for name in (*one.input, *one.output)]
+        match rng.integers(5):
+            case 0:
+                del node.input[rng.integers(len(node.input)) :]
+            case 1:
+                node.input[rng.integers(len(node.input))] = others[rng.integers(len(others))]
+            case 2:
+                node.attribute.append(helper.make_attribute("axis", int(rng.integers(-9, 9))))
+            case 3:
+                tensor = model.graph.initializer[rng.integers(len(model.graph.initializer))]
+                del tensor.dims[:]
+                tensor.dims.extend([int(rng.integers(0, 5))])
+            case _:
+                tensor = model.graph.initializer[rng.integers(len(model.graph.initializer))]
+                tensor.data_type = int(rng.integers(1, 12))
+        with contextlib.suppress(armpy.ParserError):
+            armpy.load(model.SerializeToString(), front_end="onnx", backends=["CpuRef"])
 
 
 def small_network() -> onnx.ModelProto:

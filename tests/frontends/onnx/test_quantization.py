@@ -234,3 +234,37 @@ def test_weights_of_another_type_than_bytes_are_refused() -> None:
     inputs = {"a": np.zeros((2, 2), np.int8)}
     with pytest.raises(ParserError, match="product"):
         run(node, inputs, TensorProto.INT32, {"b": np.zeros((2, 2), np.float32)})
+
+
+@pytest.mark.parametrize("points", ["none", "bytes", "floats"])
+@pytest.mark.parametrize(("bits", "block"), [(4, 16), (4, 32), (8, 32)])
+def test_weights_of_few_bits_in_blocks_are_those_of_onnx_runtime(
+    bits: int, block: int, points: str
+) -> None:
+    depth, units, rng = 80, 6, np.random.default_rng(bits)
+    blocks = -(-depth // block)
+    constants: dict[str, Array] = {
+        "b": integers(1, (units, blocks, block * bits // 8), np.uint8),
+        "scales": rng.uniform(0.01, 0.1, units * blocks).astype(np.float32),
+    }
+    names = ["x", "b", "scales"]
+    if points != "none":
+        names.append("points")
+        row = -(-blocks * bits // 8)
+        constants["points"] = integers(2, (units * row,), np.uint8)
+        if points == "floats":
+            constants["points"] = rng.uniform(0, 15, units * blocks).astype(np.float32)
+    if points == "floats" and bits == 8:
+        pytest.skip("ONNX Runtime takes floats for 4 bits only")
+    node = helper.make_node(
+        *("MatMulNBits", names, ["y"]),
+        domain=MICROSOFT,
+        K=depth,
+        N=units,
+        bits=bits,
+        block_size=block,
+    )
+    x = rng.normal(0, 1, (2, 3, depth)).astype(np.float32)
+    got = run(node, {"x": x}, TensorProto.FLOAT, constants)
+    expected = peer(node, {"x": x}, TensorProto.FLOAT, constants)
+    np.testing.assert_allclose(got, expected, rtol=1e-3, atol=2e-3)

@@ -13,11 +13,13 @@ from armpy.frontends.onnx.quantized import (
     binary,
     check_bytes,
     quantization_of,
+    real_elements,
     transposed_weights,
 )
 from armpy.graph import Value
 from armpy.ops.dense import BatchMatMul, FullyConnected
 from armpy.ops.elementwise import BinaryOperation
+from armpy.ops.operation import Array
 from armpy.ops.reduction import Reduce, ReduceOperation
 from armpy.ops.reshaping import Reshape
 from armpy.tensor import Quantization, TensorInfo
@@ -186,11 +188,63 @@ def _dynamic_product(node: Node) -> Value:
     return _scaled(node, sums, a_scale, node.value(2), node.input(4))
 
 
+def _mat_mul_n_bits(node: Node) -> Value:
+    """MatMulNBits: weights of few bits in blocks, which become floats once.
+
+    Notes
+    -----
+    a (..., K); b uint8 (N, blocks, bytes), the first number in the lowest bits; scales
+    (N * blocks); zero points as `b`, (N * blocks' bytes), or floats; the middle without them.
+    """
+    bits, block = node.integer("bits", 4), node.integer("block_size")
+    depth, units = node.integer("K"), node.integer("N")
+    if bits not in (2, 4, 8) or block < 1 or depth < 1 or units < 1:
+        raise node.error("the attributes cannot be used", expected="2, 4 or 8 bits, sizes above 0")
+    if node.has(4):
+        raise node.error("weights in another order (g_idx) are not supported")
+    blocks, scales = -(-depth // block), real_elements(node, 2)
+    packed = node.array(1)
+    fits = packed.dtype == np.uint8 and packed.size * 8 == units * blocks * block * bits
+    if not fits or scales is None or scales.size != units * blocks:
+        raise node.error(
+            "the weights or their scales do not fit the attributes",
+            expected=f"{units} rows of {blocks} blocks of {block * bits // 8} bytes",
+            actual=f"{packed.dtype} {packed.shape}",
+        )
+    numbers = _unpacked(packed.reshape(units, -1), bits).reshape(units, blocks, block)
+    points = np.full((units, blocks), 1 << (bits - 1), np.float32)
+    if node.has(3):
+        given = node.array(3)
+        if given.dtype == np.uint8:
+            row = -(-blocks * bits // 8)
+            if given.size != units * row:
+                raise node.error("the zero points do not fit", expected=f"{units * row} bytes")
+            points = _unpacked(given.reshape(units, row), bits)[:, :blocks].astype(np.float32)
+        elif given.size == points.size:
+            points = np.asarray(real_elements(node, 3)).reshape(points.shape)
+        else:
+            raise node.error("the zero points do not fit", expected=f"{points.size} numbers")
+    real = (numbers - points[..., None]) * scales.reshape(units, blocks, 1)
+    weights = node.constant(real.reshape(units, -1)[:, :depth].astype(np.float32))
+    value = node.cast(node.value(0), DataType.FLOAT32)
+    bias = node.input(5)
+    terms = None if bias is None else node.cast(bias, DataType.FLOAT32)
+    made = node.layer(FullyConnected(keep_num_dims=True), value, weights, terms)
+    return node.cast(made, node.type(0))
+
+
+def _unpacked(packed: Array, bits: int) -> Array:
+    """Numbers of few bits, rows of bytes (rows, n), one per byte: (rows, n * 8 / bits)."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    return ((packed[..., None] >> shifts) & ((1 << bits) - 1)).reshape(len(packed), -1)
+
+
 _PARAMETERS = (1, 2, 4, 5, 6, 7)
 
 OPERATORS: OperatorTable = {
     "MatMulInteger": Operator(_mat_mul_integer, types=(DataType.SIGNED32,)),
     "QLinearMatMul": Operator(_q_linear_mat_mul, _PARAMETERS, (7,)),
+    "com.microsoft.MatMulNBits": Operator(_mat_mul_n_bits, (1, 2, 3, 4)),
     "com.microsoft.MatMulIntegerToFloat": Operator(_to_float, types=(2,)),
     "com.microsoft.DynamicQuantizeMatMul": Operator(_dynamic_product),
 }
