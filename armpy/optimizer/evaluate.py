@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy.backend import HostTensorHandle, IBackendInternal, WorkloadInfo
-from armpy.errors import ArmpyError, BackendError
+from armpy.backend import DynamicTensorHandle, HostTensorHandle, IBackendInternal, WorkloadInfo
+from armpy.errors import ArmpyError, BackendError, MemoryLimitError
 from armpy.graph import Graph, Value
 from armpy.ops.operation import Array, Operation
 from armpy.plugins.boundary import describe, let_user_interrupt
@@ -42,17 +42,23 @@ class Evaluator:
         outputs: Sequence[TensorInfo],
         allowed_bytes: int,
     ) -> list[Array] | None:
-        """The outputs' elements, if all inputs are constant and the outputs not too large."""
+        """The outputs' elements, if all inputs are constant and the outputs not too large.
+
+        Notes
+        -----
+        Outputs whose shapes follow from the elements are computed to learn how large they are.
+        """
         if operation.is_random or operation.extension:
             return None
         arrays = [None if value is None else value.data for value in inputs]
         if any(a is None and v is not None for a, v in zip(arrays, inputs, strict=True)):
             return None
-        if not all(info.is_fully_shaped for info in outputs):
+        shaped = [info for info in outputs if info.is_fully_shaped]
+        if len(shaped) < len(outputs) and not operation.has_data_dependent_outputs:
             return None
-        if sum(info.size_bytes for info in outputs) > allowed_bytes:
+        if sum(info.size_bytes for info in shaped) > allowed_bytes:
             return None
-        if not all(info.is_addressable for info in outputs):
+        if not all(info.is_addressable for info in shaped):
             return None
         infos = [None if value is None else value.info for value in inputs]
         if operation.scratch_bytes(infos, outputs) > allowed_bytes:
@@ -60,7 +66,9 @@ class Evaluator:
         try:
             if not self._support.is_layer_supported(operation, infos, outputs):
                 return None
-            return self._execute(operation, infos, arrays, outputs)
+            return self._execute(operation, infos, arrays, outputs, allowed_bytes)
+        except MemoryLimitError:
+            return None
         except ArmpyError:
             raise
         except BaseException as error:
@@ -75,19 +83,25 @@ class Evaluator:
         infos: Sequence[TensorInfo | None],
         arrays: Sequence[Array | None],
         outputs: Sequence[TensorInfo],
+        allowed_bytes: int,
     ) -> list[Array]:
         """Make a workload and execute it once."""
         info = WorkloadInfo("constant folding", tuple(infos), tuple(outputs), tuple(arrays))
         workload = self._factory.create_workload(operation, info)
-        results: list[Array] = [np.empty(o.known_shape, o.data_type.dtype) for o in outputs]
+        results = [
+            HostTensorHandle(o, np.empty(o.known_shape, o.data_type.dtype))
+            if o.is_fully_shaped
+            else DynamicTensorHandle(o, allowed_bytes)
+            for o in outputs
+        ]
         workload.execute(
             [
                 HostTensorHandle(i, a) if i is not None and a is not None else None
                 for i, a in zip(infos, arrays, strict=True)
             ],
-            [HostTensorHandle(o, a) for o, a in zip(outputs, results, strict=True)],
+            results,
         )
-        return results
+        return [handle.map() for handle in results]
 
 
 def is_small(outputs: Sequence[TensorInfo]) -> bool:

@@ -9,7 +9,16 @@ from armpy_reference import ReferenceBackend
 from armpy.errors import BackendError, LayerValidationError
 from armpy.graph import Graph
 from armpy.network import Network
-from armpy.ops import Activation, BroadcastTo, Concat, Reshape, Shape, Transpose
+from armpy.ops import (
+    Activation,
+    BroadcastTo,
+    Concat,
+    GatherNd,
+    NonZero,
+    Reshape,
+    Shape,
+    Transpose,
+)
 from armpy.optimizer import Evaluator, specialize
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -277,3 +286,25 @@ def test_declared_types_and_quantisation_are_kept() -> None:
     net = Network()
     net.output("y", net.add(RELU, net.input("x", info), output=other))
     assert specialize(net.build()).outputs[0].info == other.with_shape((2,))
+
+
+def test_outputs_whose_shapes_follow_from_constants_are_folded(evaluator: Evaluator) -> None:
+    net = Network()
+    x = net.input("x", f32(2, 3))
+    marked = net.constant(np.array([[True, False, True], [False, True, False]]))
+    places = net.add(Transpose((1, 0)), net.add(NonZero(), marked))
+    net.output("y", net.add(GatherNd(), x, places, name="gather"))
+    graph = specialize(net.build(), [(2, 3)], evaluator=evaluator)
+    assert layer_names(graph) == ["gather"]
+    indices = graph.layers[0].inputs[1]
+    assert indices is not None
+    assert indices.data is not None
+    assert indices.data.tolist() == [[0, 0], [0, 2], [1, 1]]
+    assert graph.outputs[0].info.shape == (3,)
+
+
+def test_what_comes_to_be_too_large_is_left_to_the_execution(evaluator: Evaluator) -> None:
+    net = Network()
+    marked = net.constant(np.ones((1, 1, 1, 1, 1, 1, 1 << 16), np.bool_))
+    net.output("y", net.add(NonZero(), marked, name="search"))
+    assert layer_names(specialize(net.build(), [], evaluator=evaluator)) == ["search"]
