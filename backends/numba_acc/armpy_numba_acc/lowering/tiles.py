@@ -353,8 +353,12 @@ def _costs(
     num_pixels, _, width, *_ = patches.layout
     lines, width = (1, num_pixels) if kind.is_line else (num_pixels // width, width)
     shape = lines, width, columns, kind.steps(patches)
-    tiles = _with_tables(kind.tiles(choices.isa), lines)
-    return {tile: product_ns(choices, kind, tile, shape) for tile in tiles}
+    known = choices.costs.get((kind, shape))
+    if known is None:
+        tiles = _with_tables(kind.tiles(choices.isa), lines)
+        known = {tile: product_ns(choices, kind, tile, shape) for tile in tiles}
+        choices.costs[kind, shape] = known
+    return known
 
 
 def _with_tables(sizes: Sequence[Tile], lines: int) -> list[Tile]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias, TypeVar
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 from armpy.graph import Layer
 from armpy.records import dataclass
@@ -62,6 +62,9 @@ class Choices:
     ----------
     made : dict of str to Decision
         In the order of the region, each key once.
+    costs : dict
+        What ways of doing something cost, by what is done, for those who ask about it again and
+        again: the same shapes come back in every layer of a transformer.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class Choices:
         self.isa = isa
         self.model = model
         self.made: dict[str, Decision] = {}
+        self.costs: dict[Hashable, dict[Any, float]] = {}  # Any: ways of many types
         self._measured = measured or {}
         self._layers: tuple[Layer, ...] = ()
 
