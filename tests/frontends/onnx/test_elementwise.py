@@ -118,7 +118,7 @@ def test_the_first_operator_sets_cast_to_the_name_of_a_type(to: str) -> None:
         ),
         (of("Gelu", X, approximate="sine"), "there is no such approximation"),
         (of("Celu", X, alpha=0.0), "alpha is 0"),
-        (of("Dropout", X, opset=6), "training is not inference"),
+        (of("Dropout", X, opset=6, ratio=1.5), "the ratio cannot be used"),
         (of("HannWindow", np.array(-1, np.int64)), "the size of the window"),
     ],
     ids=lambda given: given.kind if isinstance(given, NodeCase) else "",
@@ -171,6 +171,18 @@ def test_dropout_leaves_everything_in_and_its_mask_says_so() -> None:
     assert mask.dtype == np.bool_
     assert mask.all()
     assert mask.shape == X.shape
+
+
+@pytest.mark.parametrize("opset", [6, 13])
+def test_dropout_in_training_mode_leaves_out_its_share_and_scales_the_rest(opset: int) -> None:
+    ones, share = np.ones((200, 100), np.float32), np.array(0.25, np.float32)
+    given = [ones, share, np.array(True)] if opset > 6 else [ones]
+    attributes = {"seed": 3} if opset > 6 else {"ratio": 0.25}
+    results = [(FLOAT, 2), (BOOL if opset > 6 else FLOAT, 2)]
+    case = NodeCase("Dropout", given, attributes, opset, outputs=2, results=results)
+    made, mask = run_armpy(case)
+    np.testing.assert_allclose(made, mask.astype(np.float32) / np.float32(0.75), rtol=1e-6)
+    assert abs(mask.astype(np.float32).mean() - 0.75) < 0.02
 
 
 def test_arithmetic_and_functions_of_float64_keep_their_digits() -> None:

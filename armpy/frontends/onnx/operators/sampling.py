@@ -95,19 +95,37 @@ def _multinomial(node: Node) -> Value:
 
 
 def _dropout(node: Node) -> Sequence[Value]:
-    """The input as it is, and a mask that leaves nothing out; training is refused."""
+    """The input as it is and a mask that leaves nothing out; in training mode, what is left."""
     value = node.value(0)
-    if node.version >= 12 and node.has(2) and bool(node.array(2).any()):
-        ratio = node.elements(1)
-        if not node.has(1) or ratio is None or float(ratio.reshape(-1)[0]) != 0:
-            raise node.error("training is not inference", expected="training_mode = false")
-    if node.version < 7 and not node.flag("is_test"):
-        raise node.error("training is not inference", expected="is_test = 1")
-    if node.data.num_outputs < 2:
-        return [value]
+    ratio = _dropped_share(node)
     mask_type = DataType.BOOLEAN if node.version >= 10 else value.info.data_type
-    kept = node.cast(node.constant(np.ones((), np.bool_)), mask_type)
-    return [value, node.layer(Fill(node.shape(0)), kept)]
+    if ratio == 0:
+        if node.data.num_outputs < 2:
+            return [value]
+        kept = node.cast(node.constant(np.ones((), np.bool_)), mask_type)
+        return [value, node.layer(Fill(node.shape(0)), kept)]
+    numbers = node.layer(RandomUniform(node.shape(0), 0.0, 1.0, *_seeds(node)))
+    limit = node.like(numbers, ratio)
+    kept = node.layer(Comparison(ComparisonOperation.GREATER_OR_EQUAL), numbers, limit)
+    factor = 1 / (1 - ratio) if ratio < 1 else 0.0
+    scale = node.cast(_times(node, node.cast(kept, DataType.FLOAT32), factor), node.type(0))
+    scaled = node.layer(ElementwiseBinary(BinaryOperation.MUL), value, scale)
+    return [scaled, node.cast(kept, mask_type)]
+
+
+def _dropped_share(node: Node) -> float:
+    """Which part of the elements becomes 0: none unless the node is in training mode."""
+    if node.version >= 12:
+        is_training = node.has(2) and bool(node.array(2).any())
+        share = float(node.array(1).reshape(-1)[0]) if node.has(1) else 0.5
+    else:
+        is_training = node.version < 7 and not node.flag("is_test")
+        share = node.real("ratio", 0.5)
+    if not is_training:
+        return 0.0
+    if not 0 <= share <= 1:
+        raise node.error("the ratio cannot be used", expected="0 to 1", actual=share)
+    return share
 
 
 def _type_of_mask(data: NodeData, types: Sequence[DataType | None]) -> DataType:
@@ -152,7 +170,7 @@ def _type_of_window(data: NodeData, types: Sequence[DataType | None]) -> DataTyp
 OPERATORS: OperatorTable = {
     "Bernoulli": Operator(_bernoulli, types=(type_of,)),
     "BlackmanWindow": _window(0.42, -0.5, 0.08),
-    "Dropout": Operator(_dropout, decides=(2,), types=(0, _type_of_mask)),
+    "Dropout": Operator(_dropout, decides=(1, 2), types=(0, _type_of_mask)),
     "HammingWindow": _window(25 / 46, -21 / 46),
     "HannWindow": _window(0.5, -0.5),
     "Multinomial": Operator(_multinomial, types=(_type_of_classes,)),
