@@ -12,6 +12,7 @@ import onnx.parser
 
 import armpy
 from armpy.errors import ParserError, UnsupportedOperatorError
+from tests.support.onnx_texts import SCALED
 
 X = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
 
@@ -25,25 +26,6 @@ def _run(text: str) -> tuple[np.ndarray, ...]:
     """Outputs of a model on CpuRef."""
     model = armpy.load(_model(text).SerializeToString(), backends=["CpuRef"])
     return tuple(model.run({"x": X}).values())
-
-
-SCALED = """
-<ir_version: 9, opset_import: ["" : 17, "own" : 1]>
-graph (float[2, 3, 4] x) => (float[2, 3, 4] y, float[2, 3, 4] z) {
-  y = own.Scaled <by = 3.0> (x)
-  z = own.Scaled (y)
-}
-<domain: "own", opset_import: ["" : 17]>
-Inner <factor> (a) => (b) {
-  f = Constant <value_float: float = @factor> ()
-  b = Mul (a, f)
-}
-<domain: "own", opset_import: ["" : 17, "own" : 1]>
-Scaled <by: float = 0.5> (a) => (b) {
-  t = own.Inner <factor: float = @by> (a)
-  b = Mul (t, t)
-}
-"""
 
 
 def test_functions_of_the_file_are_written_out_with_attributes_and_their_defaults() -> None:

@@ -15,9 +15,23 @@ import onnx.reference
 
 import armpy
 from armpy.errors import ParserError
+from tests.support.onnx_texts import (
+    BY_SHAPE,
+    CHOICE,
+    CHOSEN,
+    COUNTED,
+    GROWING,
+    HEAD,
+    LISTED,
+    NESTED,
+    OPTIONAL,
+    PLACE,
+    REPEATED,
+    SCANNED,
+    SPLIT,
+)
 
 X = np.random.default_rng(1).standard_normal((4, 3)).astype(np.float32)
-HEAD = '<ir_version: 9, opset_import: ["" : 18]>\n'
 
 
 def _load(text: str, **options: Any) -> armpy.Model:
@@ -47,15 +61,6 @@ def _agree(text: str, *calls: dict[str, Any]) -> armpy.Model:
 
 YES, NO = np.array(True), np.array(False)
 
-CHOICE = """graph (bool c, float[n, m] x) => (float[a, b] y) {
-  y = If (c) <
-    then_branch = g () => (float[a, b] p) { p = Add (x, x) },
-    else_branch = h () => (float[a, b] q) {
-      s = Shape (x) t = ReduceProd <keepdims = 1> (s) q = Reshape (x, t)
-    }
-  >
-}"""
-
 
 def test_a_branch_reads_what_is_around_it_and_may_give_another_shape() -> None:
     """The condition is told by each call; the branches' ranks differ."""
@@ -68,15 +73,7 @@ def test_a_branch_reads_what_is_around_it_and_may_give_another_shape() -> None:
 
 def test_a_constant_condition_leaves_one_branch() -> None:
     """No If is left in the network."""
-    loaded = _load(
-        """graph (float[4, 3] x) => (float[4, 3] y) {
-          c = Constant <value = bool {1}> ()
-          y = If (c) <
-            then_branch = g () => (float[4, 3] p) { p = Neg (x) },
-            else_branch = h () => (float[4, 3] q) { q = Identity (x) }
-          >
-        }"""
-    )
+    loaded = _load(CHOSEN)
     np.testing.assert_array_equal(loaded.run({"x": X})["y"], -X)
     assert "If" not in {layer.operation.name for layer in loaded.graph.layers}
 
@@ -84,30 +81,10 @@ def test_a_constant_condition_leaves_one_branch() -> None:
 def test_a_condition_that_follows_from_shapes_leaves_one_branch() -> None:
     """It is resolved when shapes are known."""
     _agree(
-        """graph (float[n, m] x) => (float[n, m] y) {
-          s = Size (x)
-          six = Constant <value_int = 6> ()
-          c = Less (s, six)
-          y = If (c) <
-            then_branch = g () => (float[n, m] p) { p = Neg (x) },
-            else_branch = h () => (float[n, m] q) { q = Add (x, x) }
-          >
-        }""",
+        BY_SHAPE,
         {"x": X},
         {"x": X[:1]},
     )
-
-
-COUNTED = """graph (int64 n, bool c, float[3] x) => (float[3] last, float[k, 3] all) {
-  last, all = Loop (n, c, x) <body = b (int64 i, bool go, float[3] v)
-      => (bool on, float[3] w, float[3] out) {
-    w = Add (v, x)
-    out = Mul (w, x)
-    s = ReduceSum <keepdims = 0> (w)
-    limit = Constant <value = float {20.0}> ()
-    on = Less (s, limit)
-  }>
-}"""
 
 
 def test_a_loop_runs_as_often_as_number_and_condition_say() -> None:
@@ -124,17 +101,7 @@ def test_a_loop_runs_as_often_as_number_and_condition_say() -> None:
 @pytest.mark.parametrize("turns", [1, 5, 300])
 def test_a_loop_with_a_known_number_of_turns(turns: int) -> None:
     """Short ones are written out, long ones are not; what they collect has a known shape."""
-    text = f"""graph (float[2] x) => (float[2] last, float[k, 2] all) {{
-      n = Constant <value_int = {turns}> ()
-      c = Constant <value = bool {{1}}> ()
-      last, all = Loop (n, c, x) <body = b (int64 i, bool go, float[2] v)
-          => (bool on, float[2] w, float[2] out) {{
-        h = Constant <value = float {{0.5}}> ()
-        w = Mul (v, h)
-        out = Add (w, x)
-        on = Identity (go)
-      }}>
-    }}"""
+    text = REPEATED.replace("TURNS", str(turns))
     loaded = _agree(text, {"x": _f32([1, -2])})
     has_loop = any(layer.operation.name == "While" for layer in loaded.graph.layers)
     waits = any(layer.operation.name == "Loop" for layer in loaded.graph.layers)
@@ -146,14 +113,7 @@ def test_a_loop_with_a_known_number_of_turns(turns: int) -> None:
 def test_a_loop_may_carry_what_grows() -> None:
     """Its shape is another one in every turn."""
     _agree(
-        """graph (int64 n, float[m] x) => (float[k] y) {
-          t = Constant <value = bool {1}> ()
-          y = Loop (n, t, x) <body = b (int64 i, bool go, float[q] v)
-              => (bool on, float[r] w) {
-            w = Concat <axis = 0> (v, x)
-            on = Identity (go)
-          }>
-        }""",
+        GROWING,
         {"n": np.int64(3), "x": _f32([1, 2])},
         {"n": np.int64(0), "x": _f32([1, 2, 3])},
     )
@@ -162,23 +122,7 @@ def test_a_loop_may_carry_what_grows() -> None:
 def test_loops_lie_in_each_other_and_in_branches() -> None:
     """Each reads from all around it."""
     _agree(
-        """graph (int64 n, bool c, float[2] x) => (float[2] y) {
-          y = If (c) <
-            then_branch = g () => (float[2] p) {
-              t = Constant <value = bool {1}> ()
-              p = Loop (n, t, x) <body = b (int64 i, bool go, float[2] v)
-                  => (bool on, float[2] w) {
-                w = Loop (i, t, v) <body = d (int64 j, bool go2, float[2] v2)
-                    => (bool on2, float[2] w2) {
-                  w2 = Add (v2, x)
-                  on2 = Identity (go2)
-                }>
-                on = Identity (go)
-              }>
-            },
-            else_branch = h () => (float[2] q) { q = Neg (x) }
-          >
-        }""",
+        NESTED,
         {"n": np.int64(4), "c": YES, "x": _f32([1, 2])},
         {"n": np.int64(4), "c": NO, "x": _f32([1, 2])},
     )
@@ -187,20 +131,7 @@ def test_loops_lie_in_each_other_and_in_branches() -> None:
 @pytest.mark.parametrize("length", [4, 200])
 def test_a_scan_goes_along_axes_in_both_directions(length: int) -> None:
     """Written out, and as a loop; expected values are written out in NumPy."""
-    loaded = _load(
-        f"""graph (float[3] s, float[{length}, 3] x, float[3, {length}] z)
-            => (float[3] t, float[a, b] u, float[d, e] v) {{
-          t, u, v = Scan <num_scan_inputs = 2, scan_input_axes = [0, 1],
-              scan_input_directions = [0, 1], scan_output_axes = [0, 1],
-              scan_output_directions = [1, 0],
-              body = b (float[3] s0, float[3] x0, float[3] z0)
-                => (float[3] s1, float[3] u0, float[3] v0) {{
-            s1 = Add (s0, x0)
-            u0 = Mul (s1, z0)
-            v0 = Sub (x0, z0)
-          }}> (s, x, z)
-        }}"""
-    )
+    loaded = _load(SCANNED.replace("LENGTH", str(length)))
     random = np.random.default_rng(2)
     s = random.standard_normal(3).astype(np.float32)
     x = random.standard_normal((length, 3)).astype(np.float32)
@@ -216,14 +147,7 @@ def test_a_scan_goes_along_axes_in_both_directions(length: int) -> None:
 def test_a_sequence_that_a_tensor_of_unknown_shape_is_split_into() -> None:
     """Its length is known when shapes are."""
     _agree(
-        """graph (float[n, m] x) => (float[k, m] y, int64 c) {
-          parts = SplitToSequence <axis = 0> (x)
-          c = SequenceLength (parts)
-          turned = SequenceMap (parts) <body = b (float[p, m] t) => (float[p, m] w) {
-            w = Neg (t)
-          }>
-          y = ConcatFromSequence <axis = 0> (turned)
-        }""",
+        SPLIT,
         {"x": X},
         {"x": X[:1]},
     )
@@ -232,10 +156,7 @@ def test_a_sequence_that_a_tensor_of_unknown_shape_is_split_into() -> None:
 def test_a_place_in_a_sequence_that_a_call_tells() -> None:
     """The network behind it is prepared once per place."""
     _agree(
-        """graph (float[2] x, float[3] z, int64 i) => (float[k] y) {
-          both = SequenceConstruct (x, z)
-          y = SequenceAt (both, i)
-        }""",
+        PLACE,
         {"x": _f32([1, 2]), "z": _f32([3, 4, 5]), "i": np.int64(0)},
         {"x": _f32([1, 2]), "z": _f32([3, 4, 5]), "i": np.int64(-1)},
     )
@@ -244,42 +165,22 @@ def test_a_place_in_a_sequence_that_a_call_tells() -> None:
 def test_a_loop_that_carries_a_sequence() -> None:
     """It is written out."""
     _agree(
-        """graph (float[4, 3] x) => (float[k, 3] y) {
-          n = Constant <value_int = 3> ()
-          t = Constant <value = bool {1}> ()
-          none = SequenceEmpty ()
-          list = Loop (n, t, none) <body = b (int64 i, bool go, seq(float) v)
-              => (bool on, seq(float) w) {
-            row = Gather <axis = 0> (x, i)
-            w = SequenceInsert (v, row)
-            on = Identity (go)
-          }>
-          y = ConcatFromSequence <axis = 0, new_axis = 1> (list)
-        }""",
+        LISTED,
         {"x": X},
     )
 
 
 def test_sequences_are_inputs_and_outputs_by_their_elements() -> None:
     """The option says how many there are; the output's own name is its length."""
-    text = """graph (seq(float[3]) xs, optional(float[3]) o) => (seq(float[3]) ys) {
-      has = OptionalHasElement (o)
-      ys = If (has) <
-        then_branch = g () => (seq(float[3]) p) {
-          t = OptionalGetElement (o) p = SequenceInsert (xs, t)
-        },
-        else_branch = h () => (seq(float[3]) q) { q = Identity (xs) }
-      >
-    }"""
     rows = {"xs[0]": X[0], "xs[1]": X[1]}
     options = {"structures": '{"xs": 2, "o": true}'}
-    outputs = _load(text, front_end_options=options).run({**rows, "o": X[2]})
+    outputs = _load(OPTIONAL, front_end_options=options).run({**rows, "o": X[2]})
     assert outputs["ys"] == 3
     np.testing.assert_array_equal([outputs[f"ys[{i}]"] for i in range(3)], X[:3])
     options = {"structures": '{"xs": 2, "o": null}'}
-    assert list(_load(text, front_end_options=options).run(rows)) == ["ys", "ys[0]", "ys[1]"]
+    assert list(_load(OPTIONAL, front_end_options=options).run(rows)) == ["ys", "ys[0]", "ys[1]"]
     with pytest.raises(ParserError, match=r"input 'xs': it has to be said how many .*input 'o'"):
-        _load(text)
+        _load(OPTIONAL)
 
 
 def test_dimensions_with_names_can_be_given_sizes() -> None:
