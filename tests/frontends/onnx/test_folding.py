@@ -333,3 +333,31 @@ def test_a_network_that_onnx_runtime_has_quantised_is_one_region_of_integers(
     assert abs(got - expected).max() < 2.5 * step
     assert model.placement is not None
     assert [layer.backend for layer in model.placement.layers] == ["NumbaAcc"]
+
+
+@pytest.mark.parametrize("kind", ["QInt8", "QUInt8"])
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("backends", [["CpuRef"], ["NumbaAcc", "CpuRef"]])
+def test_dynamic_quantisation_gives_what_onnx_runtime_gives(
+    tmp_path: Path, kind: str, per_channel: bool, backends: list[str]
+) -> None:
+    pairs = Pairs()
+    pairs.inputs.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 5, 48]))
+    names = [
+        pairs.constant(RNG.normal(0, 0.2, shape).astype(np.float32))
+        for shape in ((48, 96), (96, 24))
+    ]
+    hidden = pairs.add("Relu", pairs.add("MatMul", "x", names[0]))
+    made = pairs.file(pairs.add("MatMul", hidden, names[1]), 3)
+    (tmp_path / "real.onnx").write_bytes(made)
+    quantization.quantize_dynamic(
+        tmp_path / "real.onnx",
+        tmp_path / "made.onnx",
+        weight_type=quantization.QuantType[kind],
+        per_channel=per_channel,
+    )
+    inputs = {"x": RNG.normal(0, 1, (2, 5, 48)).astype(np.float32)}
+    session = ort.InferenceSession(tmp_path / "made.onnx", providers=["CPUExecutionProvider"])
+    (expected,) = session.run(None, inputs)
+    (got,) = armpy.load(tmp_path / "made.onnx", backends=backends).run(inputs).values()
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
