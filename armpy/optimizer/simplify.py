@@ -61,6 +61,9 @@ class _Trigger:
 _NONE: frozenset[str] = frozenset()
 _TRANSPOSE = frozenset(("Transpose",))
 _CAST = frozenset(("Cast",))
+_WEIGHTED = frozenset(
+    ("Convolution2d", "DepthwiseConvolution2d", "FullyConnected", "TransposeConvolution2d")
+)
 _TRIGGERS = (
     _Trigger("cancel_transposes", _TRANSPOSE, _NONE, CARRYING | _TRANSPOSE),
     _Trigger("merge_casts", _CAST, _NONE, _CAST),
@@ -77,6 +80,14 @@ _TRIGGERS = (
         frozenset(("Pad",)),
         _NONE,
         frozenset(("Convolution2d", "DepthwiseConvolution2d", "Pooling2d")),
+    ),
+    # What is written out ends with a sum or a product.
+    _Trigger("join_written_out", _WEIGHTED, _NONE, frozenset(("ElementwiseBinary",))),
+    _Trigger(
+        "join_written_out",
+        frozenset(("ElementwiseUnary",)),
+        frozenset(("ElementwiseBinary",)),
+        frozenset(("ElementwiseBinary",)),
     ),
 )
 _FIRST = frozenset(kind for trigger in _TRIGGERS for kind in trigger.first)

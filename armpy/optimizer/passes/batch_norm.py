@@ -22,7 +22,7 @@ from armpy.types import DataType
 
 _Floats = npt.NDArray[np.float64]
 
-_FILTER_AXIS = {
+FILTER_AXIS = {
     Convolution2d: 0,
     DepthwiseConvolution2d: 3,
     FullyConnected: 0,
@@ -97,7 +97,7 @@ def _add(rebuild: Rebuild, layer: Layer, folded: _Folded) -> None:
 
 def _folded(graph: Graph, layer: Layer) -> _Folded | None:
     """A weighted layer with the elementwise ones behind it; None if there are none."""
-    axis = _FILTER_AXIS.get(type(layer.operation))
+    axis = FILTER_AXIS.get(type(layer.operation))
     if axis is None or layer.operation.attributes()["activation"] is not FusedActivation.NONE:
         return None
     weights, bias = layer.constant("weights"), layer.operand("bias")
@@ -141,7 +141,7 @@ def _step(
     other = following["rhs"] if is_left else following["lhs"]
     if other.data is None or following.output.info.shape != value.info.shape:
         return None
-    numbers = _per_channel(other.data.astype(np.float64), layer, channels)
+    numbers = per_channel(other.data.astype(np.float64), layer, channels)
     if numbers is None:
         return None
     kind, ones, zeros = operation.operation, np.ones(channels), np.zeros(channels)
@@ -156,7 +156,7 @@ def _step(
     return None
 
 
-def _per_channel(data: _Floats, layer: Layer, channels: int) -> _Floats | None:
+def per_channel(data: _Floats, layer: Layer, channels: int) -> _Floats | None:
     """Numbers as one per channel; None if they differ along another axis."""
     rank = len(layer.output.info.known_shape)
     layout = layer.operation.attributes().get("data_layout")

@@ -28,6 +28,7 @@ BUILT_IN_PASSES: Mapping[str, bool] = MappingProxyType(
         "remove_broadcasts": True,
         "cancel_conversions": True,
         "fold_pad": True,
+        "join_written_out": True,
         "move_conversions": False,
         "fold_batch_norm": False,
         "fall_back_to_float32": False,
@@ -35,7 +36,8 @@ BUILT_IN_PASSES: Mapping[str, bool] = MappingProxyType(
 )
 """Whether each pass runs if options say nothing, in the order in which they run.
 
-Those that do leave layers out, leave the others on their backends, and change no bit of a result.
+Those that do leave layers out and leave the others on their backends. They change no bit of a
+result, but `join_written_out`, which rounds less often.
 """
 
 _MODULES = MappingProxyType(
@@ -49,6 +51,7 @@ _MODULES = MappingProxyType(
         "cancel_conversions": "conversions",
         "fold_pad": "padding",
         "move_conversions": "conversions",
+        "join_written_out": "written_out",
         "fold_batch_norm": "batch_norm",
         "fall_back_to_float32": "reduction",
         "reduce_fp32_to_fp16": "reduction",
