@@ -13,6 +13,7 @@ from armpy.ops.operation import require
 from armpy.ops.ordering import TopkV2
 from armpy.ops.reduction import ArgMinMax, ArgMinMaxFunction, ReduceOperation
 from armpy.ops.searching import Unique
+from armpy.tensor import TensorInfo
 from armpy.types import DataType
 
 
@@ -26,10 +27,10 @@ def _top_k(node: Node) -> tuple[Value, Value]:
     if _is_bfloat16(value):
         value = node.cast(value, DataType.FLOAT32)
     top = TopkV2(k, largest=node.flag("largest", True))
-    values, indices = node.layers(top, [value])
+    positions = TensorInfo(None, DataType.SIGNED64)
+    values, indices = node.layers(top, [value], [None, positions])
     back = [perm.index(each) for each in range(len(shape))]
     values = node.cast(values, node.type(0))
-    indices = node.cast(indices, DataType.SIGNED64)
     return transposed(node, values, back), transposed(node, indices, back)
 
 
