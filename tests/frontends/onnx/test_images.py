@@ -12,9 +12,7 @@ import pytest
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-import armpy
 from armpy.errors import ParserError
-from armpy.onnx_backend import OnnxBackend
 from tests.support.onnx_nodes import Array, NodeCase, assert_agree, run_armpy, run_reference
 
 _SIZES = {1: (9,), 2: (9, 7), 3: (6, 7, 5)}
@@ -353,31 +351,3 @@ def test_nodes_that_make_no_sense_are_named(case: NodeCase, match: str) -> None:
     with pytest.raises(ParserError, match=match) as error:
         run_armpy(case)
     assert case.kind in str(error.value)
-
-
-def _of_networks() -> Iterator[NodeCase]:
-    """Nodes that carry time in networks, with constant weights."""
-    image, four = _reals(1, 4, 6, 6), [_reals(4), _reals(4)]
-    yield NodeCase("Conv", (image, _FILTERS), {"group": 2}, constants=(1,))
-    apart = {"group": 4, "strides": [2, 2]}
-    yield NodeCase("ConvTranspose", (image, _reals(4, 1, 2, 2)), apart, constants=(1,))
-    volume = {"kernel_shape": [2, 2, 2], "ceil_mode": 1, "strides": [2, 2, 2]}
-    yield NodeCase("AveragePool", (_reals(1, 4, 3, 5, 6),), volume)
-    yield NodeCase("GroupNormalization", (image, *four), {"num_groups": 2}, constants=(1, 2))
-    yield NodeCase("InstanceNormalization", (image, *four), constants=(1, 2))
-    yield NodeCase("LayerNormalization", (image, _reals(6), _reals(6)), constants=(1, 2))
-    sizes = np.array([1, 4, 9, 4])
-    yield NodeCase("Resize", (image, None, None, sizes), {"mode": "cubic"}, constants=(3,))
-
-
-@pytest.mark.parametrize("case", list(_of_networks()), ids=_name)
-def test_nodes_of_networks_are_one_region_of_numba_acc(case: NodeCase) -> None:
-    runtime = armpy.Runtime(armpy.RuntimeOptions(backends=["NumbaAcc"]))
-    prepared = OnnxBackend.prepare(case.model, runtime=runtime)
-    (wanted,) = run_armpy(case)
-    np.testing.assert_allclose(prepared.run(case.feeds)[0], wanted, rtol=1e-4, atol=1e-5)
-    assert prepared.model is not None
-    placement = prepared.model.placement
-    assert placement is not None
-    assert {layer.backend for layer in placement.layers} == {"NumbaAcc"}
-    assert placement.num_partitions == 1
