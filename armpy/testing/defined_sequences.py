@@ -16,6 +16,8 @@ from armpy.ops import (
     Operation,
     RecurrentCell,
     RecurrentSequence,
+    TermWeighting,
+    TfIdfVectorizer,
 )
 
 Numbers: TypeAlias = npt.NDArray[Any]  # Any: float64, or a tensor's own elements
@@ -154,6 +156,28 @@ def _transformed(operation: Dft, inputs: Sequence[Any], outputs: object) -> Sequ
     return (np.stack(parts, axis=-1),)
 
 
+def _counted(
+    operation: TfIdfVectorizer, inputs: Sequence[Any], outputs: object
+) -> Sequence[Numbers]:
+    """Every n-gram at every place with every gap."""
+    (words,) = inputs
+    found = np.zeros((*words.shape[:-1], operation.num_features))
+    for row in np.ndindex(words.shape[:-1]):
+        line = words[row]
+        for ngram, place in zip(operation.ngrams, operation.indexes, strict=True):
+            for gap in range(1, operation.max_skips + 2 if len(ngram) > 1 else 2):
+                for start in range(len(line)):
+                    at = [start + gap * number for number in range(len(ngram))]
+                    if at[-1] < len(line) and all(line[at] == ngram):
+                        found[(*row, place)] += 1
+    weights = np.array(operation.weights or 1.0)
+    if operation.weighting is TermWeighting.IDF:
+        found = weights * (found > 0)
+    elif operation.weighting is TermWeighting.TFIDF:
+        found = weights * found
+    return (found,)
+
+
 Definition: TypeAlias = Callable[[Any, Sequence[Any], Any], Sequence[Numbers]]
 """As of `defined_functions`; Any: of one kind."""
 
@@ -161,4 +185,5 @@ SEQUENCES: Mapping[type[Operation], Definition] = {
     Attention: _attention,
     RecurrentSequence: _recurrent,
     Dft: _transformed,
+    TfIdfVectorizer: _counted,
 }

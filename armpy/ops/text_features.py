@@ -1,0 +1,94 @@
+"""Features of sequences of words, which are numbers here."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import ClassVar
+
+from armpy.ops.operation import Operand, Operation, TypeRule, require, rule
+from armpy.records import dataclass
+from armpy.tensor import Shape, TensorInfo
+from armpy.types import DataType
+
+__all__ = ["TermWeighting", "TfIdfVectorizer"]
+
+
+class TermWeighting(enum.Enum):
+    """What `TfIdfVectorizer` makes of how often an n-gram occurs.
+
+    TF the number; IDF the n-gram's weight, or 0 if it does not occur; TFIDF their product.
+    """
+
+    TF = "TF"
+    IDF = "IDF"
+    TFIDF = "TFIDF"
+
+
+@dataclass(frozen=True, slots=True)
+class TfIdfVectorizer(Operation):
+    """Count n-grams: term frequencies, and inverse document frequencies as weights (TF-IDF).
+
+    Attributes
+    ----------
+    ngrams : tuple of tuple of int
+        Those that are looked for.
+    indexes : tuple of int
+        Where each of them is counted.
+    weights : tuple of float
+        One per place of the output; empty for 1.
+    weighting : TermWeighting
+    num_features : int
+        Places of the output, more than the largest index.
+    max_skips : int
+        Most words between neighbours of an n-gram; all its gaps are equal.
+
+    Notes
+    -----
+    input (n) or (b, n); output (num_features), or with b in front of it.
+
+    References
+    ----------
+    ONNX TfIdfVectorizer.
+    """
+
+    ngrams: tuple[tuple[int, ...], ...] = ()
+    indexes: tuple[int, ...] = ()
+    weights: tuple[float, ...] = ()
+    weighting: TermWeighting = TermWeighting.TF
+    num_features: int = 0
+    max_skips: int = 0
+
+    inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", ranks=(1, 2)),)
+    type_rules: ClassVar[tuple[TypeRule, ...]] = tuple(
+        rule((t,), (DataType.FLOAT32,)) for t in (DataType.SIGNED32, DataType.SIGNED64)
+    )
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """The batch, and a place for each feature."""
+        return ((*(inputs[0].shape or ())[:-1], self.num_features),)
+
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        """FLOAT32."""
+        return (DataType.FLOAT32,)
+
+    def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
+        """One index per n-gram, one weight per place."""
+        require(
+            len(self.indexes) == len(self.ngrams)
+            and all(0 <= index < self.num_features for index in self.indexes),
+            "the indexes do not fit the n-grams",
+            expected=f"{len(self.ngrams)} numbers below {self.num_features}",
+            actual=len(self.indexes),
+        )
+        require(
+            len(self.weights) in (0, self.num_features),
+            "the number of weights is wrong",
+            expected=f"none or {self.num_features}",
+            actual=len(self.weights),
+        )
+        require(
+            self.max_skips >= 0 and all(self.ngrams),
+            "n-grams without words, or a negative number of skips, cannot be used",
+            actual=self.max_skips,
+        )
