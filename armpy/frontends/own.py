@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from armpy.backend.options import BackendOption, OptionScope
 from armpy.hooks import FrontEnd, Magic, ModelFile, ModelSignature, ParseSettings, hookimpl
 from armpy.network import Network
@@ -37,6 +39,7 @@ def _onnx() -> FrontEnd:
         _parse_onnx,
         suffixes=(".onnx",),
         recognizes=_is_onnx,
+        describe=_describe_onnx,
         options=_onnx_options(),
         requires=("onnx",),
         install='pip install "armpy[onnx]"',
@@ -83,6 +86,13 @@ def _parse_onnx(file: ModelFile, settings: ParseSettings) -> Network:
     from armpy.frontends.onnx.parser import parse_file
 
     return parse_file(file, settings)
+
+
+def _describe_onnx(file: ModelFile) -> Mapping[str, str]:
+    """Facts of an .onnx file."""
+    from armpy.frontends.onnx.reading import describe
+
+    return describe(file)
 
 
 def _parse_tflite(file: ModelFile, settings: ParseSettings) -> Network:

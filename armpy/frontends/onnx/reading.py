@@ -40,6 +40,40 @@ def read_model(file: ModelFile) -> onnx.ModelProto:
     return model
 
 
+def describe(file: ModelFile) -> Mapping[str, str]:
+    """What a file tells of itself, by what it is called.
+
+    Raises
+    ------
+    ParserError
+        As of `read_model`.
+    """
+    model = read_model(file)
+    sets = sorted(versions_of(model).items())
+    facts = {
+        "operator sets": ", ".join(f"{name or 'ai.onnx'} {version}" for name, version in sets),
+        "producer": f"{model.producer_name} {model.producer_version}".strip(),
+        "version": str(model.model_version or ""),
+        "description": model.doc_string.partition("\n")[0],
+        "dimensions": ", ".join(dict.fromkeys(_dimension_names(model.graph))),
+        "functions": ", ".join(function.name for function in model.functions[:_MOST_NAMED]),
+        **{entry.key: entry.value for entry in model.metadata_props[:_MOST_NAMED]},
+    }
+    return {name: text[:_LONGEST_FACT] for name, text in facts.items() if name and text}
+
+
+_MOST_NAMED = 20
+_LONGEST_FACT = 200
+
+
+def _dimension_names(graph: onnx.GraphProto) -> Iterator[str]:
+    """Names of the inputs' dimensions."""
+    for value in graph.input:
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param:
+                yield dim.dim_param
+
+
 def _without_harmless(model: onnx.ModelProto) -> onnx.ModelProto:
     """A model without what `onnx.checker` complains of and armpy does not mind.
 

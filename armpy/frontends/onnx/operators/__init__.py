@@ -15,3 +15,8 @@ def operator_of(kind: str) -> Operator | None:
     """The operator of a kind of node, see `NodeData`; None if there is none."""
     found: Operator | None = _FAMILIES.entry(kind, kind.rpartition(".")[2])
     return found
+
+
+def converted_kinds() -> list[str]:
+    """Every kind of node that has a converter."""
+    return sorted(kind for module in _FAMILIES.modules() for kind in module.OPERATORS)

@@ -1,0 +1,96 @@
+"""Writes docs/onnx.md from the operators that the ONNX front-end knows, or checks it.
+
+Usage::
+
+    python scripts/document_onnx.py [--check]
+"""
+
+from __future__ import annotations
+
+import sys
+
+import onnx
+from documenting import write_or_check
+
+from armpy.frontends.onnx.operators import converted_kinds, operator_of
+from armpy.frontends.onnx.structures import structure_of
+
+HEAD = """# ONNX models
+
+Made by `scripts/document_onnx.py`; do not edit.
+
+`armpy.load("model.onnx")`, `armpy run` and `armpy inspect` take ONNX files as they take others.
+The `onnx` package reads and checks them: `pip install "armpy[onnx]"`. Without it, the error says
+so.
+
+## What is supported
+
+- **Operator sets** 1 to the newest of the package. A file may be of a newer form (`ir_version`)
+  than the package knows if its operator sets are known.
+- **Operators** as in the table below. Where armpy has no converter of its own, the function by
+  which ONNX defines the operator is written out, also where it depends on the types of the
+  inputs. Functions of the file are written out where they are called, in the operator sets that
+  they import.
+- **Shapes**: dimensions may be open. Inputs that share a dimension's name (`batch`) must agree in
+  a call. `front_end_options={"dimensions": '{"batch": 1}'}` gives names sizes when the model is
+  loaded.
+- **If, Loop, Scan**: a condition that is constant, or follows from shapes, leaves one branch.
+  Loops of a known number of turns are written out if they are short; others run as While.
+- **Sequences and optionals** are part of a network's structure: their lengths must follow from
+  the file, from shapes, or from integers that a call gives (then what reads them is prepared once
+  per value). An input that is a sequence `x` becomes inputs `x[0]`, `x[1]` ...; the option
+  `structures='{"x": 2}'` says how many (null: an empty optional; true: one with a tensor). As an
+  output, `x` is its length. Loops that carry sequences are written out.
+- **Elements beside the model** (external data) are mapped, from regular files in the model's
+  folder only, links followed; a size that does not fit is an error. Such models are loaded by
+  path.
+- **Quantised models**: pairs of QuantizeLinear and DequantizeLinear, and the QOperator form.
+
+What cannot be converted gives one error that lists every such node with its reason: operators
+that are missing with their counts (`UnsupportedOperatorError.operators`), also inside of graphs
+and functions, then other nodes. What depends on shapes is found when these are known.
+
+Not supported: strings and the domain `ai.onnx.ml`, maps, sparse initializers, training, custom
+operators of other domains without a function body.
+
+## ONNX's own interface
+
+`armpy.onnx_backend` is a backend in ONNX's sense (`prepare`, `run_model`); ONNX's own tests run
+through it in `tests/frontends/onnx/test_backend_suite.py`. What does not pass stands with its
+reason in `tests/support/onnx_skips.py`.
+
+## Operators
+
+*function* means that ONNX's own definition is written out.
+"""
+
+
+def main() -> int:
+    """Write the page, or compare it."""
+    rows = ["| operator | how |", "|---|---|", *map(_row, _kinds())]
+    page = HEAD.rstrip() + "\n\n" + "\n".join(rows) + "\n"
+    description = __doc__.splitlines()[0] if __doc__ else ""
+    return write_or_check("onnx.md", page, "document_onnx.py", description)
+
+
+def _kinds() -> list[str]:
+    """Operators of ONNX, then those of other domains that are converted."""
+    schemas = onnx.defs.get_all_schemas()
+    names = {schema.name for schema in schemas if schema.domain == "" and not schema.deprecated}
+    return [*sorted(names), *sorted(kind for kind in converted_kinds() if "." in kind)]
+
+
+def _row(kind: str) -> str:
+    """One row of the table."""
+    if operator_of(kind) is not None:
+        how = "converted"
+    elif structure_of(kind) is not None:
+        how = "resolved, or run by the core"
+    else:
+        schema = onnx.defs.get_schema(kind, onnx.defs.onnx_opset_version(), "")
+        how = "function" if schema.all_function_opset_versions else "not supported"
+    return f"| {kind} | {how} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
