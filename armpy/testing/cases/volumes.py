@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from armpy.ops import Convolution3d, FusedActivation, Padding, TransposeConvolution3d
-from armpy.testing.cases.weighted import hybrid, line, per_output
+from armpy.testing.cases.weighted import hybrid, line, per_output, sums
 from armpy.testing.sketch import Sketch, is_hybrid, of
 from armpy.types import DataLayout, DataType
 
@@ -43,6 +43,7 @@ def sketches() -> Iterator[Sketch]:
         yield line("grouped", make(), ((1, 3, 4, 4, 4), (6, 2, 2, 3, 2), (6,)))
         yield line("depthwise", make(), ((1, 3, 4, 4, 4), (4, 2, 2, 3, 1), (4,)))
         yield line("per-axis", make(), (volume, kernel, bias), _QUANTIZED, infos=per_output)
+        yield from sums(make(), (volume, kernel, bias), per_output)
         yield hybrid(make(), (volume, kernel, bias), -127, False)
     spreads: dict[str, dict[str, object]] = {
         "stride-above-kernel": {"stride": (3, 4, 4)},

@@ -161,7 +161,7 @@ def _activations(
         yield line(activation.name.lower(), make(activation=activation), shapes)
 
 
-def _sums(
+def sums(
     operation: Operation, shapes: Sequence[tuple[int, ...]], per_axis: object = None
 ) -> Iterator[Sketch]:
     """Sums that are the output: with constant weights, others, and several scales."""
@@ -246,7 +246,7 @@ def _convolutions() -> Iterator[Sketch]:
     shapes = ((2, 6, 5, 3), kernel, bias)
     yield from _activations(Convolution2d, shapes)
     yield from _zero_points(Convolution2d(padding=Padding.SAME), shapes)
-    yield from _sums(Convolution2d(padding=Padding.SAME), shapes, per_output)
+    yield from sums(Convolution2d(padding=Padding.SAME), shapes, per_output)
     yield from _rounded_once(Convolution2d, shapes, per_output)
     for label, image, weights in (
         ("no-bias", (2, 6, 5, 3), kernel),
@@ -284,7 +284,7 @@ def _depthwise() -> Iterator[Sketch]:
         yield line(label, operation, (_image(7, 8, 4, options), kernel, bias))
     yield from _activations(DepthwiseConvolution2d, shapes)
     yield from _zero_points(DepthwiseConvolution2d(padding=Padding.SAME), shapes)
-    yield from _sums(DepthwiseConvolution2d(padding=Padding.SAME), shapes, per_last)
+    yield from sums(DepthwiseConvolution2d(padding=Padding.SAME), shapes, per_last)
     yield from _rounded_once(DepthwiseConvolution2d, shapes, per_last)
     for label, image, weights in (
         ("no-bias", (2, 6, 5, 4), kernel),
@@ -325,7 +325,7 @@ def _transposed() -> Iterator[Sketch]:
         yield line(label, operation, (_image(4, 3, 3, options), kernel, bias))
     yield from _activations(make, shapes)
     yield from _zero_points(make(padding=Padding.SAME, stride=(2, 2)), shapes)
-    yield from _sums(make(stride=(2, 2)), shapes, per_output)
+    yield from sums(make(stride=(2, 2)), shapes, per_output)
     yield line("no-bias", make(), ((1, 4, 3, 3), kernel, None))
     yield line("one-element", make(), ((1, 1, 1, 1), (1, 1, 1, 1), (1,)))
     yield line("per-axis", make(), shapes, _ALL_QUANTIZED, infos=per_output)
@@ -341,7 +341,7 @@ def _fully_connected() -> Iterator[Sketch]:
     yield plain.at_run_time()
     yield from _activations(FullyConnected, shapes)
     yield from _zero_points(FullyConnected(), shapes)
-    yield from _sums(FullyConnected(), shapes, per_output)
+    yield from sums(FullyConnected(), shapes, per_output)
     for label, image, matrix in (
         ("no-bias", (3, 5), weights),
         ("one-element", (1, 1), (1, 1)),
