@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,13 @@ from armpy.errors import (
     ParserError,
 )
 from armpy.graph import Graph
+from armpy.hooks.custom_operator import CustomConverter
 from armpy.hooks.front_end import ModelSignature, ParseSettings
 from armpy.hooks.model_file import ModelFile, ModelSource, open_model_file
 from armpy.network import Network
 from armpy.plugins import BackendRegistry
 from armpy.plugins.boundary import describe, let_user_interrupt
+from armpy.plugins.custom_operators import custom_operators
 from armpy.plugins.front_ends import FrontEnds, GuardedFrontEnd
 from armpy.records import dataclass
 from armpy.runtime import Model, NetworkProperties, Runtime, RuntimeOptions
@@ -178,12 +181,15 @@ class ModelOrigin:
     options : mapping of str to object
         Of the front-end, all of them.
     memory_limit_bytes : int
+    custom_operators : callable
+        Asks plugins for what they make of custom operators.
     """
 
     source: ModelSource
     front_end: GuardedFrontEnd
     options: Mapping[str, Any]  # Any: checked by the front-end's declarations
     memory_limit_bytes: int
+    custom_operators: Callable[[], Mapping[str, CustomConverter]]
 
     @classmethod
     def find(
@@ -206,13 +212,14 @@ class ModelOrigin:
         """
         chosen = FrontEnds(registry.plugins).choose(file, front_end)
         given = chosen.check_options(options or {})
-        return cls(source, chosen, given, memory_limit_bytes)
+        custom = partial(custom_operators, registry.plugins)
+        return cls(source, chosen, given, memory_limit_bytes, custom)
 
     def parse(self, file: ModelFile, signature: str | None) -> Network | Graph:
         """The network of the file, or of one of its signatures."""
-        return self.front_end.parse(
-            file, ParseSettings(signature, self.memory_limit_bytes, dict(self.options))
-        )
+        custom = self.custom_operators() if self.front_end.is_own else {}
+        settings = ParseSettings(signature, self.memory_limit_bytes, dict(self.options), custom)
+        return self.front_end.parse(file, settings)
 
     def signatures(self) -> tuple[ModelSignature, ...]:
         """The file's signatures."""

@@ -111,7 +111,7 @@ def tflite_file(tmp_path: Path) -> Path:
     model = TfliteModel()
     graph = model.subgraph()
     x, y = graph.tensor("x", (3,), "FLOAT32"), graph.tensor("y", (3,), "FLOAT32")
-    graph.operator("SIGN", [x], [y], {})
+    graph.operator("STABLEHLO_CBRT", [x], [y])
     graph.inputs(x)
     graph.outputs(y)
     path = tmp_path / "model.tflite"

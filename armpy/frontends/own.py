@@ -100,7 +100,13 @@ def _parse_tflite(file: ModelFile, settings: ParseSettings) -> Network:
     from armpy.frontends.tflite.parser import parse_file
 
     stands_in = settings.options.get("stand_in_for_unsupported") is True
-    return parse_file(file, settings.signature, settings.memory_limit_bytes, stands_in)
+    return parse_file(
+        file,
+        settings.signature,
+        settings.memory_limit_bytes,
+        stands_in,
+        settings.custom_operators,
+    )
 
 
 def _tflite_options() -> tuple[BackendOption, ...]:

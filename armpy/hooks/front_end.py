@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -12,6 +13,7 @@ from armpy.records import dataclass
 if TYPE_CHECKING:
     from armpy.backend.options import BackendOption, OptionValue
     from armpy.graph import Graph
+    from armpy.hooks.custom_operator import CustomConverter
     from armpy.network import Network
 
 
@@ -74,11 +76,14 @@ class ParseSettings:
         is larger; a parser that allocates before it has read everything looks at it too.
     options : mapping of str to value
         Every option that the front-end declares, checked.
+    custom_operators : mapping of str to callable
+        What plugins make of custom operators of .tflite files, by name.
     """
 
     signature: str | None
     memory_limit_bytes: int
     options: Mapping[str, OptionValue]
+    custom_operators: Mapping[str, CustomConverter] = dataclasses.field(default_factory=dict)
 
 
 Parser: TypeAlias = "Callable[[ModelFile, ParseSettings], Network | Graph]"

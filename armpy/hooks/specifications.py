@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from armpy.graph import Graph
+    from armpy.hooks.custom_operator import CustomOperator
     from armpy.hooks.front_end import FrontEnd
     from armpy.hooks.section import ReportSection
 
@@ -54,6 +55,18 @@ class HookSpecifications:
         -------
         FrontEnd, list of FrontEnd, or None
             One whose name, suffix or magic number is taken is left out.
+        """
+
+    @_hookspec
+    def armpy_register_custom_operators(
+        self,
+    ) -> CustomOperator | Sequence[CustomOperator] | None:
+        """Custom operators of .tflite files, asked for when such a file is loaded.
+
+        Returns
+        -------
+        CustomOperator, list of CustomOperator, or None
+            One whose name is another plugin's is left out; a plugin's comes before armpy's own.
         """
 
     @_hookspec

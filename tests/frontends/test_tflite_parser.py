@@ -156,16 +156,16 @@ def test_unsupported_operators_are_listed_with_their_numbers() -> None:
     for _ in range(2):
         graph.operator("HASHTABLE_FIND", [x], [x])
     add(graph, x, x, x)
-    graph.operator("CUSTOM", [x], [x], custom_code="TFLite_Detection_PostProcess")
+    graph.operator("CUSTOM", [x], [x], custom_code="VendorSum")
     graph.operator(9999, [x], [x])
     with pytest.raises(
         UnsupportedOperatorError,
-        match=r"FIND x2, custom 'TFLite_Detection_PostProcess' x1, operator code 9999 x1",
+        match=r"FIND x2, custom 'VendorSum' x1, operator code 9999 x1",
     ) as caught:
         parse_tflite(model.to_bytes())
     assert caught.value.operators == {
         "HASHTABLE_FIND": 2,
-        "custom 'TFLite_Detection_PostProcess'": 1,
+        "custom 'VendorSum'": 1,
         "operator code 9999": 1,
     }
 

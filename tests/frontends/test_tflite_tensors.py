@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -216,18 +217,92 @@ def test_unaligned_constant_is_copied() -> None:
     np.testing.assert_array_equal(elements, [1, 2, 3, 4])
 
 
-def test_sparse_constant_is_refused_by_name() -> None:
-    sparsity = Sparsity((0,), (SparseDimension(4),))
-    with pytest.raises(ParserError, match=r"tensor 0 'c': sparse tensors are not supported"):
-        constant_of((4,), "FLOAT32", [1, 2, 3, 4], sparsity=sparsity)
+def csr(segments: tuple[int, ...], indices: tuple[int, ...]) -> SparseDimension:
+    """A compressed dimension."""
+    return SparseDimension(segments=segments, indices=indices)
 
 
-def test_external_buffer_is_refused_by_name() -> None:
+@pytest.mark.parametrize(
+    ("order", "blocks", "dimensions", "stored"),
+    [
+        ((0, 1), (), (SparseDimension(2), csr((0, 2, 3), (1, 3, 0))), [1, 2, 3]),
+        # Columns first: column 0 holds row 1, column 1 row 0, column 3 row 0.
+        ((1, 0), (), (SparseDimension(4), csr((0, 1, 2, 2, 3), (1, 0, 0))), [3, 1, 2]),
+        # Blocks of 1 by 2 elements: (0, 0), (0, 1), (1, 0).
+        (
+            (0, 1, 2),
+            (1,),
+            (SparseDimension(2), csr((0, 2, 3), (0, 1, 0)), SparseDimension(2)),
+            [0, 1, 0, 2, 3, 0],
+        ),
+    ],
+)
+def test_sparse_constant_has_all_of_its_elements(
+    order: tuple[int, ...],
+    blocks: tuple[int, ...],
+    dimensions: tuple[SparseDimension, ...],
+    stored: list[float],
+) -> None:
+    sparsity = Sparsity(order, dimensions, blocks)
+    raw = np.array(stored, np.float32).tobytes()
+    elements = constant_of((2, 4), "FLOAT32", raw, sparsity=sparsity).data
+    np.testing.assert_array_equal(elements, [[0, 1, 0, 2], [3, 0, 0, 0]])
+
+
+@pytest.mark.parametrize(
+    ("order", "blocks", "dimensions"),
+    [
+        ((0,), (), (SparseDimension(2),)),
+        ((0, 0), (), (SparseDimension(2), SparseDimension(4))),
+        ((0, 1, 2), (1,), (SparseDimension(2), SparseDimension(1), SparseDimension(3))),
+        ((0, 1), (), (SparseDimension(2), csr((0, 2, 3), (1, 4, 0)))),
+        ((0, 1), (), (SparseDimension(2), csr((0, 2, 3), (1, -1, 0)))),
+        ((0, 1), (), (SparseDimension(2), csr((0, 4, 3), (1, 3, 0)))),
+        ((0, 1), (), (SparseDimension(2), csr((0, 3), (1, 3, 0)))),
+        ((0, 1), (), (SparseDimension(2), csr((0, 1, 2), (1, 3)))),
+        ((0, 1), (), (SparseDimension(2), SparseDimension(4))),
+    ],
+)
+def test_damaged_sparse_constant_is_refused_by_name(
+    order: tuple[int, ...], blocks: tuple[int, ...], dimensions: tuple[SparseDimension, ...]
+) -> None:
+    sparsity = Sparsity(order, dimensions, blocks)
+    with pytest.raises(ParserError, match=r"tensor 0 'c': the sparse constant is damaged"):
+        constant_of((2, 4), "FLOAT32", np.ones(3, np.float32).tobytes(), sparsity=sparsity)
+
+
+def test_external_buffer_is_read_where_its_offset_says() -> None:
     model = TfliteModel()
     graph = model.subgraph()
-    index = model.buffer(bytes(16), external=True)
+    numbers: npt.NDArray[np.float32] = np.arange(4, dtype=np.float32)
+    index = model.buffer(numbers.tobytes(), external=True)
     graph.outputs(graph.tensor("c", (4,), "FLOAT32", buffer=index))
-    with pytest.raises(ParserError, match=r"tensor 0 'c': data behind the end of the flatbuffer"):
+    found = parse_tflite(model.to_bytes()).build().outputs[0].data
+    np.testing.assert_array_equal(found, numbers)
+
+
+def test_external_buffer_behind_two_gigabytes_is_read(tmp_path: Path) -> None:
+    place = 3 << 30
+    model = TfliteModel()
+    graph = model.subgraph()
+    index = model.external_buffer(place, 16)
+    graph.outputs(graph.tensor("c", (4,), "FLOAT32", buffer=index))
+    path = tmp_path / "large.tflite"
+    with path.open("wb") as file:  # with a hole, which takes no place on the disk
+        file.write(model.to_bytes())
+        file.seek(place)
+        file.write(np.arange(4, dtype=np.float32).tobytes())
+    found = parse_tflite(path).build().outputs[0].data
+    np.testing.assert_array_equal(found, np.arange(4, dtype=np.float32))
+
+
+@pytest.mark.parametrize(("offset", "size"), [(1 << 40, 16), (64, 1 << 62), (2**63, 2**63)])
+def test_external_buffer_outside_of_the_file_is_refused(offset: int, size: int) -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    index = model.external_buffer(offset, size)
+    graph.outputs(graph.tensor("c", (4,), "FLOAT32", buffer=index))
+    with pytest.raises(ParserError, match="data lies behind its end"):
         parse_tflite(model.to_bytes())
 
 

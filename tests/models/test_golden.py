@@ -38,7 +38,11 @@ INTEGERS = [
 ]
 """Models of integers, whose outputs both backends agree on."""
 
-UNACCELERATED = {"operators__op_CONV_3D_TRANSPOSE"}
+UNACCELERATED = {
+    "operators__op_BITCAST",
+    "operators__op_CONV_3D_TRANSPOSE",
+    "operators__op_UNIQUE",
+}
 """Models of one operator that NumbaAcc leaves to CpuRef."""
 
 MOST_STEPS = 2

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import tflite
+
 from armpy import ops
 from armpy.ops import ActivationFunction as F
 from armpy.ops import (
-    BinaryOperation,
     FusedActivation,
     Operation,
     Padding,
@@ -129,13 +130,18 @@ def _binary(operation: ops.ElementwiseBinary) -> Iterator[Form]:
             options["pot_scale_int16"] = False
     elif not _are_default(operation, "activation"):
         return
-    code = "POW" if kind is BinaryOperation.POWER else kind.name
-    yield Form(code, options=options or None)
+    code = _OTHER_CODES.get(kind.name, kind.name)
+    if hasattr(tflite.BuiltinOperator, code):
+        yield Form(code, options=options or None)
+
+
+_OTHER_CODES = {"POWER": "POW", "SHIFT_RIGHT": "RIGHT_SHIFT", "SHIFT_LEFT": "STABLEHLO_SHIFT_LEFT"}
 
 
 @_says(ops.ElementwiseUnary, ops.LogicalBinary)
 def _by_name(operation: ops.ElementwiseUnary | ops.LogicalBinary) -> Iterator[Form]:
-    yield Form(operation.operation.name)
+    if hasattr(tflite.BuiltinOperator, operation.operation.name):
+        yield Form(operation.operation.name)
 
 
 @_says(ops.Comparison)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 
 from armpy.errors import ArmpyError, ParserError
+from armpy.frontends.tflite.composed import Expansion, composed
 from armpy.frontends.tflite.edges import Edge, signature_edge, tensor_edge
 from armpy.frontends.tflite.node import Node
 from armpy.frontends.tflite.operators import CONVERTERS
@@ -17,7 +19,7 @@ from armpy.frontends.tflite.signatures import (
     choose_signature,
     read_signatures,
 )
-from armpy.frontends.tflite.subgraphs import Operator, Subgraphs
+from armpy.frontends.tflite.subgraphs import Operator, Subgraphs, custom_name
 from armpy.frontends.tflite.tensors import Tensor
 from armpy.graph import Graph, Value
 from armpy.hooks.model_file import ModelFile, ModelSource, open_model_file
@@ -71,13 +73,21 @@ def parse_tflite(
 
 
 def parse_file(
-    file: ModelFile, signature: str | None, memory_limit_bytes: int, stands_in: bool = False
+    file: ModelFile,
+    signature: str | None,
+    memory_limit_bytes: int,
+    stands_in: bool = False,
+    custom: Mapping[str, Expansion] = MappingProxyType({}),
 ) -> Network:
-    """`parse_tflite` of a file that is open, with StandIn layers for unknown operators if asked."""
+    """`parse_tflite` of a file that is open, with StandIn layers for unknown operators if asked.
+
+    What plugins make of custom operators comes before armpy's own.
+    """
     try:
         model = read_model(file.data)
         chosen = None if signature is None else choose_signature(model, signature)
-        return _ModelParser(model, memory_limit_bytes, stands_in).parse(file.stem, chosen)
+        known = _with_own(model, custom)
+        return _ModelParser(model, memory_limit_bytes, stands_in, known).parse(file.stem, chosen)
     except ParserError as error:
         located(lambda: file.label, error)
         raise
@@ -109,6 +119,15 @@ def file_signatures(file: ModelFile) -> dict[str, Signature]:
         raise
 
 
+def _with_own(model: Table, custom: Mapping[str, Expansion]) -> dict[str, Expansion]:
+    """Converters of custom operators by their names; empty for files without such operators."""
+    if not any(code.text("CustomCode") for code in model.tables("OperatorCodes", "operator code")):
+        return {}
+    from armpy.frontends.tflite.custom import CUSTOM  # noqa: PLC0415 - few models have any
+
+    return {custom_name(name): convert for name, convert in {**CUSTOM, **custom}.items()}
+
+
 class _ModelParser:
     """Builds the main subgraph, and those that control flow runs.
 
@@ -118,9 +137,18 @@ class _ModelParser:
     memory_limit_bytes : int
     stands_in : bool
         Whether operators that armpy does not have become StandIn layers.
+    custom : mapping of str to callable
+        Converters of custom operators, by what `Operator` calls these.
     """
 
-    def __init__(self, model: Table, memory_limit_bytes: int, stands_in: bool) -> None:
+    def __init__(
+        self,
+        model: Table,
+        memory_limit_bytes: int,
+        stands_in: bool,
+        custom: Mapping[str, Expansion],
+    ) -> None:
+        self.custom = custom
         self.memory_limit_bytes = memory_limit_bytes
         self.stands_in = stands_in
         self.subgraphs = Subgraphs(model, memory_limit_bytes)
@@ -129,7 +157,7 @@ class _ModelParser:
     def parse(self, name: str, signature: Signature | None) -> Network:
         """Build the network."""
         index = signature.subgraph if signature else 0
-        self.subgraphs.check(index, CONVERTERS, RESOURCE_OPERATORS, self.stands_in)
+        self.subgraphs.check(index, CONVERTERS, self.custom, RESOURCE_OPERATORS, self.stands_in)
         return _SubgraphParser(self, index, name, signature=signature).parse()
 
     def graph(self, index: int, shapes: Sequence[Shape | None]) -> Graph:
@@ -254,7 +282,11 @@ class _SubgraphParser:
 
     def _output_info(self, operator: Operator, tensor: Tensor) -> TensorInfo:
         """What is declared of an output: its shape follows, where armpy knows the operator."""
-        is_known = operator.name in CONVERTERS or not self._model.stands_in
+        is_known = (
+            operator.name in self._model.custom
+            or operator.name in CONVERTERS
+            or not self._model.stands_in
+        )
         return tensor.inferred_info if is_known else tensor.input_info()
 
     def _use_resource(
@@ -284,7 +316,11 @@ class _SubgraphParser:
         """
         with _parser_errors(node.table):
             known = node.operator in CONVERTERS or not self._model.stands_in
-            made = CONVERTERS[node.operator](node) if known else _stand_in(node)
+            if (expansion := self._model.custom.get(node.operator)) is not None:
+                options = node.table.vector("CustomOptions").tobytes()
+                made = composed(node, expansion, options=options)
+            else:
+                made = CONVERTERS[node.operator](node) if known else _stand_in(node)
             for position, value in node.updates.items():
                 self._update_variable(node, inputs[position], value)
         for value in made:

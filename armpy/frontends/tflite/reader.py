@@ -34,7 +34,7 @@ _SLOT = struct.Struct("<H")
 _BACK_OFFSET = struct.Struct("<i")
 _NUMBERS = {code: struct.Struct(f"<{code}") for code in "bBiIqQf?"}
 _ELEMENTS: dict[str, np.dtype[Any]] = {  # Any: element types differ
-    f"[{code}]": np.dtype(f"<{code}") for code in "Bifq"
+    f"[{code}]": np.dtype(f"<{code}") for code in "BHifq"
 }
 
 _NUM_SLOTS = {
@@ -44,6 +44,9 @@ _NUM_SLOTS = {
 """How many fields of each table have to be looked at."""
 
 _SLOTS = [struct.Struct(f"<{number}H") for number in range(max(_NUM_SLOTS.values()) + 1)]
+
+_UNIONS = dict.fromkeys(("ArraySegments", "ArrayIndices"), "SparseIndexVector")
+"""Unions that are not called as their fields are."""
 
 _OFFSET_BYTES = 4
 _TABLE_BYTES = 8
@@ -172,6 +175,22 @@ class Table:
             )
         return str(raw, "utf-8", "replace")
 
+    def behind(self, offset: int, size: int) -> npt.NDArray[np.uint8]:
+        """A view of bytes of the file at a place counted from its beginning.
+
+        Raises
+        ------
+        ParserError
+            If the file ends before.
+        """
+        if offset + size > self._ledger.size_bytes:
+            raise self.error(
+                "the file is damaged: data lies behind its end",
+                expected=f"at most {self._ledger.size_bytes} bytes",
+                actual=f"{offset + size}",
+            )
+        return np.frombuffer(self._data, np.uint8, size, offset)
+
     def leaves_out(self, field: str) -> bool:
         """Whether the file does not hold a vector at all, not even an empty one."""
         return not self._place(field)
@@ -242,7 +261,7 @@ class Table:
             raise self._damaged(field) from error
         if not stored or not place:
             return Table(_NO_FIELDS, _OFFSET_BYTES, name, self._ledger, self.where)
-        names = enumerators(field)
+        names = enumerators(_UNIONS.get(field, field))
         if names.get(stored) != name:
             actual = names.get(stored, str(stored))
             raise self.error("the options are of another operator", expected=name, actual=actual)

@@ -47,7 +47,7 @@ TABLES: dict[str, dict[str, tuple[int, str, float]]] = {
         "DetailsType": (4, "B", 0),
         "QuantizedDimension": (6, "i", 0),
     },
-    "Buffer": {"Data": (0, "[B]", 0), "Offset": (1, "Q", 0)},
+    "Buffer": {"Data": (0, "[B]", 0), "Offset": (1, "Q", 0), "Size": (2, "Q", 0)},
     "Operator": {
         "OpcodeIndex": (0, "I", 0),
         "Inputs": (1, "[i]", 0),
@@ -77,6 +77,7 @@ TABLES: dict[str, dict[str, tuple[int, str, float]]] = {
         "FusedActivationFunction": (1, "b", 0),
         "MergeOutputs": (2, "?", 0),
     },
+    "BucketizeOptions": {"Boundaries": (0, "[f]", 0)},
     "CallOnceOptions": {"InitSubgraphIndex": (0, "i", 0)},
     "ConcatenationOptions": {"Axis": (0, "i", 0), "FusedActivationFunction": (1, "b", 0)},
     "Conv2DOptions": {
@@ -87,6 +88,7 @@ TABLES: dict[str, dict[str, tuple[int, str, float]]] = {
         "DilationWFactor": (4, "i", 1),
         "DilationHFactor": (5, "i", 1),
     },
+    "CumsumOptions": {"Exclusive": (0, "?", 0), "Reverse": (1, "?", 0)},
     "Conv3DOptions": {
         "Padding": (0, "b", 0),
         "StrideD": (1, "i", 0),
@@ -107,6 +109,13 @@ TABLES: dict[str, dict[str, tuple[int, str, float]]] = {
         "DilationHFactor": (6, "i", 1),
     },
     "DivOptions": {"FusedActivationFunction": (0, "b", 0)},
+    "EmbeddingLookupSparseOptions": {"Combiner": (0, "b", 0)},
+    "FakeQuantOptions": {
+        "Min": (0, "f", 0.0),
+        "Max": (1, "f", 0.0),
+        "NumBits": (2, "i", 0),
+        "NarrowRange": (3, "?", 0),
+    },
     "FullyConnectedOptions": {
         "FusedActivationFunction": (0, "b", 0),
         "WeightsFormat": (1, "b", 0),
@@ -148,6 +157,7 @@ TABLES: dict[str, dict[str, tuple[int, str, float]]] = {
     "ReshapeOptions": {"NewShape": (0, "[i]", 0)},
     "ResizeBilinearOptions": {"AlignCorners": (2, "?", 0), "HalfPixelCenters": (3, "?", 0)},
     "ResizeNearestNeighborOptions": {"AlignCorners": (0, "?", 0), "HalfPixelCenters": (1, "?", 0)},
+    "ReverseSequenceOptions": {"SeqDim": (0, "i", 0), "BatchDim": (1, "i", 0)},
     "SVDFOptions": {"Rank": (0, "i", 0), "FusedActivationFunction": (1, "b", 0)},
     "SequenceRNNOptions": {"TimeMajor": (0, "?", 0), "FusedActivationFunction": (1, "b", 0)},
     "SoftmaxOptions": {"Beta": (0, "f", 0.0)},
@@ -180,7 +190,22 @@ TABLES: dict[str, dict[str, tuple[int, str, float]]] = {
     "UnpackOptions": {"Num": (0, "i", 0), "Axis": (1, "i", 0)},
     "VarHandleOptions": {"Container": (0, "text", 0), "SharedName": (1, "text", 0)},
     "WhileOptions": {"CondSubgraphIndex": (0, "i", 0), "BodySubgraphIndex": (1, "i", 0)},
-    "SparsityParameters": {},
+    "SparsityParameters": {
+        "TraversalOrder": (0, "[i]", 0),
+        "BlockMap": (1, "[i]", 0),
+        "DimMetadata": (2, "[DimensionMetadata]", 0),
+    },
+    "DimensionMetadata": {
+        "Format": (0, "b", 0),
+        "DenseSize": (1, "i", 0),
+        "ArraySegmentsType": (2, "B", 0),
+        "ArraySegments": (3, "union", 0),
+        "ArrayIndicesType": (4, "B", 0),
+        "ArrayIndices": (5, "union", 0),
+    },
+    "Int32Vector": {"Values": (0, "[i]", 0)},
+    "Uint16Vector": {"Values": (0, "[H]", 0)},
+    "Uint8Vector": {"Values": (0, "[B]", 0)},
 }
 
 ENUMERATIONS: dict[str, str] = {
@@ -248,11 +273,13 @@ ENUMERATIONS: dict[str, str] = {
         UnsortedSegmentMinOptions UnsortedSegmentSumOptions ATan2Options SignOptions
         BitcastOptions BitwiseXorOptions RightShiftOptions
     """,
+    "CombinerType": "SUM MEAN SQRTN",
     "FullyConnectedOptionsWeightsFormat": "DEFAULT SHUFFLED4x16INT8",
     "LSHProjectionType": "UNKNOWN SPARSE DENSE",
     "LSTMKernelType": "FULL BASIC",
     "MirrorPadMode": "REFLECT SYMMETRIC",
     "Padding": "SAME VALID",
+    "SparseIndexVector": "NONE Int32Vector Uint16Vector Uint8Vector",
     "TensorType": """
         FLOAT32 FLOAT16 INT32 UINT8 INT64 STRING BOOL INT16 COMPLEX64 INT8 FLOAT64 COMPLEX128
         UINT64 RESOURCE VARIANT UINT32 UINT16 INT4 BFLOAT16

@@ -103,6 +103,7 @@ class Subgraphs:
         self,
         main: int,
         supported: Collection[str],
+        custom: Collection[str],
         outside: Collection[str],
         stands_in: bool = False,
     ) -> None:
@@ -111,7 +112,7 @@ class Subgraphs:
         Parameters
         ----------
         main : int
-        supported : collection of str
+        supported, custom : collection of str
         outside : collection of str
             Operators that are supported where control flow does not run them.
         stands_in : bool
@@ -130,7 +131,9 @@ class Subgraphs:
         for index in inner:
             allows_all = index == main or index in initial
             for operator in self.operators(index):
-                if operator.name in supported or (allows_all and operator.name in outside):
+                if operator.name in custom or operator.name in supported:
+                    continue
+                if allows_all and operator.name in outside:
                     continue
                 if stands_in and operator.name not in outside and not operator.subgraphs:
                     continue
@@ -190,7 +193,12 @@ def _operator_name(codes: Tables, index: int) -> str:
     # Files older than schema version 3a have only the first field, which ends at 127.
     number = max(code.integer("DeprecatedBuiltinCode"), code.integer("BuiltinCode"))
     name = enumerators("BuiltinOperator").get(number, f"operator code {number}")
-    return f"custom '{code.text('CustomCode')}'" if name == "CUSTOM" else name
+    return custom_name(code.text("CustomCode")) if name == "CUSTOM" else name
+
+
+def custom_name(code: str) -> str:
+    """What a custom operator is called."""
+    return f"custom '{code}'"
 
 
 def _refuse_unsupported(unsupported: Counter[str]) -> None:

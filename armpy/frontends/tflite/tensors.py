@@ -11,10 +11,14 @@ import numpy.typing as npt
 from armpy.errors import InvalidArgumentError
 from armpy.frontends.tflite.quantization import read_element_type, read_type
 from armpy.frontends.tflite.reader import Table, Tables
+from armpy.frontends.tflite.sparsity import densified
 from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy.tensor import MAX_RANK, Quantization, TensorInfo, format_shape, merge_shapes
 from armpy.types import DataType
+
+_DENSE_PER_CHARGE = 64
+"""How much larger a sparse constant may be than what its file pays for with its own size."""
 
 _FIRST_EXTERNAL_OFFSET = 2  # 0 and 1 say that the data is inside the flatbuffer
 
@@ -145,8 +149,9 @@ class Tensors:
         stored = self._stored_bytes(table)
         if not stored.size and tensor.size_bytes:
             return None
-        if table.table("Sparsity") is not None:
-            raise table.error("sparse tensors are not supported")
+        sparsity = table.table("Sparsity")
+        if sparsity is not None:
+            return _dense_elements(tensor, sparsity, stored)
         if stored.size != tensor.size_bytes:
             raise table.error(
                 "the constant has the wrong size",
@@ -159,8 +164,8 @@ class Tensors:
         """The bytes of a tensor's buffer."""
         buffer = self._buffers[table.integer("Buffer")]
         stored = buffer.vector("Data")
-        if not stored.size and buffer.integer("Offset") >= _FIRST_EXTERNAL_OFFSET:
-            raise table.error("data behind the end of the flatbuffer is not supported")
+        if not stored.size and (offset := buffer.integer("Offset")) >= _FIRST_EXTERNAL_OFFSET:
+            return buffer.behind(offset, buffer.integer("Size"))
         return stored
 
 
@@ -216,6 +221,17 @@ def _as_elements(tensor: Tensor, stored: npt.NDArray[np.uint8]) -> Array:
     copied = elements.astype(tensor.data_type.dtype)
     copied.flags.writeable = False
     return copied
+
+
+def _dense_elements(tensor: Tensor, sparsity: Table, stored: npt.NDArray[np.uint8]) -> Array:
+    """All elements of a constant that is stored sparsely."""
+    size = tensor.data_type.size_bytes
+    if tensor.is_packed or stored.size % size:
+        raise tensor.table.error("sparse elements of this type or size are not supported")
+    tensor.table.charge(tensor.size_bytes // _DENSE_PER_CHARGE)
+    elements = stored.view(tensor.data_type.dtype.newbyteorder("<"))
+    native = elements.astype(tensor.data_type.dtype, copy=False)
+    return densified(tensor.table, sparsity, tensor.known_shape, native)
 
 
 def _unpacked(tensor: Tensor, stored: npt.NDArray[np.uint8]) -> Array:

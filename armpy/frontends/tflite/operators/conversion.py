@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from armpy.frontends.tflite.node import ConverterTable, direct
-from armpy.ops.quantizing import Cast, Dequantize, Quantize
+from armpy.frontends.tflite.node import ConverterTable, Node, direct
+from armpy.ops.quantizing import BitCast, Cast, Dequantize, Quantize
+
+
+def _bitcast(node: Node) -> BitCast:
+    node.expect_outputs(1)
+    return BitCast(node.outputs[0].data_type)
+
 
 CONVERTERS: ConverterTable = {
+    "BITCAST": direct(_bitcast),
     "CAST": direct(Cast()),
     "DEQUANTIZE": direct(Dequantize()),
     "QUANTIZE": direct(Quantize()),

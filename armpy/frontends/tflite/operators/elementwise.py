@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
+from armpy.frontends.tflite.composed import Parts, composed
 from armpy.frontends.tflite.node import Converter, ConverterTable, Node, direct, fused_activation
 from armpy.graph import Value
 from armpy.ops.elementwise import (
@@ -24,6 +27,8 @@ from armpy.types import DataType
 
 _NEAR = 1e-3
 """TFLite takes exponents for whole numbers that are so near to one."""
+
+_MOST_FAKE_BITS = 16
 
 _SUM_BITS = {DataType.QSYMM_S16: 15}
 """Bits that sums of 16-bit elements are computed with beyond their inputs'; others have 20."""
@@ -92,9 +97,70 @@ def _check_scale(node: Node, power: int, num_bits: int) -> None:
         )
 
 
+def _add_n(node: Node) -> Sequence[Value]:
+    """Add up two at a time."""
+    values = [value for value in node.inputs if value is not None]
+    if not values:
+        raise node.error("there is nothing to add")
+    total = values[0]
+    for value in values[1:]:
+        total = node.network.add(ElementwiseBinary(), total, value, name=f"{node.name}:sum")
+    return (total,)
+
+
+def _fake_quant(node: Node) -> Sequence[Value]:
+    """Round to the nearest of 2**n numbers, of which 0 is one, as fixed point would.
+
+    References
+    ----------
+    TFLite ``NudgeQuantizationRange``, ``FakeQuantizeArray``.
+    """
+    options = node.options("FakeQuantOptions")
+    bits, lowest, highest = options.integer("NumBits"), options.real("Min"), options.real("Max")
+    if not (2 <= bits <= _MOST_FAKE_BITS and lowest < highest):
+        raise node.error(
+            "the range cannot be quantised",
+            expected=f"2 to {_MOST_FAKE_BITS} bits, Min below Max",
+            actual=f"{bits} bits, {lowest} to {highest}",
+        )
+    first, last = int(options.flag("NarrowRange")), 2**bits - 1
+    scale = np.float32((np.float32(highest) - np.float32(lowest)) / np.float32(last - first))
+    exact = np.float32(first) - np.float32(lowest) / scale
+    point = np.float32(min(max(float(np.floor(exact + np.float32(0.5))), first), last))
+    low, high = (np.float32(first) - point) * scale, (np.float32(last) - point) * scale
+
+    def expand(parts: Parts) -> Value:
+        value = parts.value(0)
+        for function, number in (
+            (BinaryOperation.MAXIMUM, low),
+            (BinaryOperation.MINIMUM, high),
+            (BinaryOperation.SUB, low),
+            (BinaryOperation.MUL, np.float32(1) / scale),
+            (BinaryOperation.ADD, 0.5),
+        ):
+            value = parts.layer(ElementwiseBinary(function), value, parts.like(value, number))
+        value = parts.layer(ElementwiseUnary(UnaryOperation.FLOOR), value)
+        value = parts.layer(ElementwiseBinary(BinaryOperation.MUL), value, parts.like(value, scale))
+        return parts.layer(ElementwiseBinary(), value, parts.like(value, low))
+
+    return composed(node, expand)
+
+
 def _binary(operation: BinaryOperation) -> Converter:
     """Converter of a binary operator without options."""
     return direct(ElementwiseBinary(operation))
+
+
+def _widened(operation: BinaryOperation) -> Converter:
+    """Converter of a binary operator whose types armpy may have to widen."""
+
+    def convert(node: Node) -> Sequence[Value]:
+        def expand(parts: Parts) -> Value:
+            return parts.layer(ElementwiseBinary(operation), parts.value(0), parts.value(1))
+
+        return composed(node, expand)
+
+    return convert
 
 
 def _unary(operation: UnaryOperation) -> Converter:
@@ -119,6 +185,8 @@ def _select(node: Node) -> Sequence[Value]:
 
 
 CONVERTERS: ConverterTable = {
+    "ADD_N": _add_n,
+    "FAKE_QUANT": _fake_quant,
     "ADD": _additive(BinaryOperation.ADD, "AddOptions"),
     "SUB": _additive(BinaryOperation.SUB, "SubOptions"),
     "MUL": _fused(BinaryOperation.MUL, "MulOptions"),
@@ -129,6 +197,14 @@ CONVERTERS: ConverterTable = {
     "FLOOR_DIV": _binary(BinaryOperation.FLOOR_DIV),
     "FLOOR_MOD": _binary(BinaryOperation.FLOOR_MOD),
     "SQUARED_DIFFERENCE": direct(_squared_difference),
+    "ATAN2": _widened(BinaryOperation.ATAN2),
+    "BITWISE_XOR": _binary(BinaryOperation.BITWISE_XOR),
+    "RIGHT_SHIFT": _binary(BinaryOperation.SHIFT_RIGHT),
+    "STABLEHLO_ADD": _binary(BinaryOperation.ADD),
+    "STABLEHLO_MAXIMUM": _binary(BinaryOperation.MAXIMUM),
+    "STABLEHLO_MINIMUM": _binary(BinaryOperation.MINIMUM),
+    "STABLEHLO_MULTIPLY": _binary(BinaryOperation.MUL),
+    "STABLEHLO_SHIFT_LEFT": _binary(BinaryOperation.SHIFT_LEFT),
     "ABS": _unary(UnaryOperation.ABS),
     "CEIL": _unary(UnaryOperation.CEIL),
     "COS": _unary(UnaryOperation.COS),
@@ -139,6 +215,7 @@ CONVERTERS: ConverterTable = {
     "NEG": _unary(UnaryOperation.NEG),
     "ROUND": _unary(UnaryOperation.ROUND),
     "RSQRT": _unary(UnaryOperation.RSQRT),
+    "SIGN": _unary(UnaryOperation.SIGN),
     "SIN": _unary(UnaryOperation.SIN),
     "SQRT": _unary(UnaryOperation.SQRT),
     "SQUARE": _unary(UnaryOperation.SQUARE),

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from armpy.frontends.tflite.composed import Parts, composed
 from armpy.frontends.tflite.node import ConverterTable, Node, direct
+from armpy.frontends.tflite.operators.movement import positions
+from armpy.graph import Value
 from armpy.ops.lookup import HashtableLookup, LshProjection, LshProjectionType
 from armpy.ops.normalization import Normalization
 from armpy.ops.ordering import TopkV2
+from armpy.types import DataType
 
 _PROJECTIONS = {1: LshProjectionType.SPARSE, 2: LshProjectionType.DENSE}
 
@@ -25,9 +31,22 @@ def _projection(node: Node) -> LshProjection:
     return LshProjection(options.choice("Type", _PROJECTIONS, "LSHProjectionType"))
 
 
+def _topk(node: Node) -> Sequence[Value]:
+    """Give positions of 16 bits where the file has them."""
+    count = positions(node, 1)
+    if len(node.outputs) != 2 or node.outputs[1].data_type is not DataType.SIGNED16:
+        return node.layer(TopkV2(), node.input(0), count)
+
+    def expand(parts: Parts) -> Sequence[Value]:
+        values, places = parts.layers(TopkV2(), (parts.value(0), count))
+        return values, parts.cast(places, DataType.SIGNED16)
+
+    return composed(node, expand)
+
+
 CONVERTERS: ConverterTable = {
     "HASHTABLE_LOOKUP": direct(HashtableLookup()),
     "LOCAL_RESPONSE_NORMALIZATION": direct(_local_response),
     "LSH_PROJECTION": direct(_projection),
-    "TOPK_V2": direct(TopkV2()),
+    "TOPK_V2": _topk,
 }

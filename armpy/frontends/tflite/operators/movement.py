@@ -15,17 +15,30 @@ from armpy.graph import Value
 from armpy.ops.blocks import BatchToSpaceNd, DepthToSpace, SpaceToBatchNd, SpaceToDepth
 from armpy.ops.joining import Concat, Stack
 from armpy.ops.movement import BroadcastTo, Pad, PaddingMode, ReverseV2, Tile, Transpose
+from armpy.ops.quantizing import Cast
 from armpy.ops.resizing import Resize, ResizeMethod
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
 
 _MIRROR_MODES = {0: PaddingMode.REFLECT, 1: PaddingMode.SYMMETRIC}
 
 
+def positions(node: Node, index: int) -> Value | None:
+    """An input that says where, as 32-bit integers if it is of smaller ones."""
+    value = node.input(index)
+    if value is None or value.info.data_type not in (DataType.SIGNED8, DataType.SIGNED16):
+        return value
+    info = TensorInfo(value.info.shape, DataType.SIGNED32)
+    layer = node.network.add_layer(Cast(), [value], name=f"{node.name}:in_{index}", outputs=[info])
+    return layer.outputs[0]
+
+
 def _pad(node: Node) -> Sequence[Value]:
-    return node.layer(Pad(), node.input(0), None, node.input(1))
+    return node.layer(Pad(), node.input(0), None, positions(node, 1))
 
 
 def _pad_with_value(node: Node) -> Sequence[Value]:
-    return node.layer(Pad(), node.input(0), node.input(2), node.input(1))
+    return node.layer(Pad(), node.input(0), node.input(2), positions(node, 1))
 
 
 def _mirror_pad(node: Node) -> Sequence[Value]:

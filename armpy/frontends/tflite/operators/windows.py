@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armpy.frontends.tflite.node import Converter, ConverterTable, Node, direct, fused_activation
+from armpy.frontends.tflite.operators.dense import as_real
 from armpy.frontends.tflite.reader import Table
 from armpy.graph import Value
 from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
 from armpy.ops.pooling import Pooling2d, PoolingAlgorithm
 from armpy.ops.shapes import Padding
 from armpy.ops.transpose_convolution import TransposeConvolution2d
+from armpy.types import DataType
 
 _PADDINGS = {0: Padding.SAME, 1: Padding.VALID}
 
@@ -30,11 +32,15 @@ def _dilation(options: Table) -> tuple[int, int]:
     return options.integer("DilationHFactor"), options.integer("DilationWFactor")
 
 
-def _convolution(node: Node) -> Convolution2d:
+def _convolution(node: Node) -> Sequence[Value]:
     options = node.options("Conv2DOptions")
-    return Convolution2d(
+    operation = Convolution2d(
         _stride(options), _dilation(options), padding_of(options), fused_activation(options)
     )
+    source, weights = node.input(0), node.input(1)
+    if source is not None and weights is not None and weights.info.data_type is DataType.FLOAT16:
+        weights = as_real(node, weights, source.info.data_type)
+    return node.layer(operation, source, weights, *node.inputs[2:])
 
 
 def _depthwise_convolution(node: Node) -> DepthwiseConvolution2d:
@@ -67,7 +73,7 @@ def _pooling(algorithm: PoolingAlgorithm) -> Converter:
 
 CONVERTERS: ConverterTable = {
     "AVERAGE_POOL_2D": _pooling(PoolingAlgorithm.AVERAGE),
-    "CONV_2D": direct(_convolution),
+    "CONV_2D": _convolution,
     "DEPTHWISE_CONV_2D": direct(_depthwise_convolution),
     "L2_POOL_2D": _pooling(PoolingAlgorithm.L2),
     "MAX_POOL_2D": _pooling(PoolingAlgorithm.MAX),

@@ -1,0 +1,169 @@
+"""Operators that become several layers, which shapes or parameters may decide on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from armpy.frontends.building import Layers, NetworkBuilder
+from armpy.frontends.tflite.node import Node
+from armpy.graph import Value
+from armpy.ops.composite import Composite, LayerBuilder
+from armpy.ops.operation import Array, require
+from armpy.records import dataclass
+from armpy.tensor import Shape, TensorInfo
+from armpy.types import DataType
+
+
+class Parts(Layers):
+    """An operator with its inputs in place, all of known shape, while its layers are added.
+
+    Parameters
+    ----------
+    build : LayerBuilder
+    inputs : sequence of (Value or None)
+    outputs : sequence of TensorInfo
+        Types and quantisations that the file declares.
+    options : bytes
+        Of a custom operator.
+    """
+
+    def __init__(
+        self,
+        build: LayerBuilder,
+        inputs: Sequence[Value | None],
+        outputs: Sequence[TensorInfo],
+        options: bytes = b"",
+    ) -> None:
+        super().__init__(build)
+        self.inputs = inputs
+        self.outputs = outputs
+        self.options = options
+
+    def has(self, index: int) -> bool:
+        """Whether an input is there."""
+        return index < len(self.inputs) and self.inputs[index] is not None
+
+    def value(self, index: int) -> Value:
+        """An input that has to be there."""
+        value = self.inputs[index] if index < len(self.inputs) else None
+        require(value is not None, f"input {index} is missing")
+        assert value is not None  # as required above
+        return value
+
+    def shape(self, index: int) -> tuple[int, ...]:
+        """Shape of an input."""
+        return self.value(index).info.known_shape
+
+    def type(self, index: int) -> DataType:
+        """Data type of an input."""
+        return self.value(index).info.data_type
+
+    def array(self, index: int) -> Array:
+        """Elements of an input that decides."""
+        data = self.value(index).data
+        require(data is not None, f"the elements of input {index} are not known")
+        assert data is not None  # as required above
+        return data
+
+    def ints(self, index: int) -> tuple[int, ...]:
+        """Elements of an input that decides, flat, as plain integers."""
+        return tuple(int(item) for item in self.array(index).reshape(-1))
+
+
+Expansion: TypeAlias = Callable[[Parts], "Value | Sequence[Value]"]
+"""Adds the layers of an operator and returns its outputs."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TfliteOperator(Composite):
+    """An operator whose layers wait until shapes, or what decides, are known.
+
+    Attributes
+    ----------
+    kind : str
+        In the schema's BuiltinOperator.
+    expansion : callable
+    deciding : tuple of int
+        Inputs whose elements must be known.
+    declared : tuple of TensorInfo
+        Of the outputs, without shapes.
+    options : bytes
+        Of a custom operator.
+    """
+
+    kind: str
+    expansion: Expansion
+    deciding: tuple[int, ...]
+    declared: tuple[TensorInfo, ...]
+    options: bytes = b""
+
+    @property
+    def name(self) -> str:
+        """The operator's name."""
+        return self.kind
+
+    @property
+    def num_outputs(self) -> int:
+        """As many as the file has."""
+        return len(self.declared)
+
+    def decides(self, index: int) -> bool:
+        """Whether the elements of an input are needed."""
+        return index in self.deciding
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """Nothing is known yet."""
+        return (None,) * self.num_outputs
+
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        """As the file says."""
+        return tuple(info.data_type for info in self.declared)
+
+    def expand(self, build: LayerBuilder, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        """Add the layers.
+
+        Raises
+        ------
+        LayerValidationError
+            If their outputs are not as many as the file has, or of other types.
+        """
+        made = self.expansion(Parts(build, inputs, self.declared, self.options))
+        outputs = [made] if isinstance(made, Value) else list(made)
+        types = tuple(value.info.data_type for value in outputs)
+        expected = tuple(info.data_type for info in self.declared)
+        require(
+            types == expected,
+            "the outputs have the wrong types",
+            expected=", ".join(t.name for t in types),
+            actual=", ".join(t.name for t in expected),
+        )
+        return outputs
+
+
+def composed(
+    node: Node, expansion: Expansion, decides: Sequence[int] = (), options: bytes = b""
+) -> Sequence[Value]:
+    """Convert an operator into several layers, at once if enough is known.
+
+    Parameters
+    ----------
+    node : Node
+    expansion : callable
+    decides : sequence of int
+        Inputs whose elements must be known: what says *how*.
+    options : bytes
+        Of a custom operator.
+    """
+    declared = tuple(info.with_shape(None) for info in node.outputs)
+    operation = TfliteOperator(node.operator, expansion, tuple(decides), declared, options)
+    if operation.is_ready(node.inputs):
+        return operation.expand(NetworkBuilder(node.network, node.name), node.inputs)
+    layer = node.network.add_layer(
+        operation,
+        node.inputs,
+        name=node.name,
+        outputs=declared,
+        output_names=node.output_names,
+    )
+    return layer.outputs

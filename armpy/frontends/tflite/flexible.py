@@ -1,0 +1,88 @@
+"""Options of custom operators: a map of names to numbers, as FlexBuffers store it.
+
+References
+----------
+FlexBuffers internals, https://flatbuffers.dev/internals: values are read from the end, offsets
+lead backwards, and the widths of both are said where they are.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+
+from armpy.errors import ParserError
+
+_MAP = 9
+_INT, _UINT, _FLOAT, _BOOL = 1, 2, 3, 26
+_INDIRECT = {6: _INT, 7: _UINT, 8: _FLOAT}
+_CODES = {
+    _INT: {1: "b", 2: "h", 4: "i", 8: "q"},
+    _UINT: {1: "B", 2: "H", 4: "I", 8: "Q"},
+    _FLOAT: {4: "f", 8: "d"},
+    _BOOL: {1: "B", 2: "H", 4: "I", 8: "Q"},
+}
+_MOST_ENTRIES = 1024
+_LONGEST_KEY = 256
+
+
+def read_options(data: bytes) -> Mapping[str, float | int | bool]:
+    """The numbers of a map by name; entries of other kinds are left out.
+
+    Raises
+    ------
+    ParserError
+        If the bytes are no map.
+    """
+    try:
+        return _read(data)
+    except (struct.error, IndexError, KeyError, UnicodeDecodeError) as error:
+        raise _damaged() from error
+
+
+def _read(data: bytes) -> dict[str, float | int | bool]:
+    """The map at the end of the bytes."""
+    width, packed = data[-1], data[-2]
+    kind, child_width = packed >> 2, 1 << (packed & 3)
+    if kind != _MAP:
+        raise _damaged()
+    start = _behind(data, len(data) - 2 - width, width)
+    length = int(_number(data, start - child_width, child_width, _UINT))
+    if length > _MOST_ENTRIES:
+        raise _damaged()
+    keys_at = _behind(data, start - 3 * child_width, child_width)
+    keys_width = int(_number(data, start - 2 * child_width, child_width, _UINT))
+    found: dict[str, float | int | bool] = {}
+    for index in range(length):
+        key_at = _behind(data, keys_at + index * keys_width, keys_width)
+        end = data.index(0, key_at, key_at + _LONGEST_KEY) if 0 in data[key_at:] else key_at
+        key = data[key_at:end].decode()
+        place = start + index * child_width
+        packed = data[start + length * child_width + index]
+        kind, width = packed >> 2, 1 << (packed & 3)
+        if kind in _INDIRECT:
+            found[key] = _number(data, _behind(data, place, child_width), width, _INDIRECT[kind])
+        elif kind in _CODES:
+            found[key] = _number(data, place, child_width, kind)
+    return found
+
+
+def _behind(data: bytes, place: int, width: int) -> int:
+    """Where an offset leads."""
+    target = place - int(_number(data, place, width, _UINT))
+    if not 0 <= target <= place:
+        raise _damaged()
+    return target
+
+
+def _number(data: bytes, place: int, width: int, kind: int) -> float | int | bool:
+    """A number at a place."""
+    if place < 0:
+        raise _damaged()
+    value: float | int = struct.unpack_from(f"<{_CODES[kind][width]}", data, place)[0]
+    return bool(value) if kind == _BOOL else value
+
+
+def _damaged() -> ParserError:
+    """The error for bytes that are no map."""
+    return ParserError("the custom options are damaged", expected="a FlexBuffers map")

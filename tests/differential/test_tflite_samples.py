@@ -1,0 +1,93 @@
+"""Every builtin operator in every kind of elements that LiteRT runs it in gives the same here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+import pytest
+
+import armpy
+from armpy.errors import ArmpyError
+from armpy.frontends.tflite.operators import CONVERTERS
+from armpy.ops.operation import Array
+from tests.differential.litert_oracle import litert_or_skip
+from tests.differential.litert_samples import by_litert
+from tests.support.tflite_samples import all_samples, facts
+from tests.support.tflite_samples.making import Sample
+from tests.support.tflite_samples.unlike import UNLIKE, reason_for
+
+litert_or_skip()
+
+OPERATORS = sorted(name for name in facts() if name in CONVERTERS)
+TOLERANCE = {2: 2e-3, 4: 1e-5, 8: 1e-5}
+"""Of floats, by their bytes, relative to the largest element."""
+
+
+def by_armpy(sample: Sample) -> list[Array]:
+    """Armpy's outputs."""
+    with armpy.load(sample.file, backends=["CpuRef"]) as model:
+        found = model(*sample.inputs)
+    return [np.asarray(array) for array in (found if isinstance(found, tuple) else (found,))]
+
+
+@cache
+def samples() -> dict[str, list[Sample]]:
+    """Samples that LiteRT runs, by operator."""
+    runs = facts()
+    found: dict[str, list[Sample]] = {}
+    for sample in all_samples():
+        if sample.number in runs.get(sample.operator, {}).get(sample.kind, []):
+            found.setdefault(sample.operator, []).append(sample)
+    return found
+
+
+def difference(sample: Sample) -> str:
+    """What is not the same; empty if nothing is."""
+    theirs = by_litert(sample)
+    try:
+        ours = by_armpy(sample)
+    except ArmpyError as error:
+        return str(error)
+    if [(a.shape, a.dtype) for a in ours] != [(a.shape, a.dtype) for a in theirs]:
+        return (
+            f"got {[(a.shape, a.dtype) for a in ours]} for {[(a.shape, a.dtype) for a in theirs]}"
+        )
+    if sample.is_random:
+        return ""
+    pairs = zip(ours, theirs, strict=True)
+    return "; ".join(filter(None, (apart(mine, other, sample) for mine, other in pairs)))
+
+
+def apart(ours: Array, theirs: Array, sample: Sample) -> str:
+    """How two outputs differ; empty if they are near enough."""
+    if theirs.dtype.kind in "fc":
+        relative = max(sample.tolerance, TOLERANCE[theirs.real.dtype.itemsize])
+        largest = np.abs(theirs[np.isfinite(theirs)]).max(initial=1e-6)
+        same = np.allclose(ours, theirs, rtol=0, atol=relative * largest, equal_nan=True)
+        return "" if same else f"{ours.reshape(-1)[:6]} for {theirs.reshape(-1)[:6]}"
+    if theirs.dtype.kind in "iu" and sample.steps:
+        steps = np.abs(ours.astype(np.int64) - theirs.astype(np.int64)).max(initial=0)
+        return "" if steps <= sample.steps else f"off by {steps} steps"
+    return "" if np.array_equal(ours, theirs) else f"{ours} for {theirs}"
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_an_operator_gives_what_litert_gives_in_every_kind(operator: str) -> None:
+    failed = list(_failures(operator))
+    assert not failed, "\n".join(failed)
+
+
+def _failures(operator: str) -> Iterator[str]:
+    """Samples that differ but are not known to, and kinds that are known to but do not."""
+    unlike: set[str] = set()
+    for sample in samples()[operator]:
+        found = difference(sample)
+        if found and reason_for(operator, sample.kind):
+            unlike.add(sample.kind)
+        elif found:
+            yield f"{sample}: {found}"
+    for name, kind in UNLIKE:
+        if name == operator and kind in facts()[name] and kind not in unlike:
+            yield f"{operator} {kind} is said to differ, but does not"

@@ -1,0 +1,77 @@
+"""Kinds of elements of which armpy and LiteRT do not give the same, each with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_SCALE = "LiteRT's kernel reads a scale that is not there, or its result has no meaning"
+_PLAIN = "integers without a scale: put a CAST to int32 around it"
+_RAW = "stored integers are compared or added up whatever their scale: DEQUANTIZE first"
+_TRUTH = "truth values are computed with as numbers: CAST first"
+_GARBAGE = "LiteRT's kernel has no such type and leaves its output as it was, or parts of it"
+_SPARSE = "LiteRT's kernel reads sparse weights as if they were dense"
+_WRONG = "LiteRT's kernel reads other numbers than the file has"
+_FOUR_BITS = "elements of 4 bits are constants only"
+_OLD = "weights with a zero point: converters have written int8 ones since 2020"
+_WIDTHS = "an output wider or narrower than the input: put a QUANTIZE behind it"
+_ZERO_POINT = "LiteRT's sums of quantised elements leave the zero point out"
+
+_REASONS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "AVERAGE_POOL_2D": (("INT16", "INT8"), _SCALE),
+    "MAX_POOL_2D": (("INT16", "INT8", "UINT8"), _PLAIN),
+    "MEAN": (("INT16", "INT8", "UINT8"), _SCALE),
+    "REDUCE_MAX REDUCE_MIN REDUCE_PROD": (("INT16", "INT8", "UINT8", "BOOL"), _PLAIN),
+    "SUM": (("INT16", "INT8", "UINT8", "BOOL"), _PLAIN),
+    "SUM ": (("INT16 quantised", "INT8 quantised"), _ZERO_POINT),
+    "CONV_2D": (("FLOAT32 of UINT8",), _OLD),
+    " CONV_2D": (("FLOAT32 of FLOAT16",), _WRONG),
+    "FULLY_CONNECTED ": (("FLOAT32 of UINT8",), _OLD),
+    " FULLY_CONNECTED": (("INT8 to INT16", "INT16 to INT8"), _WIDTHS),
+    "RESIZE_BILINEAR": (("INT16", "INT8", "UINT8"), _PLAIN),
+    "RESIZE_NEAREST_NEIGHBOR": (
+        ("BOOL", "INT16", "INT32", "INT8", "UINT16", "UINT32", "UINT8"),
+        _PLAIN,
+    ),
+    "UNIQUE": (("INT16 quantised", "INT8 quantised", "UINT8 quantised"), _RAW),
+    "WHERE": (("INT8 quantised", "UINT8 quantised"), _RAW),
+    "STABLEHLO_ADD STABLEHLO_MAXIMUM STABLEHLO_MINIMUM STABLEHLO_MULTIPLY": (("BOOL",), _TRUTH),
+    "SCATTER_ND": (("INT8 quantised", "UINT8 quantised"), _RAW),
+    "MATRIX_DIAG": (("FLOAT16", "FLOAT64", "UINT16", "UINT64"), _GARBAGE),
+    "MATRIX_SET_DIAG": (("BOOL", "FLOAT16", "FLOAT64", "UINT16", "UINT64"), _GARBAGE),
+    "NOT_EQUAL": (("INT16",), _GARBAGE),
+    "PRELU": (("INT16 quantised",), _GARBAGE),
+    "NEG": (("INT8 quantised",), _GARBAGE),
+    "DEPTHWISE_CONV_2D": (
+        (
+            *("FLOAT32 of sparse FLOAT32", "INT8 of sparse INT8", "INT16 of INT4"),
+            "INT16 of INT4 per channel",
+        ),
+        _WRONG,
+    ),
+    "CONV_2D TRANSPOSE_CONV": (
+        ("FLOAT32 of sparse FLOAT32", "FLOAT32 of sparse INT8", "INT8 of sparse INT8"),
+        _SPARSE,
+    ),
+    "BATCH_MATMUL": (("INT8, to INT32",), _RAW),
+    "FULLY_CONNECTED": (("FLOAT32 of sparse INT8",), _SPARSE),
+    "EMBEDDING_LOOKUP": (("FLOAT32 of UINT8 quantised",), _WRONG),
+    "CAST": (("FLOAT32 to INT4",), _FOUR_BITS),
+    "QUANTIZE": (("FLOAT32 to INT4 quantised",), _FOUR_BITS),
+}
+"""Operators, kinds and the reason."""
+
+UNLIKE: dict[tuple[str, str], str] = {
+    (name, kind): reason
+    for names, (kinds, reason) in _REASONS.items()
+    for name in names.split()
+    for kind in kinds
+}
+
+
+def reason_for(operator: str, kind: str) -> str:
+    """Why a kind is not the same; empty if it has to be."""
+    if "COMPLEX64" in kind:
+        return "complex numbers: only between RFFT2D and COMPLEX_ABS, REAL or IMAG"
+    if "STRING" in kind:
+        return "text is no tensor of armpy's: look words up before the model is called"
+    return UNLIKE.get((operator, kind), "")
