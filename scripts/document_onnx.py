@@ -53,6 +53,9 @@ and functions, then other nodes. What depends on shapes is found when these are 
 Not supported: strings and the domain `ai.onnx.ml`, maps, sparse initializers, training, custom
 operators of other domains without a function body.
 
+`armpy diff MODEL.onnx MODEL.tflite` runs two files of one network and names the layer behind which
+they no longer compute the same numbers, whatever their layouts.
+
 ## ONNX's own interface
 
 `armpy.onnx_backend` is a backend in ONNX's sense (`prepare`, `run_model`); ONNX's own tests run

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415
 
 
-@click.command(short_help="Find the first layer that two backends compute differently.")
+@click.command(short_help="Find the first layer that two backends, or two files, differ in.")
 @click.argument("model", type=MODEL_FILE)
-@click.option("--backend", required=True, metavar="ID", help="The backend that may be wrong.")
+@click.argument("other", type=MODEL_FILE, required=False)
+@click.option("--backend", metavar="ID", help="The backend that may be wrong.")
 @click.option(
     "--against", default="CpuRef", show_default=True, metavar="ID", help="The one that is right."
 )
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
 def diff(
     context: click.Context,
     model: str,
-    backend: str,
+    other: str | None,
+    backend: str | None,
     against: str,
     inputs: tuple[str, ...],
     seed: int,
@@ -56,7 +58,15 @@ def diff(
     Each layer is tried by itself on the right inputs first; if all are right, beginnings of
     the model are, so that layers which are wrong only when they are fused are found too.
     Exit code 1 if there is a difference, or if the backend runs none of the layers.
+
+    With OTHER, another file of the same network in any format, both run on CpuRef, and the layer
+    is named behind which the files no longer compute the same numbers.
     """
+    if (other is None) == (backend is None):
+        raise click.UsageError("give --backend, or another file to compare with")
+    if other is not None:
+        context.exit(_compare_files(model, other, seed, dynamic_backends_path, as_json=as_json))
+    assert backend is not None
     from armpy.cli.files import read_inputs
     from armpy.cli.printer import print_json
     from armpy.cli.progress import progress_shown
@@ -79,6 +89,28 @@ def diff(
         print_difference(found)
     if not found.is_same or not found.num_taken:
         context.exit(1)
+
+
+def _compare_files(
+    model: str, other: str, seed: int, dynamic_backends_path: tuple[str, ...], *, as_json: bool
+) -> int:
+    """Print where two files of one network part; the exit code."""
+    from armpy.cli.printer import Printer, print_json
+    from armpy.runtime import RuntimeOptions
+    from armpy.testing.file_diff import first_file_difference
+
+    options = RuntimeOptions(dynamic_backends_path=dynamic_backends_path)
+    found = first_file_difference(model, other, seed=seed, runtime_options=options)
+    printer = Printer()
+    if as_json:
+        print_json(asdict(found))
+    elif found.is_same:
+        printer.line("no difference: the outputs agree")
+    else:
+        if found.last_same is not None:
+            printer.line(f"the same: layer '{found.last_same[0]}' as '{found.last_same[1]}'")
+        printer.line(f"difference: layer '{found.first}'")
+    return 0 if found.is_same else 1
 
 
 def _input_names(model: str) -> list[str]:

@@ -243,9 +243,7 @@ class _Search:
         self._exact = exact
         self._graph = graph
         self._arrays = arrays
-        made = [value for layer in graph.layers for value in layer.outputs]
-        values, _ = _run(sides.against, _with_outputs(graph, graph.layers, made), arrays)
-        self._right: dict[Value, Array] = dict(zip(made, values, strict=True))
+        self._right = values_of_layers(sides, graph, arrays)
         self._right.update(zip(graph.sources, arrays, strict=True))
 
     def alone(self) -> LayerDifference | None:
@@ -361,6 +359,13 @@ def _with_outputs(graph: Graph, layers: Sequence[Layer], outputs: Sequence[Value
     """Some layers of a graph, with other outputs."""
     names = tuple(str(number) for number in range(len(outputs)))
     return Graph(graph.inputs, tuple(outputs), names, tuple(layers))
+
+
+def values_of_layers(sides: Sides, graph: Graph, arrays: Sequence[Array]) -> dict[Value, Array]:
+    """What every layer of a graph gives on the backend that is right."""
+    made = [value for layer in graph.layers for value in layer.outputs]
+    values, _ = _run(sides.against, _with_outputs(graph, graph.layers, made), arrays)
+    return dict(zip(made, values, strict=True))
 
 
 def _values_needed_behind(graph: Graph, length: int) -> list[Value]:
