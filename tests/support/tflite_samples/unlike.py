@@ -71,7 +71,7 @@ UNLIKE: dict[tuple[str, str], str] = {
 def reason_for(operator: str, kind: str) -> str:
     """Why a kind is not the same; empty if it has to be."""
     if "COMPLEX64" in kind:
-        return "complex numbers: only between RFFT2D and COMPLEX_ABS, REAL or IMAG"
+        return "armpy has no complex numbers"
     if "STRING" in kind:
         return "text is no tensor of armpy's: look words up before the model is called"
     return UNLIKE.get((operator, kind), "")
