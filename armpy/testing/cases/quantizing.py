@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from armpy.ops import Cast, Dequantize, Quantize
+from armpy.ops import BitCast, Cast, Dequantize, Quantize
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.sketch import Scale, Sketch, Types, every, of
@@ -26,6 +26,7 @@ def sketches() -> Iterator[Sketch]:
     """Lines of the table."""
     yield from _quantize()
     yield from _dequantize()
+    yield from _bit_casts()
     for target in _CAST_TYPES:
         sources = _CAST_TYPES if target in _HUBS else _HUBS
         yield Sketch(
@@ -65,6 +66,16 @@ def sketches() -> Iterator[Sketch]:
         output_types=(DataType.SIGNED32, DataType.SIGNED8, DataType.SIGNED64),
     )
     yield Sketch("scalar", Cast(), ((),), of(DataType.FLOAT32), output_types=(DataType.SIGNED32,))
+
+
+def _bit_casts() -> Iterator[Sketch]:
+    """BitCast of every type to integers that are as large; hand-worked cases change the size."""
+    whole = {t.bits: t for t in DataType if t.name.startswith("UNSIGNED")}
+    for source in DataType:
+        target = whole[source.bits]
+        if source is target:
+            target = DataType[source.name.removeprefix("UN")]
+        yield Sketch(f"to-{target.name.lower()}", BitCast(target), ((3, 5),), of(source))
 
 
 def _quantize() -> Iterator[Sketch]:
