@@ -6,7 +6,7 @@ from pathlib import Path
 
 import onnx
 
-from armpy.errors import LayerValidationError, ParserError
+from armpy.errors import InvalidArgumentError, LayerValidationError, ParserError
 from armpy.frontends.onnx.building import NetworkBuilder
 from armpy.frontends.onnx.element_types import DATA_TYPES, data_type_of
 from armpy.frontends.onnx.external_data import ExternalData
@@ -86,7 +86,12 @@ def _parsed(
     for output in graph.output:
         if output.name not in scope.values:
             raise ParserError("nothing has written the output", where=f"output '{output.name}'")
-        _add_output(network, walker, output.name, scope.values[output.name])
+        try:
+            _add_output(network, walker, output.name, scope.values[output.name])
+        except InvalidArgumentError as error:
+            raise ParserError(
+                "two outputs have one name", where=f"output '{output.name}'"
+            ) from error
     return network
 
 

@@ -160,3 +160,12 @@ def test_complaints_that_matter_are_not_lost_beside_those_that_do_not() -> None:
     model.graph.node[0].attribute.add().CopyFrom(onnx.helper.make_attribute("odd", 1))
     with pytest.raises(ParserError, match="Unrecognized attribute: odd"):
         armpy.load(model.SerializeToString())
+
+
+def test_two_outputs_of_one_name_are_an_error_of_the_file() -> None:
+    """Not of the caller."""
+    text = "graph (float[2, 5] x) => (float[2, 5] y) { y = Neg (x) }"
+    model = onnx.parser.parse_model(HEAD + text)
+    model.graph.output.add().CopyFrom(model.graph.output[0])
+    with pytest.raises(ParserError, match=r"output 'y': two outputs have one name"):
+        armpy.load(model.SerializeToString())

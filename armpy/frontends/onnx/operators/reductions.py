@@ -94,7 +94,7 @@ def _log_sum(node: Node, value: Value, reduced: _Reduction) -> Value:
 
 
 def _log_sum_exp(node: Node, value: Value, reduced: _Reduction) -> Value:
-    if not value.info.data_type.is_float:
+    if value.info.data_type.dtype.kind != "f":  # integers, and small floats, which are bits
         value = node.cast(value, DataType.FLOAT64)
     # Less their greatest, which is finite here, numbers do not leave the range.
     limits = np.finfo(value.info.data_type.dtype)  # type: ignore[type-var]  # a float
