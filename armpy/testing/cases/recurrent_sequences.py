@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from armpy.ops import GateFunction, RecurrentCell, RecurrentSequence
 from armpy.testing.sketch import Sketch, every
 from armpy.testing.values import anything, exactly, small
+from armpy.types import DataType
 
 _TIMES, _BATCHES, _DEPTH, _UNITS = 5, 3, 4, 6
 _VALUES = (anything, small, small, small, small, exactly([5, 2, 3]), small)
@@ -46,4 +47,6 @@ def _sketch(label: str, operation: RecurrentSequence, parts: str, units: int = _
     )
     matrices = ((_TIMES, _BATCHES, _DEPTH), (rows, _DEPTH), (rows, units))
     shapes = (*matrices, *biases, *optional)
-    return Sketch(label, operation, shapes, every, _VALUES, constants=(1, 2, 3, 4, 8))
+    # Without lengths it is all the same of which type they are not.
+    accepts = every if "l" in parts else lambda types: types[5] is DataType.SIGNED32
+    return Sketch(label, operation, shapes, accepts, _VALUES, constants=(1, 2, 3, 4, 8))
