@@ -39,6 +39,8 @@ def _stft(node: Node) -> Value:
     window, step = node.input(2), node.ints(1)[0]
     length = node.ints(3)[0] if node.has(3) else 0
     if window is not None:
+        if node.rank(2) != 1:
+            raise node.error("the window is no vector", actual=node.shape(2))
         length = length or window.info.known_shape[0]
     length = length or shape[1]
     if step < 1 or not 1 <= length <= shape[1]:
