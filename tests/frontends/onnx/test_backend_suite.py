@@ -1,8 +1,12 @@
-"""ONNX's own tests of backends, through ONNX's own harness, unchanged."""
+"""ONNX's own tests of backends, through ONNX's own harness, unchanged.
+
+``ARMPY_ONNX_SUITE_BACKENDS=NumbaAcc,CpuRef`` runs them on other backends than CpuRef.
+"""
 
 from __future__ import annotations
 
 import fnmatch
+import os
 import unittest
 import warnings
 from collections.abc import Iterator
@@ -20,10 +24,13 @@ from armpy.onnx_backend import OnnxBackend, OnnxModel
 from tests.support.onnx_skips import SKIPS
 
 
-class _OnReference(OnnxBackend):
+_BACKENDS = os.environ.get("ARMPY_ONNX_SUITE_BACKENDS", "CpuRef").split(",")
+
+
+class _Tested(OnnxBackend):
     """All tests on one runtime."""
 
-    runtime: ClassVar[armpy.Runtime] = armpy.Runtime(armpy.RuntimeOptions(backends=["CpuRef"]))
+    runtime: ClassVar[armpy.Runtime] = armpy.Runtime(armpy.RuntimeOptions(backends=_BACKENDS))
 
     @classmethod
     def prepare(
@@ -53,4 +60,4 @@ def _cases(backend: type[OnnxBackend]) -> Iterator[tuple[str, type[unittest.Test
         yield name, case
 
 
-globals().update(_cases(_OnReference))
+globals().update(_cases(_Tested))
