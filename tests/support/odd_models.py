@@ -27,6 +27,7 @@ _SCALES = (None, 0.5, 0.25, 2.0**-12, 2.0**-15, 1e-38, 1e38)
 _MOST_BYTES = 4096
 _ITEM_BYTES = {
     "FLOAT32": 4,
+    "FLOAT64": 8,
     "FLOAT16": 2,
     "INT8": 1,
     "UINT8": 1,

@@ -12,8 +12,10 @@ from armpy.graph import Graph, Value
 from armpy.network import Network
 from armpy.ops.activations import FusedActivation
 from armpy.ops.operation import Operation
+from armpy.ops.quantizing import Cast, Dequantize
 from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
+from armpy.types import DataType
 
 _FUSED_ACTIVATIONS = {
     0: FusedActivation.NONE,
@@ -106,6 +108,19 @@ class Node:
             output_names=self.output_names,
         )
         return layer.outputs
+
+    def as_real(self, value: Value, data_type: DataType) -> Value:
+        """A value as floats of a type; itself if it is of that type already."""
+        given = value.info.data_type
+        if given is data_type:
+            return value
+        layer = self.network.add_layer(
+            Dequantize() if given.is_quantized else Cast(),
+            [value],
+            name=f"{self.name}:real_{value.name}",
+            outputs=[TensorInfo(value.info.shape, data_type)],
+        )
+        return layer.outputs[0]
 
     def update_variable(self, index: int, value: Value) -> None:
         """Say what the variable tensor that is input number `index` holds from now on."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armpy.frontends.tflite.node import Converter, ConverterTable, Node, direct, fused_activation
-from armpy.frontends.tflite.operators.dense import as_real
 from armpy.frontends.tflite.reader import Table
 from armpy.graph import Value
 from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
@@ -39,7 +38,7 @@ def _convolution(node: Node) -> Sequence[Value]:
     )
     source, weights = node.input(0), node.input(1)
     if source is not None and weights is not None and weights.info.data_type is DataType.FLOAT16:
-        weights = as_real(node, weights, source.info.data_type)
+        weights = node.as_real(weights, source.info.data_type)
     return node.layer(operation, source, weights, *node.inputs[2:])
 
 
