@@ -28,8 +28,9 @@ from backends.numba_acc.tests.support import run_apart
 SECONDS = float(os.environ.get("ARMPY_SOAK_SECONDS", "30"))
 NUM_CALLERS = 8
 NUM_INPUTS = 4
-MOST_GROWTH_BYTES = 4 << 20
-"""From a tenth of the time on, when every caller has been everywhere: what allocators keep."""
+MOST_GROWTH_BYTES = 2 << 20
+"""In the second half, when every caller has been everywhere, on a busy machine as well: what
+allocators keep. What leaks does so in both halves."""
 
 PAGES = Path("/proc/self/statm")
 
@@ -145,7 +146,7 @@ def soak(seconds: float) -> None:
     names = [thread.name for thread in threading.enumerate()]
     assert not [name for name in names if name.startswith("NumbaAcc")]
     if memory:
-        assert memory[-1] - memory[0] < MOST_GROWTH_BYTES, shown
+        assert memory[-1] - memory[1] < MOST_GROWTH_BYTES, shown
 
 
 @pytest.mark.slow
