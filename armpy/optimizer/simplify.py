@@ -65,6 +65,12 @@ _WEIGHTED = frozenset(
     ("Convolution2d", "DepthwiseConvolution2d", "FullyConnected", "TransposeConvolution2d")
 )
 _TRIGGERS = (
+    _Trigger(
+        "join_attention",
+        frozenset(("Softmax",)),
+        frozenset(("Comparison", "Select")),
+        frozenset(("BatchMatMul",)),
+    ),
     _Trigger("cancel_transposes", _TRANSPOSE, _NONE, CARRYING | _TRANSPOSE),
     _Trigger("merge_casts", _CAST, _NONE, _CAST),
     _Trigger("merge_reshapes", RESHAPES, _NONE, RESHAPES),

@@ -20,6 +20,7 @@ _log = logging.getLogger("armpy.optimizer")
 
 BUILT_IN_PASSES: Mapping[str, bool] = MappingProxyType(
     {
+        "join_attention": True,
         "merge_casts": True,
         "merge_equal_siblings": True,
         "cancel_transposes": True,
@@ -37,11 +38,12 @@ BUILT_IN_PASSES: Mapping[str, bool] = MappingProxyType(
 """Whether each pass runs if options say nothing, in the order in which they run.
 
 Those that do leave layers out and leave the others on their backends. They change no bit of a
-result, but `join_written_out`, which rounds less often.
+result, but `join_attention` and `join_written_out`, which round less often.
 """
 
 _MODULES = MappingProxyType(
     {
+        "join_attention": "attention",
         "merge_casts": "conversions",
         "merge_equal_siblings": "siblings",
         "cancel_transposes": "transposes",

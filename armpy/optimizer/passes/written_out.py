@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from armpy.ops.activations import FusedActivation
 from armpy.ops.elementwise import (
     BinaryOperation,
     ElementwiseBinary,
-    ElementwiseUnary,
     UnaryOperation,
 )
 from armpy.ops.normalization import LayerNormalization
@@ -21,12 +20,10 @@ from armpy.ops.operation import Operation
 from armpy.ops.reduction import Reduce, ReduceOperation
 from armpy.optimizer.passes.batch_norm import FILTER_AXIS, per_channel
 from armpy.optimizer.passes.context import PassContext
+from armpy.optimizer.passes.matching import beside, binary, is_near, number_of, unary
 from armpy.optimizer.passes.rebuild import Rebuild, only_reader
 from armpy.records import dataclass
 from armpy.types import DataType
-
-_TOLERANCE = 1e-5
-"""How far a constant of float32 may lie from the number that it stands for, relatively."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -103,49 +100,10 @@ def _can_join(graph: Graph, context: PassContext, found: _Found, taken: set[Laye
     return context.stays(last, found.operation, found.inputs)
 
 
-def _binary(
-    graph: Graph, value: Value | None, *kinds: BinaryOperation
-) -> tuple[Layer, Value, Value] | None:
-    """The elementwise layer that gives a value, and what it reads; None if it is another one."""
-    layer = None if value is None else graph.producers.get(value)
-    if layer is None or not isinstance(layer.operation, ElementwiseBinary):
-        return None
-    is_plain = layer.operation.activation is FusedActivation.NONE
-    if not is_plain or layer.operation.operation not in kinds:
-        return None
-    return layer, layer["lhs"], layer["rhs"]
-
-
-def _unary(graph: Graph, value: Value, kind: UnaryOperation) -> Layer | None:
-    """The layer that gives a value; None if it is another one."""
-    layer = graph.producers.get(value)
-    is_one = layer is not None and layer.operation == ElementwiseUnary(kind)
-    return layer if is_one else None
-
-
-def _number(value: Value | None) -> float | None:
-    """The only element of a constant."""
-    if value is None or value.data is None or value.data.size != 1:
-        return None
-    return float(value.data.reshape(-1)[0])
-
-
-def _is(number: float | None, expected: float) -> bool:
-    """Whether a constant stands for a number."""
-    return number is not None and math.isclose(number, expected, rel_tol=_TOLERANCE)
-
-
-def _beside(pair: Sequence[Value]) -> tuple[Value, Value] | None:
-    """What is computed and the constant of an elementwise layer's operands."""
-    constants = [value for value in pair if value.data is not None]
-    others = [value for value in pair if value.data is None]
-    return (others[0], constants[0]) if len(others) == 1 else None
-
-
 def _find_bias(graph: Graph, layer: Layer) -> _Found | None:
     """A constant per channel that is added to what has no bias."""
-    pair = _binary(graph, layer.outputs[0], BinaryOperation.ADD) if layer.outputs else None
-    sides = _beside(pair[1:]) if pair else None
+    pair = binary(graph, layer.outputs[0], BinaryOperation.ADD) if layer.outputs else None
+    sides = beside(pair[1:]) if pair else None
     above = graph.producers.get(sides[0]) if sides else None
     if sides is None or above is None or type(above.operation) not in FILTER_AXIS:
         return None
@@ -169,22 +127,22 @@ def _find_bias(graph: Graph, layer: Layer) -> _Found | None:
 def _find_gelu(graph: Graph, layer: Layer) -> _Found | None:
     """``x / 2 (1 + erf(x / sqrt(2)))``, its factors in any order."""
     factors, layers = _factors(graph, layer)
-    constants = [number for value in factors if (number := _number(value)) is not None]
-    others = [value for value in factors if _number(value) is None]
-    if len(others) != 2 or not _is(math.prod(constants), 0.5):
+    constants = [number for value in factors if (number := number_of(value)) is not None]
+    others = [value for value in factors if number_of(value) is None]
+    if len(others) != 2 or not is_near(math.prod(constants), 0.5):
         return None
     for x, probability in (others, others[::-1]):
-        total = _binary(graph, probability, BinaryOperation.ADD)
-        sides = _beside(total[1:]) if total else None
-        error = _unary(graph, sides[0], UnaryOperation.ERF) if sides else None
-        if total is None or sides is None or error is None or not _is(_number(sides[1]), 1):
+        total = binary(graph, probability, BinaryOperation.ADD)
+        sides = beside(total[1:]) if total else None
+        error = unary(graph, sides[0], UnaryOperation.ERF) if sides else None
+        if total is None or sides is None or error is None or not is_near(number_of(sides[1]), 1):
             continue
-        scaled = _binary(graph, error["input"], BinaryOperation.MUL, BinaryOperation.DIV)
-        inner = _beside(scaled[1:]) if scaled else None
+        scaled = binary(graph, error["input"], BinaryOperation.MUL, BinaryOperation.DIV)
+        inner = beside(scaled[1:]) if scaled else None
         if scaled is None or inner is None or inner[0] is not x:
             continue
         is_product = scaled[0].operation == ElementwiseBinary(BinaryOperation.MUL)
-        if _is(_number(inner[1]), math.sqrt(0.5) if is_product else math.sqrt(2)):
+        if is_near(number_of(inner[1]), math.sqrt(0.5) if is_product else math.sqrt(2)):
             gelu = Activation(ActivationFunction.GELU)
             return _Found(gelu, (x,), (*layers, total[0], error, scaled[0]))
     return None
@@ -192,13 +150,13 @@ def _find_gelu(graph: Graph, layer: Layer) -> _Found | None:
 
 def _factors(graph: Graph, layer: Layer) -> tuple[list[Value], tuple[Layer, ...]]:
     """What a product is of, and the layers that multiply it, the last one first."""
-    product = _binary(graph, layer.outputs[0], BinaryOperation.MUL) if layer.outputs else None
+    product = binary(graph, layer.outputs[0], BinaryOperation.MUL) if layer.outputs else None
     if product is None:
         return [], ()
     factors: list[Value] = []
     layers: tuple[Layer, ...] = (layer,)
     for value in product[1:]:
-        inner = _binary(graph, value, BinaryOperation.MUL)
+        inner = binary(graph, value, BinaryOperation.MUL)
         if inner is not None and only_reader(graph, value) is layer:
             factors += inner[1:]
             layers = (*layers, inner[0])
@@ -209,10 +167,10 @@ def _factors(graph: Graph, layer: Layer) -> tuple[list[Value], tuple[Layer, ...]
 
 def _find_layer_norm(graph: Graph, layer: Layer) -> _Found | None:
     """``(x - mean) / sqrt(mean((x - mean)^2) + eps) gamma + beta``; see also `_normalised`."""
-    total = _binary(graph, layer.outputs[0], BinaryOperation.ADD) if layer.outputs else None
-    beta = _beside(total[1:]) if total else None
-    scaled = _binary(graph, beta[0], BinaryOperation.MUL) if beta else None
-    gamma = _beside(scaled[1:]) if scaled else None
+    total = binary(graph, layer.outputs[0], BinaryOperation.ADD) if layer.outputs else None
+    beta = beside(total[1:]) if total else None
+    scaled = binary(graph, beta[0], BinaryOperation.MUL) if beta else None
+    gamma = beside(scaled[1:]) if scaled else None
     inner = graph.producers.get(gamma[0]) if gamma else None
     if total is None or beta is None or scaled is None or gamma is None or inner is None:
         return None
@@ -225,21 +183,21 @@ def _find_layer_norm(graph: Graph, layer: Layer) -> _Found | None:
 
 def _normalised(graph: Graph, layer: Layer) -> _Found | None:
     """Layer normalisation without factors and terms."""
-    ratio = _binary(graph, layer.output, BinaryOperation.DIV) if layer.outputs else None
+    ratio = binary(graph, layer.output, BinaryOperation.DIV) if layer.outputs else None
     if ratio is None:
         return None
     _, centred, deviation = ratio
-    root = _unary(graph, deviation, UnaryOperation.SQRT)
-    shifted = _binary(graph, root["input"], BinaryOperation.ADD) if root else None
-    sides = _beside(shifted[1:]) if shifted else None
+    root = unary(graph, deviation, UnaryOperation.SQRT)
+    shifted = binary(graph, root["input"], BinaryOperation.ADD) if root else None
+    sides = beside(shifted[1:]) if shifted else None
     variance = _mean(graph, sides[0]) if sides else None
-    difference = _binary(graph, centred, BinaryOperation.SUB)
+    difference = binary(graph, centred, BinaryOperation.SUB)
     mean = _mean(graph, difference[2]) if difference else None
     if root is None or shifted is None or sides is None or variance is None:
         return None
     if difference is None or mean is None or mean["input"] is not difference[1]:
         return None
-    square, eps = _squared(graph, variance["input"], centred), _number(sides[1])
+    square, eps = _squared(graph, variance["input"], centred), number_of(sides[1])
     rank = len(centred.info.known_shape)
     axes = mean.operation.resolved_axes(rank)  # type: ignore[attr-defined]  # it is a Reduce
     alike = variance.operation.resolved_axes(rank) == axes  # type: ignore[attr-defined]  # as well
@@ -260,14 +218,14 @@ def _mean(graph: Graph, value: Value) -> Layer | None:
 
 def _squared(graph: Graph, value: Value, root: Value) -> Layer | None:
     """The layer that squares a value, in one of the ways in which that is written."""
-    layer = _unary(graph, value, UnaryOperation.SQUARE)
+    layer = unary(graph, value, UnaryOperation.SQUARE)
     if layer is not None:
         return layer if layer["input"] is root else None
-    pair = _binary(graph, value, BinaryOperation.POWER, BinaryOperation.MUL)
+    pair = binary(graph, value, BinaryOperation.POWER, BinaryOperation.MUL)
     if pair is None or pair[1] is not root:
         return None
     is_power = pair[0].operation == ElementwiseBinary(BinaryOperation.POWER)
-    is_square = _is(_number(pair[2]), 2) if is_power else pair[2] is root
+    is_square = is_near(number_of(pair[2]), 2) if is_power else pair[2] is root
     return pair[0] if is_square else None
 
 
