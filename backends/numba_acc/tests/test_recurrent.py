@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from armpy_numba_acc.passes.support import support
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.graph import Value
 from armpy.ops.operation import Array, Operation
-from backends.numba_acc.tests.support import ISA_NAMES, ISAS, check_against_reference, random_array
+from backends.numba_acc.tests.support import (
+    ISA_NAMES,
+    ISAS,
+    check_against_reference,
+    random_array,
+    run_compiled,
+)
 
 F32 = DataType.FLOAT32
 
@@ -184,3 +192,66 @@ def test_lstm_runs_over_time_in_integers(parts: Sequence[str], time_major: bool,
             constants[number] = random_array(info, number)
     outputs = [_info(None, *states[name]) for name in ("output_state_in", "cell_state_in")]
     _check(operation, infos, constants, (*outputs, outputs[0]), isa)
+
+
+_DEPTH, _UNITS = 5, 20
+
+
+def _gru(batch: int) -> tuple[ops.RecurrentSequence, list[TensorInfo | None], dict[int, Array]]:
+    """A GRU that resets ahead of its product, run backwards over sequences of three lengths."""
+    operation = ops.RecurrentSequence(ops.RecurrentCell.GRU, clip=2.0, is_reversed=True)
+    rows = 3 * _UNITS
+    infos: list[TensorInfo | None] = [
+        _info((4, batch, _DEPTH)),
+        _info((rows, _DEPTH)),
+        _info((rows, _UNITS)),
+        _info((rows,)),
+        _info((rows,)),
+        _info((batch,), DataType.SIGNED32),
+        _info((batch, _UNITS)),
+    ]
+    made = {n: info for n, info in enumerate(infos) if info is not None}
+    constants = {n: random_array(made[n], n) * np.float32(0.5) for n in range(1, 5)}
+    return operation, infos, {**constants, 5: np.array([4, 1, 3], np.int32)[:batch]}
+
+
+@pytest.mark.parametrize("isa", ISA_NAMES)
+def test_recurrent_sequences_run_over_time_in_float32(isa: str) -> None:
+    operation, infos, constants = _gru(3)
+    _check(operation, infos, constants, (), isa)
+
+
+def test_a_recurrent_sequence_has_the_same_bits_alone_and_in_a_batch() -> None:
+    data, found = [random_array(_info((4, 3, _DEPTH)), 7), random_array(_info((3, _UNITS)), 8)], []
+    for batch in (3, 1):
+        operation, infos, constants = _gru(batch)
+        network = Network()
+        values = [
+            network.constant(constants[n]) if n in constants else network.input(f"x{n}", info)
+            for n, info in enumerate(infos)
+            if info is not None
+        ]
+        network.output("y", network.add_layer(operation, values).outputs[0])
+        given = {"x0": data[0][:, :batch], "x6": data[1][:batch]}
+        found.append(run_compiled(network, given, ISAS[0])["y"][:, :1])
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+@pytest.mark.parametrize(
+    ("functions", "data_type", "reason"),
+    [
+        ((ops.GateFunction.ELU,), DataType.SIGNED32, "the function ELU is not supported"),
+        ((), DataType.SIGNED64, "sequence lengths of SIGNED64 are not supported"),
+    ],
+)
+def test_recurrent_sequences_of_other_kinds_are_refused(
+    functions: tuple[ops.GateFunction, ...], data_type: DataType, reason: str
+) -> None:
+    operation = ops.RecurrentSequence(ops.RecurrentCell.RNN, functions)
+    shapes = ((4, 3, 5), (20, 5), (20, 20))
+    infos = [_info(shape) for shape in shapes]
+    weights = [replace(info, is_constant=True) for info in infos[1:]]
+    lengths = _info((3,), data_type)
+    state = _info((3, 20))
+    given = [infos[0], *weights, None, None, lengths]
+    assert support(operation, given, [_info((4, 3, 20)), state]).text == reason

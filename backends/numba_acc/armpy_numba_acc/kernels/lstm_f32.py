@@ -15,34 +15,19 @@ from armpy_numba_acc.llvm.sharing import share_items
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.recurrent import LstmF32
 from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.packing.recurrent import PANEL
 from armpy_numba_acc.tiles.activate import make_activate
+from armpy_numba_acc.tiles.recurrent import make_product
 from armpy_numba_acc.tiles.reductions import add_in_any_order
 
 Activate: TypeAlias = Callable[[Pointer, Pointer, int], None]
 Step: TypeAlias = Callable[[Pointer, Pointer, int], None]
+LetOut: TypeAlias = Callable[[Pointer, Pointer, Pointer, int], None]
 
 # Functions are given the call's address: its fields by value would be copied at every step.
 _read = reader(LstmF32)
 
 _VARIANCE_OFFSET = np.float32(1e-8)
-
-
-@compiled
-def _add_product(target: Pointer, matrix: Pointer, vector: Pointer, count: int, width: int) -> None:
-    """Add a vector of `count` elements times a matrix with rows of `width`."""
-    fours = count // 4
-    for number in range(fours):
-        a, b = load_f32(vector, 4 * number), load_f32(vector, 4 * number + 1)
-        c, d = load_f32(vector, 4 * number + 2), load_f32(vector, 4 * number + 3)
-        row = matrix + number * 16 * width
-        for j in range(width):
-            total = load_f32(target, j) + a * load_f32(row, j) + b * load_f32(row, width + j)
-            total += c * load_f32(row, 2 * width + j) + d * load_f32(row, 3 * width + j)
-            store_f32(target, j, total)
-    for number in range(4 * fours, count):
-        a, row = load_f32(vector, number), matrix + number * 4 * width
-        for j in range(width):
-            store_f32(target, j, load_f32(target, j) + a * load_f32(row, j))
 
 
 @compiled
@@ -100,19 +85,25 @@ def _update_cell(
             store_f32(cell, j, _limited(value, limit))
 
 
-@compiled
-def _let_out(hidden: Pointer, passed: Pointer, gate: Pointer, args: int) -> None:
-    """The output state: what the gate lets through, projected if there is a projection."""
-    call = _read(args)
-    for j in range(call.width):
-        store_f32(passed, j, load_f32(passed, j) * load_f32(gate, j))
-    if call.projection == 0:
-        _copy(hidden, passed, call.width)
-        return
-    _copy(hidden, call.projection_bias, call.out_width)
-    _add_product(hidden, call.projection, passed, call.cells, call.out_width)
-    for j in range(call.out_width):
-        store_f32(hidden, j, _limited(load_f32(hidden, j), call.projection_clip))
+def _make_let_out(isa: Isa) -> LetOut:
+    """Make the function that gives the output state of a step."""
+    product, panel = make_product(isa), PANEL * isa.lanes
+
+    @compiled
+    def let_out(hidden: Pointer, passed: Pointer, gate: Pointer, args: int) -> None:
+        """What the gate lets through, projected if there is a projection."""
+        call = _read(args)
+        for j in range(call.width):
+            store_f32(passed, j, load_f32(passed, j) * load_f32(gate, j))
+        if call.projection == 0:
+            _copy(hidden, passed, call.width)
+            return
+        panels = call.out_line // panel
+        product(hidden, call.projection_bias, call.projection, passed, call.cells, panels)
+        for j in range(call.outputs):
+            store_f32(hidden, j, _limited(load_f32(hidden, j), call.projection_clip))
+
+    return let_out
 
 
 def _make_step(lanes: int, activation: str) -> tuple[Activate, Step]:
@@ -160,12 +151,13 @@ def _make_step(lanes: int, activation: str) -> tuple[Activate, Step]:
 def make(isa: Isa, activation: str) -> Callable[[int, int, int], None]:
     """Make the kernel for the record's parameters; threads share the batches."""
     activate, step = _make_step(isa.lanes, activation)
+    let_out, product, panel = _make_let_out(isa), make_product(isa), PANEL * isa.lanes
 
     def lstm_f32(args: int, thread: int, num_threads: int) -> None:
         call = _read(args)
         num_gates, cells, width, outputs = call.num_gates, call.cells, call.width, call.outputs
         gates = call.scratch + thread * call.scratch_pitch
-        line = num_gates * width
+        line, panels = call.line, call.line // panel
         cell = gates + line * 4
         passed = cell + width * 4
         hidden = passed + width * 4
@@ -177,11 +169,11 @@ def make(isa: Isa, activation: str) -> Callable[[int, int, int], None]:
             _copy(hidden, call.output_state_in + batch * outputs * 4, outputs)
             for time in range(call.times):
                 row = batch * call.batch_rows + time * call.time_rows
-                _copy(gates, call.share + row * line * 4, line)
-                _add_product(gates, call.recurrent, hidden, outputs, line)
+                share = call.share + row * line * 4
+                product(gates, share, call.recurrent, hidden, outputs, panels)
                 step(gates, cell, args)
                 activate(passed, cell, width)
-                _let_out(hidden, passed, gates + (num_gates - 1) * width * 4, args)
+                let_out(hidden, passed, gates + (num_gates - 1) * width * 4, args)
                 _copy(call.output + row * outputs * 4, hidden, outputs)
             _copy(call.output_state_out + batch * outputs * 4, hidden, outputs)
             _copy(call.cell_state_out + batch * cells * 4, cell, cells)

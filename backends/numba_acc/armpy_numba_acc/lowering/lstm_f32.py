@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from armpy.graph import Layer
 from armpy.ops import UnidirectionalSequenceLstm
@@ -13,11 +12,10 @@ from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.operands import expect
-from armpy_numba_acc.lowering.patches import Patches
-from armpy_numba_acc.lowering.tiles import F32
-from armpy_numba_acc.lowering.weighted_real import UNBOUNDED, Rows, emit_real, pack_real
+from armpy_numba_acc.lowering.recurrent_inputs import emit_inputs_share
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Buffer
+from armpy_numba_acc.packing.recurrent import packed_panels, panel_line, side_by_side
 from armpy_numba_acc.program.emitter import Emitter
 
 GATES = ("input", "forget", "cell", "output")
@@ -78,8 +76,10 @@ def lower_f32(emit: Emitter, layer: Layer) -> None:
     normalizes = "forget_layer_norm_weights" in weights
     projection = weights.get("projection_weights")
     cells, outputs = weights["recurrent_to_output_weights"].shape
-    width, out_width = (-(-size // emit.isa.lanes) * emit.isa.lanes for size in (cells, outputs))
-    pitch = ((len(gates) + 2) * width + max(out_width, width)) * 4
+    lanes = emit.isa.lanes
+    width = -(-cells // lanes) * lanes
+    line, out_line = panel_line(len(gates) * width, lanes), panel_line(outputs, lanes)
+    pitch = (line + 2 * width + max(out_line, width)) * 4
     recurrent = [weights[f"recurrent_to_{gate}_weights"].T for gate in gates]
 
     def row(names: Mapping[str, str], is_there: bool) -> Buffer | int:
@@ -87,13 +87,13 @@ def lower_f32(emit: Emitter, layer: Layer) -> None:
         if not is_there:
             return 0
         parts = [weights.get(names[gate], np.zeros(cells))[np.newaxis] for gate in gates]
-        return emit.constant(_side_by_side(parts, width))
+        return emit.constant(side_by_side(parts, width))
 
     peepholes = {gate: f"cell_to_{gate}_weights" for gate in gates}
     norms = {gate: f"{gate}_layer_norm_weights" for gate in gates}
     bias = weights.get("projection_bias", np.zeros(outputs))
     steps = Steps.of(operation, source.info)
-    share = _input_share(emit, layer, weights, gates, width)
+    share = _inputs_share(emit, layer, weights, gates, width)
     output_state, cell_state, output = (emit.target(value) for value in layer.outputs)
     call = calls.LstmF32(
         activation=operation.activation.name,
@@ -103,12 +103,12 @@ def lower_f32(emit: Emitter, layer: Layer) -> None:
         output_state_out=output_state,
         cell_state_out=cell_state,
         output=output,
-        recurrent=emit.constant(_side_by_side(recurrent, width)),
+        recurrent=emit.constant(packed_panels(side_by_side(recurrent, width), lanes)),
         peephole=row(peepholes, "cell_to_output_weights" in weights),
         norm_weights=row(norms, normalizes),
         norm_bias=row(BIASES, normalizes),
-        projection=0 if projection is None else _padded(emit, projection.T, out_width),
-        projection_bias=_padded(emit, bias[np.newaxis], out_width),
+        projection=0 if projection is None else emit.constant(packed_panels(projection.T, lanes)),
+        projection_bias=emit.constant(side_by_side([bias[np.newaxis]], out_line)),
         scratch=emit.scratch(pitch * emit.num_threads),
         scratch_pitch=pitch,
         num_gates=len(gates),
@@ -118,8 +118,9 @@ def lower_f32(emit: Emitter, layer: Layer) -> None:
         time_rows=steps.time_rows,
         cells=cells,
         width=width,
+        line=line,
         outputs=outputs,
-        out_width=out_width,
+        out_line=out_line,
         cell_clip=float(operation.cell_clip or np.inf),
         projection_clip=float(operation.projection_clip or np.inf),
     )
@@ -127,37 +128,14 @@ def lower_f32(emit: Emitter, layer: Layer) -> None:
     emit(call, layer.name, num_operations=2 * steps.batches * steps.times * macs)
 
 
-def _input_share(
-    emit: Emitter,
-    layer: Layer,
-    weights: Mapping[str, Array],
-    gates: list[str],
-    width: int,
+def _inputs_share(
+    emit: Emitter, layer: Layer, weights: Mapping[str, Array], gates: list[str], width: int
 ) -> Buffer:
     """What the inputs add to the gates, with the biases that are not for later."""
-    source = layer["input"]
-    depth = source.info.known_shape[2]
-    rows = source.info.num_elements // depth
-    matrix = _side_by_side([weights[f"input_to_{gate}_weights"].T for gate in gates], width).T
-    bias = np.zeros(len(matrix), np.float32)
+    line = panel_line(len(gates) * width, emit.isa.lanes)
+    matrix = side_by_side([weights[f"input_to_{gate}_weights"].T for gate in gates], width)
+    biases = np.zeros((1, line), np.float32)
     if "forget_layer_norm_weights" not in weights:
-        bias = _side_by_side([weights[BIASES[gate]][np.newaxis] for gate in gates], width)[0]
-    share = emit.scratch(rows * len(matrix) * 4)
-    patches = Patches(emit.source(source), 1, 1, rows, 0, 0, depth * 4, (0,), depth)
-    packed = pack_real(emit, F32, patches, matrix[:, np.newaxis], bias)
-    emit_real(emit, patches, packed, Rows(share, len(matrix)), UNBOUNDED, layer.name)
-    return share
-
-
-def _side_by_side(matrices: list[Array], width: int) -> npt.NDArray[np.float32]:
-    """Matrices of equal height side by side, each filled up to a width with zeros."""
-    height = len(matrices[0])
-    result = np.zeros((height, len(matrices), width), np.float32)
-    for number, matrix in enumerate(matrices):
-        result[:, number, : matrix.shape[1]] = matrix
-    return result.reshape(height, -1)
-
-
-def _padded(emit: Emitter, matrix: Array, width: int) -> Buffer:
-    """A constant matrix, filled up to a width."""
-    return emit.constant(_side_by_side([matrix], width))
+        row = side_by_side([weights[BIASES[gate]][np.newaxis] for gate in gates], width)
+        biases = side_by_side([row], line)
+    return emit_inputs_share(emit, layer, side_by_side([matrix], line), biases[0])

@@ -54,6 +54,7 @@ from armpy_numba_acc.machine.calls.products import (
 from armpy_numba_acc.machine.calls.recurrent import (
     LstmF32 as LstmF32,
     LstmQ8 as LstmQ8,
+    RecurrentSequence as RecurrentSequence,
     Svdf as Svdf,
 )
 from armpy_numba_acc.machine.calls.rows import (

@@ -15,20 +15,22 @@ class LstmF32(Call):
     activation : str
         Name of the `armpy.ops.RecurrentActivation`.
     share : Pointer
-        What the inputs add to the gates: a row for each batch and time, of `width` elements for
-        every gate: input (if there are four), forget, cell, output.
+        What the inputs add to the gates: a row of `line` for each batch and time, of `width`
+        elements for every gate: input (if there are four), forget, cell, output.
     recurrent : Pointer
-        Such a row per output.
+        Weights for such rows by panels, see `armpy_numba_acc.packing.recurrent`.
     peephole, norm_weights, norm_bias : Pointer
         One such row each (the cell gate has no peephole), or 0.
     projection, projection_bias : Pointer
-        `out_width` elements per cell, or 0; and one such row.
+        Weights by panels, or 0; and a row of `out_line`.
     scratch, scratch_pitch : Pointer, int
         `scratch_pitch` bytes for every thread.
     batch_rows, time_rows : int
         Rows of a batch are `batch_rows` apart, those of a time `time_rows`.
-    width, out_width : int
-        `cells` and `outputs` filled up to whole vectors.
+    width : int
+        `cells` filled up to whole vectors.
+    line, out_line : int
+        Elements of the gates, and `outputs`, filled up to whole panels.
     cell_clip, projection_clip : float
     """
 
@@ -56,8 +58,9 @@ class LstmF32(Call):
     time_rows: int
     cells: int
     width: int
+    line: int
     outputs: int
-    out_width: int
+    out_line: int
     cell_clip: float
     projection_clip: float
 
@@ -114,6 +117,70 @@ class LstmQ8(Call):
     to_hidden: int
     to_hidden_shift: int
     zero_point: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecurrentSequence(Call):
+    """Run a recurrent network, gated recurrent units or an LSTM of float32 over sequences.
+
+    Parameters
+    ----------
+    cell : {"RNN", "GRU", "GRU_AFTER", "LSTM", "LSTM_COUPLED"}
+        "GRU_AFTER" resets behind the product, "LSTM_COUPLED" forgets one minus what it takes in.
+    functions : str
+        Names of `armpy.ops.GateFunction`, with blanks between.
+    share : Pointer
+        What the inputs add to the gates: a row for each time and batch, of `width` elements for
+        every gate.
+    cell_in, cell_out : Pointer
+        0 but for LSTMs.
+    lengths : Pointer
+        An int32 for each batch; 0 if all are whole.
+    recurrent : Pointer
+        Weights by panels, see `armpy_numba_acc.packing.recurrent`; of a "GRU" but the candidate's.
+    candidate : Pointer
+        Those; 0 of other cells.
+    first : Pointer
+        What the products begin with: a row of whole panels for the first one, and such a row for
+        that of the candidate.
+    peephole : Pointer
+        A row for the gates of an LSTM.
+    scratch, scratch_pitch : Pointer, int
+        `scratch_pitch` bytes for every thread.
+    width : int
+        `units` filled up to whole vectors.
+    line, candidate_line : int
+        Elements of the rows of `first`.
+    limit : float
+        Of the sums' absolute values.
+    """
+
+    parameters = ("cell", "functions")
+
+    cell: str
+    functions: str
+    share: Pointer
+    hidden_in: Pointer
+    cell_in: Pointer
+    lengths: Pointer
+    output: Pointer
+    hidden_out: Pointer
+    cell_out: Pointer
+    recurrent: Pointer
+    candidate: Pointer
+    first: Pointer
+    peephole: Pointer
+    scratch: Pointer
+    scratch_pitch: int
+    is_reversed: int
+    batches: int
+    times: int
+    num_gates: int
+    units: int
+    width: int
+    line: int
+    candidate_line: int
+    limit: float
 
 
 @dataclass(frozen=True, slots=True)

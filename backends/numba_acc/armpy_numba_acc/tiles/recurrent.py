@@ -1,0 +1,246 @@
+"""Steps of recurrent networks: a state times its weights, and what becomes of the gates' sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+
+from armpy.records import dataclass
+from armpy_numba_acc.llvm.control import loop
+from armpy_numba_acc.llvm.primitives import FLOAT, NOTHING, WORD, Primitive, primitive
+from armpy_numba_acc.llvm.values import F32, Code, Value, clamp, vector
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.packing.recurrent import PANEL
+from armpy_numba_acc.tiles import functions
+
+FUNCTIONS: Mapping[str, Callable[[Value], Value]] = {
+    "SIGMOID": functions.sigmoid,
+    "TANH": functions.tanh,
+    "RELU": lambda x: clamp(x, 0.0, float("inf")),
+}
+"""By the names of `armpy.ops.GateFunction`."""
+
+_TOGETHER = 2
+"""Panels whose sums are computed at once, so that enough of them do not wait for each other."""
+
+
+@cache
+def make_product(isa: Isa) -> Primitive:
+    """Make ``product(target, first, weights, state, count, panels)``.
+
+    Notes
+    -----
+    It writes `panels` of sums: `first`, and the `count` elements of a state times weights as
+    `packed_panels` lays them out. `target` may be `first`. Each sum is added up in the order of the
+    state's elements.
+    """
+    kind = vector(F32, isa.lanes)
+    line_bytes = PANEL * isa.vector_bytes
+
+    def some(target: Value, first: Value, panels: Sequence[Value], state: Value, n: Value) -> None:
+        """Panels of weights that lie at some addresses; sums of theirs lie side by side."""
+        places = [(panel, j) for panel in panels for j in range(PANEL)]
+
+        def step(number: Value, totals: list[Value]) -> list[Value]:
+            element = state.load(F32, number).splat(isa.lanes)
+            offset = number * line_bytes
+            return [
+                element.times_plus((panel + offset).load(kind, j), total)
+                for (panel, j), total in zip(places, totals, strict=True)
+            ]
+
+        begun = [first.load(kind, j) for j in range(len(places))]
+        for j, total in enumerate(loop(n.code, n, begun, step)):
+            target.store(total, j)
+
+    @primitive(NOTHING, *(WORD,) * 6)
+    def product(
+        code: Code,
+        target: Value,
+        first: Value,
+        weights: Value,
+        state: Value,
+        count: Value,
+        panels: Value,
+    ) -> None:
+        panel_bytes = count * line_bytes
+        several = panels / _TOGETHER * _TOGETHER
+
+        def at_once(size: int) -> Callable[[Value, list[Value]], list[Value]]:
+            def turn(number: Value, _: list[Value]) -> list[Value]:
+                place, head = number * line_bytes, weights + number * panel_bytes
+                heads = [head + j * panel_bytes for j in range(size)]
+                some(target + place, first + place, heads, state, count)
+                return []
+
+            return turn
+
+        loop(code, several, [], at_once(_TOGETHER), by=_TOGETHER)
+        loop(code, panels, [], at_once(1), start=several)
+
+    return product
+
+
+@cache
+def make_reset(isa: Isa, function: str) -> Primitive:
+    """Make ``reset(target, sums, share, state, width, limit)``: a state that a gate lets through.
+
+    Notes
+    -----
+    The gate is the function of `sums` and `share` together, which are limited.
+    """
+    kind, compute = vector(F32, isa.lanes), FUNCTIONS[function]
+
+    @primitive(NOTHING, *(WORD,) * 5, FLOAT)
+    def reset(
+        code: Code,
+        target: Value,
+        sums: Value,
+        share: Value,
+        state: Value,
+        width: Value,
+        limit: Value,
+    ) -> None:
+        high = limit.splat(isa.lanes)
+
+        def step(number: Value, _: list[Value]) -> list[Value]:
+            at = number * 4
+            total = (share + at).load(kind) + (sums + at).load(kind)
+            (target + at).store(compute(clamp(total, -high, high)) * (state + at).load(kind))
+            return []
+
+        loop(code, width, [], step, by=isa.lanes)
+
+    return reset
+
+
+@dataclass(frozen=True, slots=True)
+class _Vector:
+    """A vector of units at a step.
+
+    Parameters
+    ----------
+    share, sums : callable
+        What the input and the state add to the gate of a number.
+    hidden, state : Value
+        The state; the cell's, or the product of what was reset.
+    peephole : callable
+        The weights of the gate of a number.
+    limited : callable
+    functions : sequence of callable
+    """
+
+    share: Callable[[int], Value]
+    sums: Callable[[int], Value]
+    hidden: Value
+    state: Value
+    peephole: Callable[[int], Value]
+    limited: Callable[[Value], Value]
+    functions: Sequence[Callable[[Value], Value]]
+
+    def gate(self, number: int, function: int, added: Value | None = None) -> Value:
+        """A function of all that is added up for a gate."""
+        total = self.share(number) + self.sums(number)
+        total = total if added is None else total + added
+        return self.functions[function](self.limited(total))
+
+
+def _rnn(step: _Vector) -> tuple[Value, Value]:
+    return step.gate(0, 0), step.state
+
+
+def _gru(step: _Vector) -> tuple[Value, Value]:
+    candidate = step.functions[1](step.limited(step.share(2) + step.state))
+    return _mixed(step, candidate), step.state
+
+
+def _gru_after(step: _Vector) -> tuple[Value, Value]:
+    total = step.share(2) + step.gate(1, 0) * step.sums(2)
+    return _mixed(step, step.functions[1](step.limited(total))), step.state
+
+
+def _mixed(step: _Vector, candidate: Value) -> Value:
+    """A GRU's new state."""
+    kept = step.gate(0, 0)
+    return (1.0 - kept) * candidate + kept * step.hidden
+
+
+def _lstm(step: _Vector) -> tuple[Value, Value]:
+    forget = step.gate(2, 0, step.peephole(2) * step.state)
+    return _let_out(step, forget, step.gate(0, 0, step.peephole(0) * step.state))
+
+
+def _lstm_coupled(step: _Vector) -> tuple[Value, Value]:
+    taken = step.gate(0, 0, step.peephole(0) * step.state)
+    return _let_out(step, 1.0 - taken, taken)
+
+
+def _let_out(step: _Vector, forget: Value, taken: Value) -> tuple[Value, Value]:
+    """An LSTM's new states."""
+    state = forget * step.state + taken * step.gate(3, 1)
+    return step.gate(1, 0, step.peephole(1) * state) * step.functions[2](state), state
+
+
+_CELLS: Mapping[str, Callable[[_Vector], tuple[Value, Value]]] = {
+    "RNN": _rnn,
+    "GRU": _gru,
+    "GRU_AFTER": _gru_after,
+    "LSTM": _lstm,
+    "LSTM_COUPLED": _lstm_coupled,
+}
+
+
+@cache
+def make_update(isa: Isa, cell: str, names: tuple[str, ...]) -> Primitive:
+    """Make ``update(sums, share, hidden, state, peephole, width, limit)``: a step's last part.
+
+    Parameters
+    ----------
+    isa : Isa
+    cell : {"RNN", "GRU", "GRU_AFTER", "LSTM", "LSTM_COUPLED"}
+        "GRU_AFTER" resets behind the product, "LSTM_COUPLED" forgets one minus what it takes in.
+    names : tuple of str
+        Of functions, as `armpy.ops.RecurrentCell` has them.
+
+    Notes
+    -----
+    `sums`, `share` and `peephole` have `width` elements for each gate. `hidden` is changed, as is
+    an LSTM's cell state; a GRU's `state` is the product of what was reset.
+    """
+    kind, has_cell = vector(F32, isa.lanes), cell.startswith("LSTM")
+
+    @primitive(NOTHING, *(WORD,) * 6, FLOAT)
+    def update(
+        code: Code,
+        sums: Value,
+        share: Value,
+        hidden: Value,
+        state: Value,
+        peephole: Value,
+        width: Value,
+        limit: Value,
+    ) -> None:
+        high = limit.splat(isa.lanes)
+
+        def step(number: Value, _: list[Value]) -> list[Value]:
+            def gates(place: Value) -> Callable[[int], Value]:
+                return lambda gate: (place + (width * gate + number) * 4).load(kind)
+
+            made = _Vector(
+                gates(share),
+                gates(sums),
+                gates(hidden)(0),
+                gates(state)(0),
+                gates(peephole),
+                lambda x: clamp(x, -high, high),
+                [FUNCTIONS[name] for name in names],
+            )
+            new_hidden, new_state = _CELLS[cell](made)
+            (hidden + number * 4).store(new_hidden)
+            if has_cell:
+                (state + number * 4).store(new_state)
+            return []
+
+        loop(code, width, [], step, by=isa.lanes)
+
+    return update
