@@ -5,28 +5,29 @@ from __future__ import annotations
 from dataclasses import replace
 
 from armpy.graph import Layer
-from armpy.ops import Convolution2d
 from armpy_numba_acc.lowering.filters import (
     emit_filters,
     fill_byte_of,
     readable,
     source_of_products,
 )
-from armpy_numba_acc.lowering.operands import elements_of, expect
+from armpy_numba_acc.lowering.operands import elements_of
 from armpy_numba_acc.lowering.patches import patches_of_images
 from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.fusion import CONVOLUTIONS
 
 
 def lower_grouped(emit: Emitter, layer: Layer) -> None:
     """One convolution per group: from some channels of the input to some of the output."""
-    operation, weights = expect(layer.operation, Convolution2d), elements_of(layer, "weights")
-    filters, _, width, depth = weights.shape
+    operation, weights = layer.operation, elements_of(layer, "weights")
+    assert isinstance(operation, CONVOLUTIONS)
+    filters, *_, width, depth = weights.shape
     source, element = source_of_products(emit, layer)
-    channels = layer["input"].info.known_shape[3]
+    channels = layer["input"].info.known_shape[-1]
     size = filters // (channels // depth)
     whole = patches_of_images(emit, layer, element, fill_byte_of(layer), source)
     taps = whole.taps
-    if operation.dilation[1] == 1:  # whole rows of elements, which groups are not
+    if operation.dilation[-1] == 1:  # whole rows of elements, which groups are not
         taps = tuple(tap + x * channels * element for tap in taps for x in range(width))
     whole = readable(emit, layer, replace(whole, taps=taps, depth=depth))
     output = layer.output

@@ -128,42 +128,52 @@ def _lower_image(emit: Emitter, layer: Layer, element: bytes) -> None:
     emit(call, layer.name)
 
 
-def padded_images(
+def padded_volumes(
     emit: Emitter,
     source: Buffer,
-    sizes: tuple[int, int, int, int],
+    sizes: Sequence[int],
+    pixel: int,
     pads: Sequence[tuple[int, int]],
     fill: int,
     label: str,
-) -> tuple[Buffer, int, int]:
-    """Images with bytes around them, and their height and width then.
+) -> tuple[Buffer, tuple[int, ...]]:
+    """Slices of a volume, or images, with bytes around them, and the sizes then.
 
     Parameters
     ----------
     source : Buffer
-    sizes : (int, int, int, int)
-        Number of images, height, width, and bytes of a pixel.
+    sizes : sequence of int
+        Number of slices, height and width.
+    pixel : int
+        Bytes of a pixel.
     pads : sequence of (int, int)
-        Pixels in front of the rows and behind them, and of the columns.
+        Slices in front and behind, pixels in front of the rows and behind them, and of the columns.
     fill : int
         The byte.
     label : str
-        What the images are for.
+        What the volume is for.
 
     Returns
     -------
-    (Buffer, int, int)
+    (Buffer, tuple of int)
         New memory; `source` if there is nothing to add.
     """
-    n, h, w, pixel = sizes
-    (top, bottom), (left, right) = pads
-    if not (top or bottom or left or right):
-        return source, h, w
-    height, width = h + top + bottom, w + left + right
-    target, rows = emit.scratch(n * height * width * pixel), (n, h, w * pixel)
-    call = calls.PadImage(source, target, *rows, top, bottom, left * pixel, right * pixel, fill)
+    if not any(map(any, pads)):
+        return source, tuple(sizes)
+    (front, back), (top, bottom), (left, right) = pads
+    n, h, w = sizes
+    padded = tuple(size + sum(pair) for size, pair in zip(sizes, pads, strict=True))
+    plane = padded[1] * padded[2] * pixel
+    target, rows = emit.scratch(padded[0] * plane), (n, h, w * pixel)
+    pattern = int.from_bytes(bytes([fill]) * 8, "little", signed=True)
+    for first, count in ((0, front), (front + n, back)):
+        if count:
+            part = target.part(first * plane, count * plane)
+            emit(calls.Fill(part, count * plane, pattern), f"pad {label}", part="pad")
+    inside = target.part(front * plane, n * plane)
+    call = calls.PadImage(source, inside, *rows, top, bottom, left * pixel, right * pixel, fill)
     emit(call, f"pad {label}", part="pad")
-    return target, height, width
+    return target, padded
 
 
 def _surround(emit: Emitter, layer: Layer, inside: list[slice]) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from armpy.graph import Layer
-from armpy.ops import Convolution2d, DepthwiseConvolution2d, FullyConnected
+from armpy.ops import Convolution2d, Convolution3d, DepthwiseConvolution2d, FullyConnected
 from armpy.ops.shapes import resolve_padding
 from armpy.records import dataclass
-from armpy_numba_acc.lowering.padding import padded_images
+from armpy_numba_acc.lowering.padding import padded_volumes
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
 
@@ -88,7 +90,7 @@ def patches_of_images(
     source: Buffer | None = None,
     channels: int = 0,
 ) -> Patches:
-    """What a convolution multiplies, of an image with borders if there is padding.
+    """What a convolution multiplies, of images or of one volume, with borders if there is padding.
 
     Parameters
     ----------
@@ -100,31 +102,37 @@ def patches_of_images(
         The layer's input, if it is not to be read as the graph has it.
     channels : int
         Its channels, if they are others than the graph's.
+
+    Notes
+    -----
+    Images are the slices of a volume, of which every window sees one.
     """
     operation = layer.operation
-    assert isinstance(operation, Convolution2d | DepthwiseConvolution2d)
-    value, weights = layer["input"], layer["weights"]
-    kernel = weights.info.known_shape[1:3]
-    n, h, w, c = value.info.known_shape
-    c = channels or c
-    pixel = c * element_bytes
-    source = source or emit.source(value)
+    assert isinstance(operation, Convolution2d | Convolution3d | DepthwiseConvolution2d)
+    value, weights, output = layer["input"], layer["weights"].info, layer.output.info
+    count, *sizes, c = value.info.known_shape
+    kernel = weights.known_shape[1:-1]
+    stride: tuple[int, ...] = operation.stride
+    dilation: tuple[int, ...] = operation.dilation
     pads = [
-        resolve_padding(
-            operation.padding, size, kernel[a], operation.stride[a], operation.dilation[a], a
-        )
-        for a, size in enumerate((h, w))
+        resolve_padding(operation.padding, size, kernel[a], stride[a], dilation[a], a)
+        for a, size in enumerate(sizes)
     ]
-    source, h, w = padded_images(emit, source, (n, h, w, pixel), pads, fill, layer.name)
-    row = w * pixel
+    if not isinstance(operation, Convolution3d):
+        kernel, stride, dilation = (1, *kernel), (1, *stride), (1, *dilation)
+        sizes, pads = [count, *sizes], [(0, 0), *pads]
+    pixel = (channels or c) * element_bytes
+    source = source or emit.source(value)
+    source, (_, h, w) = padded_volumes(emit, source, sizes, pixel, pads, fill, layer.name)
+    pitches = h * w * pixel, w * pixel, pixel
     taps = [
-        y * operation.dilation[0] * row + x * operation.dilation[1] * pixel
-        for y in range(kernel[0])
-        for x in range(kernel[1])
+        sum(at * step * pitch for at, step, pitch in zip(place, dilation, pitches, strict=True))
+        for place in product(*map(range, kernel))
     ]
-    depth = c
-    if operation.dilation[1] == 1:  # neighbours in a row are neighbours in memory
-        taps, depth = taps[:: kernel[1]], c * kernel[1]
-    _, out_h, out_w, _ = layer.outputs[0].info.known_shape
-    pitches = (h * row, operation.stride[0] * row, operation.stride[1] * pixel)
-    return Patches(source, n, out_h, out_w, *pitches, tuple(taps), depth)
+    depth = channels or c
+    if dilation[2] == 1:  # neighbours in a row are neighbours in memory
+        taps, depth = taps[:: kernel[2]], depth * kernel[2]
+    *_, out_h, out_w, _ = output.known_shape
+    slices = output.num_elements // (out_h * out_w * output.known_shape[-1])
+    image, row, column = (step * pitch for step, pitch in zip(stride, pitches, strict=True))
+    return Patches(source, slices, out_h, out_w, image, row, column, tuple(taps), depth)

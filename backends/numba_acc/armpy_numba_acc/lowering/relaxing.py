@@ -10,7 +10,7 @@ from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.lowering.tiles import BF16, BF16_MATRIX, F32, fastest_ns
 from armpy_numba_acc.machine.memory import Buffer, Space
 from armpy_numba_acc.program.choices import Choices
-from armpy_numba_acc.program.fusion import is_fusing
+from armpy_numba_acc.program.fusion import CONVOLUTIONS, is_fusing
 
 _LEAST_PRODUCTS, _LEAST_WEIGHTS = 1 << 17, 1 << 13
 """Of a layer, either of them, for its products to be worth a less exact way: a microsecond."""
@@ -86,5 +86,5 @@ def is_bfloat16_product(choices: Choices, layer: Layer) -> bool:
     weights = values[1]
     *_, width, depth = weights.info.known_shape
     operation = layer.operation
-    is_line = isinstance(operation, Convolution2d) and operation.dilation[1] == 1
+    is_line = isinstance(operation, CONVOLUTIONS) and operation.dilation[-1] == 1
     return depth * (width if is_line else 1) > 1 and is_faster_relaxed(choices, layer)

@@ -1,14 +1,16 @@
-"""Lowers TransposeConvolution2d."""
+"""Lowers TransposeConvolution2d and TransposeConvolution3d."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
+from math import prod
 
 import numpy as np
 
 from armpy.graph import Layer
-from armpy.ops import TransposeConvolution2d
+from armpy.ops import TransposeConvolution2d, TransposeConvolution3d
 from armpy.ops.operands import Operands
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.ops.shapes import resolve_padding
@@ -23,27 +25,31 @@ from armpy_numba_acc.lowering.filters import (
     source_of_products,
 )
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
-from armpy_numba_acc.lowering.operands import elements_of, expect
-from armpy_numba_acc.lowering.padding import padded_images
+from armpy_numba_acc.lowering.operands import elements_of
+from armpy_numba_acc.lowering.padding import padded_volumes
 from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.lowering.weighted_checks import check_types, is_dynamic
+from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
-from armpy_numba_acc.program.limits import MOST_PARTS
+from armpy_numba_acc.program.limits import MOST_PARTS, MOST_TAPS
 from armpy_numba_acc.program.registry import Lowering
 
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
     """float32, 8 or 16 bits, or float32 with int8 weights; constant weights, NHWC."""
-    operation = expect(operation, TransposeConvolution2d)
+    assert isinstance(operation, TransposeConvolution2d | TransposeConvolution3d)
     operands = Operands(operation, inputs)
     for name in ("weights", "bias"):
         if (info := operands.get(name)) is not None and not info.is_constant:
             return f"the {name} are not constant"
-    if operation.data_layout is not DataLayout.NHWC:
-        return "the layout NCHW is not supported"
-    strides, sizes = operation.stride, outputs[0].known_shape[1:3]
-    if min(strides[0], sizes[0]) * min(strides[1], sizes[1]) > MOST_PARTS:
-        return f"strides that cut the output into more than {MOST_PARTS} parts are not supported"
+    if operation.data_layout not in (DataLayout.NHWC, DataLayout.NDHWC):
+        return f"the layout {operation.data_layout.name} is not supported"
+    source, weights = operands["input"].known_shape, operands["weights"].known_shape
+    groups, sizes = source[-1] // weights[-1], outputs[0].known_shape[1:-1]
+    if groups * prod(map(min, operation.stride, sizes)) > MOST_PARTS:
+        return f"more than {MOST_PARTS} parts, by strides and groups, are not supported"
+    if prod(weights[1:-1]) > MOST_TAPS:
+        return f"windows of more than {MOST_TAPS} elements are not supported"
     return check_types(operands, outputs)
 
 
@@ -65,15 +71,16 @@ class _Phase:
     taps: list[tuple[int, int]]
 
 
-def _phases(out_size: int, kernel: int, stride: int, cut: int) -> list[_Phase]:
+def _phases(out_size: int, kernel: int, stride: int, dilation: int, cut: int) -> list[_Phase]:
     """The phases along an axis, of which `cut` elements in front are not there."""
     return [
         _Phase(
             first,
             -(-(out_size - first) // stride),
             [
-                (tap, (first + cut - tap) // stride)
-                for tap in range((first + cut) % stride, kernel, stride)
+                (tap, (first + cut - tap * dilation) // stride)
+                for tap in range(kernel)
+                if (first + cut - tap * dilation) % stride == 0
             ],
         )
         for first in range(min(stride, out_size))
@@ -86,31 +93,54 @@ def lower(emit: Emitter, layer: Layer) -> None:
     Notes
     -----
     With strides, the output's element ``y`` meets the kernel at every `stride` only: elements
-    that are a stride apart are a convolution with a smaller kernel.
+    that are a stride apart are a convolution with a smaller kernel. Images are the slices of a
+    volume, each of which meets itself.
     """
-    operation, output = expect(layer.operation, TransposeConvolution2d), layer.output
+    operation, output = layer.operation, layer.output
+    assert isinstance(operation, TransposeConvolution2d | TransposeConvolution3d)
     if is_dynamic(layer.input_infos):
         layer = with_real_operands(emit, layer)
-    weights = elements_of(layer, "weights")
-    shape = output.info.known_shape
+    weights, sizes = elements_of(layer, "weights"), output.info.known_shape[1:-1]
+    is_volume = isinstance(operation, TransposeConvolution3d)
+    dilation = operation.dilation if isinstance(operation, TransposeConvolution3d) else (1, 1)
     axes = []
-    for axis, step in enumerate(operation.stride):
-        size, kernel = shape[1 + axis], weights.shape[1 + axis]
-        cut = resolve_padding(operation.padding, size, kernel, step, 1, axis)[0]
-        axes.append(_phases(size, kernel, step, cut))
+    for axis, (size, step, by) in enumerate(zip(sizes, operation.stride, dilation, strict=True)):
+        kernel = weights.shape[1 + axis]
+        cut = resolve_padding(operation.padding, size, kernel, step, by, axis)[0]
+        axes.append(_phases(size, kernel, step, by, cut))
+    stride = operation.stride
+    if not is_volume:
+        images = output.info.known_shape[0]
+        sizes, stride, weights = (images, *sizes), (1, *stride), weights[:, np.newaxis]
+        axes.insert(0, [_Phase(0, images, [(0, 0)])])
     padded = _padded(emit, layer, axes)
-    whole, target = stand_in(output.info), emit.target(output)
-    for rows, columns in product(*axes):
-        patches, chosen = padded.patches(rows, columns, weights)
-        patches = readable(emit, layer, patches)
-        if operation.stride == (1, 1):
-            emit_filters(emit, layer, patches, chosen, target, shape[3])
+    columns, target = len(weights), emit.target(output)
+    whole = stand_in(output.info).reshape(*sizes, columns)
+    for phases in product(*axes):
+        patches, chosen = padded.patches(phases, weights)
+        if max(stride) == 1:
+            _emit_groups(emit, layer, patches, chosen, target, padded.element)
             continue
-        part = whole[:, rows.first :: operation.stride[0], columns.first :: operation.stride[1]]
+        part = whole[tuple(slice(p.first, None, s) for p, s in zip(phases, stride, strict=True))]
         scratch = emit.scratch(part.nbytes)
-        emit_filters(emit, layer, patches, chosen, scratch, shape[3])
+        _emit_groups(emit, layer, patches, chosen, scratch, padded.element)
         made = np.empty(part.shape, part.dtype)
         emit_move(emit, Side(scratch, made, made), Side(target, whole, part), layer.name)
+
+
+def _emit_groups(
+    emit: Emitter, layer: Layer, patches: Patches, weights: Array, target: Buffer, element: int
+) -> None:
+    """Add a product for each part of the channels, with the filters (o, taps, i) that see it."""
+    columns, _, depth = weights.shape
+    size = columns // (layer["input"].info.known_shape[-1] // depth)
+    patches = readable(emit, layer, replace(patches, depth=depth))
+    source, out_element = patches.source, layer.output.info.data_type.size_bytes
+    for number, first in enumerate(range(0, columns, size)):
+        start, chosen = number * depth * element, slice(first, first + size)
+        seen = replace(patches, source=source.part(start, source.size_bytes - start))
+        place = target.at(first * out_element)
+        emit_filters(emit, layer, seen, weights[chosen], place, columns, chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,48 +151,47 @@ class _Padded:
     ----------
     whole : Patches
         Of all pixels; has no taps yet.
-    row, pixel : int
+    pitches : tuple of int
+        Bytes of a slice, a row and a pixel.
+    before : tuple of int
+        Slices in front, rows above, and columns to the left.
+    element : int
         Bytes.
-    before : (int, int)
-        Rows above, and columns to the left.
     no_weight : int
         The stored weight that stands for 0.
     """
 
     whole: Patches
-    row: int
-    pixel: int
-    before: tuple[int, int]
+    pitches: tuple[int, ...]
+    before: tuple[int, ...]
+    element: int
     no_weight: int
 
-    def patches(self, rows: _Phase, columns: _Phase, weights: Array) -> tuple[Patches, Array]:
-        """What a phase multiplies, and with which weights (o, taps, i)."""
-        pairs = list(product(rows.taps, columns.taps))
-        if pairs:
-            chosen = np.stack([weights[:, y, x] for (y, _), (x, _) in pairs], axis=1)
+    def patches(self, phases: Sequence[_Phase], weights: Array) -> tuple[Patches, Array]:
+        """What phases multiply, and with which weights (o, taps, i)."""
+        meetings = list(product(*(phase.taps for phase in phases)))
+        if meetings:
+            parts = [weights[:, z, y, x] for (z, _), (y, _), (x, _) in meetings]
+            chosen = np.stack(parts, axis=1)
         else:  # nothing is met: the output is the bias
-            pairs = [((0, -self.before[0]), (0, -self.before[1]))]
-            chosen = np.full_like(weights[:, :1, 0], self.no_weight)
-        top, left = self.before
-        taps = tuple((y + top) * self.row + (x + left) * self.pixel for (_, y), (_, x) in pairs)
-        size = self.whole
-        patches = Patches(
-            size.source,
-            size.images,
-            rows.count,
-            columns.count,
-            size.image_pitch,
-            size.row_pitch,
-            size.pixel_pitch,
-            taps,
-            size.depth,
+            meetings = [tuple((0, -before) for before in self.before)]
+            chosen = np.full_like(weights[:, :1, 0, 0], self.no_weight)
+        offsets = tuple(
+            sum(
+                (at + before) * pitch
+                for (_, at), before, pitch in zip(places, self.before, self.pitches, strict=True)
+            )
+            for places in meetings
         )
-        return patches, chosen
+        slices, rows, columns = (phase.count for phase in phases)
+        sized = replace(self.whole, images=slices, height=rows, width=columns)
+        return replace(sized, taps=offsets), chosen
 
 
 def _padded(emit: Emitter, layer: Layer, axes: Sequence[Sequence[_Phase]]) -> _Padded:
     """The input with as many elements around it as phases meet."""
-    n, *sizes, depth = layer["input"].info.known_shape
+    shape = layer["input"].info.known_shape
+    sizes, channels = shape[-1 - len(axes) : -1], shape[-1]
     buffer, element = source_of_products(emit, layer)
     pads = []
     for size, phases in zip(sizes, axes, strict=True):
@@ -170,12 +199,15 @@ def _padded(emit: Emitter, layer: Layer, axes: Sequence[Sequence[_Phase]]) -> _P
         lasts = [at + phase.count - 1 for phase in phases for _, at in phase.taps]
         lasts += [phase.count - 1 for phase in phases]
         pads.append((max(0, -min(firsts, default=0)), max(0, max(lasts) - size + 1)))
-    pixel = depth * element
-    images = n, sizes[0], sizes[1], pixel
-    buffer, h, w = padded_images(emit, buffer, images, pads, fill_byte_of(layer), layer.name)
-    row = w * pixel
-    whole = Patches(buffer, n, 0, 0, h * row, row, pixel, (), depth)
-    return _Padded(whole, row, pixel, (pads[0][0], pads[1][0]), layer["weights"].info.zero_point)
+    pixel, fill = channels * element, fill_byte_of(layer)
+    buffer, (_, h, w) = padded_volumes(emit, buffer, sizes, pixel, pads, fill, layer.name)
+    pitches = h * w * pixel, w * pixel, pixel
+    whole = Patches(buffer, 0, 0, 0, *pitches, (), channels)
+    before, no_weight = tuple(front for front, _ in pads), layer["weights"].info.zero_point
+    return _Padded(whole, pitches, before, element, no_weight)
 
 
-LOWERINGS = {TransposeConvolution2d: Lowering(check, lower)}
+LOWERINGS = {
+    TransposeConvolution2d: Lowering(check, lower),
+    TransposeConvolution3d: Lowering(check, lower),
+}

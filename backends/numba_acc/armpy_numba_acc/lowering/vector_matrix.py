@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from armpy.graph import Layer
-from armpy.ops import Convolution2d
 from armpy.ops.operation import Array
 from armpy.ops.shapes import resolve_padding
 from armpy.types import DataType
@@ -28,7 +27,7 @@ from armpy_numba_acc.packing.vector_matrix import (
 from armpy_numba_acc.packing.weights_u8 import GROUP, without_zero_point
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.estimate import num_pieces
-from armpy_numba_acc.program.fusion import float_bounds
+from armpy_numba_acc.program.fusion import CONVOLUTIONS, float_bounds
 
 _SUM_UP = 6.0
 """Cycles that summing up a row's lanes takes."""
@@ -43,10 +42,10 @@ def multiplies_vector(layer: Layer) -> bool:
     if layer.output.info.num_elements != filters:
         return False
     operation = layer.operation
-    if not isinstance(operation, Convolution2d):
+    if not isinstance(operation, CONVOLUTIONS):
         return True
-    sizes = source.known_shape[1:3]
-    if weights.known_shape[1:3] != sizes:
+    sizes = source.known_shape[1:-1]
+    if weights.known_shape[1:-1] != sizes:
         return False
     return all(
         (size == 1 or operation.dilation[axis] == 1)

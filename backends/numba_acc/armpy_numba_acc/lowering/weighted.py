@@ -1,11 +1,11 @@
-"""Convolution2d, DepthwiseConvolution2d and FullyConnected."""
+"""Convolution2d, Convolution3d, DepthwiseConvolution2d and FullyConnected."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from armpy.graph import Layer
-from armpy.ops import Convolution2d, DepthwiseConvolution2d, FullyConnected
+from armpy.ops import Convolution2d, Convolution3d, DepthwiseConvolution2d, FullyConnected
 from armpy_numba_acc.lowering.weighted_checks import check_weighted
 from armpy_numba_acc.program.registry import Lowering
 
@@ -30,6 +30,7 @@ def _lower_depthwise(emit: Emitter, layer: Layer) -> None:
 
 LOWERINGS = {
     Convolution2d: Lowering(check_weighted, _lower_weighted),
+    Convolution3d: Lowering(check_weighted, _lower_weighted),
     DepthwiseConvolution2d: Lowering(check_weighted, _lower_depthwise),
     FullyConnected: Lowering(check_weighted, _lower_weighted),
 }

@@ -8,16 +8,18 @@ Apart from how they are lowered: a start from kept programs asks this alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
 
-from armpy.ops import Convolution2d, DepthwiseConvolution2d
+from armpy.ops import Convolution3d, DepthwiseConvolution2d
 from armpy.ops.operands import Operands
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
 from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, scale_of
+from armpy_numba_acc.program.fusion import CONVOLUTIONS
 from armpy_numba_acc.program.limits import MOST_PARTS, MOST_TAPS
 
 WIDE = DataType.QSYMM_S16
@@ -27,7 +29,11 @@ LARGEST_FACTOR = 2.0**14
 
 _BYTE_WEIGHTS = (DataType.QASYMM_U8, DataType.QASYMM_S8, DataType.QSYMM_S8)
 _SIGNED_WEIGHTS = (DataType.QASYMM_S8, DataType.QSYMM_S8)
-_OF_IMAGES = (Convolution2d, DepthwiseConvolution2d)
+_OF_IMAGES = (*CONVOLUTIONS, DepthwiseConvolution2d)
+_WITH_TAPS = (Convolution3d, DepthwiseConvolution2d)
+"""Which have a list of a window's elements, or of its rows."""
+
+_CHANNELS_LAST = (DataLayout.NHWC, DataLayout.NDHWC)
 
 
 def check_weighted(
@@ -36,15 +42,15 @@ def check_weighted(
     """float32 or 8 bits, or float32 or 16 bits with int8 weights; NHWC."""
     operands = Operands(operation, inputs)
     source, weights = operands["input"], operands["weights"]
-    if isinstance(operation, _OF_IMAGES) and operation.data_layout is not DataLayout.NHWC:
-        return "the layout NCHW is not supported"
+    if isinstance(operation, _OF_IMAGES) and operation.data_layout not in _CHANNELS_LAST:
+        return f"the layout {operation.data_layout.name} is not supported"
     refusal = _too_many(operation, source, weights)
     if refusal:
         return refusal
     if has_computed_weights(inputs):
         return check_computed(operation, inputs)
-    depths = source.known_shape[3:], weights.known_shape[3:]
-    if isinstance(operation, Convolution2d) and is_dynamic(inputs) and depths[0] != depths[1]:
+    depths = source.known_shape[-1], weights.known_shape[-1]
+    if isinstance(operation, CONVOLUTIONS) and is_dynamic(inputs) and depths[0] != depths[1]:
         return "groups of filters are not supported with FLOAT32 input and quantised weights"
     axis = 3 if isinstance(operation, DepthwiseConvolution2d) else 0
     return check_types(operands, outputs, axis)
@@ -75,10 +81,10 @@ def check_types(
 
 def _too_many(operation: Operation, source: TensorInfo, weights: TensorInfo) -> str:
     """Why a layer would be cut into too many parts, or has too many taps; empty if not."""
-    _, height, width, depth = weights.known_shape if len(weights.known_shape) == 4 else (0,) * 4
-    if isinstance(operation, DepthwiseConvolution2d) and height * width > MOST_TAPS:
+    _, *window, depth = weights.known_shape
+    if isinstance(operation, _WITH_TAPS) and prod(window) > MOST_TAPS:
         return f"windows of more than {MOST_TAPS} elements are not supported"
-    if isinstance(operation, Convolution2d) and source.known_shape[3] > MOST_PARTS * depth:
+    if isinstance(operation, CONVOLUTIONS) and source.known_shape[-1] > MOST_PARTS * depth:
         return f"more than {MOST_PARTS} groups of filters are not supported"
     return ""
 
@@ -96,8 +102,8 @@ def check_computed(operation: Operation, inputs: OperandInfos) -> str:
         return "the weights are not constant"
     if any(info is not None and info.data_type is not DataType.FLOAT32 for info in inputs):
         return "weights that are not constant are supported in FLOAT32 only"
-    is_convolution = isinstance(operation, Convolution2d)
-    if is_convolution and source.known_shape[3] != weights.known_shape[3]:
+    is_convolution = isinstance(operation, CONVOLUTIONS)
+    if is_convolution and source.known_shape[-1] != weights.known_shape[-1]:
         return "groups of filters that are not constant are not supported"
     return ""
 

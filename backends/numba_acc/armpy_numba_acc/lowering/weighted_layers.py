@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from armpy.graph import Layer
-from armpy.ops import Convolution2d
+from armpy.ops import Convolution3d
 from armpy.types import DataType
 from armpy_numba_acc.lowering.computed_weights import lower_computed
-from armpy_numba_acc.lowering.dynamic_range import lower_dynamic
+from armpy_numba_acc.lowering.dynamic_range import lower_dynamic, with_real_operands
 from armpy_numba_acc.lowering.grouped import lower_grouped
 from armpy_numba_acc.lowering.relaxing import is_bfloat16_product
 from armpy_numba_acc.lowering.tiles import BF16, F32
@@ -16,18 +16,21 @@ from armpy_numba_acc.lowering.weighted_i16 import lower_i16
 from armpy_numba_acc.lowering.weighted_real import lower_real
 from armpy_numba_acc.lowering.weighted_u8 import lower_u8
 from armpy_numba_acc.program.emitter import Emitter
+from armpy_numba_acc.program.fusion import CONVOLUTIONS
 
 
 def lower_weighted(emit: Emitter, layer: Layer) -> None:
     """By the input's type, by whether filters see all channels, and whether once only."""
     source, weights = layer["input"].info, layer["weights"].info
-    is_convolution = isinstance(layer.operation, Convolution2d)
+    is_convolution = isinstance(layer.operation, CONVOLUTIONS)
     if has_computed_weights(layer.input_infos):
         lower_computed(emit, layer)
-    elif is_convolution and source.known_shape[3] != weights.known_shape[3]:
+    elif is_convolution and source.known_shape[-1] != weights.known_shape[-1]:
         lower_grouped(emit, layer)
     elif source.data_type is WIDE:
         lower_i16(emit, layer)
+    elif is_dynamic(layer.input_infos) and isinstance(layer.operation, Convolution3d):
+        lower_real(emit, with_real_operands(emit, layer), F32)
     elif is_dynamic(layer.input_infos):
         lower_dynamic(emit, layer)
     elif emit.isa.is_relaxed and is_bfloat16_product(emit.choices, layer):

@@ -27,15 +27,19 @@ from armpy.ops.reduction import Reduce
 from armpy.ops.reshaping import Reshape
 from armpy.ops.resizing import Resize
 from armpy.ops.transpose_convolution import TransposeConvolution2d
+from armpy.ops.volumes import Convolution3d, TransposeConvolution3d
 from armpy.records import dataclass
 from armpy_numba_acc.machine.model import MachineModel
 
 _WITH_WEIGHTS = (
     Convolution2d,
+    Convolution3d,
     DepthwiseConvolution2d,
     FullyConnected,
     TransposeConvolution2d,
+    TransposeConvolution3d,
 )
+_OF_VOLUMES = (Convolution3d, TransposeConvolution3d)
 _WITHOUT_WEIGHTS = (
     Activation,
     Concat,
@@ -114,6 +118,44 @@ def images_of(view: SubgraphView, model: MachineModel) -> Images | None:
     inputs = {one: value for value, one in given.items() if one in read}
     one_view = SubgraphView(tuple(layers[:num_layers]), tuple(inputs), tuple(outputs))
     return Images(count, one_view, inputs, outputs, replace(view, layers=rest))
+
+
+def volumes_of(layers: Sequence[Layer]) -> Images | None:
+    """How layers take a batch of volumes apart; None if the first one's input is none.
+
+    Parameters
+    ----------
+    layers : sequence of Layer
+        A convolution and what is computed together with it.
+
+    Notes
+    -----
+    Kernels walk over slices, rows and pixels: of one volume, or of images that are a batch's.
+    """
+    first, last = layers[0], layers[-1].output
+    count = first["input"].info.known_shape[0] if isinstance(first.operation, _OF_VOLUMES) else 1
+    if count < 2:
+        return None
+    ones: dict[Value | None, Value] = {}
+    inputs: dict[Value, Value] = {}
+    for layer in layers:
+        for number, value in enumerate(layer.inputs):
+            if value is None or value.data is not None or value in ones:
+                continue
+            is_whole = layer is first and number > 0  # weights that are computed
+            ones[value] = value if is_whole else _of_one(value)
+            inputs[ones[value]] = value
+        ones.update((value, _of_one(value)) for value in layer.outputs)
+    one_layers = tuple(
+        replace(
+            layer,
+            inputs=tuple(ones.get(value, value) for value in layer.inputs),
+            outputs=tuple(ones[value] for value in layer.outputs),
+        )
+        for layer in layers
+    )
+    one = SubgraphView(one_layers, tuple(inputs), (ones[last],))
+    return Images(count, one, inputs, {ones[last]: last}, replace(one, layers=()))
 
 
 def _of_one(value: Value) -> Value:

@@ -18,7 +18,7 @@ from armpy_numba_acc.passes.chains import find_chains, lower_chain
 from armpy_numba_acc.passes.empties import without_empties
 from armpy_numba_acc.passes.fusion import find_fusions
 from armpy_numba_acc.passes.grouping import with_depthwise
-from armpy_numba_acc.passes.images import Images, images_of
+from armpy_numba_acc.passes.images import Images, images_of, volumes_of
 from armpy_numba_acc.passes.joining import find_joins
 from armpy_numba_acc.passes.pad_folding import with_folded_padding
 from armpy_numba_acc.passes.rewriting import rewritten
@@ -65,7 +65,11 @@ def lower_region(
 
 def _lower_images(emit: Emitter, images: Images) -> None:
     """Add the commands of the layers that are run image by image."""
-    steps = {emit.given(value): one.info.size_bytes for one, value in images.inputs.items()}
+    steps = {
+        emit.batch(value): one.info.size_bytes
+        for one, value in images.inputs.items()
+        if one is not value
+    }
     steps |= {emit.target(value): one.info.size_bytes for one, value in images.outputs.items()}
     first, num_buffers = emit.num_commands, emit.num_buffers
     made = lower_layers(
@@ -123,8 +127,12 @@ def lower_layers(view: SubgraphView, choices: Choices, make_emitter: MakeEmitter
             _lower_byte_chain(emitter, byte_chains[layer])
         elif layer not in joined:
             fusion = fusions.get(layer)
-            emitter.begin((layer, *(fusion.absorbed if fusion is not None else ())))
-            lower(emitter, layer)
+            together = layer, *(fusion.absorbed if fusion is not None else ())
+            emitter.begin(together)
+            if (volumes := volumes_of(together)) is not None:
+                _lower_images(emitter, volumes)
+            else:
+                lower(emitter, layer)
     return emitter
 
 

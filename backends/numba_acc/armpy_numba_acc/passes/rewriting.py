@@ -30,19 +30,24 @@ from armpy.ops.quantizing import Cast
 from armpy.ops.resizing import Resize
 from armpy.ops.shapes import normalize_axes
 from armpy.ops.transpose_convolution import TransposeConvolution2d
+from armpy.ops.volumes import Convolution3d, TransposeConvolution3d
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
 
 _WITH_IMAGES = (
     Convolution2d,
+    Convolution3d,
     DepthwiseConvolution2d,
     InstanceNormalization,
     Pooling2d,
     Resize,
     TransposeConvolution2d,
+    TransposeConvolution3d,
 )
 """Whose first input and output have a layout."""
+
+_CHANNELS_LAST = {DataLayout.NCHW: DataLayout.NHWC, DataLayout.NCDHW: DataLayout.NDHWC}
 
 _WITH_ROWS = (L2Normalization, LogSoftmax, Softmax)
 """Whose first input and output have an axis."""
@@ -87,8 +92,9 @@ def rewriting_of(
 ) -> Rewriting | None:
     """How a layer is written otherwise; None if there is no way."""
     rank = len(outputs[0].known_shape)
-    if isinstance(operation, _WITH_IMAGES) and operation.data_layout is DataLayout.NCHW:
-        return Rewriting(replace(operation, data_layout=DataLayout.NHWC), (0, 2, 3, 1))
+    if isinstance(operation, _WITH_IMAGES) and operation.data_layout in _CHANNELS_LAST:
+        layout = _CHANNELS_LAST[operation.data_layout]
+        return Rewriting(replace(operation, data_layout=layout), (0, *range(2, rank), 1))
     if isinstance(operation, _WITH_ROWS) and rank and operation.axis % rank != rank - 1:
         axis = operation.axis % rank
         others = tuple(number for number in range(rank) if number != axis)

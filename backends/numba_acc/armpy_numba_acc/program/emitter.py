@@ -175,19 +175,28 @@ class Emitter:
         view : SubgraphView
             The layers, of one image.
         inputs, outputs : mapping of Value to Value
-            The region's inputs that its inputs are a part of, and the tensors that its outputs
-            become a part of.
+            The tensors that its inputs are a part of, or are, and those that its outputs become
+            a part of.
         arrangement : Arrangement
         """
         made = self.nested(view, {}, "", arrangement)
         made._inside = self._inside
-        made._given = set(inputs)
-        made._tensors = {
-            one: self._tensors[value].part(0, one.info.size_bytes) for one, value in inputs.items()
-        }
+        made._given = set()
+        for one, value in inputs.items():
+            part = self.batch(value).part(0, one.info.size_bytes)
+            if value in self._given and value not in self._places:
+                made._given.add(one)
+                made._tensors[one] = part
+            else:
+                made._places[one] = part
         for one, value in outputs.items():
             made._places[one] = self.target(value).part(0, one.info.size_bytes)
         return made
+
+    def batch(self, value: Value) -> Buffer:
+        """Where layers read images of a batch: as the caller stores it, if nobody has read it."""
+        is_new = value in self._given and value not in self._places
+        return self._tensors[value] if is_new else self.source(value)
 
     def repeat(
         self, first: int, scratch: Collection[Buffer], steps: Mapping[Buffer, int], times: int

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 
 from armpy.graph import Layer, Value
-from armpy.ops import Convolution2d, FullyConnected
+from armpy.ops import Convolution2d, Convolution3d, FullyConnected
 from armpy.records import dataclass
 from armpy.types import DataType
 from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES
+
+CONVOLUTIONS = (Convolution2d, Convolution3d)
+"""Whose filters see windows, of all channels or of those of a group."""
 
 Bounds = tuple[float | None, float | None]
 """Lowest and highest value of an output; None where it is not bounded."""
@@ -49,14 +52,15 @@ def float_bounds(bounds: Bounds) -> tuple[float, float]:
 def is_fusing(layer: Layer) -> bool:
     """Whether a layer's kernel can add a tensor to what it computes, and clamp."""
     operation = layer.operation
-    if not isinstance(operation, Convolution2d | FullyConnected):
+    is_convolution = isinstance(operation, CONVOLUTIONS)
+    if not is_convolution and not isinstance(operation, FullyConnected):
         return False
     infos = [value.info for value in (*layer.inputs, *layer.outputs) if value is not None]
     sees_all = infos[0].known_shape[-1] == infos[1].known_shape[-1]
     if infos[0].data_type in QUANTIZED_TYPES:
         # A product of one vector has kernels of its own.
         is_image = infos[-1].num_elements > infos[1].known_shape[0]
-        return isinstance(operation, Convolution2d) and sees_all and is_image
+        return is_convolution and sees_all and is_image
     if any(info.data_type is not DataType.FLOAT32 for info in infos):
         return False
-    return isinstance(operation, FullyConnected) or sees_all
+    return sees_all or not is_convolution

@@ -1,0 +1,122 @@
+"""Convolutions of volumes, along the stride and against it, agree with CpuRef."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from armpy_numba_acc.passes.region import lower_region
+from armpy_numba_acc.passes.rewriting import rewritten
+
+from armpy import DataType, Network, Quantization, TensorInfo, ops
+from armpy.graph import SubgraphView
+from armpy.ops.operation import Array
+from armpy.types import DataLayout
+from backends.numba_acc.tests.support import (
+    ISAS,
+    check_against_reference,
+    random_array,
+)
+
+F32, S8, S16 = DataType.FLOAT32, DataType.QASYMM_S8, DataType.QSYMM_S16
+SAME = ops.Padding.SAME
+
+Volume = ops.Convolution3d | ops.TransposeConvolution3d
+
+
+class Case(NamedTuple):
+    """A convolution of a volume."""
+
+    operation: Volume
+    volume: tuple[int, ...] = (1, 5, 7, 6, 3)
+    weights: tuple[int, ...] = (9, 3, 3, 3, 3)
+    data_type: DataType = F32
+
+
+CASES = {
+    "padding and strides": Case(ops.Convolution3d((2, 2, 1), padding=SAME), data_type=S8),
+    "a batch": Case(ops.Convolution3d(padding=SAME), (3, 4, 5, 6, 8), (8, 3, 3, 3, 8)),
+    "uneven padding, of 16 bits": Case(
+        ops.Convolution3d(padding=((2, 0), (0, 1), (1, 2))), data_type=S16
+    ),
+    "a batch in groups with gaps": Case(
+        ops.Convolution3d((1, 1, 2), (1, 2, 2)), (2, 4, 7, 8, 4), (18, 2, 3, 3, 2), S8
+    ),
+    "spread": Case(ops.TransposeConvolution3d((2, 2, 2), padding=SAME), data_type=S8),
+    "spread in groups with gaps": Case(
+        ops.TransposeConvolution3d((1, 2, 1), (2, 1, 2)), (2, 2, 3, 4, 4), (18, 2, 3, 2, 2), S8
+    ),
+}
+"""Few kernels do: their products are those of images, which have tests of their own."""
+
+
+def quantization_of(data_type: DataType, scale: float, zero_point: int) -> Quantization | None:
+    """That of a tensor; none of floats."""
+    if data_type is F32:
+        return None
+    return Quantization.per_tensor(scale, 0 if data_type is S16 else zero_point)
+
+
+def network_of(case: Case) -> tuple[Network, dict[str, Array]]:
+    """A network of the layer, and an input for it."""
+    network, kind = Network(), case.data_type
+    info = TensorInfo(case.volume, kind, quantization=quantization_of(kind, 0.05, 3))
+    weights_info = TensorInfo(case.weights, F32 if kind is F32 else S8)
+    filters = case.weights[0]
+    weights = network.constant(
+        random_array(weights_info, 1),
+        data_type=weights_info.data_type,
+        quantization=quantization_of(weights_info.data_type, 0.01, 0),
+    )
+    bias = np.arange(-4, filters - 4).astype(np.float32)
+    if kind is not F32:
+        bias = (bias * 99).astype(np.int64 if kind is S16 else np.int32)
+    values = network.input("x", info), weights, network.constant(bias)
+    quantization = quantization_of(kind, 0.2, -9)
+    output = TensorInfo(None, kind, quantization=quantization)
+    network.output("y", network.add(case.operation, *values, output=output))
+    return network, {"x": random_array(info)}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_convolutions_of_volumes(name: str) -> None:
+    network, inputs = network_of(CASES[name])
+    check_against_reference(network, inputs, ISAS[0])
+
+
+def test_what_follows_is_computed_with_each_volume_of_a_batch() -> None:
+    network = Network()
+    info = TensorInfo((3, 4, 5, 6, 8), F32)
+    x, given = network.input("x", info), network.input("w", TensorInfo((8, 3, 3, 3, 8), F32))
+    value = network.add(ops.Activation(ops.ActivationFunction.ABS), x)
+    made = network.add(ops.Convolution3d(padding=SAME), value, given)
+    total = network.add(ops.ElementwiseBinary(ops.BinaryOperation.ADD), made, value)
+    network.output("y", network.add(ops.Activation(ops.ActivationFunction.RELU), total))
+    inputs = {"x": random_array(info), "w": random_array(TensorInfo((8, 3, 3, 3, 8), F32), 2)}
+    graph = network.build()
+    program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[0])
+    products = [info for info in program.infos if info.num_operations]
+    # Sum and clamp have no commands of their own.
+    assert [(info.operation, info.part) for info in products][-3:] == [("Convolution3d", "")] * 3
+    check_against_reference(network, inputs, ISAS[0])
+
+
+def test_channels_in_front_are_turned_to_the_back() -> None:
+    network = Network()
+    x = network.input("x", TensorInfo((2, 3, 5, 7, 6), F32))
+    weights = network.constant(np.ones((4, 1, 3, 3, 3), np.float32))
+    network.output("y", network.add(ops.Convolution3d(data_layout=DataLayout.NCDHW), x, weights))
+    graph = network.build()
+    _, made, _ = rewritten(SubgraphView.of(graph, graph.layers)).layers
+    assert made.operation == ops.Convolution3d()
+    assert made["input"].info.shape == (2, 5, 7, 6, 3)
+
+
+def test_a_batch_of_volumes_keeps_one_copy_of_the_weights() -> None:
+    sizes = []
+    for count in (1, 6):
+        network, _ = network_of(Case(ops.Convolution3d(padding=SAME), (count, 4, 6, 6, 3)))
+        graph = network.build()
+        sizes.append(lower_region(SubgraphView.of(graph, graph.layers), ISAS[0]).constants.nbytes)
+    assert sizes[0] == sizes[1]
