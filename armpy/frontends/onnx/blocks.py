@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from armpy.frontends.onnx.node import Node
@@ -12,11 +13,36 @@ from armpy.ops.elementwise import (
     ElementwiseUnary,
     UnaryOperation,
 )
+from armpy.ops.generation import Fill, Range
 from armpy.ops.joining import Concat
 from armpy.ops.movement import Transpose
 from armpy.ops.reduction import Reduce, ReduceOperation
 from armpy.ops.reshaping import Reshape
 from armpy.ops.slicing import Gather, Slice, Splitter
+from armpy.types import DataType
+
+MOST_TABLE_ELEMENTS = 1 << 25
+"""Of what a converter computes itself: a few sizes in a file must not keep it busy for long."""
+
+
+def check_table(node: Node, shape: Sequence[int]) -> None:
+    """Refuse a table of positions or weights that is too large to be made here."""
+    if math.prod(max(size, 1) for size in shape) > MOST_TABLE_ELEMENTS:
+        raise node.error(
+            "the sizes ask for a table that is too large",
+            expected=f"at most {MOST_TABLE_ELEMENTS} elements",
+            actual=tuple(shape),
+        )
+
+
+def counted(node: Node, count: int, start: int = 0) -> Value:
+    """`start`, `start` + 1 ..., int64; a layer, so that limits hold for it."""
+    return node.layer(Range(start, start + count, 1, DataType.SIGNED64))
+
+
+def filled(node: Node, like: Value, shape: Sequence[int], number: int) -> Value:
+    """One number of a value's type everywhere; a layer, so that limits hold for it."""
+    return node.layer(Fill(tuple(shape)), node.like(like, number))
 
 
 def reshaped(node: Node, value: Value, shape: Sequence[int]) -> Value:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from armpy.frontends.onnx.blocks import reshaped, transposed
 from armpy.frontends.onnx.node import Node
 from armpy.graph import Value
 from armpy.records import dataclass
-from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES
 
 Pads = tuple[tuple[int, int], ...]
 """What is added before and after each spatial axis."""
@@ -27,12 +25,6 @@ def spatial_sizes(node: Node, index: int = 0) -> tuple[int, ...]:
             actual=shape,
         )
     return shape[2:]
-
-
-def check_elements(node: Node, shape: Sequence[int]) -> None:
-    """Refuse a tensor that is larger than memory may ever be, before its elements are made."""
-    if math.prod(max(size, 1) for size in shape) > DEFAULT_MEMORY_LIMIT_BYTES:
-        raise node.error("a tensor is too large", actual=tuple(shape))
 
 
 def with_two_axes(node: Node, value: Value) -> Value:

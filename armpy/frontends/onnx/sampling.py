@@ -149,11 +149,25 @@ def nearest(axis: AxisScaling, where: Float64Array, rounding: Rounding) -> Int64
     return np.clip(rounding(where), 0, axis.size - 1).astype(np.int64)
 
 
+def num_taps(axis: AxisScaling, kernel: Filter) -> int:
+    """How many elements each element of the output is made of."""
+    return 2 - 2 * _first_tap(axis, kernel)
+
+
+def _stretch(axis: AxisScaling, kernel: Filter) -> float:
+    """How many elements of the output a step of the input is, for a filter."""
+    return min(axis.scale, 1.0) if kernel.antialias else 1.0
+
+
+def _first_tap(axis: AxisScaling, kernel: Filter) -> int:
+    """The place of the first tap beside the position."""
+    support = 1 if kernel.mode == "linear" else 2
+    return int(np.floor(-support / _stretch(axis, kernel))) + 1
+
+
 def taps(axis: AxisScaling, where: Float64Array, kernel: Filter) -> Taps:
     """The elements around each position, and what they weigh."""
-    stretch = min(axis.scale, 1.0) if kernel.antialias else 1.0
-    support = 1 if kernel.mode == "linear" else 2
-    first = int(np.floor(-support / stretch)) + 1
+    stretch, first = _stretch(axis, kernel), _first_tap(axis, kernel)
     reach = 1 - first  # beyond which all is as the ends
     where = np.clip(where, -1 - reach, axis.size + reach)
     left = np.ceil(where) - 1  # so that a position on an element has it at its right

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from armpy.frontends.onnx.blocks import reshaped
+from armpy.frontends.onnx.blocks import counted, reshaped
 from armpy.frontends.onnx.element_types import data_type_of
 from armpy.frontends.onnx.node import Node, NodeData, Operator, OperatorTable
 from armpy.graph import Value
@@ -15,17 +15,12 @@ from armpy.ops.elementwise import (
     ElementwiseBinary,
     Select,
 )
-from armpy.ops.generation import Fill, OneHot, Range
+from armpy.ops.generation import Fill, OneHot
 from armpy.ops.operation import require
 from armpy.ops.slicing import Splitter
 from armpy.types import DataType
 
 _INDEX = DataType.SIGNED64
-
-
-def counted(node: Node, count: int) -> Value:
-    """0 to `count` - 1, int64."""
-    return node.layer(Range(0, count, 1, _INDEX))
 
 
 def _constant_of_shape(node: Node) -> Value:
@@ -65,7 +60,7 @@ def _compared(
 ) -> Value:
     """Of each element of a matrix, how its column compares to its row plus an offset."""
     offset = min(max(offset, -rows), columns)
-    row = node.layer(Range(offset, offset + rows, 1, _INDEX))
+    row = counted(node, rows, offset)
     column = reshaped(node, counted(node, columns), (1, columns))
     return node.layer(Comparison(operation), column, reshaped(node, row, (rows, 1)))
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from armpy.frontends.onnx.blocks import reshaped
+from armpy.frontends.onnx.blocks import counted, reshaped
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
 from armpy.graph import Value
 from armpy.ops.cumulation import ReverseSequence
@@ -74,9 +72,7 @@ def _tensor_scatter(node: Node) -> Value:
         actual=updates,
     )
     ahead = (1,) * (len(cache) - 1)
-    positions = node.constant(
-        np.arange(updates[axis]).reshape(-1, *ahead[axis:]), DataType.SIGNED64
-    )
+    positions = reshaped(node, counted(node, updates[axis]), (updates[axis], *ahead[axis:]))
     if node.has(2):
         starts = reshaped(node, node.cast(node.value(2), DataType.SIGNED64), (-1, *ahead))
         positions = node.layer(ElementwiseBinary(BinaryOperation.ADD), starts, positions)

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy.frontends.onnx.blocks import binary, joined, reshaped, split, taken, transposed
+from armpy.frontends.onnx.blocks import (
+    binary,
+    counted,
+    joined,
+    reshaped,
+    split,
+    taken,
+    transposed,
+)
 from armpy.frontends.onnx.heads import apart, rotated, together, with_past
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
 from armpy.frontends.onnx.operators.matrices import matrix_product
@@ -126,7 +134,7 @@ def _mask(node: Node, given: Value | None, keys: Sequence[int]) -> Value | None:
         return None
     batch, length, shape = keys[0], keys[2], given.info.known_shape
     if shape == (batch,) and shape != (3 * batch + 2,):  # lengths
-        places = node.like(given, np.arange(length))
+        places = node.cast(counted(node, length), given.info.data_type)
         lengths = reshaped(node, given, (batch, 1, 1, 1))
         less = Comparison(ComparisonOperation.LESS)
         return node.layer(less, reshaped(node, places, (1, 1, 1, length)), lengths)
@@ -176,7 +184,7 @@ def _group_query_attention(node: Node) -> Sequence[Value]:
     if node.flag("do_rotary"):
         places = node.input(9)
         if places is None:
-            places = node.constant(np.arange(num_past, total, dtype=np.int64)[np.newaxis])
+            places = reshaped(node, counted(node, length, num_past), (1, length))
         query, key = (
             rotated(
                 node,
@@ -257,7 +265,8 @@ def _rotary_embedding(node: Node) -> Value:
         by_heads = apart(node, value, heads or shape[2] // size)
     positions, count = node.value(1), by_heads.info.known_shape[2]
     if positions.info.num_elements == 1 and len(positions.info.known_shape) < 2:
-        offsets = node.like(positions, np.arange(count)[np.newaxis])
+        offsets = reshaped(node, counted(node, count), (1, count))
+        offsets = node.cast(offsets, positions.info.data_type)
         positions = binary(node, BinaryOperation.ADD, offsets, reshaped(node, positions, (1, 1)))
     interleaved = node.flag("interleaved")
     made = rotated(node, by_heads, node.value(2), node.value(3), positions, interleaved, length)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from armpy.frontends.onnx.blocks import binary, gathered, reduced, reshaped
+from armpy.frontends.onnx.blocks import binary, counted, filled, gathered, reduced, reshaped
 from armpy.frontends.onnx.node import Node, NodeData, Operator, OperatorTable
 from armpy.graph import Value
 from armpy.ops.activation_layers import Activation, ActivationFunction
@@ -69,7 +67,7 @@ def _embed_layer_normalization(node: Node) -> Sequence[Value]:
     if node.has(8):
         places = node.value(8)
     else:
-        places = node.constant(np.arange(shape[1], dtype=np.int64)[np.newaxis])
+        places = reshaped(node, counted(node, shape[1]), (1, shape[1]))
     total = binary(node, BinaryOperation.ADD, total, gathered(node, node.value(3), places))
     if node.has(1) and node.has(4):
         segments = gathered(node, node.value(4), node.value(1))
@@ -83,7 +81,7 @@ def _lengths(node: Node, shape: Sequence[int]) -> Value:
     """How many elements of each row of the mask are set."""
     mask = node.input(7)
     if mask is None:
-        return node.constant(np.zeros(shape[0], np.int32))
+        return node.cast(filled(node, node.value(0), shape[:1], 0), DataType.SIGNED32)
     counts = reduced(node, ReduceOperation.SUM, mask, (1,), keep_dims=False)
     return node.cast(reshaped(node, counts, shape[:1]), DataType.SIGNED32)
 

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy.frontends.onnx.blocks import binary, reshaped, taken, transposed
+from armpy.frontends.onnx.blocks import binary, check_table, reshaped, taken, transposed
 from armpy.frontends.onnx.images import (
     WindowAttributes,
     channels_first,
     channels_last,
-    check_elements,
     explicit_pads,
     per_axis,
     window_attributes,
@@ -53,7 +52,6 @@ def _col2im(node: Node) -> Value:
     updates = transposed(node, columns, (2, 0, 1))
     # What lies in the padding is added to one more element, which is left out in the end.
     shape = (total + 1, batch, channels)
-    check_elements(node, shape)
     zeros = node.layer(Fill(shape), node.like(updates, 0))
     indices = node.constant(places.T.reshape(-1, 1), DataType.SIGNED64)
     made = node.layer(ScatterNd(ScatterReduction.ADD), zeros, indices, updates)
@@ -78,7 +76,7 @@ def _patch_places(node: Node, sizes: Sequence[int], kernel: Sequence[int]) -> In
     ]
     if min(counts) < 1:
         raise node.error("the block does not fit into the image", actual=sizes)
-    check_elements(node, (*counts, *kernel))
+    check_table(node, (*counts, *kernel))
     places = np.zeros((1,) * (2 * rank), np.int64)
     inside = np.ones((1,) * (2 * rank), bool)
     for axis in range(rank):
@@ -113,7 +111,6 @@ def _max_unpool(node: Node) -> Value:
     full = (*shape[:2], *sizes)
     if min(full) < 1:
         raise node.error("nothing is left of the output", actual=full)
-    check_elements(node, full)
     zeros = node.layer(Fill((math.prod(full),)), node.like(node.value(0), 0))
     count = (math.prod(shape),)
     updates, places = (reshaped(node, node.value(i), count) for i in (0, 1))
@@ -124,7 +121,6 @@ def _max_unpool(node: Node) -> Value:
     more = tuple((0, size - old) for size, old in zip(wanted, full, strict=False))
     if len(wanted) != len(full) or min(min(pair) for pair in more) < 0:
         raise node.error("the output shape is too small", expected=str(full), actual=wanted)
-    check_elements(node, wanted)
     return node.layer(Pad(more), made)
 
 
@@ -173,9 +169,8 @@ def _moved_samples(
             actual=node.shape(2),
         )
     offsets = reshaped(node, node.value(2), (batch * parts, taps, 2, height, width))
-    grid = binary(
-        node, BinaryOperation.ADD, offsets, node.like(offsets, _places(windows, (height, width)))
-    )
+    places = node.like(offsets, _places(node, windows, (height, width)))
+    grid = binary(node, BinaryOperation.ADD, offsets, places)
     # From elements to -1 ... 1 at the outer edges.
     scale = np.array([2 / size for size in sizes]).reshape(2, 1, 1)
     shift = np.array([1 / size - 1 for size in sizes]).reshape(2, 1, 1)
@@ -192,8 +187,9 @@ def _moved_samples(
     return sampled, (height, width)
 
 
-def _places(windows: WindowAttributes, counts: Sequence[int]) -> Array:
+def _places(node: Node, windows: WindowAttributes, counts: Sequence[int]) -> Array:
     """Rows and columns of the windows' elements before they are moved: (taps, 2, h, w)."""
+    check_table(node, (*windows.kernel, 2, *counts))
     along = [
         (np.arange(count)[None] * step - before) + np.arange(k)[:, None] * gap
         for count, step, (before, _), k, gap in zip(

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
-from armpy.frontends.onnx.blocks import binary, reduced, reshaped, scaled, unary
+from armpy.frontends.onnx.blocks import binary, counted, reduced, reshaped, scaled, unary
 from armpy.frontends.onnx.images import (
     Pads,
     WindowAttributes,
@@ -59,13 +57,10 @@ def _with_indices(
     if node.flag("storage_order"):
         places = _columns_first(node, places, sizes)
     batch, channels = node.shape(0)[:2]
-    firsts = np.arange(batch * channels).reshape(batch, channels, *(1,) * len(sizes))
-    return largest, binary(
-        node,
-        BinaryOperation.ADD,
-        places,
-        node.constant(firsts * math.prod(sizes), DataType.SIGNED64),
-    )
+    images = counted(node, batch * channels)
+    firsts = reshaped(node, images, (batch, channels, *(1,) * len(sizes)))
+    firsts = scaled(node, firsts, math.prod(sizes))
+    return largest, binary(node, BinaryOperation.ADD, places, firsts)
 
 
 def _columns_first(node: Node, places: Value, sizes: Sequence[int]) -> Value:

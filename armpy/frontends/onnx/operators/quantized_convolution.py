@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from armpy.frontends.onnx.blocks import filled
 from armpy.frontends.onnx.images import (
     WindowAttributes,
     channels_first,
@@ -195,7 +196,7 @@ def _conv_integer(node: Node) -> Value:
     none = Quantization.per_tensor(1.0)
     value = node.value(0)
     sums = _sums_of(node, as_quantized(node, value, none), filters, None)
-    ones = node.like(value, np.ones((1, *value.info.known_shape[1:])))
+    ones = filled(node, value, (1, *value.info.known_shape[1:]), 1)
     of_ones = _sums_of(node, as_quantized(node, ones, none), filters, None)
     moved = binary(node, BinaryOperation.MUL, node.cast(point, DataType.SIGNED32), of_ones)
     return binary(node, BinaryOperation.SUB, sums, moved)

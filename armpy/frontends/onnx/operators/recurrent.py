@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from armpy.frontends.onnx.blocks import binary, joined, reshaped, split, transposed
+from armpy.frontends.onnx.blocks import binary, filled, joined, reshaped, split, transposed
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
 from armpy.graph import Value
 from armpy.ops.elementwise import BinaryOperation
@@ -216,7 +216,7 @@ def _plain_lstm(
 
     def zeros(*shape: int) -> Value:
         assert sequence is not None
-        return node.like(sequence, np.zeros(shape, np.float32))
+        return filled(node, sequence, shape, 0)
 
     if bias is None or recurrent_bias is None:
         total = zeros(4 * units)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from armpy.frontends.onnx.blocks import reshaped, taken, transposed
-from armpy.frontends.onnx.images import channels_first, channels_last, check_elements
+from armpy.frontends.onnx.blocks import check_table, reshaped, taken, transposed
+from armpy.frontends.onnx.images import channels_first, channels_last
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
 from armpy.graph import Value
 from armpy.ops.dense import BatchMatMul
@@ -58,7 +58,7 @@ def _affine_grid(node: Node) -> Value:
             expected="(n, 2, 3) and 4 sizes, or (n, 3, 4) and 5",
             actual=f"{node.shape(0)} and {size}",
         )
-    check_elements(node, (rank + 1, *sizes))
+    check_table(node, (rank + 1, *sizes))
     aligned = node.flag("align_corners")
     ends = [1.0 if aligned else 1 - 1 / count for count in sizes]
     along = [np.linspace(-end, end, count) for end, count in zip(ends, sizes, strict=True)]

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from armpy.frontends.onnx import sampling
-from armpy.frontends.onnx.blocks import reshaped
-from armpy.frontends.onnx.images import channels_first, channels_last, check_elements
+from armpy.frontends.onnx.blocks import check_table, reshaped
+from armpy.frontends.onnx.images import channels_first, channels_last
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
 from armpy.frontends.onnx.sampling import AxisScaling, Filter, Float64Array, Taps
 from armpy.graph import Value
@@ -23,6 +23,9 @@ from armpy.types import DataType
 
 _FEW_TAPS = 4
 """Up to so many, elements are gathered and added up; more are a product with a matrix."""
+
+_TABLES = 2
+"""Of taps: which elements, and what they weigh."""
 
 _SHARPEST = 100.0
 """Of cubic interpolation; those that are used are -0.5 and -0.75."""
@@ -56,7 +59,8 @@ def _scalings(node: Node, scales: Sequence[float], sizes: Sequence[int]) -> Scal
         factors = list(scales)
     else:
         after, factors = _fitted(node, before, sizes)
-    _check_size(node, shape, dict(zip(axes, after, strict=True)))
+    if min(after, default=1) < 1:
+        raise node.error("nothing is left of an axis", expected="1 or more", actual=after)
     starts, ends = _region(node, len(axes))
     return {
         axis: AxisScaling(*numbers)
@@ -76,14 +80,6 @@ def _fitted(
         raise node.error("the attribute 'keep_aspect_ratio_policy' cannot be used", actual=policy)
     factor = min(factors) if policy == "not_larger" else max(factors)
     return [math.floor(old * factor + 0.5) for old in before], [factor] * len(before)
-
-
-def _check_size(node: Node, shape: Sequence[int], after: Mapping[int, int]) -> None:
-    """Refuse an output that is empty, or larger than memory may ever be."""
-    sizes = [after.get(axis, size) for axis, size in enumerate(shape)]
-    if min(after.values(), default=1) < 1:
-        raise node.error("nothing is left of an axis", expected="1 or more", actual=sizes)
-    check_elements(node, sizes)
 
 
 def _region(node: Node, count: int) -> tuple[Sequence[float], Sequence[float]]:
@@ -134,8 +130,10 @@ def _mode(node: Node) -> str:
 def _resized(node: Node, scalings: Scalings) -> Value:
     """Resize axis by axis, or in one layer where `Resize` has the same rule."""
     transformation = _transformation(node)
-    where = {a: sampling.positions(axis, transformation) for a, axis in scalings.items()}
     value = node.value(0)
+    for scaling in scalings.values():
+        check_table(node, (scaling.out_size,))
+    where = {a: sampling.positions(axis, transformation) for a, axis in scalings.items()}
     if _mode(node) == "nearest":
         chosen = {
             a: sampling.nearest(axis, where[a], _rounding(node, axis))
@@ -167,6 +165,8 @@ def _interpolated(
         node.flag("antialias"),
         node.flag("exclude_outside"),
     )
+    for scaling in scalings.values():
+        check_table(node, (scaling.out_size, sampling.num_taps(scaling, kernel), _TABLES))
     found = {a: sampling.taps(axis, where[a], kernel) for a, axis in scalings.items()}
     found = {a: t for a, t in found.items() if not _keeps_all(t, scalings[a].size)}
     if kernel == Filter("linear", kernel.sharpness):
@@ -254,6 +254,7 @@ def _combined(node: Node, value: Value, axis: int, taps: Taps, size: int) -> Val
     shape = value.info.known_shape
     out_size, count = taps.indices.shape
     if count > _FEW_TAPS:
+        check_table(node, (out_size, size))
         matrix = np.zeros((out_size, size))
         np.add.at(matrix, (np.arange(out_size)[:, None], taps.indices), taps.weights)
         rows = (math.prod(shape[:axis]), size, math.prod(shape[axis + 1 :]))
@@ -281,6 +282,7 @@ def _extrapolated(
     if not _is_cropped(node):
         return value
     rank = len(value.info.known_shape)
+    check_table(node, [scaling.out_size for scaling in scalings.values()])
     outside = np.zeros((1,) * rank, bool)
     for axis, scaling in scalings.items():
         along = (where[axis] < 0) | (where[axis] > scaling.size - 1)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from armpy.frontends.onnx.blocks import binary, gathered, reshaped
+from armpy.frontends.onnx.blocks import binary, check_table, gathered, reshaped
 from armpy.frontends.onnx.element_types import data_type_of
 from armpy.frontends.onnx.node import Node, NodeData, Operator, OperatorTable
 from armpy.frontends.onnx.operators.matrices import matrix_product
 from armpy.graph import Value
 from armpy.ops.elementwise import BinaryOperation
 from armpy.ops.spectral import Dft
-from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, DataType
+from armpy.types import DataType
 
 _LARGEST_MATRIX_BYTES = 16 << 20
 """Of cosines and sines; longer frames are transformed by `Dft`."""
@@ -57,7 +57,7 @@ def _stft(node: Node) -> Value:
         )
     parts = shape[2] if len(shape) == 3 else 1
     count = 1 + (shape[1] - length) // step
-    _bound(node, shape[0] * count * length * parts)
+    check_table(node, (count, length))
     places = step * np.arange(count)[:, np.newaxis] + np.arange(length)
     plain = reshaped(node, signal, (*shape[:2], parts))
     frames = gathered(node, plain, node.constant(places.astype(np.int64)), axis=1)
@@ -99,7 +99,7 @@ def _mel_weight_matrix(node: Node) -> Value:
             expected="positive numbers, and edges in order",
             actual=f"{count}, {length}, {rate}, {low:g}, {high:g}",
         )
-    _bound(node, bins * count)
+    check_table(node, (bins, count))
     edges = 2595 * np.log10(1 + np.array([low, high]) / 700)
     mels = edges[0] + np.arange(count + 2) * (edges[1] - edges[0]) / (count + 2)
     points = (length + 1) * 700 * (10 ** (mels / 2595) - 1) // rate
@@ -123,16 +123,6 @@ def _mel_weight_matrix(node: Node) -> Value:
 def _mel_type(data: NodeData, _: object) -> DataType:
     """The type that a node asks for."""
     return data_type_of(int(data.attribute("output_datatype", 1)), data.label)
-
-
-def _bound(node: Node, count: int) -> None:
-    """Refuse tensors that no memory holds, before they are made."""
-    if 8 * count > DEFAULT_MEMORY_LIMIT_BYTES:
-        raise node.error(
-            "the node asks for more memory than there may be",
-            expected=f"{DEFAULT_MEMORY_LIMIT_BYTES} bytes",
-            actual=8 * count,
-        )
 
 
 OPERATORS: OperatorTable = {

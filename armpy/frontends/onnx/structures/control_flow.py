@@ -42,6 +42,8 @@ from armpy.ops.elementwise import (
     LogicalBinaryOperation,
     Select,
 )
+from armpy.ops.generation import Range
+from armpy.ops.reshaping import Reshape
 from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
@@ -316,8 +318,9 @@ def _body(
         if fixed is None:
             rows.append(walker.call("Concat", before, row, label=label, axis=0))
             continue
-        marks = np.arange(fixed).reshape(-1, *(1,) * (len(before.info.known_shape) - 1))
-        turns = walker.constant(marks)
+        column = Reshape((fixed, *(1,) * (len(before.info.known_shape) - 1)))
+        numbers = walker.layer(label, Range(0, fixed, 1, DataType.SIGNED64))
+        turns = walker.layer(label, column, numbers)
         here = walker.layer(label, Comparison(ComparisonOperation.EQUAL), turns, number)
         rows.append(walker.layer(label, Select(), here, row, before))
     one = walker.constant(np.int64(1))
