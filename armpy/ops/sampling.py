@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Sequence
 from typing import ClassVar
@@ -12,9 +13,10 @@ from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 
-__all__ = ["RandomMultinomial", "RandomNormal", "RandomUniform"]
+__all__ = ["RandomBits", "RandomGenerator", "RandomMultinomial", "RandomNormal", "RandomUniform"]
 
 _REALS = (DataType.FLOAT32, DataType.FLOAT64)
+_WORDS = (DataType.SIGNED32, DataType.UNSIGNED32, DataType.SIGNED64, DataType.UNSIGNED64)
 _SHAPE = Operand("shape", ranks=(1,), becomes="shape")
 _RULES = (rule(((DataType.SIGNED32, DataType.SIGNED64),), (_REALS,)),)
 
@@ -158,8 +160,8 @@ class RandomMultinomial(Operation):
 
     References
     ----------
-    NNAPI RANDOM_MULTINOMIAL; Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3",
-    2011.
+    NNAPI RANDOM_MULTINOMIAL; TFLite MULTINOMIAL; Salmon et al., "Parallel Random Numbers: As Easy
+    as 1, 2, 3", 2011.
     """
 
     num_samples: int = 1
@@ -195,3 +197,68 @@ class RandomMultinomial(Operation):
     def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
         """SIGNED32."""
         return (DataType.SIGNED32,)
+
+
+class RandomGenerator(enum.Enum):
+    """What makes random bits of a key and a counter: Philox 4x32-10 or Threefry 2x32-20."""
+
+    PHILOX = 0
+    THREEFRY = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RandomBits(Operation):
+    """Draw integers whose bits are all random, and say where the next draw begins.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of the drawn integers.
+    generator : RandomGenerator
+    output_type : DataType
+        Integers of 32 or 64 bits.
+
+    Notes
+    -----
+    state uint64 (2), for Philox also (3): the key, then the counter, whose words of 32 bits are
+    lowest first; Philox takes the key as the upper half of a counter of one element. Outputs: the
+    state with the lower half of the counter moved on by one for each block of 4, or 2, words, and
+    integers (...), whose lower word is drawn first.
+
+    References
+    ----------
+    StableHLO rng_bit_generator; TFLite STABLEHLO_RNG_BIT_GENERATOR; Salmon et al., "Parallel Random
+    Numbers: As Easy as 1, 2, 3", 2011.
+    """
+
+    shape: tuple[int, ...] = ()
+    generator: RandomGenerator = RandomGenerator.PHILOX
+    output_type: DataType = DataType.UNSIGNED32
+
+    inputs: ClassVar[tuple[Operand, ...]] = (Operand("state", ranks=(1,)),)
+    outputs: ClassVar[tuple[Operand, ...]] = (Operand("state"), Operand("output"))
+    type_rules: ClassVar[tuple[TypeRule, ...]] = (
+        rule((DataType.UNSIGNED64,), (DataType.UNSIGNED64, _WORDS)),
+    )
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """The state's, and the given one."""
+        state = inputs[0].shape or ()
+        allowed = (2, 3) if self.generator is RandomGenerator.PHILOX else (2,)
+        require(
+            state[0] is None or state[0] in allowed,
+            "the state has the wrong length",
+            expected=" or ".join(map(str, allowed)),
+            actual=state[0],
+        )
+        return state, _given_shape(self.shape, inputs)
+
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        """uint64, and the attribute."""
+        return DataType.UNSIGNED64, self.output_type
+
+    def scratch_bytes(
+        self, inputs: Sequence[TensorInfo | None], outputs: Sequence[TensorInfo]
+    ) -> int:
+        """Four copies of the words, as 64 bits each."""
+        return 4 * 8 * (outputs[1].num_elements * (outputs[1].data_type.bits // 32) + 4)

@@ -11,7 +11,7 @@ from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 
-__all__ = ["NonMaxSuppression"]
+__all__ = ["NonMaxSuppression", "SoftNonMaxSuppression"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +69,77 @@ class NonMaxSuppression(Operation):
     def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
         """int64."""
         return (DataType.SIGNED64,)
+
+
+@dataclass(frozen=True, slots=True)
+class SoftNonMaxSuppression(Operation):
+    """Choose the best boxes, and lower the scores of those that overlap better ones (Soft-NMS).
+
+    Attributes
+    ----------
+    max_boxes : int
+        Length of the outputs.
+    iou_threshold : float
+        Share of the area of two boxes together; boxes that have at least that much of it in
+        common with a better one are left out.
+    score_threshold : float
+        Only boxes of higher scores are chosen.
+    sigma : float
+        Of the Gaussian function of the share that scores are lowered by; 0 lowers none.
+
+    Notes
+    -----
+    boxes (s, 4), y1, x1, y2, x2 of two opposite corners; scores (s); outputs by falling score:
+    indices int32 (max_boxes), scores (max_boxes), and their number, int32 (); what is left of both
+    is 0. Of equal scores the first counts. A share is that of boxes whose areas are above 0, and 0
+    otherwise.
+
+    References
+    ----------
+    TFLite NON_MAX_SUPPRESSION_V4, NON_MAX_SUPPRESSION_V5; Bodla et al., "Soft-NMS: Improving
+    Object Detection With One Line of Code", 2017.
+    """
+
+    max_boxes: int = 0
+    iou_threshold: float = 0.0
+    score_threshold: float = 0.0
+    sigma: float = 0.0
+
+    inputs: ClassVar[tuple[Operand, ...]] = (
+        Operand("boxes", ranks=(2,)),
+        Operand("scores", ranks=(1,)),
+    )
+    outputs: ClassVar[tuple[Operand, ...]] = (
+        Operand("indices"),
+        Operand("scores"),
+        Operand("count"),
+    )
+    type_rules: ClassVar[tuple[TypeRule, ...]] = (
+        rule(
+            (DataType.FLOAT32, DataType.FLOAT32),
+            (DataType.SIGNED32, DataType.FLOAT32, DataType.SIGNED32),
+        ),
+    )
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """(max_boxes) twice, and ()."""
+        require_length(inputs[0], 1, 4, "boxes")
+        bind_sizes(self, inputs, ("s4", "s"))
+        require(
+            self.max_boxes >= 0,
+            "max_boxes is negative",
+            expected="0 or more",
+            actual=self.max_boxes,
+        )
+        require(
+            0 <= self.iou_threshold <= 1,
+            "iou_threshold is out of range",
+            expected="0 to 1",
+            actual=self.iou_threshold,
+        )
+        require(self.sigma >= 0, "sigma is negative", expected="0 or more", actual=self.sigma)
+        return (self.max_boxes,), (self.max_boxes,), ()
+
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        """int32, float32, int32."""
+        return DataType.SIGNED32, DataType.FLOAT32, DataType.SIGNED32

@@ -135,7 +135,7 @@ def _binary(operation: ops.ElementwiseBinary) -> Iterator[Form]:
         yield Form(code, options=options or None)
 
 
-_OTHER_CODES = {"POWER": "POW", "SHIFT_RIGHT": "RIGHT_SHIFT", "SHIFT_LEFT": "STABLEHLO_SHIFT_LEFT"}
+_OTHER_CODES = {"POWER": "POW", "SHIFT_LEFT": "STABLEHLO_SHIFT_LEFT"}
 
 
 @_says(ops.ElementwiseUnary, ops.LogicalBinary)

@@ -10,9 +10,17 @@ from armpy.frontends.tflite.node import Node
 from armpy.graph import Value
 from armpy.ops.composite import Composite, LayerBuilder
 from armpy.ops.operation import Array, require
+from armpy.ops.quantizing import BitCast
 from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
+
+_STORED = {
+    DataType.QASYMM_S8: DataType.SIGNED8,
+    DataType.QASYMM_U8: DataType.UNSIGNED8,
+    DataType.QSYMM_S16: DataType.SIGNED16,
+}
+"""Types of stored integers of quantised types that have one scale."""
 
 
 class Parts(Layers):
@@ -58,6 +66,18 @@ class Parts(Layers):
     def type(self, index: int) -> DataType:
         """Data type of an input."""
         return self.value(index).info.data_type
+
+    def stored(self, value: Value) -> Value:
+        """Stored integers of a quantised value without their scale; itself if it has none."""
+        plain = _STORED.get(value.info.data_type)
+        return value if plain is None else self.layer(BitCast(plain), value)
+
+    def meaning(self, value: Value, like: Value) -> Value:
+        """Stored integers with the scale of a value that `stored` was given."""
+        info = like.info.with_shape(None)
+        if info.data_type not in _STORED:
+            return value
+        return self.layer(BitCast(info.data_type), value, output=info)
 
     def array(self, index: int) -> Array:
         """Elements of an input that decides."""

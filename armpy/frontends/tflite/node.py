@@ -48,6 +48,13 @@ class Node:
         The operator in the file.
     graph : callable
         Builds a subgraph, given its index, for the shapes of its inputs.
+    inline : callable
+        Adds a subgraph's layers to the network, given its index and inputs, and returns its
+        outputs.
+    operators : callable
+        Names of a subgraph's operators, given its index.
+    shapes : sequence of (tuple of int or None)
+        Of the outputs as the file has them, for operators that have no other word of them.
     updates : dict of int to Value
         What `update_variable` has been told.
     """
@@ -61,26 +68,31 @@ class Node:
     output_names: Sequence[str]
     table: Table
     graph: Callable[[int, Sequence[Shape | None]], Graph]
+    inline: Callable[[int, Sequence[Value | None]], Sequence[Value]]
+    operators: Callable[[int], Sequence[str]]
+    shapes: Sequence[tuple[int, ...] | None]
     updates: dict[int, Value] = field(default_factory=dict)
 
     def input(self, index: int) -> Value | None:
         """An input; None if it is left out, or behind the end of the list."""
         return self.inputs[index] if index < len(self.inputs) else None
 
-    def options(self, name: str) -> Table:
+    def options(self, name: str, union: str = "BuiltinOptions") -> Table:
         """The operator's options; those that the file leaves out have their defaults.
 
         Parameters
         ----------
         name : str
             Name of the table in the schema: ``Conv2DOptions``.
+        union : str
+            The operator's field that has it; later ones are in ``BuiltinOptions2``.
 
         Raises
         ------
         ParserError
             If the file has the options of another operator.
         """
-        return self.table.union("BuiltinOptions", name)
+        return self.table.union(union, name)
 
     def expect_outputs(self, count: int) -> None:
         """Check the number of outputs.

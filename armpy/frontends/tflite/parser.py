@@ -169,6 +169,10 @@ class _ModelParser:
             self._graphs[key] = parser.parse().build()
         return self._graphs[key]
 
+    def operator_names(self, index: int) -> Sequence[str]:
+        """Names of a subgraph's operators."""
+        return [operator.name for operator in self.subgraphs.operators(index)]
+
 
 class _SubgraphParser:
     """Builds the network of one subgraph.
@@ -183,6 +187,8 @@ class _SubgraphParser:
     signature : Signature, optional
     shapes : sequence of (Shape or None), optional
         Of the inputs, for a subgraph that control flow runs; the file says them otherwise.
+    network : Network, optional
+        One that has layers already.
     """
 
     def __init__(
@@ -193,6 +199,7 @@ class _SubgraphParser:
         *,
         signature: Signature | None = None,
         shapes: Sequence[Shape | None] | None = None,
+        network: Network | None = None,
     ) -> None:
         self._model = model
         self._signature = signature
@@ -202,7 +209,7 @@ class _SubgraphParser:
         self._subgraph = model.subgraphs[index]
         self._operators = model.subgraphs.operators(index)
         self._tensors = model.subgraphs.tensors(index)
-        self._network = Network(name)
+        self._network = Network(name) if network is None else network
         self._values: dict[int, Value] = {}
         self._variables: dict[int, Value] = {}
         self._variable_bytes = 0
@@ -229,6 +236,23 @@ class _SubgraphParser:
         for name, index in outputs:
             self._network.output(name, self._value(index))
         return self._network
+
+    def _inline(self, index: int, values: Sequence[Value | None]) -> Sequence[Value]:
+        """Add the layers of a subgraph to this one's network and return its outputs."""
+        given = [value for value in values if value is not None]
+        shapes = [value.info.shape for value in given]
+        inner = _SubgraphParser(self._model, index, "", shapes=shapes, network=self._network)
+        edge = inner._edge("Inputs")
+        if len(edge) != len(given) or len(given) < len(values):
+            raise inner._subgraph.error(
+                "the subgraph is handed a wrong number of inputs",
+                expected=str(len(edge)),
+                actual=str(len(given)),
+            )
+        inner._values.update(zip((tensor for _, tensor in edge), given, strict=True))
+        for operator in inner._operators:
+            inner._add_operator(operator)
+        return [inner._value(tensor) for _, tensor in inner._edge("Outputs")]
 
     def _edge(self, field: str) -> Edge:
         """Names and tensor indexes of the inputs or the outputs."""
@@ -277,6 +301,9 @@ class _SubgraphParser:
             [tensor.name or f"tensor_{i}" for i, tensor in zip(outputs, tensors, strict=True)],
             table,
             self._model.graph,
+            self._inline,
+            self._model.operator_names,
+            [tensor.shape for tensor in tensors],
         )
         self._values.update(zip(outputs, self._convert(node, inputs), strict=True))
 

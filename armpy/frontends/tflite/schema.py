@@ -55,6 +55,7 @@ TABLES: dict[str, dict[str, tuple[int, str, float]]] = {
         "BuiltinOptions": (4, "union", 0),
         "CustomOptions": (5, "[B]", 0),
         "Intermediates": (8, "[i]", 0),
+        "BuiltinOptions2": (12, "union", 0),
     },
     "SignatureDef": {
         "Inputs": (0, "[TensorMap]", 0),
@@ -153,6 +154,8 @@ TABLES: dict[str, dict[str, tuple[int, str, float]]] = {
         "FusedActivationFunction": (5, "b", 0),
     },
     "RNNOptions": {"FusedActivationFunction": (0, "b", 0)},
+    "RandomOptions": {"Seed": (0, "q", 0), "Seed2": (1, "q", 0)},
+    "ReduceWindowOptions": {"ReduceFunction": (0, "i", 0)},
     "ReducerOptions": {"KeepDims": (0, "?", 0)},
     "ReshapeOptions": {"NewShape": (0, "[i]", 0)},
     "ResizeBilinearOptions": {"AlignCorners": (2, "?", 0), "HalfPixelCenters": (3, "?", 0)},
@@ -165,6 +168,35 @@ TABLES: dict[str, dict[str, tuple[int, str, float]]] = {
     "SplitOptions": {"NumSplits": (0, "i", 0)},
     "SplitVOptions": {"NumSplits": (0, "i", 0)},
     "SqueezeOptions": {"SqueezeDims": (0, "[i]", 0)},
+    "StableHLOCompositeOptions": {"DecompositionSubgraphIndex": (1, "i", 0)},
+    "StablehloGatherOptions": {
+        "OffsetDims": (0, "[q]", 0),
+        "CollapsedSliceDims": (1, "[q]", 0),
+        "StartIndexMap": (2, "[q]", 0),
+        "IndexVectorDim": (3, "q", 0),
+        "SliceSizes": (4, "[q]", 0),
+    },
+    "StablehloPadOptions": {
+        "EdgePaddingLow": (0, "[q]", 0),
+        "EdgePaddingHigh": (1, "[q]", 0),
+        "InteriorPadding": (2, "[q]", 0),
+    },
+    "StablehloReduceWindowOptions": {
+        "WindowDimensions": (0, "[q]", 0),
+        "WindowStrides": (1, "[q]", 0),
+        "BaseDilations": (2, "[q]", 0),
+        "WindowDilations": (3, "[q]", 0),
+        "Padding": (4, "[q]", 0),
+        "BodySubgraphIndex": (5, "i", 0),
+    },
+    "StablehloRngBitGeneratorOptions": {"Algorithm": (0, "b", 0)},
+    "StablehloScatterOptions": {
+        "UpdateWindowDims": (1, "[q]", 0),
+        "InsertedWindowDims": (2, "[q]", 0),
+        "ScatterDimsToOperandDims": (3, "[q]", 0),
+        "IndexVectorDim": (4, "q", 0),
+        "UpdateComputationSubgraphIndex": (6, "i", 0),
+    },
     "StridedSliceOptions": {
         "BeginMask": (0, "i", 0),
         "EndMask": (1, "i", 0),
@@ -273,12 +305,24 @@ ENUMERATIONS: dict[str, str] = {
         UnsortedSegmentMinOptions UnsortedSegmentSumOptions ATan2Options SignOptions
         BitcastOptions BitwiseXorOptions RightShiftOptions
     """,
+    "BuiltinOptions2": """
+        NONE StablehloConcatenateOptions StablehloBroadcastInDimOptions StablehloSliceOptions
+        StablehloConvolutionOptions StablehloCustomCallOptions StablehloReduceOptions
+        StablehloScatterOptions StablehloCompareOptions StablehloDynamicSliceOptions
+        StablehloPadOptions StablehloIotaOptions StablehloDotGeneralOptions
+        StablehloReduceWindowOptions StablehloSortOptions StablehloWhileOptions
+        StablehloGatherOptions StablehloTransposeOptions DilateOptions
+        StablehloRngBitGeneratorOptions ReduceWindowOptions StableHLOCompositeOptions
+        StablehloShiftLeftOptions
+    """,
     "CombinerType": "SUM MEAN SQRTN",
     "FullyConnectedOptionsWeightsFormat": "DEFAULT SHUFFLED4x16INT8",
     "LSHProjectionType": "UNKNOWN SPARSE DENSE",
     "LSTMKernelType": "FULL BASIC",
     "MirrorPadMode": "REFLECT SYMMETRIC",
     "Padding": "SAME VALID",
+    "ReduceWindowFunction": "UNSUPPORTED ADD MUL MINIMUM MAXIMUM ALL ANY",
+    "RngAlgorithm": "DEFAULT PHILOX THREEFRY",
     "SparseIndexVector": "NONE Int32Vector Uint16Vector Uint8Vector",
     "TensorType": """
         FLOAT32 FLOAT16 INT32 UINT8 INT64 STRING BOOL INT16 COMPLEX64 INT8 FLOAT64 COMPLEX128

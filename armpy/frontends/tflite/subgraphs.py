@@ -17,10 +17,16 @@ _LARGEST_REBUILD = 16
 _FREE_OPERATORS = 1000
 
 _REFERENCES = {
-    "IF": ("IfOptions", ("ThenSubgraphIndex", "ElseSubgraphIndex")),
-    "WHILE": ("WhileOptions", ("CondSubgraphIndex", "BodySubgraphIndex")),
-    "CALL_ONCE": ("CallOnceOptions", ("InitSubgraphIndex",)),
+    "IF": ("BuiltinOptions", "IfOptions", ("ThenSubgraphIndex", "ElseSubgraphIndex")),
+    "WHILE": ("BuiltinOptions", "WhileOptions", ("CondSubgraphIndex", "BodySubgraphIndex")),
+    "CALL_ONCE": ("BuiltinOptions", "CallOnceOptions", ("InitSubgraphIndex",)),
+    "STABLEHLO_COMPOSITE": (
+        "BuiltinOptions2",
+        "StableHLOCompositeOptions",
+        ("DecompositionSubgraphIndex",),
+    ),
 }
+"""Where the operators that run subgraphs say which: field, table, and fields of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +49,10 @@ class Operator:
     @property
     def subgraphs(self) -> tuple[int, ...]:
         """Indexes of the subgraphs that it runs."""
-        options, fields = _REFERENCES.get(self.name, ("", ()))
+        union, options, fields = _REFERENCES.get(self.name, ("", "", ()))
         if not fields:
             return ()
-        table = self.table.union("BuiltinOptions", options)
+        table = self.table.union(union, options)
         return tuple(table.integer(field) for field in fields)
 
 

@@ -35,6 +35,8 @@ from armpy.ops import (
     PoolingAlgorithm,
     Prelu,
     Quantize,
+    RandomBits,
+    RandomGenerator,
     RandomNormal,
     RandomUniform,
     Reduce,
@@ -98,6 +100,8 @@ class ByHand:
     outputs: Sequence[T]
     constants: tuple[int, ...] = ()
 
+
+_ONES = 2**64 - 1
 
 _SQUARE = [[[[1], [2]], [[3], [4]]]]
 """An image of 2 by 2 with one channel."""
@@ -168,6 +172,45 @@ TABLE: tuple[ByHand, ...] = (
                 DataType.FLOAT64,
             )
         ],
+    ),
+    # Known answers of the Random123 library.
+    *(
+        ByHand(
+            label,
+            RandomBits((len(words),), generator, DataType.UNSIGNED32),
+            [T(state, DataType.UNSIGNED64)],
+            [T(after, DataType.UNSIGNED64), T(words, DataType.UNSIGNED32)],
+        )
+        for label, generator, state, after, words in (
+            (
+                "philox-zeros",
+                RandomGenerator.PHILOX,
+                (0, 0),
+                (0, 1),
+                (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8),
+            ),
+            (
+                "philox-ones",
+                RandomGenerator.PHILOX,
+                (_ONES, _ONES, _ONES),
+                (_ONES, 0, _ONES),
+                (0x408F276D, 0x41C83B0E, 0xA20BC7C6),
+            ),
+            (
+                "threefry-ones",
+                RandomGenerator.THREEFRY,
+                (_ONES, _ONES),
+                (_ONES, 0),
+                (0x1CB996FC, 0xBB002BE7),
+            ),
+            (
+                "threefry-pi",
+                RandomGenerator.THREEFRY,
+                (0x0370734413198A2E, 0x85A308D3243F6A88),
+                (0x0370734413198A2E, 0x85A308D3243F6A89),
+                (0xC4923A9C, 0x483DF7A0),
+            ),
+        )
     ),
     ByHand(
         "tensorflow",

@@ -18,6 +18,7 @@ from armpy.ops import (
     PoolingAlgorithm,
     RoiAlign,
     RoiPooling,
+    SoftNonMaxSuppression,
 )
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.cases import crowded_boxes
@@ -88,6 +89,14 @@ def _on_boxes() -> Iterator[Sketch]:
         each = reals(np.swapaxes((_SCORES[0], _SCORES[0][::-1]), 1, 2))
         shapes = ((2, 4, 4), (2, 3, 4))
         yield Sketch(label, chosen, shapes, values=(reals((_BOXES, _BOXES)), each))
+    single = [row[0] for row in _SCORES[0]]
+    for label, soft in {
+        "hard": SoftNonMaxSuppression(3, 0.3, 0.1),
+        "lowered": SoftNonMaxSuppression(5, 1.0, 0.2, 0.5),
+        "both": SoftNonMaxSuppression(4, 0.6, 0.0, 0.2),
+        "none": SoftNonMaxSuppression(2, 0.5, 2.0),
+    }.items():
+        yield Sketch(label, soft, ((4, 4), (4,)), values=(reals(_BOXES), reals(single)))
     proposals = GenerateProposals(8.0, 8.0, iou_threshold=0.3, min_size=1.0)
     scores, anchors = np.reshape(_SCORES, -1)[:8], reals(((0, 0, 8, 8), (2, 2, 6, 10)))
     yield Sketch(

@@ -1,4 +1,4 @@
-"""Random numbers by counting: Philox 4x32-10.
+"""Random numbers by counting: Philox 4x32-10 and Threefry 2x32-20.
 
 References
 ----------
@@ -16,6 +16,9 @@ _ROUNDS = 10
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 _MULTIPLIERS = np.array([0xD2511F53, 0xCD9E8D57], np.uint64)
+_PARITY = np.uint64(0x1BD11BDA)
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+_THREEFRY_ROUNDS = 20
 _KEY_STEPS = np.array([0x9E3779B9, 0xBB67AE85], np.uint64)
 
 
@@ -87,6 +90,34 @@ def philox_normal(
     angle = number(2 * np.pi) * pairs[:, 1]
     normal = np.stack([np.sin(angle) * radius, np.cos(angle) * radius], axis=1)
     return normal.reshape(-1)[:count]
+
+
+def threefry_words(
+    key: npt.NDArray[np.uint64], counters: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.uint64]:
+    """Blocks of two random words: Threefry 2x32-20.
+
+    Parameters
+    ----------
+    key : ndarray, uint64, shape (2,)
+    counters : ndarray, uint64, shape (blocks, 2)
+
+    Returns
+    -------
+    ndarray, uint64, shape (blocks, 2)
+        Words of 32 bits, as those of the key and the counters.
+    """
+    keys = [key[0], key[1], key[0] ^ key[1] ^ _PARITY]
+    first, second = (counters[:, 0] + key[0]) & _LOW, (counters[:, 1] + key[1]) & _LOW
+    for group in range(_THREEFRY_ROUNDS // 4):
+        for distance in _ROTATIONS[group % 2]:
+            first = (first + second) & _LOW
+            far = np.uint64(32 - distance)
+            second = ((second << np.uint64(distance)) | (second >> far)) & _LOW
+            second ^= first
+        first = (first + keys[(group + 1) % 3]) & _LOW
+        second = (second + keys[(group + 2) % 3] + np.uint64(group + 1)) & _LOW
+    return np.stack([first, second], axis=1)
 
 
 def seeds_of(seed: int, stream: int) -> tuple[int, int]:

@@ -45,6 +45,8 @@ def _binary(operator: str, draw: Draw) -> Iterator[One]:
             options["pot_scale_int16"] = False
     low = 1 if operator in _DIVIDES else None
     high = 7 if operator in _DIVIDES else None
+    if operator == "RIGHT_SHIFT":  # by more bits than there are, and by less than none
+        low, high = (None if draw.kind.startswith("U") else -3), 40
     is_quantized = draw.kind in QUANTIZED
     scale = {"MUL": 0.09, "SQUARED_DIFFERENCE": 0.4}.get(operator)
     out = draw.out(scale=scale if "16" not in draw.kind else None)

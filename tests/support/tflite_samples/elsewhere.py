@@ -33,12 +33,7 @@ NO_KERNEL = "LiteRT has no kernel for it"
 NOT_YET = "not converted yet"
 
 _TEXT = "text is no tensor of armpy's: look words up before the model is called"
-_UNKNOWN = "not converted yet; which types LiteRT runs was not found out"
 REASONS: Mapping[str, str] = {
-    "REDUCE_WINDOW": _UNKNOWN,
-    "STABLEHLO_COMPOSITE": _UNKNOWN,
-    "STABLEHLO_GATHER": _UNKNOWN,
-    "STABLEHLO_RNG_BIT_GENERATOR": _UNKNOWN,
     "HASHTABLE": _TEXT,
     "HASHTABLE_FIND": _TEXT,
     "HASHTABLE_IMPORT": _TEXT,

@@ -14,13 +14,13 @@ from tests.support.tflite_writer import OptionValue, TfliteModel
 def _random(operator: str, draw: Draw) -> Iterator[One]:
     for seeds in ((0, 0), (7, 11)):
         options: dict[str, OptionValue] = {"seed": seeds[0], "seed2": seeds[1]}
-        yield One([ints(3, 5)], [draw.out()], options, is_random=True)
+        yield One([ints(3, 5)], [draw.out()], options, is_random=seeds == (0, 0))
 
 
 def _multinomial(operator: str, draw: Draw) -> Iterator[One]:
-    options: dict[str, OptionValue] = {"seed": 3, "seed2": 5}
-    for kind in ("INT32", "INT64"):
-        yield One([draw(2, 4), ints(6, shape=())], [draw.out(kind)], options, is_random=True)
+    for kind, seed in (("INT32", 3), ("INT64", -(2**40))):
+        options: dict[str, OptionValue] = {"seed": seed, "seed2": 5}
+        yield One([draw(2, 4), ints(6, shape=())], [draw.out(kind)], options)
 
 
 def _rfft(operator: str, draw: Draw) -> Iterator[Whole]:
@@ -87,7 +87,17 @@ def _gather(operator: str, draw: Draw) -> Iterator[One]:
         "slice_sizes": np.array([1, 2], np.int64),
     }
     places = ints(0, 1, 2, 2, 1, 0, 3, 9, shape=(2, 2, 2))
-    yield One([draw(4, 5), replace(places, is_constant=False)], [draw.out()], options)
+    result = replace(draw.out(), shape=(2, 2, 2))
+    yield One([draw(4, 5), replace(places, is_constant=False)], [result], options)
+    options = {
+        "offset_dims": np.array([0, 2], np.int64),
+        "collapsed_slice_dims": np.array([], np.int64),
+        "start_index_map": np.array([1], np.int64),
+        "index_vector_dim": 1,
+        "slice_sizes": np.array([2, 3], np.int64),
+    }
+    places = ints(1, -4, 5, kind="INT64", shape=(3, 1))
+    yield One([draw(2, 6), places], [replace(draw.out(), shape=(2, 3, 3))], options)
 
 
 def _window_options(strides: tuple[int, ...]) -> dict[str, OptionValue]:
@@ -102,12 +112,18 @@ def _window_options(strides: tuple[int, ...]) -> dict[str, OptionValue]:
     }
 
 
-_BODIES = ("ADD", "MUL", "MAXIMUM", "MINIMUM")
+def _reduce_window(operator: str, draw: Draw) -> Iterator[One]:
+    functions = ("ADD", "MUL", "MINIMUM", "MAXIMUM")
+    for function in functions if draw.kind != "BOOL" else ("MINIMUM", "ALL", "ANY"):
+        sizes, strides, dilations = (ints(*n, kind="INT64") for n in ((2, 3), (1, 2), (2, 1)))
+        args = [draw(5, 7, low=1, high=3), draw(low=1, high=2), sizes, strides, dilations]
+        yield One(args, [draw.out()], {"reduce_function": function})
 
 
 def _hlo_window(operator: str, draw: Draw) -> Iterator[Whole]:
-    for body in _BODIES:
-        yield _with_body(operator, draw, f"STABLEHLO_{body if body != 'MUL' else 'MULTIPLY'}")
+    bodies = [f"STABLEHLO_{body}" for body in ("ADD", "MULTIPLY", "MAXIMUM", "MINIMUM")]
+    for body in bodies if draw.kind != "BOOL" else ("LOGICAL_AND", "LOGICAL_OR"):
+        yield _with_body(operator, draw, body)
 
 
 def _with_body(operator: str, draw: Draw, body: str) -> Whole:
@@ -167,7 +183,11 @@ def _composite(operator: str, draw: Draw) -> Iterator[Whole]:
     graph, inner = model.subgraph(), model.subgraph("decomposition")
     source = draw(2, 3)
     x, y = source.write(graph, "x"), replace(draw.out(), shape=(2, 3)).write(graph, "y")
-    options: dict[str, OptionValue] = {"name": "test.twice", "decomposition_subgraph_index": 1}
+    options: dict[str, OptionValue] = {
+        "name": "test.twice",
+        "decomposition_subgraph_index": 1,
+        "composite_attributes": np.zeros(1, np.uint8),
+    }
     graph.operator(operator, [x], [y], options, options_table="StableHLOCompositeOptions")
     graph.inputs(x)
     graph.outputs(y)
@@ -183,7 +203,7 @@ def _random_bits(operator: str, draw: Draw) -> Iterator[One]:
     for algorithm, size in (("THREEFRY", 2), ("PHILOX", 3), ("PHILOX", 2), ("DEFAULT", 3)):
         state = np.arange(1, size + 1, dtype=np.uint64) * np.uint64(0x123456789ABCDEF)
         source = replace(draw(size, kind="UINT64"), values=state)
-        outs = [draw.out("UINT64"), replace(draw.out(), shape=(3, 5))]
+        outs = [replace(draw.out("UINT64"), shape=(size,)), replace(draw.out(), shape=(3, 5))]
         yield One([source], outs, {"algorithm": algorithm})
 
 
@@ -195,6 +215,7 @@ FAMILY: Family = [
     (("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5"), ("FLOAT32",), _suppression),
     (("STABLEHLO_PAD",), EVERY, _pad),
     (("STABLEHLO_GATHER",), EVERY, _gather),
+    (("REDUCE_WINDOW",), EVERY, _reduce_window),
     (("STABLEHLO_REDUCE_WINDOW",), EVERY, _hlo_window),
     (("STABLEHLO_SCATTER",), EVERY, _hlo_scatter),
     (("STABLEHLO_COMPOSITE",), ("FLOAT32", "INT32"), _composite),

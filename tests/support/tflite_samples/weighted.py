@@ -225,7 +225,8 @@ def _products(operator: str, draw: Draw) -> Iterator[One]:
 
 def _pool(operator: str, draw: Draw) -> Iterator[One]:
     options = _WINDOW | {"filter_width": 2, "filter_height": 3, "fused_activation_function": "RELU"}
-    yield One([draw(2, 6, 5, 3)], [draw.out()], options, 2, steps=1)
+    version = 1 if operator == "L2_POOL_2D" else 2
+    yield One([draw(2, 6, 5, 3)], [draw.out()], options, version, steps=1)
 
 
 def _reduce(operator: str, draw: Draw) -> Iterator[One]:
@@ -281,26 +282,6 @@ def _projection(operator: str, draw: Draw) -> Iterator[One]:
         yield One(args, [draw.out("INT32")], {"type": kind})
 
 
-def _reduce_window(operator: str, draw: Draw) -> Iterator[One]:
-    functions = {"BOOL": ("ALL", "ANY")}.get(draw.kind, ("ADD", "MUL", "MINIMUM", "MAXIMUM"))
-    for function in functions:
-        start = draw()
-        numbers = [ints(*pair, kind="INT64") for pair in ((2, 2), (1, 2), (1, 1), (1, 2))]
-        source = draw(5, 6, low=1, high=3)
-        yield One(
-            [
-                source,
-                start,
-                *numbers[:1],
-                *numbers[1:2],
-                ints(1, 1, kind="INT64"),
-                ints(1, 2, kind="INT64"),
-            ],
-            [draw.out()],
-            {"reduce_function": function},
-        )
-
-
 def _densify(operator: str, draw: Draw) -> Iterator[One]:
     yield One([sparse(draw(4, 6))], [draw.out()], {})
 
@@ -335,5 +316,4 @@ FAMILY: Family = [
     (("L2_NORMALIZATION",), EVERY, _unit),
     (("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"), EVERY, _resize),
     (("LSH_PROJECTION",), ("FLOAT32", "INT32", "INT64", "INT8", "UINT8"), _projection),
-    (("REDUCE_WINDOW",), EVERY, _reduce_window),
 ]

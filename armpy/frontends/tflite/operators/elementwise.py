@@ -163,6 +163,27 @@ def _widened(operation: BinaryOperation) -> Converter:
     return convert
 
 
+def _right_shift(node: Node) -> Sequence[Value]:
+    """Shift by a distance that is clamped to what an element has bits for.
+
+    References
+    ----------
+    TFLite ``right_shift.cc``, ``RightShift``.
+    """
+
+    def expand(parts: Parts) -> Value:
+        value, distance = parts.value(0), parts.value(1)
+        for function, limit in (
+            (BinaryOperation.MAXIMUM, 0),
+            (BinaryOperation.MINIMUM, parts.type(0).bits - 1),
+        ):
+            limits = parts.like(distance, limit)
+            distance = parts.layer(ElementwiseBinary(function), distance, limits)
+        return parts.layer(ElementwiseBinary(BinaryOperation.SHIFT_RIGHT), value, distance)
+
+    return composed(node, expand)
+
+
 def _unary(operation: UnaryOperation) -> Converter:
     """Converter of a unary operator."""
     return direct(ElementwiseUnary(operation))
@@ -199,7 +220,7 @@ CONVERTERS: ConverterTable = {
     "SQUARED_DIFFERENCE": direct(_squared_difference),
     "ATAN2": _widened(BinaryOperation.ATAN2),
     "BITWISE_XOR": _binary(BinaryOperation.BITWISE_XOR),
-    "RIGHT_SHIFT": _binary(BinaryOperation.SHIFT_RIGHT),
+    "RIGHT_SHIFT": _right_shift,
     "STABLEHLO_ADD": _binary(BinaryOperation.ADD),
     "STABLEHLO_MAXIMUM": _binary(BinaryOperation.MAXIMUM),
     "STABLEHLO_MINIMUM": _binary(BinaryOperation.MINIMUM),

@@ -77,6 +77,20 @@ def dilated(parts: Parts, value: Value, steps: Sequence[int], pad: Value) -> Val
     return value
 
 
+def padded(parts: Parts, value: Value, pairs: Sequence[tuple[int, int]], pad: Value) -> Value:
+    """Elements added before and behind each axis, or taken away by negative numbers."""
+    added = tuple((max(low, 0), max(high, 0)) for low, high in pairs)
+    if any(map(any, added)):
+        value = parts.layer(Pad(added), value, pad)
+    begin = tuple(max(-low, 0) for low, _ in pairs)
+    sizes = tuple(
+        size - start - max(-high, 0)
+        for size, start, (_, high) in zip(value.info.known_shape, begin, pairs, strict=True)
+    )
+    require(min(sizes, default=0) >= 0, "more is taken away than is there", actual=sizes)
+    return value if sizes == value.info.known_shape else parts.layer(Slice(begin, sizes), value)
+
+
 def _dilate(node: Node) -> Sequence[Value]:
     def expand(parts: Parts) -> Value:
         return dilated(parts, parts.value(0), parts.ints(1), parts.value(2))

@@ -1,0 +1,49 @@
+"""Operators that leave out boxes that overlap better ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armpy.frontends.tflite.composed import Parts, composed
+from armpy.frontends.tflite.node import ConverterTable, Node
+from armpy.graph import Value
+from armpy.ops.operation import require
+from armpy.ops.suppression import SoftNonMaxSuppression
+
+
+def _number(parts: Parts, index: int) -> float:
+    """An input that is one number."""
+    array = parts.array(index).reshape(-1)
+    require(len(array) == 1, f"input {index} is not one number", actual=len(array))
+    return float(array[0])
+
+
+def _chosen(parts: Parts, sigma: float) -> Sequence[Value]:
+    """Indices, scores and number of the boxes that stay."""
+    operation = SoftNonMaxSuppression(
+        int(_number(parts, 2)), _number(parts, 3), _number(parts, 4), sigma
+    )
+    return parts.layers(operation, (parts.value(0), parts.value(1)))
+
+
+def _hard(node: Node) -> Sequence[Value]:
+    def expand(parts: Parts) -> Sequence[Value]:
+        indices, _, count = _chosen(parts, 0.0)
+        return indices, count
+
+    node.expect_outputs(2)
+    return composed(node, expand, decides=(2, 3, 4))
+
+
+def _soft(node: Node) -> Sequence[Value]:
+    def expand(parts: Parts) -> Sequence[Value]:
+        return _chosen(parts, _number(parts, 5))
+
+    node.expect_outputs(3)
+    return composed(node, expand, decides=(2, 3, 4, 5))
+
+
+CONVERTERS: ConverterTable = {
+    "NON_MAX_SUPPRESSION_V4": _hard,
+    "NON_MAX_SUPPRESSION_V5": _soft,
+}

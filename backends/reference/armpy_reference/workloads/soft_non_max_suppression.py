@@ -1,0 +1,68 @@
+"""CpuRef's SoftNonMaxSuppression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+
+import numpy as np
+
+from armpy.ops import SoftNonMaxSuppression
+from armpy.ops.operation import Array
+from armpy_reference.workload import ReferenceWorkload
+
+
+class SoftNonMaxSuppressionWorkload(ReferenceWorkload[SoftNonMaxSuppression]):
+    """Take the best box that is left; put it back with a lower score where others lower it."""
+
+    def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Compute in float32."""
+        for output in outputs:
+            output[...] = 0
+        chosen, scores = self._chosen(*inputs)
+        outputs[0][: len(chosen)] = chosen
+        outputs[1][: len(chosen)] = scores
+        outputs[2][...] = len(chosen)
+
+    def _chosen(self, boxes: Array, scores: Array) -> tuple[list[int], list[np.float32]]:
+        """Numbers of the boxes that stay, and their scores."""
+        operation = self.operation
+        least = np.float32(operation.score_threshold)
+        limit = np.float32(operation.iou_threshold)
+        scale = np.float32(-0.5 / operation.sigma) if operation.sigma else np.float32(0)
+        pairs = boxes.reshape(-1, 2, 2)
+        corners = np.stack((pairs.min(axis=1), pairs.max(axis=1)), axis=1)
+        # Score, number, and how many of those chosen have lowered the score already.
+        queue = [(-score, n, 0) for n, score in enumerate(scores) if score > least]
+        heapify(queue)
+        found: list[int] = []
+        kept: list[np.float32] = []
+        while queue and len(found) < operation.max_boxes:
+            negative, number, done = heappop(queue)
+            # Later ones are nearer, so they come first.
+            shares = _shares(corners[number], corners[found[done:][::-1]])
+            if (shares >= limit).any():
+                continue
+            score = -negative
+            for share in shares if operation.sigma else ():
+                score = score * np.exp(scale * share * share)
+                if score <= least:
+                    break
+            if score == -negative:
+                found.append(number)
+                kept.append(score)
+            elif score > least:
+                heappush(queue, (-score, number, len(found)))
+        return found, kept
+
+
+def _shares(box: Array, others: Array) -> Array:
+    """What a box has in common with others, as parts of both areas together."""
+    area = np.prod(box[1] - box[0])
+    areas = np.prod(others[:, 1] - others[:, 0], axis=1)
+    sides = np.minimum(others[:, 1], box[1]) - np.maximum(others[:, 0], box[0])
+    common = np.prod(np.maximum(sides, 0), axis=1)
+    union = area + areas - common
+    counts = (area > 0) & (areas > 0) & (union > 0)
+    shares: Array = np.where(counts, common / np.where(counts, union, 1), np.float32(0))
+    return shares
