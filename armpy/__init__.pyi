@@ -27,6 +27,10 @@ from armpy.errors import (
     UnimplementedError as UnimplementedError,
     UnsupportedOperatorError as UnsupportedOperatorError,
 )
+from armpy.hooks.metadata import (
+    ModelMetadata as ModelMetadata,
+    TensorMetadata as TensorMetadata,
+)
 from armpy.isolation.limits import IsolationLimits as IsolationLimits
 from armpy.isolation.status import IsolationStatus as IsolationStatus
 from armpy.loading import load as load

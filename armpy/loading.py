@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from armpy.backend.caches import model_named
 from armpy.errors import (
@@ -30,6 +30,9 @@ from armpy.records import dataclass
 from armpy.runtime import Model, NetworkProperties, Runtime, RuntimeOptions
 from armpy.runtime.signatures import Signatures
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, REFERENCE_BACKEND_ID
+
+if TYPE_CHECKING:
+    from armpy.hooks.metadata import ModelMetadata
 
 
 def load(
@@ -124,6 +127,7 @@ def load(
             closes_runtime=is_own,
             quantize_inputs=quantize_inputs,
             signatures=others,
+            read_metadata=partial(origin.metadata, signature),
             properties=properties,
         )
 
@@ -229,6 +233,10 @@ class ModelOrigin:
         """What the front-end tells of the file."""
         return self.front_end.describe(open_model_file(self.source))
 
+    def metadata(self, signature: str | None) -> ModelMetadata:
+        """What the file says of itself, by the names that a signature has for its tensors."""
+        return self.front_end.metadata(open_model_file(self.source), signature)
+
     @property
     def title(self) -> str:
         """What the model is called among what is kept on disk."""
@@ -255,6 +263,7 @@ class ModelOrigin:
                 quantize_inputs=first.quantize_inputs,
                 shares_state_with=first,
                 signatures=signatures,
+                read_metadata=partial(self.metadata, name),
                 properties=first.properties,
             )
 

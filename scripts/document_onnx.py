@@ -20,6 +20,7 @@ HEAD = """# ONNX models
 Made by `scripts/document_onnx.py`; do not edit.
 
 `armpy.load("model.onnx")`, `armpy run` and `armpy inspect` take ONNX files as they take others.
+[Metadata](metadata.md) tells what a file says of itself.
 The `onnx` package reads and checks them: `pip install "armpy[onnx]"`. Without it, the error says
 so.
 

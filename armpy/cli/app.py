@@ -132,8 +132,10 @@ def run(
     """Run MODEL on a picture, on arrays, or on random numbers.
 
     A picture is stretched to the size of the input. Its pixels become what the input's
-    type and quantisation say; for float inputs nothing says it, and pixels become numbers
-    from 0 to 1 unless --range, --mean or --std ask for others. Of several pictures, each is
+    type and quantisation say, normalised as the file's metadata say; for float inputs of a
+    file without these, pixels become numbers from 0 to 1 unless --range, --mean or --std ask
+    for others. Labels that are packed into the file name the classes unless --labels does.
+    Of several pictures, each is
     run alone; the outputs go to a folder each, and --json prints a list.
     """
     from armpy.cli import report

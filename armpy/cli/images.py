@@ -28,7 +28,8 @@ MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 RESIZE_METHODS = ("stretch", "crop", "pad")
 
 _USUAL_RANGES = ((0.0, 255.0), (0.0, 1.0), (-1.0, 1.0))
-_RANGE_TOLERANCE = 0.05
+RANGE_TOLERANCE = 0.05
+"""How far two real ranges may be apart to count as one, relative to their length."""
 
 _PIXEL_TYPES = frozenset({"i", "u", "f"})
 
@@ -128,6 +129,16 @@ class Normalization:
                 actual=f"{len(mean)} and {len(std)} numbers",
             ) from error
         return cls(tuple(1 / deviations), tuple(-means / deviations))
+
+    @property
+    def real_range(self) -> tuple[float, float]:
+        """The lowest and highest real number that any pixel becomes."""
+        ends = [
+            f * pixel + o
+            for f, o in zip(self.factors, self.offsets, strict=True)
+            for pixel in (0, 255)
+        ]
+        return min(ends), max(ends)
 
     def apply(self, pixels: Pixels) -> npt.NDArray[np.float64]:
         """Real numbers of pixels of shape (H, W, C).
@@ -321,7 +332,7 @@ def _hint_of_range(info: TensorInfo) -> str:
     if info.quantization is None:
         return ""
     low, high = (info.scale * (end - info.zero_point) for end in info.data_type.integer_range)
-    tolerance = _RANGE_TOLERANCE * (high - low)
+    tolerance = RANGE_TOLERANCE * (high - low)
     for usual_low, usual_high in _USUAL_RANGES:
         if abs(low - usual_low) <= tolerance and abs(high - usual_high) <= tolerance:
             return ""

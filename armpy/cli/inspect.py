@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from armpy.cli.load_request import LoadRequest, find_origin
+from armpy.errors import ParserError
 from armpy.graph import Graph, nested_graphs
 from armpy.graph.dump import to_dot
+from armpy.hooks.metadata import ModelMetadata, TensorMetadata
 from armpy.hooks.section import ReportSection
 from armpy.optimizer import Alternative
 from armpy.plugins.boundary import plain_text
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
 
 
 _SECTIONS = "armpy_report_sections"
+
+_MOST_ITEMS = 8
+_LONGEST_FACT = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +128,22 @@ class FormatReport:
 
 
 @dataclass(frozen=True, slots=True)
+class MetadataReport:
+    """What a model file says of itself.
+
+    Parameters
+    ----------
+    facts : dict of str to str
+        Of the model, by what they are called.
+    tensors : dict of str to dict of str to str
+        Of inputs and outputs, by the model's names for them.
+    """
+
+    facts: dict[str, str]
+    tensors: dict[str, dict[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
 class SectionReport:
     """A table that a plugin has added.
 
@@ -163,6 +185,8 @@ class ModelReport:
         From plugins.
     alternatives : tuple of Alternative
         Placements that were weighed, the cheapest first; empty if the backends' order decides.
+    metadata : MetadataReport, optional
+        None for a model that is no file.
     """
 
     inputs: tuple[TensorReport, ...]
@@ -179,6 +203,7 @@ class ModelReport:
     format: FormatReport | None = None
     sections: tuple[SectionReport, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
+    metadata: MetadataReport | None = None
 
 
 def inspect_file(model: Model, request: LoadRequest) -> ModelReport:
@@ -207,7 +232,52 @@ def inspect_file(model: Model, request: LoadRequest) -> ModelReport:
         inspect_model(model, signatures),
         format=file_format,
         sections=_sections(model, request.model),
+        metadata=_metadata(model),
     )
+
+
+def _metadata(model: Model) -> MetadataReport:
+    """What a model's file says of itself, as text."""
+    try:
+        found = model.metadata
+    except ParserError as error:
+        return MetadataReport({"damaged": str(error)}, {})
+    tensors = {**found.inputs, **found.outputs}
+    return MetadataReport(
+        _facts(found), {name: facts for name in tensors if (facts := _facts(tensors[name]))}
+    )
+
+
+def _facts(record: ModelMetadata | TensorMetadata) -> dict[str, str]:
+    """What is said in a record of metadata, but for other records, as text by name."""
+    facts: dict[str, str] = {}
+    for field in fields(record):
+        value = getattr(record, field.name)
+        name = field.name.replace("_", " ")
+        if field.name == "properties":
+            facts.update((key, _shortened(text)) for key, text in value.items())
+        elif isinstance(value, Mapping):
+            texts = [key for key, item in value.items() if isinstance(item, tuple)]
+            facts[name] = ", ".join(texts)
+        elif isinstance(value, tuple):
+            facts[name] = _list_text(value)
+        else:
+            facts[name] = _shortened(value)
+    return {name: text for name, text in facts.items() if text}
+
+
+def _list_text(items: tuple[object, ...]) -> str:
+    """The first few of some numbers or texts."""
+    shown = [f"{item:g}" if isinstance(item, float) else str(item) for item in items]
+    if len(shown) <= _MOST_ITEMS:
+        return "; ".join(shown)
+    return f"{len(shown)}: {'; '.join(shown[:_MOST_ITEMS])} ..."
+
+
+def _shortened(text: str) -> str:
+    """The first line of a text, cut off where it is long."""
+    line = text.strip().partition("\n")[0]
+    return line if len(line) <= _LONGEST_FACT else f"{line[:_LONGEST_FACT]} ..."
 
 
 def _sections(model: Model, path: str) -> tuple[SectionReport, ...]:

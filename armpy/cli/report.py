@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from armpy.cli.inspect import FormatReport, ModelReport, TensorReport
+from armpy.cli.inspect import FormatReport, MetadataReport, ModelReport, TensorReport
 from armpy.cli.printer import Printer
 from armpy.cli.profile import PartReport, ProfileReport, StepReport
 from armpy.cli.results import OutputReport
@@ -24,6 +24,8 @@ def print_run(report: RunReport) -> None:
     printer = Printer()
     printer.line(f"placement: {report.placement}")
     printer.line(f"inputs: {report.inputs}")
+    if report.metadata:
+        printer.line(f"from the file's metadata: {'; '.join(report.metadata)}")
     for output in report.outputs:
         _print_output(printer, output)
     _print_alternatives(printer, report.alternatives)
@@ -168,6 +170,8 @@ def print_model(report: ModelReport, *, with_layers: bool = False) -> None:
         _print_format(printer, report.format)
     _print_tensors(printer, "Inputs", report.inputs)
     _print_tensors(printer, "Outputs", report.outputs)
+    if report.metadata is not None:
+        _print_metadata(printer, report.metadata)
     printer.heading("Operators")
     printer.table(["count>", "operation"], [(n, name) for name, n in report.operators.items()])
     if report.signatures:
@@ -203,6 +207,19 @@ def _print_format(printer: Printer, found: FormatReport) -> None:
     printer.line(f"format: {found.title} (front-end {found.front_end}{source})")
     for name, text in found.facts.items():
         printer.line(f"  {name}: {text}")
+
+
+def _print_metadata(printer: Printer, found: MetadataReport) -> None:
+    """Print what a file says of itself."""
+    rows = [("", name, text) for name, text in found.facts.items()]
+    rows += [
+        (tensor, name, text)
+        for tensor, facts in found.tensors.items()
+        for name, text in facts.items()
+    ]
+    if rows:
+        printer.heading("Metadata")
+        printer.table(["tensor", "what", "is"], rows)
 
 
 def _print_tensors(printer: Printer, title: str, tensors: Sequence[TensorReport]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from armpy.cli.file_metadata import FileMetadata
 from armpy.cli.files import file_stems, read_inputs, write_outputs
 from armpy.cli.images import Normalization, image_input, open_image, sized_shapes
 from armpy.cli.labels import Labels, read_labels
@@ -35,7 +36,7 @@ class RunRequest:
     inputs : tuple of str
         Each ``name=file.npy``.
     labels : str, optional
-        Path of a label file.
+        Path of a label file; the labels in the model's file if left out.
     top : int
         How many classes to list.
     output : str, optional
@@ -46,7 +47,7 @@ class RunRequest:
         Height and width of images where the model leaves them open.
     resize : {"stretch", "crop", "pad"}
     value_range, mean, std : tuple of float, optional
-        How pixels become real numbers.
+        How pixels become real numbers; as the model's file says if left out.
     seed : int
         For random inputs.
     trace : str, optional
@@ -155,6 +156,8 @@ class RunReport:
         Where all of the time went; None without profiling.
     alternatives : tuple of Alternative
         Placements that were weighed, the cheapest first; empty if the backends' order decides.
+    metadata : tuple of str
+        What was taken from the metadata of the model's file.
     """
 
     inputs: str
@@ -167,6 +170,7 @@ class RunReport:
     steps: tuple[StepReport, ...] = ()
     profile: ProfileReport | None = None
     alternatives: tuple[Alternative, ...] = ()
+    metadata: tuple[str, ...] = ()
 
 
 def run_model(model: Model, request: RunRequest) -> RunReport:
@@ -178,7 +182,9 @@ def run_model(model: Model, request: RunRequest) -> RunReport:
         If what the request names does not go with the model.
     """
     labels = read_labels(request.labels) if request.labels is not None else None
-    arrays, origin, hints = prepare_inputs(model, request)
+    is_random = request.image is None and not request.inputs
+    metadata = None if is_random else FileMetadata(model)
+    arrays, origin, hints = prepare_inputs(model, request, metadata)
     results = _run(model, arrays, request)
     profiler = model.runtime.get_profiler(model.network_id)
     timing = None
@@ -186,7 +192,7 @@ def run_model(model: Model, request: RunRequest) -> RunReport:
         if profiler is not None:
             profiler.clear()  # the first execution does not count
         timing = time_runs(model, arrays, request.repeat)
-    reports, masks = _describe(model, results, labels, request.top)
+    reports, masks = _describe(model, results, labels, request.top, metadata)
     files = write_outputs(request.output, results, masks) if request.output is not None else []
     if profiler is not None and request.trace:
         Path(request.trace).write_text(profiler.to_chrome_trace(), "utf-8")
@@ -199,10 +205,11 @@ def run_model(model: Model, request: RunRequest) -> RunReport:
         tuple(reports),
         timing,
         tuple(files),
-        tuple(hints),
+        (*hints, *(metadata.hints if metadata else ())),
         () if profiler is None else tuple(steps_of(profiler)),
         None if profiler is None else profile_report(profiler),
         () if placement is None else placement.alternatives,
+        tuple(metadata.used) if metadata else (),
     )
 
 
@@ -217,7 +224,9 @@ def _run(model: Model, arrays: dict[str, Array], request: RunRequest) -> dict[st
         raise
 
 
-def prepare_inputs(model: Model, request: RunRequest) -> tuple[dict[str, Array], str, list[str]]:
+def prepare_inputs(
+    model: Model, request: RunRequest, metadata: FileMetadata | None = None
+) -> tuple[dict[str, Array], str, list[str]]:
     """The model's inputs, where they are from, and hints.
 
     Raises
@@ -226,7 +235,7 @@ def prepare_inputs(model: Model, request: RunRequest) -> tuple[dict[str, Array],
         If a picture or an array does not go with the model.
     """
     if request.image is not None:
-        return _image_inputs(model, request, request.image)
+        return _image_inputs(model, request, request.image, metadata)
     if request.inputs:
         arrays = read_inputs(request.inputs, [spec.name for spec in model.inputs])
         _refuse_real_numbers(model, arrays)
@@ -250,7 +259,7 @@ def _refuse_real_numbers(model: Model, arrays: Mapping[str, Array]) -> None:
 
 
 def _image_inputs(
-    model: Model, request: RunRequest, path: str
+    model: Model, request: RunRequest, path: str, metadata: FileMetadata | None
 ) -> tuple[dict[str, Array], str, list[str]]:
     """A picture as the model's only input."""
     if len(model.inputs) != 1:
@@ -262,13 +271,16 @@ def _image_inputs(
         )
     spec = model.inputs[0]
     image = open_image(path)
+    normalization = request.normalization
+    if normalization is None and metadata is not None:
+        normalization = metadata.normalization(spec)
     array, hint = image_input(
         image,
         spec.name,
         spec.info,
         size=request.size,
         resize=request.resize,
-        normalization=request.normalization,
+        normalization=normalization,
     )
     origin = f"{path}, {image.width}x{image.height} pixels, as {spec.data_type.name}"
     return {spec.name: array}, origin + format_shape(array.shape), [hint] if hint else []
@@ -326,7 +338,11 @@ def time_runs(model: Model, arrays: dict[str, Array], repeat: int) -> Timing:
 
 
 def _describe(
-    model: Model, results: dict[str, Array], labels: Labels | None, top: int
+    model: Model,
+    results: dict[str, Array],
+    labels: Labels | None,
+    top: int,
+    metadata: FileMetadata | None,
 ) -> tuple[list[OutputReport], dict[str, Mask]]:
     """Reports of all outputs, and the masks among them by name."""
     is_only = len(model.outputs) == 1
@@ -338,12 +354,16 @@ def _describe(
         mask = as_mask(stored, has_labels=labels is not None) if is_only else None
         if mask is not None:
             masks[spec.name] = mask
+        named = labels
+        if named is None and metadata is not None:
+            is_value = mask is not None and stored.size == mask.size
+            named = metadata.labels(spec, stored.shape[-1] if stored.ndim else 0, is_mask=is_value)
         report = report_output(
             spec.name,
             spec.info,
             stored,
             mask=mask,
-            labels=labels,
+            labels=named,
             top=top,
             # An autoencoder's output has no classes.
             may_classify=is_only and spec.shape not in input_shapes,

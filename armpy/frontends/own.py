@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from armpy.backend.options import BackendOption, OptionScope
 from armpy.hooks import FrontEnd, Magic, ModelFile, ModelSignature, ParseSettings, hookimpl
 from armpy.network import Network
+
+if TYPE_CHECKING:
+    from armpy.hooks.metadata import ModelMetadata
 
 # A parser is imported when there is a file for it.
 # ruff: noqa: PLC0415
@@ -28,6 +32,7 @@ def _tflite() -> FrontEnd:
         magic=(Magic(b"TFL3", offset=4),),
         signatures=_tflite_signatures,
         options=_tflite_options(),
+        metadata=_tflite_metadata,
     )
 
 
@@ -41,6 +46,7 @@ def _onnx() -> FrontEnd:
         recognizes=_is_onnx,
         describe=_describe_onnx,
         options=_onnx_options(),
+        metadata=_onnx_metadata,
         requires=("onnx",),
         install='pip install "armpy[onnx]"',
     )
@@ -95,6 +101,13 @@ def _describe_onnx(file: ModelFile) -> Mapping[str, str]:
     return describe(file)
 
 
+def _onnx_metadata(file: ModelFile, signature: str | None) -> ModelMetadata:
+    """What an .onnx file says of itself."""
+    from armpy.frontends.onnx.metadata import read_metadata
+
+    return read_metadata(file, signature)
+
+
 def _parse_tflite(file: ModelFile, settings: ParseSettings) -> Network:
     """The network of a .tflite file."""
     from armpy.frontends.tflite.parser import parse_file
@@ -129,3 +142,10 @@ def _tflite_signatures(file: ModelFile) -> list[ModelSignature]:
         ModelSignature(found.name, tuple(found.inputs), tuple(found.outputs))
         for found in file_signatures(file).values()
     ]
+
+
+def _tflite_metadata(file: ModelFile, signature: str | None) -> ModelMetadata:
+    """What a .tflite file says of itself."""
+    from armpy.frontends.tflite.metadata import read_metadata
+
+    return read_metadata(file, signature)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from armpy.backend.options import BackendOption, OptionValue
     from armpy.graph import Graph
     from armpy.hooks.custom_operator import CustomConverter
+    from armpy.hooks.metadata import ModelMetadata
     from armpy.network import Network
 
 
@@ -120,6 +121,9 @@ class FrontEnd:
         Modules that the parser imports and that may not be installed.
     install : str
         The command that installs these.
+    metadata : callable, optional
+        Called with a `ModelFile` and the name of a signature, or None; returns the file's
+        `ModelMetadata`, whose inputs and outputs have the names that they have in the network.
 
     Raises
     ------
@@ -138,6 +142,7 @@ class FrontEnd:
     options: tuple[BackendOption, ...] = ()
     requires: tuple[str, ...] = ()
     install: str = ""
+    metadata: Callable[[ModelFile, str | None], ModelMetadata] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _is_plain(self.name):
@@ -147,7 +152,7 @@ class FrontEnd:
                 raise _wrong(field, "text", getattr(self, field))
         if not callable(self.parse):
             raise _wrong("parse", "something that can be called", self.parse)
-        for field in ("recognizes", "signatures", "describe"):
+        for field in ("recognizes", "signatures", "describe", "metadata"):
             given = getattr(self, field)
             if given is not None and not callable(given):
                 raise _wrong(field, "something that can be called, or None", given)

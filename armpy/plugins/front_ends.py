@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from armpy.backend.options import OptionScope, check_options
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
@@ -16,6 +16,9 @@ from armpy.plugins.candidate import Candidate, CandidateStatus
 from armpy.plugins.front_end_answers import checked_graph, checked_signatures, plain_front_end
 from armpy.plugins.hooks import HookPlugins
 from armpy.plugins.loading import Failure
+
+if TYPE_CHECKING:
+    from armpy.hooks.metadata import ModelMetadata
 
 T = TypeVar("T")
 
@@ -234,6 +237,15 @@ class GuardedFrontEnd:
         if tell is None:
             return {}
         return self._contained(file, lambda: _facts(tell(file)))
+
+    def metadata(self, file: ModelFile, signature: str | None) -> ModelMetadata:
+        """What a file says of itself; errors as for `parse`."""
+        from armpy.plugins.metadata_answers import plain_metadata  # noqa: PLC0415 - few ask
+
+        read = self.front_end.metadata
+        if read is None:
+            return plain_metadata(None)
+        return self._contained(file, lambda: plain_metadata(read(file, signature)))
 
     def _check_signature(self, file: ModelFile, name: str) -> None:
         """Check that a file has a signature."""

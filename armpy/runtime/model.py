@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
@@ -11,7 +11,6 @@ from armpy.network import Network, check_shape_fits
 from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork, Placement
 from armpy.profiling import Profiler
-from armpy.records import dataclass
 from armpy.runtime.calls import read_inputs, run_by_name, run_in_order
 from armpy.runtime.execution import Execution
 from armpy.runtime.imported_tensor import ImportedTensor
@@ -20,42 +19,13 @@ from armpy.runtime.network_memory import NetworkMemory
 from armpy.runtime.properties import NetworkProperties
 from armpy.runtime.runtime import Runtime
 from armpy.runtime.signatures import Signatures
-from armpy.tensor import Quantization, Shape, TensorInfo
-from armpy.types import DataType, Priority
+from armpy.runtime.tensor_spec import TensorSpec
+from armpy.types import Priority
 
 if TYPE_CHECKING:
+    from armpy.hooks.metadata import ModelMetadata
     from armpy.runtime.debugging import DebugCallback, DebuggedNetwork
     from armpy.runtime.jobs import ExecutionFuture
-
-
-@dataclass(frozen=True, slots=True)
-class TensorSpec:
-    """An input or output of a model.
-
-    Parameters
-    ----------
-    name : str
-    info : TensorInfo
-        Dimensions that the caller can choose are None.
-    """
-
-    name: str
-    info: TensorInfo
-
-    @property
-    def shape(self) -> Shape | None:
-        """Dimensions; None where the caller can choose."""
-        return self.info.shape
-
-    @property
-    def data_type(self) -> DataType:
-        """Element type."""
-        return self.info.data_type
-
-    @property
-    def quantization(self) -> Quantization | None:
-        """Scale and zero point of a quantised tensor."""
-        return self.info.quantization
 
 
 class Model:
@@ -80,6 +50,8 @@ class Model:
         Ways to call the model's file.
     properties : NetworkProperties, optional
         How the network is loaded.
+    read_metadata : callable, optional
+        Returns what the model's file says of itself.
 
     Examples
     --------
@@ -98,12 +70,15 @@ class Model:
         shares_state_with: Model | None = None,
         signatures: Signatures | None = None,
         properties: NetworkProperties | None = None,
+        read_metadata: Callable[[], ModelMetadata] | None = None,
     ) -> None:
         self._closes_runtime = closes_runtime or runtime is None
         self.runtime = Runtime() if runtime is None else runtime
         self.quantize_inputs = quantize_inputs
         self.properties = NetworkProperties.checked(properties)
         self._signatures = signatures or Signatures()
+        self._read_metadata = read_metadata
+        self._metadata: ModelMetadata | None = None
         self.network_id: int
         try:
             other = self._id_of(shares_state_with)
@@ -543,6 +518,29 @@ class Model:
         """
         self._loaded  # noqa: B018 - raises once the model is closed
         return self._signatures.get(name, self)
+
+    @property
+    def metadata(self) -> ModelMetadata:
+        """What the model's file says of itself, with labels and normalisation.
+
+        It is read when it is first asked for; a model that is no file has none.
+
+        Raises
+        ------
+        ParserError
+            If it cannot be read; the model runs all the same.
+
+        Examples
+        --------
+        >>> model = armpy.load("mobilenet.tflite")                  # doctest: +SKIP
+        >>> model.metadata.outputs["probability"].labels[:2]        # doctest: +SKIP
+        ('background', 'tench, Tinca tinca')
+        """
+        if self._metadata is None:
+            from armpy.hooks.metadata import ModelMetadata  # noqa: PLC0415 - few ask for it
+
+            self._metadata = (self._read_metadata or ModelMetadata)()
+        return self._metadata
 
     def reset_state(self) -> None:
         """Give every variable (LSTM and SVDF state) its initial elements again.

@@ -560,3 +560,40 @@ def test_a_needed_module_in_a_package_that_exits_is_an_error_of_the_file(
 
     with pytest.raises(ParserError, match=rf"{WHERE}: the front-end raised SystemExit\(7\)"):
         load(toy(parse, requires=("exiting_package.part",)))
+
+
+def test_metadata_of_a_plugin_are_checked_and_made_plain() -> None:
+    class Text(str):
+        """Text with methods of its own."""
+
+    def tell(file: ModelFile, signature: str | None) -> armpy.ModelMetadata:
+        tensor = armpy.TensorMetadata(mean=[1, 2], labels=[Text("a")])  # type: ignore[arg-type]
+        return armpy.ModelMetadata(Text("mine"), inputs={"x": tensor})
+
+    front_end = FrontEnd("toy", "toy", relu_network, suffixes=(".toy",), metadata=tell)
+    with armpy.load(b"x", runtime=runtime_with(front_end), front_end="toy") as model:
+        found = model.metadata
+    assert found == armpy.ModelMetadata(
+        "mine", inputs={"x": armpy.TensorMetadata(mean=(1.0, 2.0), labels=("a",))}
+    )
+    assert type(found.name) is type(found.inputs["x"].labels[0]) is str
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"name": "x"},
+        armpy.ModelMetadata(3),  # type: ignore[arg-type]
+        armpy.ModelMetadata(files="abc"),  # type: ignore[arg-type]
+        armpy.ModelMetadata(inputs={"x": armpy.ModelMetadata()}),  # type: ignore[dict-item]
+        armpy.ModelMetadata(inputs={"x": armpy.TensorMetadata(mean=("1",))}),  # type: ignore[arg-type]
+        armpy.ModelMetadata(properties=()),  # type: ignore[arg-type]
+    ],
+)
+def test_metadata_of_wrong_types_are_the_plugins_fault(answer: Any) -> None:
+    front_end = FrontEnd("toy", "toy", relu_network, metadata=lambda file, signature: answer)
+    with (
+        armpy.load(b"x", runtime=runtime_with(front_end), front_end="toy") as model,
+        pytest.raises(ParserError, match=r"'toy' of acme-plugin.*wrong type"),
+    ):
+        _ = model.metadata

@@ -292,6 +292,7 @@ class TfliteModel:
     _buffers: list[Table | _ExternalBuffer] = field(default_factory=lambda: [Table("Buffer", {})])
     _codes: list[_OperatorCode] = field(default_factory=list)
     _signatures: list[Table] = field(default_factory=list)
+    _metadata: list[Table] = field(default_factory=list)
 
     def subgraph(self, name: str | None = "main") -> Subgraph:
         """Add a subgraph; the first one is the main one."""
@@ -341,6 +342,10 @@ class TfliteModel:
         }
         self._signatures.append(Table("SignatureDef", fields))
 
+    def metadata(self, name: str, content: bytes) -> None:
+        """Add metadata of a name, in a buffer of its own."""
+        self._metadata.append(Table("Metadata", {"Name": name, "Buffer": self.buffer(content)}))
+
     def operator_code_index(self, code: _OperatorCode) -> int:
         """Return the index of `code` in the model's list, adding it when it is new."""
         if code not in self._codes:
@@ -378,6 +383,7 @@ class TfliteModel:
             "Subgraphs": [subgraph.table() for subgraph in self._subgraphs],
             "Description": self.description,
             "Buffers": buffers,
+            "Metadata": self._metadata or None,
             "SignatureDefs": self._signatures or None,
         }
         builder = flatbuffers.Builder(1024)

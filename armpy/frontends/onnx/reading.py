@@ -15,6 +15,20 @@ LEAST_VERSION = 1
 _MAIN = ("", "ai.onnx")
 
 
+def load_model(file: ModelFile) -> onnx.ModelProto:
+    """The model in a file, not checked.
+
+    Raises
+    ------
+    ParserError
+        If the file is damaged.
+    """
+    try:
+        return onnx.load_model_from_string(bytes(file.data))
+    except Exception as error:  # whatever the library raises, the file is the cause
+        raise ParserError(f"not a sound ONNX file: {error}", where=file.label) from error
+
+
 def read_model(file: ModelFile) -> onnx.ModelProto:
     """The model in a file.
 
@@ -23,8 +37,8 @@ def read_model(file: ModelFile) -> onnx.ModelProto:
     ParserError
         If the file is damaged, or its operator set not supported.
     """
+    model = load_model(file)
     try:
-        model = onnx.load_model_from_string(bytes(file.data))
         onnx.checker.check_model(_without_harmless(model))
     except Exception as error:  # whatever the library raises, the file is the cause
         raise ParserError(f"not a sound ONNX file: {error}", where=file.label) from error
@@ -52,12 +66,8 @@ def describe(file: ModelFile) -> Mapping[str, str]:
     sets = sorted(versions_of(model).items())
     facts = {
         "operator sets": ", ".join(f"{name or 'ai.onnx'} {version}" for name, version in sets),
-        "producer": f"{model.producer_name} {model.producer_version}".strip(),
-        "version": str(model.model_version or ""),
-        "description": model.doc_string.partition("\n")[0],
         "dimensions": ", ".join(dict.fromkeys(_dimension_names(model.graph))),
         "functions": ", ".join(function.name for function in model.functions[:_MOST_NAMED]),
-        **{entry.key: entry.value for entry in model.metadata_props[:_MOST_NAMED]},
     }
     return {name: text[:_LONGEST_FACT] for name, text in facts.items() if name and text}
 

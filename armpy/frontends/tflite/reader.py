@@ -12,7 +12,7 @@ import math
 import struct
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,16 +34,12 @@ _SLOT = struct.Struct("<H")
 _BACK_OFFSET = struct.Struct("<i")
 _NUMBERS = {code: struct.Struct(f"<{code}") for code in "bBiIqQf?"}
 _ELEMENTS: dict[str, np.dtype[Any]] = {  # Any: element types differ
-    f"[{code}]": np.dtype(f"<{code}") for code in "BHifq"
+    f"[{code}]": np.dtype(f"<{code}") for code in "BHIifq"
 }
 
-_NUM_SLOTS = {
-    kind: 1 + max((field[0] for field in fields.values()), default=-1)
-    for kind, fields in TABLES.items()
-}
-"""How many fields of each table have to be looked at."""
+_MOST_SLOTS = 16
 
-_SLOTS = [struct.Struct(f"<{number}H") for number in range(max(_NUM_SLOTS.values()) + 1)]
+_SLOTS = [struct.Struct(f"<{number}H") for number in range(_MOST_SLOTS + 1)]
 
 _UNIONS = dict.fromkeys(("ArraySegments", "ArrayIndices"), "SparseIndexVector")
 """Unions that are not called as their fields are."""
@@ -57,6 +53,9 @@ _FREE_READS_BYTES = 65536
 _NO_FIELDS = memoryview(struct.pack("<HHi", 4, 4, 4))
 
 _Choice = TypeVar("_Choice")
+
+Fields: TypeAlias = Mapping[str, Mapping[str, tuple[int, str, float]]]
+"""Fields of tables, as in `armpy.frontends.tflite.schema`."""
 
 
 class Ledger:
@@ -90,6 +89,31 @@ class Ledger:
             )
 
 
+class Schema:
+    """The tables of a kind of file, and its enumerations.
+
+    Parameters
+    ----------
+    tables : mapping of str to mapping
+        As in `armpy.frontends.tflite.schema`.
+    enumerations : mapping of str to str
+    """
+
+    __slots__ = ("enumerations", "num_slots", "tables")
+
+    def __init__(self, tables: Fields, enumerations: Mapping[str, str]) -> None:
+        self.tables = tables
+        self.enumerations = enumerations
+        self.num_slots = {
+            kind: 1 + max((field[0] for field in fields.values()), default=-1)
+            for kind, fields in tables.items()
+        }  # how many fields of each table have to be looked at
+
+    def enumerators(self, kind: str) -> dict[int, str]:
+        """Names of the enumerators of an enumeration, by number."""
+        return _numbered(self.enumerations[kind])
+
+
 class Table:
     """One table of a file.
 
@@ -104,7 +128,14 @@ class Table:
     ledger : Ledger
     where : str
         The thing that the table describes, for messages.
+
+    Attributes
+    ----------
+    schema : Schema
+        Of the file; of .tflite files, if a subclass does not say another.
     """
+
+    schema: ClassVar[Schema] = Schema(TABLES, ENUMERATIONS)
 
     __slots__ = ("_data", "_fields", "_ledger", "_num_slots", "_position", "_slots", "where")
 
@@ -113,8 +144,8 @@ class Table:
     ) -> None:
         self._data = data
         self._position = position
-        self._fields = TABLES[kind]
-        self._num_slots = _NUM_SLOTS[kind]
+        self._fields = self.schema.tables[kind]
+        self._num_slots = self.schema.num_slots[kind]
         self._ledger = ledger
         self._slots: tuple[int, ...] | None = None
         self.where = where
@@ -152,7 +183,7 @@ class Table:
         """
         number = self.integer(field)
         if number not in choices:
-            names = enumerators(kind)
+            names = self.schema.enumerators(kind)
             raise self.error(
                 f"{field} is not supported",
                 expected=" or ".join(names.get(n, str(n)) for n in choices),
@@ -160,13 +191,27 @@ class Table:
             )
         return choices[number]
 
+    def enumerator(self, field: str, kind: str) -> str:
+        """The name of an enumerator; empty if the schema has none of that number."""
+        return self.schema.enumerators(kind).get(self.integer(field), "")
+
     def text(self, field: str) -> str:
         """A string; empty if the file leaves it out. Bytes that are no UTF-8 are replaced."""
+        return self._text(field, *self._vector(field))
+
+    def texts(self, field: str) -> list[str]:
+        """The strings of a vector."""
         start, length = self._vector(field)
+        self._check_length(field, length * _OFFSET_BYTES)
+        places = range(start, start + length * _OFFSET_BYTES, _OFFSET_BYTES)
+        return [self._text(field, *self._vector_at(field, place)) for place in places]
+
+    def _text(self, field: str, start: int, length: int) -> str:
+        """The bytes of a string, as text."""
         raw = self._data[start : start + length]
         if len(raw) < length:
             raise self._damaged(field)
-        self._ledger.charge(len(raw))
+        self._ledger.charge(len(raw) + _OFFSET_BYTES)
         if len(raw) > MAX_TEXT_BYTES:
             raise self.error(
                 f"the file is damaged: {field} is too long",
@@ -253,19 +298,28 @@ class Table:
         ParserError
             If the union holds another table.
         """
-        number, place = self._fields[field][0], self._place(field)
-        stored_at = self._place_of(field, number - 1)
-        try:
-            stored = self._data[stored_at] if stored_at else 0
-        except _DAMAGE as error:
-            raise self._damaged(field) from error
+        stored, place = self._stored_kind(field), self._place(field)
         if not stored or not place:
-            return Table(_NO_FIELDS, _OFFSET_BYTES, name, self._ledger, self.where)
-        names = enumerators(_UNIONS.get(field, field))
+            return type(self)(_NO_FIELDS, _OFFSET_BYTES, name, self._ledger, self.where)
+        names = self.schema.enumerators(_UNIONS.get(field, field))
         if names.get(stored) != name:
             actual = names.get(stored, str(stored))
             raise self.error("the options are of another operator", expected=name, actual=actual)
         return self._behind(field, place, name, self.where)
+
+    def union_kind(self, field: str) -> str:
+        """Name of the table that a union holds; empty if it is left out, or not in the schema."""
+        stored = self._stored_kind(field)
+        names = self.schema.enumerators(_UNIONS.get(field, field))
+        return names.get(stored, "") if stored and self._place(field) else ""
+
+    def _stored_kind(self, field: str) -> int:
+        """The number of the table that a union holds; 0 if it is left out."""
+        place = self._place_of(field, self._fields[field][0] - 1)
+        try:
+            return self._data[place] if place else 0
+        except _DAMAGE as error:
+            raise self._damaged(field) from error
 
     def error(self, failed: str, *, expected: str = "", actual: str = "") -> ParserError:
         """An error about what this table describes."""
@@ -299,8 +353,10 @@ class Table:
     def _vector(self, field: str) -> tuple[int, int]:
         """Where a vector's or text's elements begin, and their number."""
         place = self._place(field)
-        if not place:
-            return 0, 0
+        return self._vector_at(field, place) if place else (0, 0)
+
+    def _vector_at(self, field: str, place: int) -> tuple[int, int]:
+        """The same of what the offset at a place leads to."""
         try:
             place += _OFFSET.unpack_from(self._data, place)[0]
             return place + _OFFSET_BYTES, _OFFSET.unpack_from(self._data, place)[0]
@@ -313,7 +369,7 @@ class Table:
             position = place + _OFFSET.unpack_from(self._data, place)[0]
         except _DAMAGE as error:
             raise self._damaged(field) from error
-        return Table(self._data, position, kind, self._ledger, where)
+        return type(self)(self._data, position, kind, self._ledger, where)
 
     def _place(self, field: str) -> int:
         """Where a field is; 0 if the file leaves it out."""
@@ -394,10 +450,15 @@ def read_model(data: memoryview) -> Table:
     return model
 
 
-@cache
 def enumerators(kind: str) -> dict[int, str]:
     """Names of the enumerators of one of the schema's enumerations, by number."""
-    return {n: name for n, name in enumerate(ENUMERATIONS[kind].split()) if name != "-"}
+    return Table.schema.enumerators(kind)
+
+
+@cache
+def _numbered(names: str) -> dict[int, str]:
+    """Names by their numbers."""
+    return {n: name for n, name in enumerate(names.split()) if name != "-"}
 
 
 _EMPTY: npt.NDArray[np.uint8] = np.empty(0, np.uint8)

@@ -15,7 +15,9 @@ TABLES: dict[str, dict[str, tuple[int, str, float]]] = {
         "Version": (0, "I", 0),
         "OperatorCodes": (1, "[OperatorCode]", 0),
         "Subgraphs": (2, "[SubGraph]", 0),
+        "Description": (3, "text", 0),
         "Buffers": (4, "[Buffer]", 0),
+        "Metadata": (6, "[Metadata]", 0),
         "SignatureDefs": (7, "[SignatureDef]", 0),
     },
     "OperatorCode": {
@@ -48,6 +50,7 @@ TABLES: dict[str, dict[str, tuple[int, str, float]]] = {
         "QuantizedDimension": (6, "i", 0),
     },
     "Buffer": {"Data": (0, "[B]", 0), "Offset": (1, "Q", 0), "Size": (2, "Q", 0)},
+    "Metadata": {"Name": (0, "text", 0), "Buffer": (1, "I", 0)},
     "Operator": {
         "OpcodeIndex": (0, "I", 0),
         "Inputs": (1, "[i]", 0),

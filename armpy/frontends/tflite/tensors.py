@@ -146,7 +146,7 @@ class Tensors:
             is not supported.
         """
         table = tensor.table
-        stored = self._stored_bytes(table)
+        stored = stored_bytes(self._buffers, table)
         if not stored.size and tensor.size_bytes:
             return None
         sparsity = table.table("Sparsity")
@@ -160,13 +160,14 @@ class Tensors:
             )
         return _as_elements(tensor, stored)
 
-    def _stored_bytes(self, table: Table) -> npt.NDArray[np.uint8]:
-        """The bytes of a tensor's buffer."""
-        buffer = self._buffers[table.integer("Buffer")]
-        stored = buffer.vector("Data")
-        if not stored.size and (offset := buffer.integer("Offset")) >= _FIRST_EXTERNAL_OFFSET:
-            return buffer.behind(offset, buffer.integer("Size"))
-        return stored
+
+def stored_bytes(buffers: Tables, table: Table) -> npt.NDArray[np.uint8]:
+    """The bytes of the buffer that a tensor, or metadata, names."""
+    buffer = buffers[table.integer("Buffer")]
+    stored = buffer.vector("Data")
+    if not stored.size and (offset := buffer.integer("Offset")) >= _FIRST_EXTERNAL_OFFSET:
+        return buffer.behind(offset, buffer.integer("Size"))
+    return stored
 
 
 def _read_tensor(table: Table, index: int) -> Tensor:

@@ -1,0 +1,93 @@
+"""Metadata of an .onnx file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+import onnx
+
+from armpy.frontends.onnx.reading import load_model
+from armpy.hooks.metadata import ModelMetadata, TensorMetadata
+from armpy.hooks.model_file import ModelFile
+
+_AUTHOR = ("model_author", "author")
+_LICENSE = ("model_license", "license")
+_PIXEL_RANGE = "Image.NominalPixelRange"
+
+_CONTENTS = {"IMAGE": "image", "AUDIO": "audio"}
+"""What denotations of types mean."""
+
+_NORMALIZATIONS: Mapping[str, tuple[float, float]] = MappingProxyType(
+    {
+        "NominalRange_0_255": (0.0, 1.0),
+        "Normalized_0_1": (0.0, 255.0),
+        "Normalized_1_1": (127.5, 127.5),
+    }
+)
+"""Mean and standard deviation of pixels, by the range that they are to have."""
+
+
+def read_metadata(file: ModelFile, signature: str | None) -> ModelMetadata:
+    """What an .onnx file says of itself.
+
+    Parameters
+    ----------
+    file : ModelFile
+    signature : None
+        ONNX has no signatures.
+
+    Raises
+    ------
+    ParserError
+        If the file is damaged.
+
+    References
+    ----------
+    ONNX, MetadataProps.md and TypeDenotation.md.
+    """
+    model = load_model(file)
+    graph = model.graph
+    properties = {entry.key: entry.value for entry in model.metadata_props}
+    author, license_text = _taken(properties, _AUTHOR), _taken(properties, _LICENSE)
+    initial = {tensor.name for tensor in graph.initializer}
+    inputs = [value for value in graph.input if value.name not in initial]
+    normalization = _NORMALIZATIONS.get(properties.get(_PIXEL_RANGE, ""))
+    return ModelMetadata(
+        graph.name,
+        model.doc_string or graph.doc_string,
+        str(model.model_version or ""),
+        author,
+        license_text,
+        f"{model.producer_name} {model.producer_version}".strip(),
+        _tensors(inputs, normalization),
+        _tensors(graph.output),
+        properties=properties,
+    )
+
+
+def _taken(properties: dict[str, str], names: Iterable[str]) -> str:
+    """The first property of some names, which is taken out; empty if there is none."""
+    found = [properties.pop(name) for name in names if name in properties]
+    return found[0] if found else ""
+
+
+def _tensors(
+    values: Iterable[onnx.ValueInfoProto], normalization: tuple[float, float] | None = None
+) -> dict[str, TensorMetadata]:
+    """What is said of inputs or outputs; images have a normalisation."""
+    found: dict[str, TensorMetadata] = {}
+    for value in values:
+        names = tuple(dim.dim_param or dim.denotation for dim in value.type.tensor_type.shape.dim)
+        content = _CONTENTS.get(value.type.denotation, "")
+        mean, std = normalization if normalization and content == "image" else (None, None)
+        metadata = TensorMetadata(
+            description=value.doc_string,
+            content=content,
+            mean=() if mean is None else (mean,),
+            std=() if std is None else (std,),
+            dimension_names=names if any(names) else (),
+        )
+        if metadata != TensorMetadata():
+            found[value.name] = metadata
+    return found

@@ -1,0 +1,146 @@
+"""Files that are packed into a .tflite file: a ZIP archive behind the model."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from armpy.errors import ParserError
+
+MOST_DIRECTORY_BYTES = 1 << 20
+"""Most bytes of an archive's directory; Python needs about ten times as much for it."""
+
+MOST_FILE_BYTES = 16 << 20
+"""Most bytes of one file, unpacked; the longest lists of labels have one."""
+
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    NotImplementedError,
+    RuntimeError,
+    EOFError,
+    OSError,
+    ValueError,
+)
+"""What `zipfile` raises for archives that it cannot read."""
+
+
+class PackedFiles:
+    """The files behind a model.
+
+    Parameters
+    ----------
+    data : memoryview of uint8
+        The whole .tflite file.
+
+    Raises
+    ------
+    ParserError
+        If the archive is damaged, or its directory too large.
+    """
+
+    def __init__(self, data: memoryview) -> None:
+        self._archive: zipfile.ZipFile | None = None
+        reader = _Reader(data)
+        with _damage_told():
+            if zipfile.is_zipfile(reader):
+                reader.left_bytes = MOST_DIRECTORY_BYTES
+                self._archive = zipfile.ZipFile(reader)
+                reader.left_bytes = None  # what is unpacked is limited by `read`
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the files, in the archive's order."""
+        return () if self._archive is None else tuple(self._archive.namelist())
+
+    def read(self, name: str) -> bytes:
+        """The contents of a file.
+
+        Raises
+        ------
+        ParserError
+            If there is no such file, or it is damaged, encrypted or too large.
+        """
+        where = f"packed file '{name}'"
+        if self._archive is None or name not in self._archive.namelist():
+            raise ParserError(
+                "there is no such file in the model",
+                where=where,
+                expected=", ".join(self.names) or "none, as there is no archive behind the model",
+            )
+        info = self._archive.getinfo(name)
+        if info.compress_type not in _METHODS:
+            raise ParserError("the compression is not supported", where=where)
+        with _damage_told(where), self._archive.open(info) as file:
+            content = file.read(MOST_FILE_BYTES + 1)
+        if len(content) > MOST_FILE_BYTES:
+            raise ParserError(
+                "the file is too large", where=where, expected=f"at most {MOST_FILE_BYTES} bytes"
+            )
+        return content
+
+
+@contextmanager
+def _damage_told(where: str = "packed files") -> Iterator[None]:
+    """Whatever is wrong with an archive is the file's fault."""
+    try:
+        yield
+    except _DAMAGE as error:
+        raise ParserError(f"the archive is damaged: {error}", where=where) from error
+
+
+class _Reader:
+    """What `zipfile` reads a file through that is in memory already, without a copy of it.
+
+    Parameters
+    ----------
+    data : memoryview of uint8
+
+    Attributes
+    ----------
+    left_bytes : int or None
+        How much may still be read; None for no limit.
+    """
+
+    def __init__(self, data: memoryview) -> None:
+        self._data = data
+        self._position = 0
+        self.left_bytes: int | None = None
+
+    def read(self, size: int | None = -1) -> bytes:
+        """The next bytes, all that are left if `size` is negative or None."""
+        end = len(self._data) if size is None or size < 0 else self._position + size
+        part = self._data[self._position : end]
+        if self.left_bytes is not None:
+            self.left_bytes -= len(part)
+            if self.left_bytes < 0:
+                raise ParserError(
+                    "the archive's directory is too large",
+                    where="packed files",
+                    expected=f"at most {MOST_DIRECTORY_BYTES} bytes",
+                )
+        self._position += len(part)
+        return bytes(part)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Go somewhere: from the beginning, from here, or from the end."""
+        base = (0, self._position, len(self._data))[whence]
+        if base + offset < 0:
+            raise OSError("the position is before the beginning")
+        self._position = base + offset
+        return self._position
+
+    def tell(self) -> int:
+        """Where the next bytes are read."""
+        return self._position
+
+    def seekable(self) -> bool:
+        """Whether `seek` works."""
+        return True
+
+    def close(self) -> None:
+        """Nothing is to be closed."""

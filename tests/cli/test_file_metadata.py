@@ -1,0 +1,162 @@
+"""What a run takes from the metadata of the model's file, and what the options say instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armpy
+from armpy.cli.__main__ import main
+from armpy.cli.file_metadata import FileMetadata
+from armpy.cli.run import RunReport, RunRequest, prepare_inputs, run_model
+from tests.support.tflite_metadata import (
+    AXIS_LABELS,
+    IMAGE,
+    NORMALIZATION,
+    RGB,
+    VALUE_LABELS,
+    Fields,
+    metadata_bytes,
+    packed,
+)
+from tests.support.tflite_writer import TfliteModel
+
+PIXELS = np.array([[[0, 0, 0], [255, 255, 255]]], np.uint8)
+
+
+def image_model(
+    mean: list[float],
+    std: list[float],
+    labels: str = "no\nyes",
+    kind: np.int8 = AXIS_LABELS,
+    quantization: tuple[str, float, int] | None = None,
+) -> bytes:
+    """A model of a picture of two pixels, that gives what it gets as six scores."""
+    data_type, scale, zero_point = quantization or ("FLOAT32", None, None)
+    model = TfliteModel()
+    graph = model.subgraph()
+    x = graph.tensor("x", (1, 1, 2, 3), data_type, scale=scale, zero_point=zero_point)
+    y = graph.tensor("y", (1, 6), data_type, scale=scale, zero_point=zero_point)
+    shape = graph.tensor("shape", (2,), "INT32", data=[1, 6])
+    graph.operator("RESHAPE", [x, shape], [y], {"new_shape": [1, 6]})
+    graph.inputs(x)
+    graph.outputs(y)
+    picture: Fields = {
+        3: {0: IMAGE, 1: {0: RGB}},
+        4: [{0: NORMALIZATION, 1: {0: mean, 1: std}}],
+    }
+    scores: Fields = {6: [{0: "labels.txt", 2: kind}]}
+    model.metadata("TFLITE_METADATA", metadata_bytes({3: [{2: [picture], 3: [scores]}]}))
+    return model.to_bytes() + packed({"labels.txt": labels})
+
+
+@pytest.fixture
+def picture(tmp_path: Path) -> str:
+    """A black pixel and a white one."""
+    path = tmp_path / "picture.png"
+    pytest.importorskip("PIL.Image").fromarray(PIXELS).save(path)
+    return str(path)
+
+
+def run(content: bytes, request: RunRequest) -> tuple[list[float], RunReport]:
+    """The scores, and what is told of them."""
+    with armpy.load(content, backends=["CpuRef"]) as model:
+        report = run_model(model, request)
+        scores = {c.index: c.score for c in report.outputs[0].classes}
+    return [scores[index] for index in range(6)], report
+
+
+SIX = "a\nb\nc\nd\ne\nf"
+
+
+def test_pixels_are_normalised_and_classes_named_as_the_file_says(picture: str) -> None:
+    content = image_model([127.5, 0.0, 0.0], [127.5, 255.0, 51.0], SIX)
+    scores, report = run(content, RunRequest(image=picture, top=6))
+    assert scores == pytest.approx([-1, 0, 0, 1, 1, 5])
+    assert {c.index: c.label for c in report.outputs[0].classes}[5] == "f"
+    assert report.metadata == (
+        "pixels normalised by mean 127.5,0,0, std 127.5,255,51",
+        "6 labels of output 'y'",
+    )
+    assert not report.hints
+
+
+def test_options_come_before_what_the_file_says(picture: str, tmp_path: Path) -> None:
+    (tmp_path / "labels.txt").write_text("u\nv\nw\nx\ny\nz\n")
+    request = RunRequest(
+        image=picture, top=6, value_range=(0, 2), labels=str(tmp_path / "labels.txt")
+    )
+    scores, report = run(image_model([127.5], [127.5], SIX), request)
+    assert scores == [0, 0, 0, 2, 2, 2]
+    assert report.outputs[0].classes[0].label == "x"
+    assert report.metadata == ()
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "quantization", "expected", "used"),
+    [
+        # It goes with the quantisation, here of -1 to 1: what the network was trained on.
+        ([127.5], [127.5], ("INT8", 1 / 128, 0), [-1, 127 / 128], True),
+        ([100.0], [100.0], ("INT8", 1 / 64, 0), [-1, 99 / 64], True),
+        ([127.5] * 3, [127.5, 127.5, 170], ("INT8", 1 / 128, 0), [-1, 96 / 128], True),
+        # It is the float model's, or that of pixels: the pixel itself is what is stored.
+        ([127.5], [127.5], ("UINT8", 1.0, 0), [0, 255], False),
+        ([0.0], [1.0], ("UINT8", 1 / 128, 128), [-1, 127 / 128], False),
+        ([0.0] * 2, [1.0], None, [0, 1], False),
+    ],
+)
+def test_a_normalisation_counts_if_it_goes_with_the_input(
+    picture: str,
+    mean: list[float],
+    std: list[float],
+    quantization: tuple[str, float, int] | None,
+    expected: list[float],
+    used: bool,
+) -> None:
+    content = image_model(mean, std, SIX, quantization=quantization)
+    scores, report = run(content, RunRequest(image=picture, top=6))
+    assert (scores[0], scores[-1]) == pytest.approx(tuple(expected))
+    assert any("normalised" in text for text in report.metadata) == used
+    assert any("the normalisation in the file" in hint for hint in report.hints) != used
+
+
+def test_labels_that_do_not_go_with_the_scores_are_left_alone(picture: str) -> None:
+    _, few = run(image_model([0.0], [1.0]), RunRequest(image=picture, top=6))
+    assert any("2 of them for 6 classes" in hint for hint in few.hints)
+    _, values = run(image_model([0.0], [1.0], SIX, VALUE_LABELS), RunRequest(image=picture, top=6))
+    for report in (few, values):
+        assert {c.label for c in report.outputs[0].classes} == {""}
+
+
+def test_damaged_metadata_are_left_alone_with_a_hint(picture: str) -> None:
+    content = image_model([0.0], [255.0], SIX)
+    content = content[: content.rindex(b"PK\x01\x02")]
+    scores, report = run(content, RunRequest(image=picture, top=6))
+    assert scores == [0, 0, 0, 1, 1, 1]
+    assert "the file's metadata are left alone: " in report.hints[-1]
+
+
+def test_inspect_shows_metadata_and_damage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "model.tflite"
+    content = image_model([127.5], [127.5], SIX)
+    path.write_bytes(content)
+    assert main(["inspect", str(path), "--backends", "CpuRef"]) == 0
+    shown = capsys.readouterr().out
+    for text in ("Metadata", "127.5", "labels.txt", "a; b; c; d; e; f"):
+        assert text in shown
+    path.write_bytes(content[: content.rindex(b"PK\x01\x02")])
+    assert main(["inspect", str(path), "--backends", "CpuRef"]) == 0
+    assert "no such file in the model" in capsys.readouterr().out
+
+
+def test_pixels_stay_what_they_are_where_quantisation_normalises(picture: str) -> None:
+    content = image_model([127.5], [127.5], SIX, quantization=("UINT8", 1 / 128, 128))
+    with armpy.load(content, backends=["CpuRef"]) as model:
+        request = RunRequest(image=picture)
+        arrays, _, hints = prepare_inputs(model, request, FileMetadata(model))
+    np.testing.assert_array_equal(arrays["x"][0], PIXELS)
+    assert not hints
