@@ -28,8 +28,15 @@ TOLERANCE = {2: 2e-3, 4: 1e-5, 8: 1e-5}
 def by_armpy(sample: Sample) -> list[Array]:
     """Armpy's outputs."""
     with armpy.load(sample.file, backends=["CpuRef"]) as model:
-        found = model(*sample.inputs)
+        found = model(*map(in_pairs, sample.inputs))
     return [np.asarray(array) for array in (found if isinstance(found, tuple) else (found,))]
+
+
+def in_pairs(array: Array) -> Array:
+    """Complex numbers as the pairs that armpy takes and gives; others as they are."""
+    if array.dtype.kind != "c":
+        return array
+    return np.stack((array.real, array.imag), axis=-1)
 
 
 @cache
@@ -45,7 +52,7 @@ def samples() -> dict[str, list[Sample]]:
 
 def difference(sample: Sample) -> str:
     """What is not the same; empty if nothing is."""
-    theirs = by_litert(sample)
+    theirs = list(map(in_pairs, by_litert(sample)))
     try:
         ours = by_armpy(sample)
     except ArmpyError as error:
@@ -62,8 +69,8 @@ def difference(sample: Sample) -> str:
 
 def apart(ours: Array, theirs: Array, sample: Sample) -> str:
     """How two outputs differ; empty if they are near enough."""
-    if theirs.dtype.kind in "fc":
-        relative = max(sample.tolerance, TOLERANCE[theirs.real.dtype.itemsize])
+    if theirs.dtype.kind == "f":
+        relative = max(sample.tolerance, TOLERANCE[theirs.dtype.itemsize])
         largest = np.abs(theirs[np.isfinite(theirs)]).max(initial=1e-6)
         same = np.allclose(ours, theirs, rtol=0, atol=relative * largest, equal_nan=True)
         return "" if same else f"{ours.reshape(-1)[:6]} for {theirs.reshape(-1)[:6]}"

@@ -45,6 +45,9 @@ UNACCELERATED = {
 }
 """Models of one operator that NumbaAcc leaves to CpuRef."""
 
+DRAWN = {"operators__op_RANDOM_NORMAL"}
+"""Models that add numbers of two seeds of 0, which are others each time."""
+
 MOST_STEPS = 2
 FEW = {"keras_more__yolo_like_int8": 0.005}
 """Shares of elements that may be off by more than `MOST_STEPS`, where TFLite's optimised kernels
@@ -128,6 +131,8 @@ def assert_agree(what: str, ours: Array, theirs: Array, backend: str) -> None:
     if ours.shape == ():
         theirs = theirs.reshape(())
     assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), what
+    if name in DRAWN:
+        return
     if ours.dtype.kind == "f":
         tolerance = RELATIVE.get(name, TOLERANCE[backend]) * np.abs(theirs).max()
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance, err_msg=what)

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from armpy.errors import ArmpyError, ParserError
 from armpy.frontends.tflite.composed import Expansion, composed
 from armpy.frontends.tflite.edges import Edge, signature_edge, tensor_edge
-from armpy.frontends.tflite.node import Node
+from armpy.frontends.tflite.node import Converter, Node
 from armpy.frontends.tflite.operators import CONVERTERS
 from armpy.frontends.tflite.reader import Table, read_model
 from armpy.frontends.tflite.resources import OPERATORS as RESOURCE_OPERATORS
@@ -234,7 +234,12 @@ class _SubgraphParser:
         if not outputs:
             raise self._subgraph.error("the model has no output")
         for name, index in outputs:
-            self._network.output(name, self._value(index))
+            value = self._value(index)
+            if self._tensors[index].is_complex and shapes is None:
+                from armpy.frontends.tflite.complex_numbers import pairs_of  # noqa: PLC0415
+
+                value = pairs_of(self._network, value, f"{name}:pairs")
+            self._network.output(name, value)
         return self._network
 
     def _inline(self, index: int, values: Sequence[Value | None]) -> Sequence[Value]:
@@ -274,7 +279,20 @@ class _SubgraphParser:
         else:
             info = tensor.inferred_info.with_shape(self._shapes[position])
             default_shape = None
-        self._values[index] = self._network.input(name, info, default_shape=default_shape)
+        if tensor.is_complex and self._shapes is None:
+            self._values[index] = self._complex_input(name, info.shape, default_shape)
+        else:
+            self._values[index] = self._network.input(name, info, default_shape=default_shape)
+
+    def _complex_input(
+        self, name: str, shape: Shape | None, default_shape: tuple[int, ...] | None
+    ) -> Value:
+        """Make pairs of floats an input of the network that stands for a complex tensor."""
+        from armpy.frontends.tflite.complex_numbers import bits_of, pair_info  # noqa: PLC0415
+
+        default = None if default_shape is None else (*default_shape, 2)
+        value = self._network.input(name, pair_info(shape), default_shape=default)
+        return bits_of(self._network, value, f"{name}:bits")
 
     def _add_operator(self, operator: Operator) -> None:
         """Add the layers of one operator."""
@@ -285,6 +303,7 @@ class _SubgraphParser:
         if operator.name in RESOURCE_OPERATORS:
             self._use_resource(operator, inputs, outputs)
             return
+        converter = self._converter(operator, inputs, outputs)
         tensors = [self._tensors[index] for index in outputs]
         name = tensors[0].name if tensors else ""
         if name:
@@ -305,7 +324,22 @@ class _SubgraphParser:
             self._model.operator_names,
             [tensor.shape for tensor in tensors],
         )
-        self._values.update(zip(outputs, self._convert(node, inputs), strict=True))
+        self._values.update(zip(outputs, self._convert(node, inputs, converter), strict=True))
+
+    def _converter(
+        self, operator: Operator, inputs: Sequence[int], outputs: Sequence[int]
+    ) -> Converter | None:
+        """What converts an operator of the schema; None if armpy does not have it."""
+        complex_inputs = [i != _LEFT_OUT and self._tensors[i].is_complex for i in inputs]
+        complex_outputs = [self._tensors[i].is_complex for i in outputs]
+        if any(complex_inputs) or any(complex_outputs):
+            from armpy.frontends.tflite.complex_numbers import converter_for  # noqa: PLC0415
+
+            found = converter_for(operator.name, complex_inputs, complex_outputs)
+            if found is None:
+                raise operator.table.error("the operator does not take complex numbers there")
+            return found
+        return CONVERTERS.get(operator.name)
 
     def _output_info(self, operator: Operator, tensor: Tensor) -> TensorInfo:
         """What is declared of an output: its shape follows, where armpy knows the operator."""
@@ -328,26 +362,29 @@ class _SubgraphParser:
             resources.make_handle(table)
         elif operator.name == "ASSIGN_VARIABLE":
             handle, source = two_inputs(table)
+            _refuse_complex_state(self._tensors[source])
             with _parser_errors(table):
                 resources.assign(table, handle, self._value(source))
         else:
             if len(inputs) != 1 or len(outputs) != 1:
                 raise table.error("the number of inputs or outputs is wrong", expected="1 and 1")
             self._check_output(table, outputs[0], self._tensors[outputs[0]])
+            _refuse_complex_state(self._tensors[outputs[0]])
             self._values[outputs[0]] = resources.read(table, inputs[0])
 
-    def _convert(self, node: Node, inputs: Sequence[int]) -> Sequence[Value]:
+    def _convert(
+        self, node: Node, inputs: Sequence[int], converter: Converter | None
+    ) -> Sequence[Value]:
         """Add the layers of one operator and return its outputs.
 
         The operator's inputs are given as tensor indexes, too, for the variables among them.
         """
         with _parser_errors(node.table):
-            known = node.operator in CONVERTERS or not self._model.stands_in
             if (expansion := self._model.custom.get(node.operator)) is not None:
                 options = node.table.vector("CustomOptions").tobytes()
                 made = composed(node, expansion, options=options)
             else:
-                made = CONVERTERS[node.operator](node) if known else _stand_in(node)
+                made = _stand_in(node) if converter is None else converter(node)
             for position, value in node.updates.items():
                 self._update_variable(node, inputs[position], value)
         for value in made:
@@ -393,6 +430,7 @@ class _SubgraphParser:
         if self._shapes is not None:
             raise tensor.table.error("variables in subgraphs of control flow are not supported")
         self._refuse_packed(tensor)
+        _refuse_complex_state(tensor)
         self._variable_bytes += tensor.size_bytes
         if self._variable_bytes > self._memory_limit_bytes:
             raise tensor.table.error(
@@ -413,6 +451,12 @@ class _SubgraphParser:
             raise node.error(f"{where} holds a state, but it is not a variable")
         self._network.assign(self._variables[index], value)
         self._values[index] = value
+
+
+def _refuse_complex_state(tensor: Tensor) -> None:
+    """Refuse a variable whose elements callers could not tell from other ones."""
+    if tensor.is_complex:
+        raise tensor.table.error("variables of complex numbers are not supported")
 
 
 def _stand_in(node: Node) -> Sequence[Value]:

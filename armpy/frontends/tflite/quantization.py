@@ -24,7 +24,9 @@ _PLAIN_TYPES = {
     "UINT32": DataType.UNSIGNED32,
     "UINT64": DataType.UNSIGNED64,
     "INT4": DataType.SIGNED8,
+    "COMPLEX64": DataType.UNSIGNED64,
 }
+"""Types without a scale; what is special about the last two, a `Tensor` says."""
 
 _QUANTIZED_TYPES = {
     "INT4": DataType.QASYMM_S8,

@@ -40,6 +40,8 @@ class Tensor:
         For messages and for what is read later.
     is_packed : bool
         Whether two elements share a byte.
+    is_complex : bool
+        Whether `data_type` stands for complex numbers by their bits.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Tensor:
     is_variable: bool
     table: Table
     is_packed: bool
+    is_complex: bool
 
     def input_info(self) -> TensorInfo:
         """Type, quantisation, and the shape with None for dimensions that callers may choose.
@@ -186,6 +189,7 @@ def _read_tensor(table: Table, index: int) -> Tensor:
         table.flag("IsVariable"),
         table,
         type_name == "INT4",
+        type_name == "COMPLEX64",
     )
 
 

@@ -36,8 +36,8 @@ _REASONS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "WHERE": (("INT8 quantised", "UINT8 quantised"), _RAW),
     "STABLEHLO_ADD STABLEHLO_MAXIMUM STABLEHLO_MINIMUM STABLEHLO_MULTIPLY": (("BOOL",), _TRUTH),
     "SCATTER_ND": (("INT8 quantised", "UINT8 quantised"), _RAW),
-    "MATRIX_DIAG": (("FLOAT16", "FLOAT64", "UINT16", "UINT64"), _GARBAGE),
-    "MATRIX_SET_DIAG": (("BOOL", "FLOAT16", "FLOAT64", "UINT16", "UINT64"), _GARBAGE),
+    "MATRIX_DIAG": (("COMPLEX64", "FLOAT16", "FLOAT64", "UINT16", "UINT64"), _GARBAGE),
+    "MATRIX_SET_DIAG": (("BOOL", "COMPLEX64", "FLOAT16", "FLOAT64", "UINT16", "UINT64"), _GARBAGE),
     "NOT_EQUAL": (("INT16",), _GARBAGE),
     "PRELU": (("INT16 quantised",), _GARBAGE),
     "NEG": (("INT8 quantised",), _GARBAGE),
@@ -70,8 +70,6 @@ UNLIKE: dict[tuple[str, str], str] = {
 
 def reason_for(operator: str, kind: str) -> str:
     """Why a kind is not the same; empty if it has to be."""
-    if "COMPLEX64" in kind:
-        return "armpy has no complex numbers"
     if "STRING" in kind:
         return "text is no tensor of armpy's: look words up before the model is called"
     return UNLIKE.get((operator, kind), "")

@@ -1,0 +1,143 @@
+"""Tensors of complex numbers, which armpy has no type for.
+
+Notes
+-----
+Inside a network the two floats of a complex64 are the bits of one uint64: so a tensor keeps its
+shape, and what moves elements moves them as any others. What computes with them reads the bits as
+pairs of float32 along a last axis, which is also what a model takes and gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from armpy.frontends.tflite.composed import Parts, composed
+from armpy.frontends.tflite.node import Converter, Node, fused_activation
+from armpy.frontends.tflite.operators import CONVERTERS
+from armpy.graph import Value
+from armpy.network import Network
+from armpy.ops.activations import FusedActivation
+from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary
+from armpy.ops.joining import Concat
+from armpy.ops.operation import require
+from armpy.ops.quantizing import BitCast
+from armpy.ops.reshaping import ExpandDims
+from armpy.ops.slicing import Gather
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+
+CARRIER = DataType.UNSIGNED64
+"""Type whose bits are those of a complex64."""
+
+_MOVERS = frozenset(
+    (
+        *("BATCH_TO_SPACE_ND", "BROADCAST_TO", "DILATE", "DYNAMIC_UPDATE_SLICE"),
+        *("EMBEDDING_LOOKUP", "EXPAND_DIMS", "FILL", "HASHTABLE_LOOKUP", "IF", "MATRIX_DIAG"),
+        *("MATRIX_SET_DIAG", "MIRROR_PAD", "RANK", "RESHAPE", "SELECT", "SELECT_V2", "SHAPE"),
+        *("SLICE", "SPACE_TO_BATCH_ND", "SQUEEZE", "STABLEHLO_COMPOSITE", "STABLEHLO_GATHER"),
+        *("STABLEHLO_PAD", "STRIDED_SLICE", "TILE", "TRANSPOSE", "WHILE"),
+    )
+)
+"""Operators that look at no element."""
+
+_READERS = ("COMPLEX_ABS", "IMAG", "REAL")
+"""Operators of one complex tensor that give real ones."""
+
+
+def pairs(parts: Parts, value: Value) -> Value:
+    """Real and imaginary parts along a last axis of 2, float32."""
+    require(
+        value.info.data_type is CARRIER,
+        "the operator takes complex numbers",
+        expected="COMPLEX64",
+        actual=value.info.data_type.name,
+    )
+    return parts.layer(BitCast(DataType.FLOAT32), value)
+
+
+def part(parts: Parts, value: Value, index: int) -> Value:
+    """Real (0) or imaginary (1) parts of complex numbers."""
+    return parts.layer(Gather(-1), pairs(parts, value), parts.constant(np.int64(index)))
+
+
+def joined(parts: Parts, real: Value, imaginary: Value) -> Value:
+    """Complex numbers of their parts."""
+    both = [parts.layer(ExpandDims(-1), value) for value in (real, imaginary)]
+    return parts.layer(BitCast(CARRIER), parts.layer(Concat(-1), *both))
+
+
+def pair_info(shape: Sequence[int | None] | None) -> TensorInfo:
+    """Of a tensor that a model takes or gives for one of complex numbers."""
+    return TensorInfo(None if shape is None else (*shape, 2), DataType.FLOAT32)
+
+
+def bits_of(network: Network, value: Value, name: str) -> Value:
+    """A model's input of pairs as complex numbers."""
+    return network.add(BitCast(CARRIER), value, name=name)
+
+
+def pairs_of(network: Network, value: Value, name: str) -> Value:
+    """Complex numbers as a model's output of pairs."""
+    return network.add(BitCast(DataType.FLOAT32), value, name=name)
+
+
+def converter_for(
+    operator: str, inputs: Sequence[bool], outputs: Sequence[bool]
+) -> Converter | None:
+    """What converts an operator that has complex tensors; None if it does not take them there.
+
+    Parameters
+    ----------
+    operator : str
+    inputs, outputs : sequence of bool
+        Which of them are complex.
+    """
+    if operator in _MOVERS:
+        return CONVERTERS[operator]
+    if operator in _READERS and all(inputs) and not any(outputs):
+        return CONVERTERS[operator]
+    if operator == "RFFT2D" and not any(inputs) and all(outputs):
+        return CONVERTERS[operator]
+    if operator == "MUL" and all(inputs) and all(outputs):
+        return _product
+    if operator == "CAST":
+        return _to_complex if any(outputs) else _to_real
+    return None
+
+
+def _product(node: Node) -> Sequence[Value]:
+    if fused_activation(node.options("MulOptions")) is not FusedActivation.NONE:
+        raise node.error("complex numbers have no activation")
+
+    def expand(parts: Parts) -> Value:
+        (a, b), (c, d) = (
+            [part(parts, parts.value(side), index) for index in (0, 1)] for side in (0, 1)
+        )
+
+        def combined(function: BinaryOperation, *factors: Value) -> Value:
+            times = ElementwiseBinary(BinaryOperation.MUL)
+            products = [parts.layer(times, *factors[:2]), parts.layer(times, *factors[2:])]
+            return parts.layer(ElementwiseBinary(function), *products)
+
+        real = combined(BinaryOperation.SUB, a, c, b, d)
+        return joined(parts, real, combined(BinaryOperation.ADD, a, d, b, c))
+
+    return composed(node, expand)
+
+
+def _to_complex(node: Node) -> Sequence[Value]:
+    def expand(parts: Parts) -> Value:
+        real = parts.cast(parts.value(0), DataType.FLOAT32)
+        none = parts.layer(ElementwiseBinary(BinaryOperation.SUB), real, real)
+        return joined(parts, real, none)
+
+    return composed(node, expand)
+
+
+def _to_real(node: Node) -> Sequence[Value]:
+    def expand(parts: Parts) -> Value:
+        return parts.cast(part(parts, parts.value(0), 0), parts.outputs[0].data_type)
+
+    return composed(node, expand)
