@@ -22,6 +22,8 @@ RECORDS, TILES = "machine/calls/products.py", "lowering/tiles.py"
         ("ConvolutionU8", "convolution_u8", "weighted_u8"),
         ("ConvolutionU8Paired", "convolution_u8_paired", "weighted_u8"),
         ("ConvolutionU8Matrix", "convolution_u8_matrix", "weighted_u8"),
+        ("ConvolutionSums", "convolution_sums", "weighted_sums"),
+        ("ConvolutionSumsMatrix", "convolution_sums_matrix", "weighted_sums"),
         ("ConvolutionI16", "convolution_i16", "weighted_i16"),
         ("ConvolutionDynamic", "convolution_dynamic", "dynamic_range"),
         ("ConvolutionDynamicMatrix", "convolution_dynamic_matrix", "dynamic_range"),
@@ -36,7 +38,7 @@ def test_a_kind_of_product_is_known_to_its_record_kernel_and_lowering(
 
 def test_every_kernel_of_products_walks_alike() -> None:
     kernels = sorted((ROOT / "kernels").glob("convolution_*.py"))
-    assert len(kernels) == 10
+    assert len(kernels) == 12
     for kernel in kernels:
         text = kernel.read_text(encoding="utf-8")
         walk = "walk_matrix_tiles" if kernel.stem.endswith("_matrix") else "walk_tiles"

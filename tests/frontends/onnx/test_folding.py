@@ -359,5 +359,8 @@ def test_dynamic_quantisation_gives_what_onnx_runtime_gives(
     inputs = {"x": RNG.normal(0, 1, (2, 5, 48)).astype(np.float32)}
     session = ort.InferenceSession(tmp_path / "made.onnx", providers=["CPUExecutionProvider"])
     (expected,) = session.run(None, inputs)
-    (got,) = armpy.load(tmp_path / "made.onnx", backends=backends).run(inputs).values()
+    model = armpy.load(tmp_path / "made.onnx", backends=backends)
+    (got,) = model.run(inputs).values()
     np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
+    assert model.placement is not None
+    assert {layer.backend for layer in model.placement.layers} == {backends[0]}

@@ -12,6 +12,7 @@ from armpy_numba_acc.lowering.tiles import BF16, F32, I16, U8, ProductKind
 from armpy_numba_acc.lowering.weighted_checks import WIDE
 from armpy_numba_acc.lowering.weighted_i16 import emit_filters_i16
 from armpy_numba_acc.lowering.weighted_real import Rows, emit_real, pack_real
+from armpy_numba_acc.lowering.weighted_sums import emit_filters_sums
 from armpy_numba_acc.lowering.weighted_u8 import emit_filters_u8
 from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.packing.quantized import zero_point_of
@@ -72,6 +73,8 @@ def emit_filters(
     kind = kind_of(emit, layer)
     if kind in (U8, I16):
         emit_integers = emit_filters_i16 if kind is I16 else emit_filters_u8
+        if layer.output.info.data_type is DataType.SIGNED32:
+            emit_integers = emit_filters_sums
         emit_integers(emit, layer, patches, weights, target, pitch, chosen)
         return
     bias = layer.constant("bias")

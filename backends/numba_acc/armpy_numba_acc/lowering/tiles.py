@@ -274,6 +274,12 @@ BF16_PAIRED = replace(
 U8_MATRIX = replace(U8, name="convolution_u8_matrix")
 """The same by a matrix unit."""
 
+SUMS = replace(U8, name="convolution_sums", tile_name="convolution_u8", is_line=True)
+"""Products of bytes whose sums are the output."""
+
+SUMS_MATRIX = replace(U8, name="convolution_sums_matrix")
+"""The same by a matrix unit."""
+
 DYNAMIC = replace(U8, name="convolution_dynamic", tile_name="convolution_u8", is_line=True)
 """Products of bytes that become floats."""
 

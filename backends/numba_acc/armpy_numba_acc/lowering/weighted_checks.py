@@ -123,10 +123,12 @@ def check_u8(
         return f"weights of {weights.data_type.name} are not supported with 8-bit input"
     if bias is not None and bias.data_type is not DataType.SIGNED32:
         return f"a bias of {bias.data_type.name} is not supported with 8-bit input"
-    if outputs[0].data_type not in QUANTIZED_TYPES:
+    sums = () if isinstance(operands.operation, DepthwiseConvolution2d) else (DataType.SIGNED32,)
+    if outputs[0].data_type not in (*QUANTIZED_TYPES, *sums):
         return f"output of {outputs[0].data_type.name} is not supported with 8-bit input"
     if any(
-        info is not None and info.quantization is None for info in (operands["input"], *outputs)
+        info.quantization is None and info.data_type in QUANTIZED_TYPES
+        for info in (operands["input"], *outputs)
     ):
         return "a quantisation is missing"
     products = weights.num_elements // weights.known_shape[filters_axis]

@@ -14,6 +14,7 @@ from armpy_numba_acc.lowering.vector_matrix import lower_vector, multiplies_vect
 from armpy_numba_acc.lowering.weighted_checks import WIDE, has_computed_weights, is_dynamic
 from armpy_numba_acc.lowering.weighted_i16 import lower_i16
 from armpy_numba_acc.lowering.weighted_real import lower_real
+from armpy_numba_acc.lowering.weighted_sums import lower_sums
 from armpy_numba_acc.lowering.weighted_u8 import lower_u8
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.fusion import CONVOLUTIONS
@@ -27,6 +28,8 @@ def lower_weighted(emit: Emitter, layer: Layer) -> None:
         lower_computed(emit, layer)
     elif is_convolution and source.known_shape[-1] != weights.known_shape[-1]:
         lower_grouped(emit, layer)
+    elif layer.output.info.data_type is DataType.SIGNED32:
+        lower_sums(emit, layer)
     elif source.data_type is WIDE:
         lower_i16(emit, layer)
     elif is_dynamic(layer.input_infos) and isinstance(layer.operation, Convolution3d):

@@ -83,6 +83,27 @@ def pack_weights_u8(
     return PackedWeights(panels, correction)
 
 
+def pack_weights_sums(
+    isa: Isa,
+    weights: Array,
+    zero_point: int,
+    bias: Array | None,
+    input_zero_point: int,
+    width: int,
+    arranged: Callable[[Array], Array] = lambda values: values,
+) -> PackedWeights:
+    """Weights for `armpy_numba_acc.tiles.byte_finish.SumsFinish`; parameters as above.
+
+    Returns
+    -------
+    PackedWeights
+        Each panel's bias as int32, then its lines.
+    """
+    values, start, correction = without_zero_point(isa, weights, zero_point, bias, input_zero_point)
+    lines = lines_of_groups(isa, arranged(values), width)
+    return PackedWeights(side_by_side(in_panels(start, width), lines), correction)
+
+
 def without_zero_point(
     isa: Isa, weights: Array, zero_point: int, bias: Array | None, input_zero_point: int
 ) -> tuple[Array, Array, int]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
-from armpy.types import DataLayout
+from armpy.types import DataLayout, DataType
 from armpy_numba_acc.lowering.weighted_checks import is_dynamic
 
 
@@ -24,7 +24,8 @@ def _is_apart(layer: Layer) -> bool:
     if not isinstance(operation, Convolution2d) or operation.data_layout is not DataLayout.NHWC:
         return False
     channels, weights = layer["input"].info.known_shape[3], layer["weights"]
-    is_plain = weights.data is not None and not is_dynamic(layer.input_infos)
+    is_sums = layer.output.info.data_type is DataType.SIGNED32
+    is_plain = weights.data is not None and not is_dynamic(layer.input_infos) and not is_sums
     return is_plain and channels > 1 == weights.info.known_shape[3]
 
 

@@ -60,7 +60,8 @@ def is_fusing(layer: Layer) -> bool:
     if infos[0].data_type in QUANTIZED_TYPES:
         # A product of one vector has kernels of its own.
         is_image = infos[-1].num_elements > infos[1].known_shape[0]
-        return is_convolution and sees_all and is_image
+        is_scaled = layer.output.info.data_type in QUANTIZED_TYPES
+        return is_convolution and sees_all and is_image and is_scaled
     if any(info.data_type is not DataType.FLOAT32 for info in infos):
         return False
     return sees_all or not is_convolution

@@ -1,4 +1,4 @@
-"""From the sums of a tile to bytes in memory."""
+"""From the sums of a tile of bytes to bytes in memory, or to the sums themselves."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from armpy_numba_acc.llvm.primitives import Definition
 from armpy_numba_acc.llvm.values import F32, I32, I64, Value, smaller
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.byte_sum import NAME, byte_sum_definition
+from armpy_numba_acc.tiles.elements import store_elements
 from armpy_numba_acc.tiles.exact_scaling import ExactScaling
 from armpy_numba_acc.tiles.product import Finish, Shape, Tile
 from armpy_numba_acc.tiles.requantize import BytePacker, ByteStore, part_of
@@ -15,40 +16,28 @@ from armpy_numba_acc.tiles.residual import ResidualSum
 
 
 @dataclass(frozen=True, slots=True)
-class ByteFinish(Finish):
-    """``clamp(round((bias + correction + sum) * scale ± nudge) + zero_point, low, high)``.
+class SumsFinish(Finish):
+    """``bias + correction + sum`` in int32.
 
     Parameters
     ----------
     has_corrections : bool
         Whether every row has a number that is added to its sums: that of its elements times a
         factor.
-    has_negatives, has_large_scales, is_imprecise : bool
-        As for `ExactScaling`.
-    has_bounds : bool
-        As for `BytePacker`.
-    has_residual : bool
-        Whether elements of another tensor are added; see `ResidualSum`.
 
     Notes
     -----
-    A panel's head is its bias as int32, its scales and nudges as float32 and its exact factors of
-    8 bytes. Sums are exact in int32 (and wrap); see `ExactScaling` for the rest.
+    A panel's head is its bias as int32. Sums are exact, and wrap.
     """
 
     has_corrections: bool
-    has_negatives: bool
-    has_bounds: bool
-    has_large_scales: bool
-    is_imprecise: bool
-    has_residual: bool
 
     @property
     def begins_with_bias(self) -> bool:
         return not self.has_corrections
 
     def head_bytes(self, shape: Shape) -> int:
-        return 20 * shape.width
+        return 4 * shape.width
 
     def definitions(self, isa: Isa) -> tuple[Definition, ...]:
         return (byte_sum_definition(isa),) if self.has_corrections else ()
@@ -86,6 +75,48 @@ class ByteFinish(Finish):
             return bias * tile.rows
         given = [tile.room.load(I32, 2 * row) for row in range(tile.rows)]
         return [each.splat(first.count) + first for each in given for first in bias]
+
+    def write(self, tile: Tile, totals: list[Value]) -> None:
+        rows = tile.by_row(totals)
+        places = tile.places(tile.call.target, tile.call.out_pitch, 4)
+
+        def write(masks: list[Value | None]) -> None:
+            for place, sums in zip(places, rows, strict=True):
+                for total, column, mask in zip(sums, tile.shape.starts, masks, strict=True):
+                    store_elements(total, place, "i32", column, mask)
+
+        tile.write(write)
+
+
+@dataclass(frozen=True, slots=True)
+class ByteFinish(SumsFinish):
+    """``clamp(round((bias + correction + sum) * scale ± nudge) + zero_point, low, high)``.
+
+    Parameters
+    ----------
+    has_corrections : bool
+        As for `SumsFinish`.
+    has_negatives, has_large_scales, is_imprecise : bool
+        As for `ExactScaling`.
+    has_bounds : bool
+        As for `BytePacker`.
+    has_residual : bool
+        Whether elements of another tensor are added; see `ResidualSum`.
+
+    Notes
+    -----
+    A panel's head is its bias as int32, its scales and nudges as float32 and its exact factors of
+    8 bytes. Sums are exact in int32 (and wrap); see `ExactScaling` for the rest.
+    """
+
+    has_negatives: bool
+    has_bounds: bool
+    has_large_scales: bool
+    is_imprecise: bool
+    has_residual: bool
+
+    def head_bytes(self, shape: Shape) -> int:
+        return 20 * shape.width
 
     def write(self, tile: Tile, totals: list[Value]) -> None:
         places = tile.places(tile.call.target, tile.call.out_pitch, 1)

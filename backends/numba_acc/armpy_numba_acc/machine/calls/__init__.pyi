@@ -43,6 +43,8 @@ from armpy_numba_acc.machine.calls.products import (
     ConvolutionDynamicMatrix as ConvolutionDynamicMatrix,
     ConvolutionF32 as ConvolutionF32,
     ConvolutionI16 as ConvolutionI16,
+    ConvolutionSums as ConvolutionSums,
+    ConvolutionSumsMatrix as ConvolutionSumsMatrix,
     ConvolutionU8 as ConvolutionU8,
     ConvolutionU8Matrix as ConvolutionU8Matrix,
     ConvolutionU8Paired as ConvolutionU8Paired,

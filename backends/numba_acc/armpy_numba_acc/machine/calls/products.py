@@ -325,6 +325,29 @@ class ConvolutionU8(ProductCall):
 
 
 @dataclass(frozen=True, slots=True)
+class ConvolutionSums(ProductCall):
+    """Products of bytes, added up exactly in int32.
+
+    Parameters
+    ----------
+    depth, correction, has_corrections : int
+        As of `ConvolutionU8`.
+    """
+
+    parameters: ClassVar[tuple[str, ...]] = ("tile_rows", "tile_vectors", "has_corrections")
+    work = Work.BYTES
+
+    depth: int
+    correction: int
+    has_corrections: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConvolutionSumsMatrix(ConvolutionSums):
+    """The same by a matrix unit."""
+
+
+@dataclass(frozen=True, slots=True)
 class ConvolutionU8Paired(ConvolutionU8):
     """The same two rows and two columns at a time: tiles have an even number of rows."""
 

@@ -1,0 +1,19 @@
+"""Sums of products of 8-bit elements."""
+
+from __future__ import annotations
+
+from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.llvm.dots import spread_products
+from armpy_numba_acc.machine.calls.products import ConvolutionSums
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.byte_finish import SumsFinish
+from armpy_numba_acc.tiles.pixels import walk_tiles
+from armpy_numba_acc.tiles.product import Shape, product_definitions
+from armpy_numba_acc.tiles.products import IntegerProducts
+
+
+def make(isa: Isa, rows: int, vectors: int, has_corrections: int) -> Linked:
+    """Make the kernel; parameters as of the record."""
+    shape, products = Shape.of(isa, rows, vectors), IntegerProducts(spread_products(isa))
+    finish = SumsFinish(bool(has_corrections))
+    return Linked(walk_tiles, product_definitions(isa, ConvolutionSums, shape, products, finish))

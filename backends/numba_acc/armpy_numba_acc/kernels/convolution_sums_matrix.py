@@ -1,0 +1,17 @@
+"""Sums of products of 8-bit elements by a matrix unit."""
+
+from __future__ import annotations
+
+from armpy_numba_acc.llvm.compiler import Linked
+from armpy_numba_acc.machine.calls.products import ConvolutionSumsMatrix
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.byte_finish import SumsFinish
+from armpy_numba_acc.tiles.matrix_unit import MatrixProduct
+from armpy_numba_acc.tiles.matrix_walk import walk_matrix_tiles
+
+
+def make(isa: Isa, _rows: int, _vectors: int, has_corrections: int) -> Linked:
+    """Make the kernel."""
+    finish = SumsFinish(bool(has_corrections))
+    product = MatrixProduct(isa, ConvolutionSumsMatrix, "bytes", finish)
+    return Linked(walk_matrix_tiles, product.definitions())
