@@ -99,7 +99,7 @@ def _make_let_out(isa: Isa) -> LetOut:
             _copy(hidden, passed, call.width)
             return
         panels = call.out_line // panel
-        product(hidden, call.projection_bias, call.projection, passed, call.cells, panels)
+        product(hidden, call.projection_bias, call.projection, passed, call.cells, panels, 0)
         for j in range(call.outputs):
             store_f32(hidden, j, _limited(load_f32(hidden, j), call.projection_clip))
 
@@ -170,7 +170,7 @@ def make(isa: Isa, activation: str) -> Callable[[int, int, int], None]:
             for time in range(call.times):
                 row = batch * call.batch_rows + time * call.time_rows
                 share = call.share + row * line * 4
-                product(gates, share, call.recurrent, hidden, outputs, panels)
+                product(gates, share, call.recurrent, hidden, outputs, panels, 0)
                 step(gates, cell, args)
                 activate(passed, cell, width)
                 let_out(hidden, passed, gates + (num_gates - 1) * width * 4, args)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
@@ -13,8 +14,10 @@ from armpy_numba_acc.llvm.sharing import share_items
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.recurrent import RecurrentSequence
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.packing.recurrent import PANEL
+from armpy_numba_acc.packing.recurrent import PANEL, ROWS
 from armpy_numba_acc.tiles.recurrent import make_product, make_reset, make_update
+
+Begin: TypeAlias = Callable[[int, Pointer, Pointer, int], None]
 
 _read = reader(RecurrentSequence)
 
@@ -41,42 +44,104 @@ def _length(lengths: Pointer, batch: int, times: int) -> int:
     return min(max(int(load_i32(lengths, batch)), 0), times)
 
 
+@inlined
+def _row_of(args: int, batch: int, step: int) -> int:
+    """Number of a batch's row at a step; -1 behind the sequence's end."""
+    call = _read(args)
+    length = _length(call.lengths, batch, call.times)
+    if step >= length:
+        return -1
+    time = length - 1 - step if call.is_reversed else step
+    return batch * call.batch_rows + time * call.time_rows
+
+
+def _make_ends(has_cell: bool) -> tuple[Begin, Begin]:
+    """Make the functions that begin a batch, and that end it."""
+
+    @compiled
+    def begin(args: int, hidden: Pointer, state: Pointer, batch: int) -> None:
+        """Set the states of a batch to what they are at first."""
+        call = _read(args)
+        _clear(hidden, call.width)
+        _clear(state, call.candidate_line)
+        _copy(hidden, call.hidden_in + batch * call.units * 4, call.units)
+        if has_cell:
+            _copy(state, call.cell_in + batch * call.units * 4, call.units)
+
+    @compiled
+    def finish(args: int, hidden: Pointer, state: Pointer, batch: int) -> None:
+        """Write the last states of a batch, and zeros behind a short sequence."""
+        call = _read(args)
+        units = call.units
+        for time in range(_length(call.lengths, batch, call.times), call.times):
+            row = batch * call.batch_rows + time * call.time_rows
+            _clear(call.output + row * units * 4, units)
+        _copy(call.hidden_out + batch * units * 4, hidden, units)
+        if has_cell:
+            _copy(call.cell_out + batch * units * 4, state, units)
+
+    return begin, finish
+
+
 def make(isa: Isa, cell: str, functions: str) -> Callable[[int, int, int], None]:
     """Make the kernel for the record's parameters; threads share the batches."""
     names = tuple(functions.split())
-    product, reset = make_product(isa), make_reset(isa, names[0])
-    update = make_update(isa, cell, names)
-    panel, resets_first, has_cell = PANEL * isa.lanes, cell == "GRU", cell.startswith("LSTM")
+    one, some, many = (make_product(isa, rows) for rows in (1, ROWS // 2, ROWS))
+    reset, update = make_reset(isa, names[0]), make_update(isa, cell, names)
+    begin, finish = _make_ends(cell.startswith("LSTM"))
+    panel, resets_first = PANEL * isa.lanes, cell == "GRU"
+
+    @compiled
+    def multiply(
+        target: Pointer,
+        first: Pointer,
+        weights: Pointer,
+        state: Pointer,
+        sizes: tuple[int, int, int, int],
+    ) -> None:
+        """Products of states; sizes are their elements, panels, bytes apart, and how many."""
+        count, line, pitch, rows = sizes
+        if rows == 1:
+            one(target, first, weights, state, count, line // panel, pitch)
+        elif rows <= ROWS // 2:
+            some(target, first, weights, state, count, line // panel, pitch)
+        else:
+            many(target, first, weights, state, count, line // panel, pitch)
 
     def recurrent_sequence(args: int, thread: int, num_threads: int) -> None:
         call = _read(args)
-        units, width, batches = call.units, call.width, call.batches
+        units, width, pitch = call.units, call.width, call.row_pitch
+        line = call.num_gates * width * 4
         hidden = call.scratch + thread * call.scratch_pitch
         state = hidden + width * 4
         sums = state + call.candidate_line * 4
-        begun, end = share_items(batches, thread, num_threads)
-        for batch in range(begun, end):
-            _clear(hidden, width + call.candidate_line)
-            _copy(hidden, call.hidden_in + batch * units * 4, units)
-            if has_cell:
-                _copy(state, call.cell_in + batch * units * 4, units)
-            length = _length(call.lengths, batch, call.times)
-            for step in range(length):
-                row = (length - 1 - step if call.is_reversed else step) * batches + batch
-                share = call.share + row * call.num_gates * width * 4
-                product(sums, call.first, call.recurrent, hidden, units, call.line // panel)
+        passed = sums + call.line * 4
+        start, end = share_items(call.batches, thread, num_threads)
+        for batch in range(start, end, ROWS):
+            rows = min(ROWS, end - batch)
+            for row in range(rows):
+                begin(args, hidden + row * pitch, state + row * pitch, batch + row)
+            for step in range(call.times):
+                sizes = (units, call.line, pitch, rows)
+                multiply(sums, call.first, call.recurrent, hidden, sizes)
                 if resets_first:
-                    # Behind the sums is room for what is reset.
-                    passed = sums + call.line * 4
-                    reset(passed, sums + width * 4, share + width * 4, hidden, width, call.limit)
-                    first, panels = call.first + call.line * 4, call.candidate_line // panel
-                    product(state, first, call.candidate, passed, units, panels)
-                update(sums, share, hidden, state, call.peephole, width, call.limit)
-                _copy(call.output + row * units * 4, hidden, units)
-            for time in range(length, call.times):
-                _clear(call.output + (time * batches + batch) * units * 4, units)
-            _copy(call.hidden_out + batch * units * 4, hidden, units)
-            if has_cell:
-                _copy(call.cell_out + batch * units * 4, state, units)
+                    for row in range(rows):
+                        at, place = row * pitch, _row_of(args, batch + row, step)
+                        if place >= 0:
+                            share = call.share + place * line + width * 4
+                            gate = sums + at + width * 4
+                            reset(passed + at, gate, share, hidden + at, width, call.limit)
+                    first = call.first + call.line * 4
+                    sizes = (units, call.candidate_line, pitch, rows)
+                    multiply(state, first, call.candidate, passed, sizes)
+                for row in range(rows):
+                    at, place = row * pitch, _row_of(args, batch + row, step)
+                    if place >= 0:
+                        share, here = call.share + place * line, hidden + at
+                        peephole, limit = call.peephole, call.limit
+                        update(sums + at, share, here, state + at, peephole, width, limit)
+                        _copy(call.output + place * units * 4, here, units)
+            for row in range(rows):
+                finish(args, hidden + row * pitch, state + row * pitch, batch + row)
 
     return recurrent_sequence

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
 from armpy.graph import Layer
-from armpy.ops import UnidirectionalSequenceLstm
+from armpy.ops import GateFunction, UnidirectionalSequenceLstm
 from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.operands import expect
+from armpy_numba_acc.lowering.recurrent_cells import Cell, emit_cell
 from armpy_numba_acc.lowering.recurrent_inputs import emit_inputs_share
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Buffer
@@ -64,6 +66,56 @@ class Steps:
 
 
 def lower_f32(emit: Emitter, layer: Layer) -> None:
+    """Add the commands of an LSTM, whatever parts it has."""
+    if _is_plain(layer):
+        _lower_plain(emit, layer)
+    else:
+        _lower_any(emit, layer)
+
+
+def _is_plain(layer: Layer) -> bool:
+    """Whether an LSTM has no parts that `RecurrentSequence` has none of."""
+    operation, names = expect(layer.operation, UnidirectionalSequenceLstm), infos_of(layer)
+    others = {"forget_layer_norm_weights", "projection_weights"} & names.keys()
+    is_known = operation.activation.name in GateFunction.__members__
+    return "input_to_input_weights" in names and not others and not operation.cell_clip and is_known
+
+
+def _lower_plain(emit: Emitter, layer: Layer) -> None:
+    """Lower it as a `RecurrentSequence`."""
+    operation = expect(layer.operation, UnidirectionalSequenceLstm)
+    weights, steps = constants_of(layer), Steps.of(operation, layer["input"].info)
+    activation, gates = operation.activation.name, ("input", "output", "forget", "cell")
+    peephole = None
+    if "cell_to_output_weights" in weights:
+        peephole = np.concatenate([weights[f"cell_to_{gate}_weights"] for gate in gates[:3]])
+    matrix, recurrent = (
+        np.concatenate([weights[f"{kind}_to_{gate}_weights"] for gate in gates])
+        for kind in ("input", "recurrent")
+    )
+    bias = np.concatenate([weights[BIASES[gate]] for gate in gates])
+    functions = ("SIGMOID", activation, activation)
+    cell = Cell("LSTM", functions, matrix, recurrent, bias, peephole=peephole)
+    hidden_out, cell_out, output = (emit.target(value) for value in layer.outputs)
+    record = partial(
+        calls.RecurrentSequence,
+        hidden_in=emit.source(layer["output_state_in"]),
+        cell_in=emit.source(layer["cell_state_in"]),
+        lengths=0,
+        output=output,
+        hidden_out=hidden_out,
+        cell_out=cell_out,
+        is_reversed=0,
+        batches=steps.batches,
+        times=steps.times,
+        batch_rows=steps.batch_rows,
+        time_rows=steps.time_rows,
+        limit=np.inf,
+    )
+    emit_cell(emit, layer, cell, steps.batches * steps.times, record)
+
+
+def _lower_any(emit: Emitter, layer: Layer) -> None:
     """Multiply all inputs with their weights at once, then run over time.
 
     References

@@ -10,6 +10,9 @@ import numpy.typing as npt
 PANEL = 4
 """Vectors of sums that one stream of weights is for."""
 
+ROWS = 8
+"""States that are multiplied at once, if there are several: weights are read once for all."""
+
 
 def side_by_side(
     matrices: Sequence[npt.NDArray[np.float32]], width: int

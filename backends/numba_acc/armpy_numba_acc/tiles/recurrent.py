@@ -20,40 +20,29 @@ FUNCTIONS: Mapping[str, Callable[[Value], Value]] = {
 }
 """By the names of `armpy.ops.GateFunction`."""
 
-_TOGETHER = 2
-"""Panels whose sums are computed at once, so that enough of them do not wait for each other."""
-
 
 @cache
-def make_product(isa: Isa) -> Primitive:
-    """Make ``product(target, first, weights, state, count, panels)``.
+def make_product(isa: Isa, rows: int = 1) -> Primitive:
+    """Make ``product(target, first, weights, state, count, panels, pitch)``.
+
+    Parameters
+    ----------
+    isa : Isa
+    rows : int
+        States, each `pitch` bytes behind the one before, as are the rows of `target`.
 
     Notes
     -----
     It writes `panels` of sums: `first`, and the `count` elements of a state times weights as
-    `packed_panels` lays them out. `target` may be `first`. Each sum is added up in the order of the
-    state's elements.
+    `packed_panels` lays them out. Each sum is added up in the order of the state's elements,
+    however many rows there are.
     """
-    kind = vector(F32, isa.lanes)
     line_bytes = PANEL * isa.vector_bytes
+    # As many sums at once as do not wait for each other, and as registers hold with operands.
+    together = 2 if rows == 1 else 1
+    vectors = PANEL if rows == 1 else min(PANEL, max(1, (isa.num_registers // 2) // rows))
 
-    def some(target: Value, first: Value, panels: Sequence[Value], state: Value, n: Value) -> None:
-        """Panels of weights that lie at some addresses; sums of theirs lie side by side."""
-        places = [(panel, j) for panel in panels for j in range(PANEL)]
-
-        def step(number: Value, totals: list[Value]) -> list[Value]:
-            element = state.load(F32, number).splat(isa.lanes)
-            offset = number * line_bytes
-            return [
-                element.times_plus((panel + offset).load(kind, j), total)
-                for (panel, j), total in zip(places, totals, strict=True)
-            ]
-
-        begun = [first.load(kind, j) for j in range(len(places))]
-        for j, total in enumerate(loop(n.code, n, begun, step)):
-            target.store(total, j)
-
-    @primitive(NOTHING, *(WORD,) * 6)
+    @primitive(NOTHING, *(WORD,) * 7)
     def product(
         code: Code,
         target: Value,
@@ -62,23 +51,59 @@ def make_product(isa: Isa) -> Primitive:
         state: Value,
         count: Value,
         panels: Value,
+        pitch: Value,
     ) -> None:
         panel_bytes = count * line_bytes
-        several = panels / _TOGETHER * _TOGETHER
+        several = panels / together * together
+        offsets = [pitch * row for row in range(rows)]
+        states = [state + offset for offset in offsets]
 
         def at_once(size: int) -> Callable[[Value, list[Value]], list[Value]]:
             def turn(number: Value, _: list[Value]) -> list[Value]:
                 place, head = number * line_bytes, weights + number * panel_bytes
                 heads = [head + j * panel_bytes for j in range(size)]
-                some(target + place, first + place, heads, state, count)
+                targets = [target + place + offset for offset in offsets]
+                for begin in range(0, PANEL, vectors):
+                    places = [(n, j) for n in range(size) for j in range(begin, begin + vectors)]
+                    _multiply(isa, targets, first + place, heads, places, states, count)
                 return []
 
             return turn
 
-        loop(code, several, [], at_once(_TOGETHER), by=_TOGETHER)
-        loop(code, panels, [], at_once(1), start=several)
+        loop(code, several, [], at_once(together), by=together)
+        if together > 1:
+            loop(code, panels, [], at_once(1), start=several)
 
     return product
+
+
+def _multiply(
+    isa: Isa,
+    targets: Sequence[Value],
+    first: Value,
+    panels: Sequence[Value],
+    places: Sequence[tuple[int, int]],
+    states: Sequence[Value],
+    count: Value,
+) -> None:
+    """A row of sums for each target, of some panels' vectors: their numbers, and those within."""
+    kind, line_bytes = vector(F32, isa.lanes), PANEL * isa.vector_bytes
+
+    def step(number: Value, totals: list[Value]) -> list[Value]:
+        offset = number * line_bytes
+        weights = [(panels[n] + offset).load(kind, j) for n, j in places]
+        elements = [state.load(F32, number).splat(isa.lanes) for state in states]
+        factors = [(element, weight) for element in elements for weight in weights]
+        return [
+            element.times_plus(weight, total)
+            for (element, weight), total in zip(factors, totals, strict=True)
+        ]
+
+    begun = [first.load(kind, n * PANEL + j) for n, j in places] * len(states)
+    totals = iter(loop(count.code, count, begun, step))
+    for target in targets:
+        for n, j in places:
+            target.store(next(totals), n * PANEL + j)
 
 
 @cache

@@ -130,7 +130,7 @@ class RecurrentSequence(Call):
     functions : str
         Names of `armpy.ops.GateFunction`, with blanks between.
     share : Pointer
-        What the inputs add to the gates: a row for each time and batch, of `width` elements for
+        What the inputs add to the gates: a row for each batch and time, of `width` elements for
         every gate.
     cell_in, cell_out : Pointer
         0 but for LSTMs.
@@ -145,8 +145,10 @@ class RecurrentSequence(Call):
         that of the candidate.
     peephole : Pointer
         A row for the gates of an LSTM.
-    scratch, scratch_pitch : Pointer, int
-        `scratch_pitch` bytes for every thread.
+    scratch, scratch_pitch, row_pitch : Pointer, int, int
+        `scratch_pitch` bytes for every thread, of which each batch at once has `row_pitch`.
+    batch_rows, time_rows : int
+        Rows of a batch are `batch_rows` apart, those of a time `time_rows`.
     width : int
         `units` filled up to whole vectors.
     line, candidate_line : int
@@ -172,9 +174,12 @@ class RecurrentSequence(Call):
     peephole: Pointer
     scratch: Pointer
     scratch_pitch: int
+    row_pitch: int
     is_reversed: int
     batches: int
     times: int
+    batch_rows: int
+    time_rows: int
     num_gates: int
     units: int
     width: int

@@ -1,0 +1,103 @@
+"""Recurrent cells over sequences: one product for the inputs, one command for the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.graph import Layer
+from armpy.records import dataclass
+from armpy_numba_acc.lowering.recurrent_inputs import emit_inputs_share
+from armpy_numba_acc.machine import calls
+from armpy_numba_acc.machine.memory import Buffer
+from armpy_numba_acc.packing.recurrent import ROWS, packed_panels, panel_line, side_by_side
+from armpy_numba_acc.program.emitter import Emitter
+
+Floats: TypeAlias = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell with its weights, gate by gate as `armpy.ops.RecurrentCell` orders them.
+
+    Parameters
+    ----------
+    kind : str
+        Of `calls.RecurrentSequence`.
+    functions : tuple of str
+    weights, recurrent : ndarray, float32, shape (gates * units, depth), (gates * units, units)
+    bias, recurrent_bias : ndarray, float32, shape (gates * units), or None
+    peephole : ndarray, float32, shape (3 * units), or None
+    """
+
+    kind: str
+    functions: tuple[str, ...]
+    weights: Floats
+    recurrent: Floats
+    bias: Floats | None = None
+    recurrent_bias: Floats | None = None
+    peephole: Floats | None = None
+
+
+def emit_cell(
+    emit: Emitter,
+    layer: Layer,
+    cell: Cell,
+    steps: int,
+    record: Callable[..., calls.RecurrentSequence],
+) -> None:
+    """Add the commands of a cell.
+
+    Parameters
+    ----------
+    steps : int
+        Of all batches together.
+    record : callable
+        Makes the record, whose fields it knows but for those that come from the cell.
+    """
+    units, lanes = cell.recurrent.shape[1], emit.isa.lanes
+    num_gates = split = len(cell.recurrent) // units
+    width = candidate_line = -(-units // lanes) * lanes
+    weights, recurrent = (
+        side_by_side([part.T for part in np.split(matrix, num_gates)], width)
+        for matrix in (cell.weights, cell.recurrent)
+    )
+    begun = _row(cell.recurrent_bias, num_gates, width)
+    candidate: Buffer | int = 0
+    if cell.kind == "GRU":  # its candidate's product is one of its own
+        split, candidate_line = num_gates - 1, panel_line(width, lanes)
+        candidate = emit.constant(packed_panels(recurrent[:, split * width :], lanes))
+    line = panel_line(split * width, lanes)
+    first = np.zeros(line + candidate_line, np.float32)
+    first[: split * width] = begun[: split * width]
+    first[line : line + len(begun) - split * width] = begun[split * width :]
+    pitch = (2 * width + candidate_line + line) * 4
+    call = record(
+        cell=cell.kind,
+        functions=" ".join(cell.functions),
+        share=emit_inputs_share(emit, layer, weights, _row(cell.bias, num_gates, width)),
+        recurrent=emit.constant(packed_panels(recurrent[:, : split * width], lanes)),
+        candidate=candidate,
+        first=emit.constant(first),
+        peephole=emit.constant(_row(cell.peephole, 3, width)),
+        scratch=emit.scratch(ROWS * pitch * emit.num_threads),
+        scratch_pitch=ROWS * pitch,
+        row_pitch=pitch,
+        num_gates=num_gates,
+        units=units,
+        width=width,
+        line=line,
+        candidate_line=candidate_line,
+    )
+    emit(call, layer.name, num_operations=2 * steps * recurrent.size)
+
+
+def _row(elements: Floats | None, count: int, width: int) -> Floats:
+    """A row of each gate's elements, which are 0 if there are none."""
+    if elements is None:
+        return np.zeros(count * width, np.float32)
+    row = side_by_side([part[np.newaxis] for part in np.split(elements, count)], width)
+    return row.reshape(-1)
