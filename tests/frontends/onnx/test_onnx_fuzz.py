@@ -32,6 +32,7 @@ import armpy
 from armpy.errors import ArmpyError, ParserError
 from armpy.runtime import Model, Runtime, RuntimeOptions
 from tests.support.mutations import mutated
+from tests.support.onnx_quantized_texts import QUANTIZED_MODELS
 from tests.support.onnx_texts import MODELS
 
 COUNT = int(os.environ.get("ARMPY_ONNX_FUZZ_COUNT", "300"))
@@ -59,8 +60,9 @@ def node_models() -> list[bytes]:
 
 @cache
 def nested_models() -> list[bytes]:
-    """Models with graphs and functions inside."""
-    return [onnx.parser.parse_model(text).SerializeToString() for text in MODELS]
+    """Models with graphs and functions inside, quantised ones, and such of ONNX Runtime."""
+    texts = (*MODELS, *QUANTIZED_MODELS)
+    return [onnx.parser.parse_model(text).SerializeToString() for text in texts]
 
 
 def _graphs(model: Any) -> list[Any]:
