@@ -80,7 +80,6 @@ _SQUARE = "uint8[4, 4] sq = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 
 
 QUANTIZED_MODELS = (
     *(_HEAD + text for text in (_PAIRS, _CHOSEN_PAIRS, _BLOCKS, _INTEGERS)),
-    _HEAD
-    + _RUNTIME.replace("LONG", _NUMBERS).replace("BYTES", _FEW).replace("float s =", _SQUARE),
+    _HEAD + _RUNTIME.replace("LONG", _NUMBERS).replace("BYTES", _FEW).replace("float s =", _SQUARE),
 )
 """Whole models."""

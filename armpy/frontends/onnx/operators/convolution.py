@@ -84,8 +84,12 @@ def _fused_conv(node: Node) -> Value:
     made = convolved(node, node.value(0), node.value(1), node.input(2))
     if node.has(3):
         made = binary(node, BinaryOperation.ADD, made, node.value(3))
+    return activated(node, made, [float(one) for one in node.attribute("activation_params", ())])
+
+
+def activated(node: Node, made: Value, numbers: Sequence[float]) -> Value:
+    """What ONNX Runtime has fused into a node, with its parameters."""
     count, functions = node.choice("activation", "", _FUSED)
-    numbers = [float(number) for number in node.attribute("activation_params", ())]
     if len(numbers) < count:
         raise node.error(
             "the activation lacks parameters", expected=f"{count}", actual=f"{len(numbers)}"

@@ -128,7 +128,7 @@ def _mat_mul_integer(node: Node) -> Value:
     return _without_vectors(node, 0, 1, made)
 
 
-def _scaled(
+def scaled_sums(
     node: Node, sums: Value, a_scale: Value, b_scale: Value, bias: Value | None = None
 ) -> Value:
     """Sums of products as real numbers."""
@@ -148,7 +148,7 @@ def _q_linear_mat_mul(node: Node) -> Value:
     made = _quantized_product(node, a, b)
     if made is None:
         sums = integer_product(node, a, b, node.input(2), node.input(5))
-        real = _scaled(node, sums, _rows(node, node.value(1)), node.value(4))
+        real = scaled_sums(node, sums, _rows(node, node.value(1)), node.value(4))
         scale = node.cast(_rows(node, node.value(6)), DataType.FLOAT32)
         steps = binary(node, BinaryOperation.DIV, real, scale)
         made = rounded(node, steps, _rows(node, node.value(7)), node.type(7))
@@ -177,7 +177,7 @@ def _quantized_product(node: Node, a: Value, b: Value) -> Value | None:
 def _to_float(node: Node) -> Value:
     a, b = _matrix(node, 0, True), _matrix(node, 1, False)
     sums = integer_product(node, a, b, node.input(4), node.input(5))
-    real = _scaled(node, sums, node.value(2), node.value(3), node.input(6))
+    real = scaled_sums(node, sums, node.value(2), node.value(3), node.input(6))
     return _without_vectors(node, 0, 1, real)
 
 
@@ -185,7 +185,7 @@ def _dynamic_product(node: Node) -> Value:
     """DynamicQuantizeMatMul."""
     a, a_scale, a_point = dynamically_quantized(node, node.value(0))
     sums = integer_product(node, a, _matrix(node, 1, False), a_point, node.input(3))
-    return _scaled(node, sums, a_scale, node.value(2), node.input(4))
+    return scaled_sums(node, sums, a_scale, node.value(2), node.input(4))
 
 
 def _mat_mul_n_bits(node: Node) -> Value:
@@ -200,8 +200,6 @@ def _mat_mul_n_bits(node: Node) -> Value:
     depth, units = node.integer("K"), node.integer("N")
     if bits not in (2, 4, 8) or block < 1 or depth < 1 or units < 1:
         raise node.error("the attributes cannot be used", expected="2, 4 or 8 bits, sizes above 0")
-    if node.has(4):
-        raise node.error("weights in another order (g_idx) are not supported")
     blocks, scales = -(-depth // block), real_elements(node, 2)
     packed = node.array(1)
     fits = packed.dtype == np.uint8 and packed.size * 8 == units * blocks * block * bits
@@ -224,13 +222,25 @@ def _mat_mul_n_bits(node: Node) -> Value:
             points = np.asarray(real_elements(node, 3)).reshape(points.shape)
         else:
             raise node.error("the zero points do not fit", expected=f"{points.size} numbers")
-    real = (numbers - points[..., None]) * scales.reshape(units, blocks, 1)
-    weights = node.constant(real.reshape(units, -1)[:, :depth].astype(np.float32))
+    rows = numbers.reshape(units, -1)[:, :depth]
+    of_blocks = _blocks_of(node, depth, block, blocks)
+    real = (rows - points[:, of_blocks]) * scales.reshape(units, blocks)[:, of_blocks]
+    weights = node.constant(real.astype(np.float32))
     value = node.cast(node.value(0), DataType.FLOAT32)
     bias = node.input(5)
     terms = None if bias is None else node.cast(bias, DataType.FLOAT32)
     made = node.layer(FullyConnected(keep_num_dims=True), value, weights, terms)
     return node.cast(made, node.type(0))
+
+
+def _blocks_of(node: Node, depth: int, block: int, blocks: int) -> Array:
+    """The block, whose scale it has, of each row of the weights."""
+    if not node.has(4):
+        return np.asarray(np.arange(depth) // block)
+    given = np.asarray(node.ints(4), np.int64)[:depth]
+    if given.shape != (depth,) or given.min() < 0 or given.max() >= blocks:
+        raise node.error("the blocks of the rows do not fit", expected=f"{depth} below {blocks}")
+    return given
 
 
 def _unpacked(packed: Array, bits: int) -> Array:

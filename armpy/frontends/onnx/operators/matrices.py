@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from armpy.frontends.onnx.blocks import reshaped, scaled, transposed
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
+from armpy.frontends.onnx.operators.convolution import activated
 from armpy.graph import Value
 from armpy.ops.dense import BatchMatMul, FullyConnected
 from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary
@@ -50,7 +51,8 @@ def _mat_mul(node: Node) -> Value:
     return matrix_product(node, node.value(0), node.value(1))
 
 
-def _gemm(node: Node) -> Value:
+def gemm(node: Node) -> Value:
+    """ONNX's Gemm."""
     a, b, c = node.value(0), node.value(1), node.input(2)
     for index in range(2):
         if node.rank(index) != 2:
@@ -76,6 +78,13 @@ def _gemm(node: Node) -> Value:
     return node.layer(ElementwiseBinary(BinaryOperation.ADD), made, addend)
 
 
+def _fused_gemm(node: Node) -> Value:
+    """A product with an activation that ONNX Runtime's optimiser has put into it."""
+    names = ("activation_alpha", "activation_beta")
+    given = [node.real(name) for name in names if node.attribute(name) is not None]
+    return activated(node, gemm(node), given)
+
+
 def _fused_mat_mul(node: Node) -> Value:
     """A product with axes swapped, as ONNX Runtime's optimiser writes it."""
     x, y = (
@@ -96,7 +105,8 @@ def _batch_last(node: Node, index: int, is_moved: bool) -> Value:
 
 OPERATORS: OperatorTable = {
     "MatMul": Operator(_mat_mul),
-    "Gemm": Operator(_gemm),
+    "Gemm": Operator(gemm),
+    "com.microsoft.FusedGemm": Operator(_fused_gemm),
     "com.microsoft.FusedMatMul": Operator(_fused_mat_mul),
     "com.microsoft.TransposeMatMul": Operator(_fused_mat_mul),
 }

@@ -26,10 +26,29 @@ from armpy.types import DataType
 
 def _attention(node: Node) -> Sequence[Value]:
     """One input for queries, keys and values, whose weights are one matrix."""
-    heads = _heads(node, "num_heads")
     made = matrix_product(node, node.value(0), node.value(1))
     if node.has(2):
         made = binary(node, BinaryOperation.ADD, made, node.value(2))
+    _refuse(node, 6, "a past that shares its buffer with the present is not supported")
+    return attended(node, made, node.input(3), node.input(4), node.input(5))
+
+
+def attended(
+    node: Node, made: Value, mask: Value | None, past: Value | None, added: Value | None = None
+) -> Sequence[Value]:
+    """Attention of queries, keys and values side by side, with a node's attributes.
+
+    Parameters
+    ----------
+    node : Node
+    made : Value, shape (batch, sequence, 3 * width)
+    mask : Value or None
+        In one of the forms that ONNX Runtime has for them.
+    past : Value or None, shape (2, batch, heads, sequence, head size)
+    added : Value or None
+        To the scores.
+    """
+    heads = _heads(node, "num_heads")
     width = made.info.known_shape[-1]
     sizes = node.integers("qkv_hidden_sizes", ()) or (width // 3,) * 3
     if len(sizes) != 3 or sum(sizes) != width:
@@ -40,9 +59,7 @@ def _attention(node: Node) -> Sequence[Value]:
         )
     if node.flag("do_rotary"):
         raise node.error("rotated queries are not supported here (do_rotary)")
-    _refuse(node, 6, "a past that shares its buffer with the present is not supported")
     query, key, value = (apart(node, part, heads) for part in split(node, made, sizes, 2))
-    past = node.input(4)
     num_past = 0
     if past is not None:
         if len(past.info.known_shape) != 5 or past.info.known_shape[0] != 2:
@@ -56,8 +73,7 @@ def _attention(node: Node) -> Sequence[Value]:
             reshaped(node, part, past.info.known_shape[1:]) for part in split(node, past, (1, 1), 0)
         ]
         key, value = with_past(node, parts[0], key), with_past(node, parts[1], value)
-    mask = _mask(node, node.input(3), key.info.known_shape)
-    mask = _with_bias(node, mask, node.input(5), query)
+    mask = _with_bias(node, _mask(node, mask, key.info.known_shape), added, query)
     operation = Attention(
         scale=node.real("scale", 0.0), is_causal=node.flag("unidirectional"), num_past=num_past
     )

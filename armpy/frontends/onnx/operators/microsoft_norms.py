@@ -63,21 +63,31 @@ def _embed_layer_normalization(node: Node) -> Sequence[Value]:
     shape = node.shape(0)
     if len(shape) != 2:
         raise node.error("the input has the wrong rank", expected="2", actual=shape)
-    total = gathered(node, node.value(2), node.value(0))
+    words = gathered(node, node.value(2), node.value(0))
+    segments = None
+    if node.has(1) and node.has(4):
+        segments = gathered(node, node.value(4), node.value(1))
     if node.has(8):
         places = node.value(8)
     else:
         places = reshaped(node, counted(node, shape[1]), (1, shape[1]))
-    total = binary(node, BinaryOperation.ADD, total, gathered(node, node.value(3), places))
-    if node.has(1) and node.has(4):
-        segments = gathered(node, node.value(4), node.value(1))
+    positions = gathered(node, node.value(3), places)
+    made, total = embedded(node, words, positions, segments, node.value(5), node.value(6))
+    return made, mask_lengths(node, shape), total
+
+
+def embedded(
+    node: Node, words: Value, positions: Value, segments: Value | None, gamma: Value, beta: Value
+) -> tuple[Value, Value]:
+    """The normalised sum of embeddings, and the sum."""
+    total = binary(node, BinaryOperation.ADD, words, positions)
+    if segments is not None:
         total = binary(node, BinaryOperation.ADD, total, segments)
     operation = LayerNormalization((-1,), node.real("epsilon", 1e-12))
-    made = node.layer(operation, total, node.value(5), node.value(6))
-    return made, _lengths(node, shape), total
+    return node.layer(operation, total, gamma, beta), total
 
 
-def _lengths(node: Node, shape: Sequence[int]) -> Value:
+def mask_lengths(node: Node, shape: Sequence[int]) -> Value:
     """How many elements of each row of the mask are set."""
     mask = node.input(7)
     if mask is None:

@@ -1,0 +1,202 @@
+"""Quantised layers of ONNX Runtime's tools, held against ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+from onnx import TensorProto
+
+from armpy.errors import ParserError
+from tests.support.onnx_nodes import Array, NodeCase, assert_agree, run_armpy, run_ort
+
+_RNG = np.random.default_rng(21)
+_FLOAT, _INT32, _UINT8 = TensorProto.FLOAT, TensorProto.INT32, TensorProto.UINT8
+
+
+def _reals(*shape: int) -> Array:
+    return _RNG.uniform(-1, 1, shape).astype(np.float32)
+
+
+def _bytes(*shape: int, dtype: type = np.uint8) -> Array:
+    limits = np.iinfo(dtype)
+    return _RNG.integers(limits.min, limits.max + 1, shape).astype(dtype)
+
+
+def _number(number: float) -> Array:
+    return np.array(number, np.float32)
+
+
+def _point(number: int, dtype: type = np.uint8) -> Array:
+    return np.array(number, dtype)
+
+
+def _case(
+    kind: str,
+    inputs: Sequence[Array | None],
+    results: Sequence[tuple[int, int]],
+    constants: Sequence[int] | None = None,
+    **attributes: Any,
+) -> NodeCase:
+    """A node; without a choice, all but the first input are constants."""
+    fixed = tuple(range(1, len(inputs)) if constants is None else constants)
+    name, count = f"com.microsoft.{kind}", len(results)
+    return NodeCase(name, inputs, attributes, constants=fixed, outputs=count, results=results)
+
+
+def _attentions() -> Iterator[NodeCase]:
+    batch, length, heads, width = 2, 5, 2, 8
+    x, bias, scale = _bytes(batch, length, width), _reals(3 * width), _number(0.02)
+    lengths = np.array([5, 3], np.int32)
+    past = _reals(2, batch, heads, 3, width // heads)
+    for dtype in (np.uint8, np.int8):
+        weights = _bytes(width, 3 * width, dtype=dtype)
+        middle = _point(120 if dtype is np.uint8 else 0, dtype)
+        given: list[Array | None] = [x, weights, bias, scale, scale, lengths, _point(128), middle]
+        one = [(_FLOAT, 3)]
+        yield _case("QAttention", given, one, num_heads=heads)
+        yield _case("QAttention", given[:5], one, num_heads=heads, unidirectional=1)
+        scales = _RNG.uniform(0.01, 0.02, 3 * width).astype(np.float32)
+        each: list[Array | None] = [
+            *given[:4],
+            scales,
+            None,
+            _point(128),
+            np.full(3 * width, middle),
+        ]
+        yield _case("QAttention", each, one, num_heads=heads)
+    results = [(_FLOAT, 3), (_FLOAT, 5)]
+    given = [*given[:5], None, *given[6:], past]
+    yield _case("QAttention", given, results, range(1, 8), num_heads=heads, unidirectional=1)
+
+
+def _embeddings() -> Iterator[NodeCase]:
+    ids, segments = (_RNG.integers(0, high, (2, 6)).astype(np.int32) for high in (20, 2))
+    mask = (np.arange(6) < np.array([[6], [4]])).astype(np.int32)
+    tables = [_bytes(20, 8), _bytes(10, 8), _bytes(2, 8), _bytes(8), _bytes(8)]
+    scales = [_number(0.01 * number) for number in range(1, 6)]
+    points = [_point(100 + number) for number in range(5)]
+    results = [(_FLOAT, 3), (_INT32, 1)]
+    given = [ids, segments, *tables, mask, *scales, *points]
+    yield _case("QEmbedLayerNormalization", given, results, range(2, 18))
+    without = [*scales[:2], None, *scales[3:], *points[:2], None, *points[3:]]
+    plain = [ids, None, *tables[:2], None, *tables[3:], None, *without]
+    yield _case("QEmbedLayerNormalization", plain, results, range(2, 18))
+
+
+def _gathered() -> Iterator[NodeCase]:
+    ids = np.array([[0, 5], [3, 3]], np.int64)
+    one, three = [(_FLOAT, 3)], (0, 2, 3)
+    scales = _RNG.uniform(0.1, 1, (6, 2)).astype(np.float32)
+    name = "GatherBlockQuantized"
+    sizes: dict[str, Any] = {"block_size": 16}
+    yield _case(name, [_bytes(6, 16), ids, scales], one, three, bits=4, **sizes)
+    yield _case(name, [_bytes(6, 16), ids, scales, _bytes(6, 1)], one, three, bits=4, **sizes)
+    yield _case(name, [_bytes(6, 32), ids, scales], one, three, bits=8, **sizes)
+    yield _case(name, [_bytes(6, 32), ids, scales, _bytes(6, 2)], one, three, bits=8, **sizes)
+
+
+def _others() -> Iterator[NodeCase]:
+    sides = [_bytes(2, 1, 4), _number(0.1), _point(3), _bytes(3, 4), _number(0.2), _point(200)]
+    inputs = [_RNG.integers(0, 2, (3, 4)).astype(bool), *sides, _number(0.15), _point(99)]
+    yield _case("QLinearWhere", inputs, [(_UINT8, 3)], (2, 3, 5, 6, 7, 8))
+    for activation, more in (
+        ("Relu", {}),
+        ("LeakyRelu", {"activation_alpha": 0.2}),
+        ("Sigmoid", {}),
+    ):
+        factors = [_reals(3, 4), _reals(5, 4), _reals(5)]
+        names: dict[str, Any] = {"activation": activation, "transB": 1, **more}
+        yield _case("FusedGemm", factors, [(_FLOAT, 2)], **names)
+    order = _RNG.integers(0, 4, 64).astype(np.int32)
+    scales = _RNG.uniform(0.1, 1, 20).astype(np.float32)
+    given = [_reals(2, 64), _bytes(5, 4, 8), scales, None, order]
+    sizes: dict[str, Any] = {"K": 64, "N": 5, "bits": 4, "block_size": 16}
+    yield _case("MatMulNBits", given, [(_FLOAT, 2)], **sizes)
+
+
+_CASES = [*_attentions(), *_embeddings(), *_gathered(), *_others()]
+
+
+@pytest.mark.parametrize("number", range(len(_CASES)), ids=lambda n: f"{_CASES[n].kind}-{n}")
+def test_quantised_layers_agree_with_onnx_runtime(number: int) -> None:
+    assert_agree(_CASES[number])
+
+
+def test_rows_of_another_order_have_the_zero_points_of_their_blocks() -> None:
+    # ONNX Runtime 1.31 takes 8 for all zero points where there is an order.
+    order = _RNG.integers(0, 2, 32).astype(np.int32)
+    x, packed, scales, points = _reals(2, 32), _bytes(3, 2, 8), _reals(3, 2), _bytes(3)
+    numbers = np.stack([packed & 15, packed >> 4], -1).reshape(3, 32).astype(np.float32)
+    each = np.stack([points & 15, points >> 4], -1).astype(np.float32)
+    inputs = [x, packed, scales.reshape(-1), points, order]
+    case = _case("MatMulNBits", inputs, [(_FLOAT, 2)], K=32, N=3, bits=4, block_size=16)
+    expected = x @ ((numbers - each[:, order]) * scales[:, order]).T
+    np.testing.assert_allclose(run_armpy(case)[0], expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_recurrent_layers_of_bytes_are_near_those_of_onnx_runtime(
+    dtype: type, per_channel: bool
+) -> None:
+    length, batch, depth, units = 4, 2, 6, 5
+    shape = (2, 4 * units) if per_channel else (2,)
+    scales = [_RNG.uniform(0.003, 0.004, shape).astype(np.float32) for _ in range(2)]
+    point: Array = np.full(shape, 0 if dtype is np.int8 else 128, dtype)
+    weights = [_bytes(2, size, 4 * units, dtype=dtype) for size in (depth, units)]
+    bias = _reals(2, 8 * units)
+    given = [_reals(length, batch, depth), *weights, bias, None, None, None, None]
+    case = _case(
+        "DynamicQuantizeLSTM",
+        [*given, scales[0], point, scales[1], point],
+        [(_FLOAT, 4), (_FLOAT, 3), (_FLOAT, 3)],
+        direction="bidirectional",
+        hidden_size=units,
+    )
+    for own, wanted in zip(run_armpy(case), run_ort(case), strict=True):
+        np.testing.assert_allclose(own, wanted, atol=0.02)  # steps of x are some 1/128
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        (
+            _case("QAttention", [_reals(1, 2, 4), *[_bytes(4, 12)] * 4], [(_FLOAT, 3)]),
+            "input 0 has the wrong type",
+        ),
+        (
+            _case(
+                "GatherBlockQuantized",
+                [_bytes(4, 8), np.zeros((1, 1), np.int64), _reals(4, 1)],
+                [(_FLOAT, 3)],
+                block_size=0,
+            ),
+            "attributes cannot be used",
+        ),
+        (
+            _case(
+                "MatMulNBits",
+                [_reals(1, 32), _bytes(2, 2, 8), _reals(4), None, np.full(32, 2, np.int32)],
+                [(_FLOAT, 2)],
+                K=32,
+                N=2,
+                block_size=16,
+            ),
+            "the blocks of the rows do not fit",
+        ),
+        (
+            _case("FusedGemm", [_reals(2, 2)] * 2, [(_FLOAT, 2)], activation="LeakyRelu"),
+            "the activation lacks parameters",
+        ),
+    ],
+)
+def test_wrong_operands_name_the_node(case: NodeCase, message: str) -> None:
+    with pytest.raises(ParserError, match=f"com.microsoft.*{message}"):
+        run_armpy(case)
