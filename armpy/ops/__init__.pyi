@@ -47,6 +47,7 @@ from armpy.ops.strided_slicing import *
 from armpy.ops.suppression import *
 from armpy.ops.text_features import *
 from armpy.ops.transpose_convolution import *
+from armpy.ops.trees import *
 from armpy.ops.volumes import *
 
 __all__: list[str]

@@ -19,6 +19,7 @@ from armpy.ops import (
     ComparisonOperation,
     Concat,
     Convolution2d,
+    DecisionTrees,
     DepthToSpace,
     DepthwiseConvolution2d,
     Dequantize,
@@ -50,6 +51,7 @@ from armpy.ops import (
     StridedSlice,
     Transpose,
     TransposeConvolution2d,
+    TreeComparison,
     UnaryOperation,
 )
 from armpy.ops.operation import Array
@@ -410,6 +412,40 @@ TABLE: tuple[ByHand, ...] = (
         ArgMinMax(ArgMinMaxFunction.MAX, 0),
         [T([1, 7, 7, 3])],
         [T(1, I32)],
+    ),
+    ByHand(
+        # The second row goes the way of what is missing; the second tree is a leaf alone.
+        "two-trees",
+        DecisionTrees(),
+        [
+            T([[0.5, 3], [float("nan"), 3], [2, 1]]),
+            T([0, 1], I32),
+            T([TreeComparison.LESS_OR_EQUAL, TreeComparison.EQUAL], BYTE),
+            T([0.5, 1]),
+            T([True, False], BOOL),
+            T([1, -2], I32),
+            T([-1, -3], I32),
+            T([0, -4], I32),
+        ],
+        [T([[2, 3], [2, 3], [0, 3]], I32)],
+        (1, 2, 3, 4, 5, 6, 7),
+    ),
+    ByHand(
+        # In float32 the feature would be the threshold.
+        "double",
+        DecisionTrees(),
+        [
+            T([[0.1]], DataType.FLOAT64),
+            T([0], I32),
+            T([TreeComparison.GREATER], BYTE),
+            T([0.1 - 1e-12], DataType.FLOAT64),
+            T([False], BOOL),
+            T([-2], I32),
+            T([-1], I32),
+            T([0], I32),
+        ],
+        [T([[1]], I32)],
+        (1, 2, 3, 4, 5, 6, 7),
     ),
     ByHand("columns", Concat(1), [T([[1], [2]]), T([[3], [4]])], [T([[1, 3], [2, 4]])]),
     ByHand("basic", Transpose((1, 0)), [T([[1, 2, 3], [4, 5, 6]])], [T([[1, 4], [2, 5], [3, 6]])]),
