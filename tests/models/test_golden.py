@@ -51,7 +51,9 @@ DRAWN = {"operators__op_RANDOM_NORMAL"}
 MOST_STEPS = 2
 FEW = {"keras_more__yolo_like_int8": 0.005}
 """Shares of elements that may be off by more than `MOST_STEPS`, where TFLite's optimised kernels
-made the golden outputs, whose fixed-point arithmetic is another one."""
+made the golden outputs, whose fixed-point arithmetic is another one. Given their inputs, each layer
+of the detector gives what they do, but for single steps in 0.14 % of the convolutions' elements; an
+exponential at the end makes 63 of them. With XNNPACK TFLite is 31 steps from itself."""
 
 
 def cases(golden: Path) -> list[tuple[str, list[Array], list[Array]]]:

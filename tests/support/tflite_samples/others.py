@@ -78,6 +78,17 @@ def _pad(operator: str, draw: Draw) -> Iterator[One]:
         yield One([draw(3, 4), draw()], [draw.out()], options)
 
 
+def _local_response(operator: str, draw: Draw) -> Iterator[One]:
+    for radius, bias, alpha, beta in ((2, 1.0, 0.5, 0.75), (1, 2.0, 0.1, 0.5), (9, 1.0, 1.0, 1.0)):
+        options: dict[str, OptionValue] = {
+            "radius": radius,
+            "bias": bias,
+            "alpha": alpha,
+            "beta": beta,
+        }
+        yield One([draw(1, 2, 3, 6)], [draw.out()], options)
+
+
 def _gather(operator: str, draw: Draw) -> Iterator[One]:
     options: dict[str, OptionValue] = {
         "offset_dims": np.array([2], np.int64),
@@ -213,6 +224,7 @@ FAMILY: Family = [
     (("RFFT2D",), ("FLOAT32",), _rfft),
     (("COMPLEX_ABS", "REAL", "IMAG"), ("COMPLEX64",), _complex),
     (("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5"), ("FLOAT32",), _suppression),
+    (("LOCAL_RESPONSE_NORMALIZATION",), ("FLOAT32",), _local_response),
     (("STABLEHLO_PAD",), EVERY, _pad),
     (("STABLEHLO_GATHER",), EVERY, _gather),
     (("REDUCE_WINDOW",), EVERY, _reduce_window),

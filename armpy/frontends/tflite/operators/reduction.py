@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from armpy.frontends.tflite.composed import composed
 from armpy.frontends.tflite.node import Converter, ConverterTable, Node, direct
+from armpy.graph import Value
 from armpy.ops.reduction import ArgMinMax, ArgMinMaxFunction, Reduce, ReduceOperation
+from armpy.types import DataType
+
+_LOGICAL = {
+    ReduceOperation.MAX: ReduceOperation.ANY,
+    ReduceOperation.MIN: ReduceOperation.ALL,
+    ReduceOperation.PROD: ReduceOperation.ALL,
+    ReduceOperation.SUM: ReduceOperation.ANY,
+}
+"""What functions of numbers are to truth values, as LiteRT computes with these."""
+
+_NARROW = (DataType.SIGNED8, DataType.UNSIGNED8, DataType.SIGNED16)
+"""Types that are computed with as wider ones; sums and products wrap around."""
 
 
 def _reduce(operation: ReduceOperation) -> Converter:
     """Converter of a reduction."""
 
-    def make(node: Node) -> Reduce:
-        return Reduce(operation, keep_dims=node.options("ReducerOptions").flag("KeepDims"))
+    def convert(node: Node) -> Sequence[Value]:
+        value, chosen = node.input(0), operation
+        if value is not None and value.info.data_type is DataType.BOOLEAN:
+            chosen = _LOGICAL.get(operation, operation)
+        reduce = Reduce(chosen, keep_dims=node.options("ReducerOptions").flag("KeepDims"))
+        if value is None or value.info.data_type not in _NARROW:
+            return node.layer(reduce, *node.inputs)
+        return composed(node, lambda parts: parts.layer(reduce, *parts.inputs))
 
-    return direct(make)
+    return convert
 
 
 def _arg_min_max(function: ArgMinMaxFunction) -> Converter:
