@@ -126,6 +126,34 @@ def test_a_chain_of_float16_is_one_command_and_rounds_behind_each_layer(isa: Isa
     np.testing.assert_array_equal(found[~is_nan].view(np.uint16), expected[~is_nan].view(np.uint16))
 
 
+@pytest.mark.parametrize("isa", ISAS[:2], ids=[isa.name for isa in ISAS[:2]])
+def test_sums_become_floats_and_bytes_in_a_command_each(isa: Isa) -> None:
+    """What stands around the products of networks that are quantised as they run."""
+    network, sums = Network(), np.array([[-(2**31), 5, 300], [7, -9, 2**31 - 1]], np.int32)
+    given = network.input("sums", TensorInfo((2, 3), DataType.SIGNED32))
+    point = network.constant(np.array([2, -1, 3], np.int32))
+    scale = network.input("scale", TensorInfo((1,), F32))
+    real = network.add(
+        ops.Cast(), binary(network, "SUB", given, point), output=TensorInfo(None, F32)
+    )
+    network.output("real", binary(network, "MUL", real, scale))
+    steps = network.add(
+        ops.ElementwiseUnary(ops.UnaryOperation.ROUND),
+        binary(network, "DIV", network.input("x", TensorInfo((2, 3), F32)), scale),
+    )
+    stored = TensorInfo(None, DataType.UNSIGNED8)
+    network.output("stored", network.add(ops.Cast(), steps, output=stored))
+    graph = network.build()
+    program = lower_region(SubgraphView.of(graph, graph.layers), isa)
+    assert program.num_commands == 2
+    x = np.array([[-3, 0.25, 0.75], [127.4, 127.8, np.nan]], np.float32)
+    feeds = {"sums": sums, "scale": np.array([0.5], np.float32), "x": x}
+    # Differences wrap; halves go to even, and what is no number to 255.
+    real_sums = np.array([[2**31 - 2, 6, 297], [5, -8, 2**31 - 4]], np.float32) * np.float32(0.5)
+    expected = {"real": real_sums, "stored": np.array([[0, 0, 2], [255, 255, 255]], np.uint8)}
+    check_against_reference(network, feeds, isa, expected)
+
+
 def test_processors_with_float16_add_and_multiply_it_as_it_is() -> None:
     features = frozenset({"avx512fp16"})
     isa = make_isa("avx512vnni", "x86_64-unknown-linux-gnu", "sapphirerapids", features)

@@ -1,9 +1,11 @@
-"""Elementwise fusion: finds chains of float32 operations that one command computes.
+"""Elementwise fusion: finds chains of operations on float32 that one command computes.
 
 Notes
 -----
 Conversions from and to float16 are links like others: what is computed as float32 and rounded
-behind each layer is rounded in registers.
+behind each layer is rounded in registers. So are those of sums in int32 to floats, with what is
+added to them before, and of floats to bytes: networks that are quantised as they run have them
+around every product.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from armpy.graph import Layer, SubgraphView, Value
-from armpy.ops import Cast
+from armpy.ops import BinaryOperation, Cast, ElementwiseBinary
 from armpy.records import dataclass
 from armpy.types import DataType
 from armpy_numba_acc.lowering.broadcasting import MAX_INPUTS, emit_elementwise
@@ -20,6 +22,20 @@ from armpy_numba_acc.lowering.quantizing import FLOAT_CASTS
 from armpy_numba_acc.lowering.real_functions import function_of, has_expression
 from armpy_numba_acc.machine.expressions import PARAMETER
 from armpy_numba_acc.program.emitter import Emitter
+
+_CONVERSIONS = {
+    **FLOAT_CASTS,
+    (DataType.SIGNED32, DataType.FLOAT32): "int_to_float",
+    (DataType.FLOAT32, DataType.UNSIGNED8): "float_to_u8",
+}
+"""Expressions of conversions that are links."""
+
+_OF_SUMS = {
+    BinaryOperation.ADD: "int_add",
+    BinaryOperation.SUB: "int_sub",
+    BinaryOperation.MUL: "int_mul",
+}
+"""Expressions of operations on int32 that are."""
 
 MAX_TOKENS = 24
 """Of an expression: what is read twice is written twice."""
@@ -66,11 +82,11 @@ def find_chains(view: SubgraphView, taken: Collection[Layer] = ()) -> Mapping[La
     makers = {
         layer.output: layer
         for layer in view.layers
-        if layer not in used and layer.output not in outside and _is_real(layer)
+        if layer not in used and layer.output not in outside and _is_link(layer)
     }
     chains: dict[Layer, Chain] = {}
     for layer in reversed(view.layers):
-        if layer in used or not _is_real(layer):
+        if layer in used or not _is_link(layer):
             continue
         chain = _chain_behind(view, layer, order, makers)
         if len(chain.layers) > 1:
@@ -86,25 +102,28 @@ def lower_chain(emit: Emitter, chain: Chain) -> None:
     emit_elementwise(emit, chain.expression, chain.inputs, output, label, chain.parameters)
 
 
-def _is_real(layer: Layer) -> bool:
-    """Whether a layer computes float32 elements by an expression, or converts float16."""
-    if _conversion(layer):
+def _is_link(layer: Layer) -> bool:
+    """Whether a layer computes float32 elements by an expression, or is one of those above."""
+    if _of_other_types(layer):
         return layer.inputs[0] is not None and layer.inputs[0].data is None
     infos = [info for info in (*layer.input_infos, *layer.output_infos) if info is not None]
     are_floats = all(info.data_type is DataType.FLOAT32 for info in infos)
     return are_floats and has_expression(layer.operation)
 
 
-def _conversion(layer: Layer) -> str:
-    """The expression of a conversion from or to float16; empty for other layers."""
-    if not isinstance(layer.operation, Cast):
-        return ""
-    return FLOAT_CASTS.get((layer["input"].info.data_type, layer.output.info.data_type), "")
+def _of_other_types(layer: Layer) -> str:
+    """The expression of a conversion, or of an operation on int32; empty for other layers."""
+    operation, target = layer.operation, layer.output.info.data_type
+    if isinstance(operation, Cast):
+        return _CONVERSIONS.get((layer["input"].info.data_type, target), "")
+    if isinstance(operation, ElementwiseBinary) and target is DataType.SIGNED32:
+        return _OF_SUMS.get(operation.operation, "")
+    return ""
 
 
 def _function_of(layer: Layer) -> tuple[str, tuple[float, ...]]:
     """A link's expression and its parameters."""
-    return (name, ()) if (name := _conversion(layer)) else function_of(layer.operation)
+    return (name, ()) if (name := _of_other_types(layer)) else function_of(layer.operation)
 
 
 def _chain_behind(
@@ -147,7 +166,8 @@ def _written(members: set[Layer], last: Layer, order: Mapping[Layer, int]) -> Ch
             operands = [token for operand in given(made[value]) for token in tokens_of(operand)]
             parameters.extend(numbers)
             return operands + function.split(".")
-        if value.data is not None and value.data.size == 1:
+        is_float = value.info.data_type is DataType.FLOAT32
+        if value.data is not None and value.data.size == 1 and is_float:
             parameters.append(float(value.data.reshape(())))
             return [PARAMETER]
         if value not in inputs:

@@ -211,6 +211,16 @@ def _truncated(
     return convert
 
 
+def _truncated_exactly(lowest: int, highest: int) -> Callable[[Value], Value]:
+    """The same to int32 within bounds that float32 holds exactly."""
+
+    def convert(x: Value) -> Value:
+        inside = clamp(x, float(lowest), float(highest))
+        return choose(x.differs(x), float(highest), inside).converted("fptosi", I32)
+
+    return convert
+
+
 _RANGES = {
     "u8": (0, 255),
     "i8": (-128, 127),
@@ -220,7 +230,7 @@ _RANGES = {
 """Lowest and highest integer by format."""
 
 _CASTS: dict[str, Expression] = {
-    **{f"float_to_{name}": Expression(_truncated(*r, I32), 1) for name, r in _RANGES.items()},
+    **{f"float_to_{name}": Expression(_truncated_exactly(*r), 1) for name, r in _RANGES.items()},
     "float_to_i32": Expression(_truncated(-(1 << 31), (1 << 31) - 1, I32), 1),
     "float_to_i64": Expression(_truncated(-(1 << 63), (1 << 63) - 1, I64), 1),
     **{f"limited_to_{name}": Expression(_limited(*bounds), 1) for name, bounds in _RANGES.items()},
