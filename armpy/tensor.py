@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from armpy.errors import InvalidArgumentError
 from armpy.records import dataclass
+from armpy.sizes import Size
 from armpy.types import DataType
 
 Dimension: TypeAlias = int | None
@@ -230,7 +231,7 @@ class TensorInfo:
         return text
 
 
-_DIMENSION_TYPES = (int, type(None))
+_DIMENSION_TYPES = (int, type(None), Size)
 
 
 def _as_shape(dims: object) -> Shape:

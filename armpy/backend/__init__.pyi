@@ -95,6 +95,7 @@ from armpy.backend.tensor_handle import (
     HostTensorHandle as HostTensorHandle,
     ITensorHandle as ITensorHandle,
 )
+from armpy.backend.resizable import IResizableProgram as IResizableProgram
 from armpy.backend.tensor_handle_factory import (
     HOST_FACTORY_ID as HOST_FACTORY_ID,
     HostTensorHandleFactory as HostTensorHandleFactory,

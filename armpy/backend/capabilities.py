@@ -26,6 +26,10 @@ class Capability(enum.StrEnum):
     enough to stop within 10 ms. Executions of others that have to stop are abandoned: they
     come to their end unheard.
 
+    ``TracedSizes`` (since 1.3): it can be asked about layers, and compiles subgraphs, in whose
+    shapes sizes are traced (`armpy.sizes.Size` in the place of integers), and its programs of
+    those are `IResizableProgram`.
+
     Deprecated since 1.1, as the core does not ask about them: ``ConstantTensorsAsInputs``
     (constants are values of the subgraph like others), ``PreImportIOTensors``
     (`ITensorHandleFactory.import_sources` says it), ``ExternallyManagedMemory`` (the two
@@ -49,6 +53,7 @@ class Capability(enum.StrEnum):
     ASYNC_EXECUTION = "AsyncExecution"
     DYNAMIC_OUTPUT_SHAPES = "DynamicOutputShapes"
     CANCELLABLE_EXECUTION = "CancellableExecution"
+    TRACED_SIZES = "TracedSizes"
 
 
 Capabilities: TypeAlias = Mapping[str, OptionValue]

@@ -56,8 +56,9 @@ _NOT_ACROSS = (
     Capability.SINGLE_AXIS_PACKING,
     Capability.EXTERNALLY_MANAGED_MEMORY,
     Capability.PRE_IMPORT_IO_TENSORS,
+    Capability.TRACED_SIZES,
 )
-"""Capabilities that concern memory of the application's process, where the backend is not."""
+"""Capabilities that concern what is in the application's process, where the backend is not."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 from armpy.errors import LayerValidationError
 from armpy.ops.operation import Operation
+from armpy.sizes import Size
 
 _LARGEST = 2**63
 
@@ -59,6 +60,8 @@ def _evaluated(kind: type[Any], field: dataclasses.Field[Any]) -> Any:  # Any: a
 
 def _fits(value: object, declared: Any) -> bool:  # Any: as above
     """Whether a value is of a declared type."""
+    if isinstance(value, Size):
+        return declared is int
     origin, arguments = typing.get_origin(declared), typing.get_args(declared)
     if declared is Any:
         return True

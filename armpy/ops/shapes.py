@@ -164,15 +164,15 @@ def broadcast_shapes(*shapes: Shape | None) -> Shape | None:
     rank = max(len(shape) for shape in known)
     result: list[Dimension] = []
     for axis in range(-rank, 0):
-        dims = {shape[axis] for shape in known if len(shape) >= -axis}
-        sizes = {dim for dim in dims if dim is not None and dim != 1}
-        if len(sizes) > 1:
+        dims = [shape[axis] for shape in known if len(shape) >= -axis]
+        sizes = [dim for dim in dims if dim is not None and dim != 1]
+        if any(size != sizes[0] for size in sizes):
             raise LayerValidationError(
                 "the shapes do not broadcast",
                 expected="equal dimensions, or 1, aligned at the last axis",
                 actual=" and ".join(format_shape(shape) for shape in known),
             )
-        result.append(sizes.pop() if sizes else (None if None in dims else 1))
+        result.append(sizes[0] if sizes else (None if None in dims else 1))
     return tuple(result)
 
 

@@ -39,6 +39,7 @@ from armpy.optimizer.placement import LayerPlacement, Placement, Refusal
 from armpy.optimizer.preparing import in_time, next_deadline, time_per_part
 from armpy.optimizer.substitute import apply_substitutions, backends_after, offer
 from armpy.profiling import phase
+from armpy.sizes import is_traced
 from armpy.types import HOST, BackendId, Preference, Priority
 from armpy.vlog import is_on, vlog
 
@@ -239,7 +240,10 @@ class _Rounds:
                 with phase("compile", backend.backend_id, about):
                     views = in_time(backend.backend_id, request.deadline_s, prepare)
             except ArmpyError as error:
-                _log.warning(
+                # Sizes are traced as a trial: nothing falls back where that comes to nothing.
+                is_trial = any(is_traced(*value.info.known_shape) for value in part.inputs)
+                _log.log(
+                    logging.INFO if is_trial else logging.WARNING,
                     "%s; its %d layers fall back",
                     error,
                     len(part.layers),

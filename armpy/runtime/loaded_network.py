@@ -42,11 +42,14 @@ from armpy.runtime.prepared import (
     PlanKey,
     Prepared,
 )
+from armpy.runtime.session import SessionError
 from armpy.runtime.settings import NetworkSettings
 from armpy.runtime.state import SharedState
 from armpy.runtime.static_plan import StaticPlan
+from armpy.runtime.steps import PreparationError
 from armpy.runtime.stepwise_plan import StepwisePlan, is_shaped, split_at_unknown
 from armpy.runtime.surrounding import Surroundings
+from armpy.runtime.templates import Templates
 from armpy.tensor import TensorInfo, format_shape
 from armpy.types import BackendId, Priority
 
@@ -131,6 +134,8 @@ class LoadedNetwork:
         self._family = family or NetworkFamily(backends, evaluator, settings, _load_inner)
         name = self._family.graph_names.get(graph, "")
         self._planner = Planner(self._family, name, wanted, is_inner=is_inner)
+        about_templates = self.graph, self.backends, evaluator, settings
+        self._templates = Templates(*about_templates, is_possible=not (is_inner or wanted))
         self._lock = self._family.lock
         self.shared_state = shared_state or SharedState()
         about = settings, self.shared_state, self.shared_state.open(self.graph.variables)
@@ -558,6 +563,7 @@ class LoadedNetwork:
         """Make plans anew when they are needed next."""
         self.free_own_memory()
         self._plans.clear()
+        self._templates.forget()
         self._ready.clear()
         self.latest = None
 
@@ -581,15 +587,35 @@ class LoadedNetwork:
             prepared = self._ready.get(shapes)
             if prepared is None:
                 with profiled_by(self.profiler), phase("prepare"):
-                    plan = self._make_plan(self._bound(shapes))
+                    plan = self._plan_from_template(shapes) or self._first_plan(shapes)
                 prepared = self._ready[shapes] = self._prepared(shapes, plan)
             self._keep(shapes, prepared.plan)
             return prepared
 
-    def _bound(self, shapes: Sequence[tuple[int, ...]]) -> Graph:
-        """The graph for some input shapes."""
+    def _first_plan(self, shapes: Shapes) -> Plan:
+        """The plan for some input shapes, made from the network."""
+        plan = self._make_plan(self._bound(shapes))
+        self._templates.add(plan)
+        return plan
+
+    def _plan_from_template(self, shapes: Shapes) -> Plan | None:
+        """The plan for some input shapes, if others say what it is."""
+        self._check_shapes(shapes)
+        try:
+            network = self._templates.network(shapes)
+            return None if network is None else self._planner.resized_plan(network)
+        except (PreparationError, SessionError) as error:
+            _log.info("the plan for %s is made from the network: %s", shapes, error)
+            return None
+
+    def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
+        """Check some input shapes against the graph's."""
         for value, shape in zip(self.graph.inputs, shapes, strict=True):
             check_shape_fits(value.name, value.info.shape, shape)
+
+    def _bound(self, shapes: Sequence[tuple[int, ...]]) -> Graph:
+        """The graph for some input shapes."""
+        self._check_shapes(shapes)
         if self.graph.is_fully_shaped:
             return self.graph
         return specialize(self.graph, shapes, (), self._evaluator)

@@ -110,6 +110,20 @@ class Planner:
 
         return self._prepared(graph, optimize, make)
 
+    def resized_plan(self, network: OptimizedNetwork) -> StaticPlan:
+        """Prepare a network that is optimised already, as `Templates` makes it.
+
+        Raises
+        ------
+        PreparationError
+            If a backend fails.
+        """
+        sessions, makes_memory = self._family.sessions, self._makes_memory
+        return self._made(
+            network,
+            lambda made: StaticPlan(made, sessions, self._measure, makes_memory=makes_memory),
+        )
+
     def _decide(self, graph: Graph) -> Decision | None:
         """Where layers are to run, if that does not go by the order of the backends."""
         family = self._family

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from armpy.graph import Value
 from armpy.types import DataType
 from armpy_numba_acc.machine import calls
@@ -153,7 +151,7 @@ def emit_on_buffers(
         rows=rows,
         planes=math.prod(size for size, _ in outer),
         num_outer=len(outer),
-        outer=emit.constant(np.array(table, np.int64).T) if outer else 0,
+        outer=emit.table(list(zip(*table, strict=True))) if outer else 0,
         numbers=tuple(map(float, parameters)),
     )
     num_bytes = sum(source.size_bytes for source in sources) + output.info.size_bytes

@@ -20,6 +20,7 @@ from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.lowering.products import Weights
 from armpy_numba_acc.lowering.relaxing import is_faster_relaxed
+from armpy_numba_acc.lowering.stand_ins import stand_in_of
 from armpy_numba_acc.lowering.tiles import BF16, F32, I16, I16_NARROW, ProductKind, tile_of
 from armpy_numba_acc.lowering.weighted_checks import WIDE
 from armpy_numba_acc.lowering.weighted_i16 import Finish, emit_i16
@@ -200,7 +201,7 @@ class _IntegerFactors(_Factors):
 
 def _stand_in(value: Value, factors: _Factors) -> Array:
     """An array that stands for an operand."""
-    return np.empty(value.info.known_shape, f"V{factors.size}")
+    return stand_in_of(value.info.known_shape, factors.size)
 
 
 def _rows_of(
@@ -213,7 +214,7 @@ def _rows_of(
         return source, numbers
     whole = _stand_in(x, factors)
     swapped = whole.swapaxes(-1, -2)
-    rows = np.empty(swapped.shape, swapped.dtype)
+    rows = stand_in_of(swapped.shape, factors.size)
     scratch = emit.scratch(rows.nbytes)
     emit_move(emit, Side(source, whole, swapped), Side(scratch, rows, rows), factors.label)
     return scratch, numbers
@@ -239,7 +240,7 @@ def _panels_of(
     slots, head = factors.kind.group, factors.head_lines
     lines = head + factors.kind.steps(patches)
     line = (slots, width) if factors.kind is I16_NARROW else (width, slots)
-    panels = np.empty((*batches, -(-columns // width), lines, *line), whole.dtype)
+    panels = stand_in_of((*batches, -(-columns // width), lines, *line), factors.size)
     by_slot = panels if factors.kind is I16_NARROW else panels.swapaxes(-1, -2)
     scratch, source = emit.scratch(panels.nbytes), factors.source(y)
     if head or columns % width or patches.depth % slots:

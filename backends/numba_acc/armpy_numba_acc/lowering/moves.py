@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-import numpy as np
-
 from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy.tensor import TensorInfo
+from armpy_numba_acc.lowering.stand_ins import offset_within, stand_in_of
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.program.emitter import Emitter
@@ -46,7 +45,7 @@ class Side:
     @property
     def offset_bytes(self) -> int:
         """Where the part's first element is."""
-        return int(self.part.ctypes.data - self.whole.ctypes.data)
+        return offset_within(self.part, self.whole)
 
     def address(self) -> Address:
         """Where the part's first element is, as an argument of a command."""
@@ -71,7 +70,7 @@ class Loop:
 
 def stand_in(info: TensorInfo) -> Array:
     """An array that stands for a tensor; its elements mean nothing."""
-    return np.empty(info.known_shape, f"V{info.data_type.size_bytes}")
+    return stand_in_of(info.known_shape, info.data_type.size_bytes)
 
 
 def emit_move(emit: Emitter, source: Side, target: Side, label: str) -> None:
@@ -83,7 +82,7 @@ def emit_move(emit: Emitter, source: Side, target: Side, label: str) -> None:
         Parts of one shape and element size. The source may be repeated (stride 0) or go
         backwards; the two may lie in one buffer, but not overlap.
     """
-    size = source.part.dtype.itemsize
+    size = source.part.itemsize
     loops = nested(source.part, target.part)
     run = size
     if loops and loops[-1].source == loops[-1].target == size:
@@ -128,8 +127,7 @@ def _outer_words(
 def emit_table(emit: Emitter, loops: Sequence[Loop]) -> tuple[Buffer, int, int]:
     """A constant that describes loops, how many there are, and how often they turn."""
     rows = [(loop.length, loop.source, loop.target) for loop in loops] or [(1, 0, 0)]
-    table = emit.constant(np.array(rows, np.int64))
-    return table, len(loops), prod(loop.length for loop in loops)
+    return emit.table(rows), len(loops), prod(loop.length for loop in loops)
 
 
 def _runs(

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
-import numpy as np
-
 from armpy.graph import Layer
 from armpy.records import dataclass
 from armpy_numba_acc.lowering.matrix_unit import MatrixPlan
@@ -90,7 +88,7 @@ def emit_product(
         source=patches.source,
         target=target,
         weights=weights.panels,
-        taps=emit.constant(np.array(patches.taps, np.int64)),
+        taps=emit.table([patches.taps]),
         num_taps=len(patches.taps),
         steps=(patches.depth + (0 if kind.splits_odd else kind.group - 1)) // kind.group,
         columns=weights.columns,

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from armpy.records import dataclass
+from armpy.sizes import computed, current, fixed, is_traced
 from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.model import MachineModel
@@ -311,6 +315,10 @@ _AS_GOOD = 1.008
 """How many times as long as the best one a tile may seem to take to be as good: of these the first
 is chosen, whatever the noise in a machine's figures."""
 
+_GOOD_ENOUGH = 1.1
+"""How many times as long as the best one a tile may seem to take that weights are packed for
+already, where a program is made again for other sizes."""
+
 _MOST_TRIED = 12
 """Tiles that a measurement tries: a kernel is compiled for each."""
 
@@ -327,8 +335,11 @@ def tile_of(choices: Choices, kind: ProductKind, patches: Patches, columns: int)
     columns : int
         Channels of the output.
     """
-    costs = _costs(choices, kind, patches, columns)
     steps, (num_pixels, _, width, *_) = kind.steps(patches), patches.layout
+    if is_traced(num_pixels, width, columns, steps):
+        tile = _modelled_tile(choices, kind, patches, columns)
+        return tile._replace(has_table=patches.layout[1] > 1) if kind.is_line else tile
+    costs = _costs(choices, kind, patches, columns)
     key: tuple[int, ...] = (num_pixels // width, width, columns, steps)
     if kind.is_line:
         key = (num_pixels, columns, steps) if kind is F32 else (1, num_pixels, columns, steps)
@@ -352,19 +363,114 @@ def fastest_ns(choices: Choices, kind: ProductKind, patches: Patches, columns: i
     return min(_costs(choices, kind, patches, columns).values())
 
 
+def _shape_of(kind: ProductKind, patches: Patches, columns: int) -> tuple[int, int, int, int]:
+    """What `product_ns` takes."""
+    num_pixels, _, width, *_ = patches.layout
+    lines, width = (1, num_pixels) if kind.is_line else (num_pixels // width, width)
+    return lines, width, columns, kind.steps(patches)
+
+
 def _costs(
     choices: Choices, kind: ProductKind, patches: Patches, columns: int
 ) -> dict[Tile, float]:
     """How long every tile takes."""
-    num_pixels, _, width, *_ = patches.layout
-    lines, width = (1, num_pixels) if kind.is_line else (num_pixels // width, width)
-    shape = lines, width, columns, kind.steps(patches)
+    shape = _shape_of(kind, patches, columns)
     known = choices.costs.get((kind, shape))
     if known is None:
-        tiles = _with_tables(kind.tiles(choices.isa), lines)
+        tiles = _with_tables(kind.tiles(choices.isa), shape[0])
         known = {tile: product_ns(choices, kind, tile, shape) for tile in tiles}
         choices.costs[kind, shape] = known
     return known
+
+
+def _modelled_tile(choices: Choices, kind: ProductKind, patches: Patches, columns: int) -> Tile:
+    """What `tile_of` answers without measurements, for sizes that are traced."""
+    shape = _shape_of(kind, patches, columns)
+    has_lines = shape[0] > 1
+    tiles = _with_tables(kind.tiles(choices.isa), 2 if has_lines else 1)
+    figures = _figures_of(choices, kind, tiles, has_lines=has_lines)
+    costs = figures.product_ns(*map(current, shape))
+    number = int(np.argmax(costs <= _AS_GOOD * costs.min()))
+    fixed(computed(_GoodEnough(figures, number), *shape))
+    return tiles[number]
+
+
+def _figures_of(
+    choices: Choices, kind: ProductKind, tiles: Sequence[Tile], *, has_lines: bool
+) -> _Figures:
+    """What is reckoned with, which is the same as long as choices are."""
+    known: dict[Any, Any] = choices.costs.setdefault((kind, has_lines), {})  # Any: of two kinds
+    if not known:
+        known[""] = _Figures.of(choices, kind, tiles)
+    figures: _Figures = known[""]
+    return figures
+
+
+@dataclass(frozen=True, slots=True)
+class _GoodEnough:
+    """Whether a product may be computed by the tile that was best for other sizes."""
+
+    figures: _Figures
+    number: int
+
+    def __call__(self, lines: int, width: int, columns: int, steps: int) -> int:
+        """1 if it does not take much longer than the best one."""
+        costs = self.figures.product_ns(lines, width, columns, steps)
+        return int(costs[self.number] <= _GOOD_ENOUGH * costs.min())
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Figures:
+    """What `product_ns` reckons with, of many tiles at once.
+
+    Parameters
+    ----------
+    rows, widths : ndarray, int64, shape (tiles,)
+    step_ns, finish_ns, line_ns : ndarray, float64, shape (tiles,)
+    has_table : ndarray, bool, shape (tiles,)
+    cycle_ns : float
+    """
+
+    rows: npt.NDArray[np.int64]
+    widths: npt.NDArray[np.int64]
+    step_ns: npt.NDArray[np.float64]
+    finish_ns: npt.NDArray[np.float64]
+    line_ns: npt.NDArray[np.float64]
+    has_table: npt.NDArray[np.bool_]
+    cycle_ns: float
+
+    @classmethod
+    def of(cls, choices: Choices, kind: ProductKind, tiles: Sequence[Tile]) -> _Figures:
+        """The figures of some tiles."""
+        isa, model = choices.isa, choices.model
+        factors = [model.correction(kind.corrected_by(tile)) for tile in tiles]
+        pairs = [kind.cost(model, isa, tile) for tile in tiles]
+        costs = zip(factors, pairs, strict=True)
+        steps, finishes = zip(*[(f * step, f * end) for f, (step, end) in costs], strict=True)
+        line_ns = model.finish(kind.finish).line_ns
+        return cls(
+            np.array([tile.rows for tile in tiles]),
+            np.array([tile.width(isa) for tile in tiles]),
+            np.array(steps),
+            np.array(finishes),
+            np.array([line_ns * tile.rows for tile in tiles], np.float64),
+            np.array([tile.has_table for tile in tiles]),
+            model.cycle_ns,
+        )
+
+    def product_ns(
+        self, lines: int, width: int, columns: int, steps: int
+    ) -> npt.NDArray[np.float64]:
+        """`product_ns` of each tile, to the bit."""
+        panels, rows = -(-columns // self.widths), self.rows
+        step_ns = steps * self.step_ns + self.finish_ns
+        plain = lines * -(-width // rows) * (panels * step_ns + self.line_ns)
+        if not self.has_table.any():
+            return plain
+        all_lines = -(-lines * width // rows)
+        panel_ns = step_ns + rows * self.cycle_ns
+        tabled = all_lines * (panels * panel_ns + 3 * rows * self.cycle_ns)
+        return np.where(self.has_table, tabled, plain)
 
 
 def _with_tables(sizes: Sequence[Tile], lines: int) -> list[Tile]:
@@ -437,11 +543,19 @@ def panels_at_once(
     panel_bytes : int
     """
     num_panels = shape[1]
+    if is_traced(*shape, panel_bytes):  # nothing is measured
+        share = int(kind.cached_share * choices.model.levels[1].size_bytes)
+        return computed(_panels_in, share, panel_bytes, num_panels)
     cache_bytes = choices.model.levels[1].size_bytes
     shares = [int(share * cache_bytes) for share in (kind.cached_share, *_CACHED_SHARES)]
-    modelled, *sizes = (min(max(share // panel_bytes, 1), num_panels) for share in shares)
+    modelled, *sizes = (_panels_in(share, panel_bytes, num_panels) for share in shares)
     options = [(size,) for size in dict.fromkeys((modelled, *sizes, num_panels))]
     (chosen,) = choices.choose(
         f"{kind.name} panels at once", shape, options, lambda option: option != (modelled,)
     )
     return chosen
+
+
+def _panels_in(share_bytes: int, panel_bytes: int, num_panels: int) -> int:
+    """How many panels fit a share of a cache."""
+    return min(max(share_bytes // panel_bytes, 1), num_panels)

@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any, ClassVar, Self, TypeAlias
 
 from armpy.records import dataclass
+from armpy.sizes import fixed
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.memory import Address, Buffer
 
@@ -75,7 +76,8 @@ class Call:
     @property
     def kernel(self) -> Kernel:
         """The kernel, made for the record's parameters."""
-        made_for = tuple(getattr(self, name) for name in self.parameters)
+        # A kernel that is made for a size is made for that one alone.
+        made_for = tuple(fixed(getattr(self, name)) for name in self.parameters)
         return Kernel(_name_of(type(self).__name__), made_for)
 
     @property

@@ -8,8 +8,16 @@ from armpy.records import dataclass
 
 
 class Space(enum.IntEnum):
-    """What a buffer is a part of; TENSORS is followed by those of the program."""
+    """What a buffer is a part of; TENSORS is followed by those of the program.
 
+    Notes
+    -----
+    TABLES are numbers for one size alone, which lie behind the arguments of the commands. SHARED
+    are constants that have their place already.
+    """
+
+    SHARED = -5
+    TABLES = -4
     CONTROL = -3
     FAILURE = -2
     NUMBER = -1

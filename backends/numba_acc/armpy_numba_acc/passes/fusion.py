@@ -93,7 +93,7 @@ def _absorb(
 def _can_add(fusion: Fusion, other: Value, output: Value) -> bool:
     """Whether a kernel can add a tensor to what a fusion gives so far."""
     infos = [value.info for value in (fusion.output, other, output)]
-    if len({info.shape for info in infos}) > 1:
+    if any(info.shape != infos[0].shape for info in infos):
         return False
     if infos[0].data_type is DataType.FLOAT32:
         return fusion.bounds == (None, None)

@@ -29,6 +29,7 @@ from armpy.ops.resizing import Resize
 from armpy.ops.transpose_convolution import TransposeConvolution2d
 from armpy.ops.volumes import Convolution3d, TransposeConvolution3d
 from armpy.records import dataclass
+from armpy.sizes import is_traced
 from armpy_numba_acc.machine.model import MachineModel
 
 _WITH_WEIGHTS = (
@@ -95,8 +96,10 @@ def images_of(view: SubgraphView, model: MachineModel) -> Images | None:
         As `armpy_numba_acc.passes.region.prepared` gives it.
     model : MachineModel
     """
-    sizes = {(value.info.known_shape or (0,))[0] for value in view.inputs}
-    if len(sizes) != 1 or (count := sizes.pop()) < 2:
+    sizes = [(value.info.known_shape or (0,))[0] for value in view.inputs]
+    if not sizes or any(size != sizes[0] for size in sizes) or (count := sizes[0]) < 2:
+        return None
+    if is_traced(count):  # there would be more or fewer commands
         return None
     given = {value: _of_one(value) for value in view.inputs}
     ones = dict(given)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
@@ -12,9 +12,10 @@ from armpy.errors import BackendError
 from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops.operation import Array
 from armpy.records import dataclass
+from armpy.sizes import Size, computed, is_traced
 from armpy.types import DataType
 from armpy_numba_acc.machine import calls
-from armpy_numba_acc.machine.alignment import ALIGNMENT_BYTES
+from armpy_numba_acc.machine.alignment import ALIGNMENT_BYTES, address_of, aligned
 from armpy_numba_acc.machine.call import Call, Word
 from armpy_numba_acc.machine.formats import FORMAT_BYTES
 from armpy_numba_acc.machine.isa import Isa
@@ -25,6 +26,8 @@ from armpy_numba_acc.program.fusion import Fusion
 from armpy_numba_acc.program.limits import Counter
 from armpy_numba_acc.program.memory import Join, plan_arena
 from armpy_numba_acc.program.program import CommandInfo, Program
+from armpy_numba_acc.program.resizable import Arena, ResizableProgram
+from armpy_numba_acc.program.sharing import LEAST_BYTES, shared
 
 LowerGraph: TypeAlias = Callable[["Emitter", SubgraphView, Mapping[Value, Buffer], str], "Emitter"]
 """Adds to an emitter's program the commands of a graph whose inputs are in some buffers; with where
@@ -115,6 +118,7 @@ class Emitter:
     _commands: list[_Command] = field(default_factory=list)
     _buffers: list[Buffer] = field(default_factory=list)
     _constants: list[tuple[Buffer, Array]] = field(default_factory=list)
+    _tables: list[tuple[Buffer, list[int]]] = field(default_factory=list)
     _places: dict[Value, Buffer] = field(default_factory=dict)
     _converted: dict[Value, Buffer] = field(default_factory=dict)
     _inside: str = ""
@@ -156,7 +160,8 @@ class Emitter:
         choices = Choices(self.isa, self.choices.model)
         made = Emitter(view, choices, self.num_threads, arrangement, self.lower_graph)
         made._commands, made._buffers = self._commands, self._buffers
-        made._constants, made._places = self._constants, dict(places)
+        made._constants, made._tables = self._constants, self._tables
+        made._places = dict(places)
         made._given = made._wanted = set()
         made._inside = f"{self._inside}{inside}/"
         return made
@@ -366,6 +371,16 @@ class Emitter:
         self._constants.append((buffer, array))
         return buffer
 
+    def table(self, rows: Sequence[Sequence[int]]) -> Buffer:
+        """Memory that holds rows of 64-bit numbers, one behind the other."""
+        numbers = [number for row in rows for number in row]
+        if not is_traced(*numbers):
+            return self.constant(np.array(rows, np.int64))
+        self.counter.add_bytes(8 * len(numbers))
+        buffer = Buffer(Space.TABLES, 8 * len(numbers))
+        self._tables.append((buffer, numbers))
+        return buffer
+
     def failure(self) -> Buffer:
         """Where a kernel says that an index is out of range."""
         return Buffer(Space.FAILURE, 0)
@@ -428,7 +443,12 @@ class Emitter:
         self._commands[command] = _Command(old.kernel, call.words, old.info)
 
     def finish(self) -> Program:
-        """The program; outputs that are kept otherwise than the caller wants are converted."""
+        """The program; where sizes are traced, a `ResizableProgram` in its place.
+
+        Notes
+        -----
+        Outputs that are kept otherwise than the caller wants are converted.
+        """
         writers = {value: owner for layer, owner in self._owners.items() for value in layer.outputs}
         for value in self.view.outputs:
             if 0 in value.info.known_shape:
@@ -440,17 +460,25 @@ class Emitter:
                 self(call, f"flip {value.name}", part="flip")
         kernels = list(dict.fromkeys(command.kernel for command in self._commands))
         numbers = {kernel: number for number, kernel in enumerate(kernels)}
-        constants = self._packed_constants()
-        arena_bytes = plan_arena(self._buffers)
         starts = np.cumsum([0, *(len(command.words) for command in self._commands)])
-        values = [_value(word) for command in self._commands for word in command.words]
-        bases = [_base(word) for command in self._commands for word in command.words]
-        return Program(
+        words: list[Word] = [word for command in self._commands for word in command.words]
+        for buffer, table in self._tables:
+            buffer.offset = 8 * len(words)
+            words += table
+        is_sized = is_traced(
+            *(part for word in words for part in _parts(word)),
+            *(buffer.size_bytes for buffer in self._buffers),
+        )
+        held = self._shared_constants() if is_sized else ()
+        constants = self._packed_constants()
+        arena_bytes = 0 if is_sized else plan_arena(self._buffers)
+        values = [_value(word) for word in words]
+        program = Program(
             tuple(kernels),
             np.array([numbers[command.kernel] for command in self._commands], np.int32),
             starts.astype(np.int32),
-            np.array(values, np.int64),
-            np.array(bases, np.int16),
+            np.array([] if is_sized else values, np.int64),
+            np.array([_base(word) for word in words], np.int16),
             constants,
             arena_bytes,
             len(self.view.inputs),
@@ -458,7 +486,24 @@ class Emitter:
             tuple(command.info for command in self._commands),
             self.isa.name,
             self.num_threads,
+            held,
         )
+        if not is_sized:
+            return program
+        roots = [_root_in_arena(word) for word in words]
+        arena = Arena(self._buffers)
+        # Only those get one who ask for it.
+        return ResizableProgram(program, values, roots, arena)  # type: ignore[return-value]
+
+    def _shared_constants(self) -> tuple[Array, ...]:
+        """Large constants in memory that other programs have as well; what they become."""
+        held = []
+        for buffer, array in self._constants:
+            if array.nbytes >= LEAST_BYTES:
+                held.append(shared(array, SLACK_BYTES))
+                buffer.space, buffer.offset = Space.SHARED, address_of(held[-1])
+        self._constants = [pair for pair in self._constants if pair[0].space is Space.CONSTANTS]
+        return tuple(held)
 
     def _packed_constants(self) -> Array:
         """All constants in one array, their offsets set."""
@@ -466,7 +511,7 @@ class Emitter:
         for buffer, _ in self._constants:
             buffer.offset = size
             size += -(-(buffer.size_bytes + SLACK_BYTES) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-        packed: Array = np.zeros(size, np.uint8)
+        packed = aligned(size)
         for buffer, array in self._constants:
             data = array.reshape(-1).view(np.uint8)
             packed[buffer.offset : buffer.offset + data.size] = data
@@ -503,14 +548,37 @@ def _value(word: Word) -> int:
         return _value(word.buffer) + word.offset_bytes
     if isinstance(word, Buffer):
         return word.start
-    if isinstance(word, float):
-        return int(np.float32(word).view(np.int32))
-    return int(word)
+    if isinstance(word, Size):
+        return computed(_bits, word) if isinstance(word.now, float) else word
+    return _bits(word) if isinstance(word, float) else int(word)
+
+
+def _bits(number: float) -> int:
+    """The bits of a float32."""
+    return int(np.float32(number).view(np.int32))
+
+
+def _root_in_arena(word: Word) -> Buffer | None:
+    """The buffer of the arena that a word points into."""
+    buffer = _buffer_of(word)
+    return buffer.root if buffer is not None and buffer.space is Space.ARENA else None
+
+
+def _parts(word: Word) -> Iterator[object]:
+    """What a word is computed from."""
+    if isinstance(word, Address):
+        yield word.offset_bytes
+    buffer = _buffer_of(word)
+    if buffer is None:
+        yield word
+    while buffer is not None:
+        yield buffer.offset
+        buffer = buffer.whole
 
 
 def _base(word: Word) -> int:
     """What a word is an offset into."""
     buffer = _buffer_of(word)
-    if buffer is None:
+    if buffer is None or buffer.root.space is Space.SHARED:  # whose addresses are known
         return Space.NUMBER
     return Space.TENSORS + buffer.tensor if buffer.space is Space.TENSORS else buffer.space

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.records import dataclass
+from armpy.sizes import computed
 from armpy_numba_acc.machine.call import Work
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.model import MachineModel
 from armpy_numba_acc.program.choices import Choices
-from armpy_numba_acc.program.program import CommandInfo
+from armpy_numba_acc.program.program import CommandInfo, Figures
 
 PIECE_US = 1500.0
 """A command is run in pieces that are not longer."""
@@ -36,7 +43,16 @@ def least_shared_us(model: MachineModel) -> tuple[float, float]:
 
 def estimated_us(info: CommandInfo, isa: Isa, model: MachineModel) -> float:
     """Microseconds that one thread needs for a command, about."""
-    return _duration_us(info.work, isa, model, info.num_operations, info.num_bytes)
+    return float(_duration_us(info.work, isa, model, info.num_operations, info.num_bytes))
+
+
+def estimated_all_us(figures: Figures, isa: Isa, model: MachineModel) -> npt.NDArray[np.float64]:
+    """Microseconds that one thread needs for each command of a program, about."""
+    found = np.zeros(len(figures.num_bytes))
+    for work, at in figures.by_work.items():
+        num_operations, num_bytes = figures.num_operations[at], figures.num_bytes[at]
+        found[at] = _duration_us(work, isa, model, num_operations, num_bytes)
+    return found
 
 
 def num_pieces(work: str, choices: Choices, num_operations: int, num_bytes: int = 0) -> int:
@@ -54,8 +70,23 @@ def num_pieces(work: str, choices: Choices, num_operations: int, num_bytes: int 
     -----
     A kernel that has scratch memory for every thread needs so many times as much.
     """
-    duration_us = _duration_us(work, choices.isa, choices.model, num_operations, num_bytes)
-    return min(int(duration_us / PIECE_US) + 1, MOST_PIECES)
+    about = work, choices.isa, choices.model
+    return computed(_Pieces(*about), num_operations, num_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    """`num_pieces` of plain numbers."""
+
+    work: str
+    isa: Isa
+    model: MachineModel
+
+    def __call__(self, num_operations: int, num_bytes: int) -> int:
+        """The number of pieces."""
+        about = self.work, self.isa, self.model
+        duration_us = _duration_us(*about, num_operations, num_bytes)
+        return min(int(duration_us / PIECE_US) + 1, MOST_PIECES)
 
 
 def operations_per_us(work: str, isa: Isa, model: MachineModel) -> float:
@@ -75,10 +106,11 @@ def operations_per_us(work: str, isa: Isa, model: MachineModel) -> float:
 
 
 def _duration_us(
-    work: str, isa: Isa, model: MachineModel, num_operations: int, num_bytes: int
-) -> float:
-    """Microseconds, about; products of one vector wait for their weights."""
+    work: str, isa: Isa, model: MachineModel, num_operations: Any, num_bytes: Any
+) -> Any:
+    """Microseconds, about, of numbers or arrays (Any); products of one vector wait for weights."""
     if work in _WEIGHTS:
         return num_bytes / (1000 * _READ_ONCE * model.levels[-2].bytes_per_ns)
     rate = _REACHED * operations_per_us(work, isa, model)
-    return max(num_operations / rate, num_bytes / (1000 * _MOVED * model.levels[-1].bytes_per_ns))
+    moved = num_bytes / (1000 * _MOVED * model.levels[-1].bytes_per_ns)
+    return np.maximum(num_operations / rate, moved)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from armpy.graph import Value
 from armpy.lifetimes import neighbours, place_in_order
 from armpy.records import dataclass
@@ -90,6 +93,13 @@ def _reach(buffer: Buffer) -> int:
     if buffer.size_bytes < 8 * _PAGE_BYTES:
         return buffer.size_bytes
     return -(-buffer.size_bytes // _PAGE_BYTES) * _PAGE_BYTES + _STEP_BYTES
+
+
+def reaches(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """How far behind their beginnings the next buffers may begin, of some sizes."""
+    pages = -(-sizes // _PAGE_BYTES) * _PAGE_BYTES + _STEP_BYTES
+    found: npt.NDArray[np.int64] = np.where(sizes < 8 * _PAGE_BYTES, sizes, pages)
+    return -(-found // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
 
 
 def _aligned(offset: int) -> int:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import overload
+
 import numpy as np
 import numpy.typing as npt
 
+from armpy.ops.operation import Array
 from armpy.records import dataclass
 from armpy_numba_acc.machine.call import Work
 from armpy_numba_acc.machine.kernel import Kernel
@@ -54,6 +59,78 @@ class CommandInfo:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Figures:
+    """Numbers of all commands of a program.
+
+    Parameters
+    ----------
+    num_bytes, num_operations, num_pieces : ndarray, int64, shape (commands,)
+    by_work : mapping of str to ndarray
+        Numbers of the commands whose time goes into something.
+    """
+
+    num_bytes: npt.NDArray[np.int64]
+    num_operations: npt.NDArray[np.int64]
+    num_pieces: npt.NDArray[np.int64]
+    by_work: Mapping[str, npt.NDArray[np.int64]]
+
+    @classmethod
+    def of(cls, infos: Sequence[CommandInfo]) -> Figures:
+        """The numbers of some commands."""
+        return cls(
+            np.array([info.num_bytes for info in infos], np.int64),
+            np.array([info.num_operations for info in infos], np.int64),
+            np.array([info.num_pieces for info in infos], np.int64),
+            commands_by_work(infos),
+        )
+
+
+def commands_by_work(infos: Sequence[CommandInfo]) -> dict[str, npt.NDArray[np.int64]]:
+    """Numbers of the commands whose time goes into something."""
+    works = dict.fromkeys(info.work for info in infos)
+    return {
+        work: np.array([n for n, info in enumerate(infos) if info.work == work]) for work in works
+    }
+
+
+class SizedInfos(Sequence[CommandInfo]):
+    """What the commands of a program are whose numbers follow from sizes.
+
+    Parameters
+    ----------
+    infos : tuple of CommandInfo
+        With any numbers.
+    figures : Figures
+    """
+
+    def __init__(self, infos: tuple[CommandInfo, ...], figures: Figures) -> None:
+        self._infos = infos
+        self.figures = figures
+
+    def __len__(self) -> int:
+        return len(self._infos)
+
+    @overload
+    def __getitem__(self, index: int) -> CommandInfo: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[CommandInfo, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> CommandInfo | tuple[CommandInfo, ...]:
+        if isinstance(index, slice):
+            return tuple(self)[index]
+        return replace(
+            self._infos[index],
+            num_bytes=int(self.figures.num_bytes[index]),
+            num_operations=int(self.figures.num_operations[index]),
+            num_pieces=int(self.figures.num_pieces[index]),
+        )
+
+    def __iter__(self) -> Iterator[CommandInfo]:
+        return (self[index] for index in range(len(self)))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Program:
     """A compiled region.
 
@@ -66,9 +143,10 @@ class Program:
     argument_starts : ndarray, int32, shape (commands + 1,)
         Where each command's arguments begin in the two tables that follow.
     argument_values : ndarray, int64, shape (arguments,)
-        Numbers, or offsets into what `argument_bases` names.
+        Numbers, or offsets into what `argument_bases` names; behind those of the commands, tables.
     argument_bases : ndarray, int16, shape (arguments,)
-        -3 for what loops need, -2 for where kernels say that they have failed, -1 for a number,
+        -4 for the arguments themselves, -3 for what loops need, -2 for where kernels say that they
+        have failed, -1 for a number,
         0 for the arena, 1 for the constants, and from 2 on the program's tensors: inputs, then
         outputs.
     constants : ndarray, uint8
@@ -76,11 +154,13 @@ class Program:
     arena_bytes : int
         Working memory of one execution.
     num_inputs, num_outputs : int
-    infos : tuple of CommandInfo
+    infos : sequence of CommandInfo
     isa : str
         Name of the instruction set.
     num_threads : int
         Threads that its scratch memory is for.
+    held : tuple of ndarray
+        Constants that other programs have as well, at addresses that are among the arguments.
     """
 
     kernels: tuple[Kernel, ...]
@@ -92,12 +172,19 @@ class Program:
     arena_bytes: int
     num_inputs: int
     num_outputs: int
-    infos: tuple[CommandInfo, ...]
+    infos: Sequence[CommandInfo]
     isa: str
     num_threads: int = 1
+    held: tuple[Array, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.num_commands} commands for {self.isa}"
+
+    @property
+    def figures(self) -> Figures:
+        """Numbers of all commands."""
+        infos = self.infos
+        return infos.figures if isinstance(infos, SizedInfos) else Figures.of(infos)
 
     @property
     def num_commands(self) -> int:

@@ -32,7 +32,7 @@ from armpy_numba_acc.native.python_function import (
     python_function,
 )
 from armpy_numba_acc.program.estimate import (
-    estimated_us,
+    estimated_all_us,
     least_shared_us,
 )
 from armpy_numba_acc.program.program import Program
@@ -98,7 +98,8 @@ class Code:
         self.program = program
         self.isa = isa
         self.model = model or typical(isa)
-        durations_us = np.array([estimated_us(info, isa, self.model) for info in program.infos])
+        self.figures = program.figures
+        durations_us = estimated_all_us(self.figures, isa, self.model)
         least_us, least_total_us = least_shared_us(self.model)
         self.is_parallel = durations_us >= least_us
         is_worth_it = durations_us[self.is_parallel].sum() >= least_total_us
@@ -161,6 +162,7 @@ class Instance:
         self._failure = self._sync[layout.FAILURE :].view(np.int64)
         self._arguments[bases == Space.FAILURE] += address_of(self._failure)
         self._control = self._sync[layout.CONTROL :].view(np.int64)
+        self._arguments[bases == Space.TABLES] += address_of(self._arguments)
         self._arguments[bases == Space.CONTROL] += address_of(self._control)
         self._commands = self._make_commands()
         self._never = Cancellation()
@@ -238,7 +240,7 @@ class Instance:
         commands = np.empty((program.num_commands, num_words(Command)), np.int64)
         commands[:, 0] = [code.kernels[number] for number in program.command_kernels]
         commands[:, 1] = start + 8 * program.argument_starts[:-1].astype(np.int64)
-        commands[:, 2] = [info.num_pieces for info in program.infos]
+        commands[:, 2] = code.figures.num_pieces
         commands[:, 3] = code.is_parallel
         return commands
 

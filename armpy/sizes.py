@@ -1,0 +1,337 @@
+"""Sizes that are traced: what is computed from them is known for others without computing it again.
+
+Notes
+-----
+A `Size` stands for a dimension in shapes. Arithmetic with one gives another one, which remembers
+how it came about; whatever code finds out about one, by comparing it or by needing it as a plain
+number, becomes a condition. What has been made of sizes therefore holds for all others that meet
+the same conditions, with every size in it computed anew. Nothing can get around that: a `Size` is
+no ``int``, so that whatever takes its value has to ask for it.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TypeAlias, TypeGuard, TypeVar
+
+import numpy as np
+
+Number: TypeAlias = int | float
+
+Function: TypeAlias = Callable[..., Number]
+"""Gives the same for the same numbers."""
+
+ValueT = TypeVar("ValueT")
+
+_TESTS: Mapping[str, Callable[[Number, Number], bool]] = MappingProxyType(
+    {"==": operator.eq, "<": operator.lt, "<=": operator.le}
+)
+
+
+class Trace:
+    """How sizes come about from the first ones, and what has been found out about them.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        The first ones' values while they are traced.
+
+    Attributes
+    ----------
+    given : list of Size
+        The first ones.
+    """
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        # By number: the plain numbers, and zeros in the place of all that is computed.
+        self._numbers: list[Number] = [0] * len(sizes)
+        self._plain: dict[tuple[type, Number], int] = {}
+        self._steps: dict[tuple[Function, tuple[int, ...]], Size] = {}
+        self._conditions: dict[tuple[str, int, int], bool] = {}
+        self.given = [Size(self, number, size) for number, size in enumerate(sizes)]
+
+    def step(self, function: Function, *operands: object) -> Size:
+        """What a function gives for some sizes and plain numbers."""
+        key = function, tuple([self._number(operand) for operand in operands])
+        made = self._steps.get(key)
+        if made is None:
+            now = function(*map(_now, operands))
+            made = self._steps[key] = Size(self, len(self._numbers), now)
+            self._numbers.append(0)
+        return made
+
+    def test(self, name: str, left: object, right: object) -> bool:
+        """What a comparison gives, which becomes a condition."""
+        one, other = self._number(left), self._number(right)
+        result = _TESTS[name](_now(left), _now(right))
+        if one != other:
+            self._conditions[name, one, other] = result
+        return result
+
+    def fix(self, size: Size) -> Number:
+        """A size as a plain number, which it has to be from now on."""
+        self.test("==", size, size.now)
+        return size.now
+
+    def _number(self, operand: object) -> int:
+        """Number of an operand."""
+        if isinstance(operand, Size) and operand.trace is self:
+            return operand.number
+        plain = operand.trace.fix(operand) if isinstance(operand, Size) else _now(operand)
+        key = type(plain), plain
+        if key not in self._plain:
+            self._plain[key] = len(self._numbers)
+            self._numbers.append(plain)
+        return self._plain[key]
+
+    def formula(self, wanted: Iterable[object]) -> Formula:
+        """What computes some sizes for other first ones; plain numbers among them do not count."""
+        conditions = [
+            (_TESTS[name], one, other, expected)
+            for (name, one, other), expected in self._conditions.items()
+        ]
+        needed = {size.number for size in wanted if isinstance(size, Size)}
+        needed.update(one for _, one, _, _ in conditions)
+        needed.update(other for _, _, other, _ in conditions)
+        steps: list[tuple[int, Function, tuple[int, ...]]] = []
+        for (function, operands), made in reversed(self._steps.items()):
+            if made.number in needed:
+                steps.append((made.number, function, operands))
+                needed.update(operands)
+        return Formula(len(self.given), self._numbers, steps[::-1], conditions)
+
+
+class Formula:
+    """Computes sizes for other first ones, if what was found out holds for them as well.
+
+    Parameters
+    ----------
+    num_given : int
+        How many first ones there are.
+    numbers : list of (int or float)
+        By `Size.number`, the plain ones.
+    steps : sequence of tuple
+        Number, function and operands' numbers of what is computed, in order.
+    conditions : sequence of tuple
+        Comparison, operands' numbers, and what has to come out.
+    """
+
+    def __init__(
+        self,
+        num_given: int,
+        numbers: Sequence[Number],
+        steps: Sequence[tuple[int, Function, tuple[int, ...]]],
+        conditions: Sequence[tuple[Callable[[Number, Number], bool], int, int, bool]],
+    ) -> None:
+        self._num_given = num_given
+        self._numbers = list(numbers)
+        self._steps = steps
+        self._conditions = conditions
+
+    def numbers(self, sizes: Sequence[int]) -> list[Number] | None:
+        """All sizes by `Size.number`; None if a condition is not met."""
+        numbers = self._numbers.copy()
+        numbers[: self._num_given] = sizes
+        try:
+            self._compute(numbers)
+        except ArithmeticError:  # what was computed under a condition only
+            return None
+        for test, one, other, expected in self._conditions:
+            if test(numbers[one], numbers[other]) is not expected:
+                return None
+        return numbers
+
+    def _compute(self, numbers: list[Number]) -> None:
+        """Fill in what is computed."""
+        for number, function, operands in self._steps:
+            if len(operands) == 2:  # nearly all are
+                one, other = operands
+                numbers[number] = function(numbers[one], numbers[other])
+            else:
+                numbers[number] = function(*[numbers[operand] for operand in operands])
+
+
+def computed(function: Function, *operands: int | float | Size) -> int:
+    """What a function gives for some numbers, as a `Size` if one of these is one.
+
+    Notes
+    -----
+    What the function finds out about the numbers makes no conditions. It is kept, and has to hash
+    as others that do the same.
+    """
+    for operand in operands:
+        if isinstance(operand, Size):
+            return operand.trace.step(function, *operands)  # type: ignore[return-value]
+    return function(*operands)  # type: ignore[return-value]  # for those who expect sizes
+
+
+def current(value: ValueT) -> ValueT:
+    """A value; of a `Size`, what it is while it is traced.
+
+    Notes
+    -----
+    It makes no condition: whatever is decided by it has to be right for all other sizes.
+    """
+    return value.now if isinstance(value, Size) else value  # type: ignore[return-value]
+
+
+def fixed(value: ValueT) -> ValueT:
+    """A value; of a `Size`, the plain number that it has to be from now on."""
+    return value.trace.fix(value) if isinstance(value, Size) else value  # type: ignore[return-value]
+
+
+def is_traced(*values: object) -> bool:
+    """Whether one of some values is a `Size`."""
+    return any(isinstance(value, Size) for value in values)
+
+
+class Size:
+    """A dimension, or what has been computed from some, that is traced."""
+
+    __slots__ = ("now", "number", "trace")
+    __array_ufunc__ = None  # NumPy's numbers let it compute
+
+    def __init__(self, trace: Trace, number: int, now: Number) -> None:
+        self.trace = trace
+        self.number = number
+        self.now = now
+
+    # Arithmetic
+
+    def __add__(self, other: object) -> Size:
+        return _computed(operator.add, self, other, 0)
+
+    def __radd__(self, other: object) -> Size:
+        return _computed(operator.add, self, other, 0)
+
+    def __sub__(self, other: object) -> Size:
+        return _computed(operator.sub, self, other, 0)
+
+    def __rsub__(self, other: object) -> Size:
+        return _computed(operator.sub, other, self)
+
+    def __mul__(self, other: object) -> Size:
+        return _computed(operator.mul, self, other, 1)
+
+    def __rmul__(self, other: object) -> Size:
+        return _computed(operator.mul, self, other, 1)
+
+    def __floordiv__(self, other: object) -> Size:
+        return _computed(operator.floordiv, self, other)
+
+    def __rfloordiv__(self, other: object) -> Size:
+        return _computed(operator.floordiv, other, self)
+
+    def __truediv__(self, other: object) -> Size:
+        return _computed(operator.truediv, self, other)
+
+    def __rtruediv__(self, other: object) -> Size:
+        return _computed(operator.truediv, other, self)
+
+    def __mod__(self, other: object) -> Size:
+        return _computed(operator.mod, self, other)
+
+    def __rmod__(self, other: object) -> Size:
+        return _computed(operator.mod, other, self)
+
+    def __divmod__(self, other: object) -> tuple[Size, Size]:
+        return self // other, self % other
+
+    def __and__(self, other: object) -> Size:
+        return _computed(operator.and_, self, other)
+
+    def __lshift__(self, other: object) -> Size:
+        return _computed(operator.lshift, self, other)
+
+    def __rshift__(self, other: object) -> Size:
+        return _computed(operator.rshift, self, other)
+
+    def __pow__(self, other: object) -> Size:
+        return _computed(operator.pow, self, other)
+
+    def __neg__(self) -> Size:
+        return self.trace.step(operator.neg, self)
+
+    def __pos__(self) -> Size:
+        return self
+
+    def __abs__(self) -> Size:
+        return -self if self < 0 else self
+
+    def __ceil__(self) -> Size:
+        return self.trace.step(math.ceil, self)
+
+    def __floor__(self) -> Size:
+        return self.trace.step(math.floor, self)
+
+    # What makes conditions
+
+    def __eq__(self, other: object) -> bool:
+        if not _is_number(other):
+            return NotImplemented
+        return self.trace.test("==", self, other)
+
+    def __lt__(self, other: object) -> bool:
+        return self.trace.test("<", self, other) if _is_number(other) else NotImplemented
+
+    def __le__(self, other: object) -> bool:
+        return self.trace.test("<=", self, other) if _is_number(other) else NotImplemented
+
+    def __gt__(self, other: object) -> bool:
+        return not self.trace.test("<=", self, other) if _is_number(other) else NotImplemented
+
+    def __ge__(self, other: object) -> bool:
+        return not self.trace.test("<", self, other) if _is_number(other) else NotImplemented
+
+    def __bool__(self) -> bool:
+        return not self.trace.test("==", self, 0)
+
+    def __hash__(self) -> int:
+        return hash(self.trace.fix(self))
+
+    def __index__(self) -> int:
+        return operator.index(self.trace.fix(self))  # type: ignore[arg-type]  # else an error
+
+    def __int__(self) -> int:
+        return int(self.trace.fix(self))
+
+    def __float__(self) -> float:
+        return float(self.trace.fix(self))
+
+    def __repr__(self) -> str:
+        """For people, as nothing is found out by it."""
+        return f"~{self.now}"
+
+
+def _is_number(value: object) -> TypeGuard[Number | Size]:
+    """Whether something can be computed with."""
+    return isinstance(value, (int, float, Size, np.number))
+
+
+def _computed(
+    function: Callable[[Number, Number], Number],
+    left: object,
+    right: object,
+    neutral: int | None = None,
+) -> Size:
+    """What two operands give; the left one if the right one is plain and changes nothing."""
+    if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
+        plain = [int(part) if isinstance(part, Size) else part for part in (left, right)]
+        return function(*plain)  # type: ignore[arg-type, return-value]  # an array
+    if not _is_number(left) or not _is_number(right):
+        return NotImplemented  # type: ignore[no-any-return]  # what Python asks for
+    if neutral is not None and type(right) is int and right == neutral:
+        return left  # type: ignore[return-value]  # it is a size where there is a neutral one
+    size = left if isinstance(left, Size) else right
+    assert isinstance(size, Size)
+    return size.trace.step(function, left, right)
+
+
+def _now(value: object) -> Number:
+    """An operand's value while it is traced."""
+    if isinstance(value, Size):
+        return value.now
+    return value.item() if isinstance(value, np.number) else value  # type: ignore[return-value]

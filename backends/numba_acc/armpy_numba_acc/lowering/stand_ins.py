@@ -1,0 +1,161 @@
+"""Arrays that stand for tensors, of which only shapes and strides matter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+from types import EllipsisType
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+
+from armpy.ops.operation import Array
+from armpy.records import dataclass
+from armpy.sizes import is_traced
+
+Index: TypeAlias = slice | int | EllipsisType
+
+
+@dataclass(frozen=True, slots=True)
+class Strided:
+    """What an array is without its elements, for sizes that are traced.
+
+    Parameters
+    ----------
+    shape, strides : tuple of int
+    itemsize : int
+    offset_bytes : int
+        Behind the beginning of the whole.
+
+    Notes
+    -----
+    What it has, arrays have by the same names. What else they have it does not have: whoever needs
+    that finds out what the sizes are, or fails.
+    """
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    itemsize: int
+    offset_bytes: int = 0
+
+    @classmethod
+    def contiguous(cls, shape: Sequence[int], itemsize: int) -> Strided:
+        """A whole array."""
+        strides = [itemsize]
+        for size in reversed(shape[1:]):
+            strides.append(strides[-1] * size)
+        return cls(tuple(shape), tuple(reversed(strides[: len(shape)])), itemsize)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.itemsize
+
+    def transpose(self, *axes: int | Sequence[int]) -> Strided:
+        """Axes in another order."""
+        order = _in_one(axes)
+        shape = tuple(self.shape[axis] for axis in order)
+        strides = tuple(self.strides[axis] for axis in order)
+        return replace(self, shape=shape, strides=strides)
+
+    def swapaxes(self, one: int, other: int) -> Strided:
+        """Two axes in each other's place."""
+        order = list(range(self.ndim))
+        order[one], order[other] = order[other], order[one]
+        return self.transpose(order)
+
+    def __getitem__(self, index: Index | tuple[Index, ...]) -> Strided:
+        items: list[Any] = list(index) if isinstance(index, tuple) else [index]  # Any: see `Index`
+        if Ellipsis not in items:
+            items.append(Ellipsis)
+        at = items.index(Ellipsis)
+        items[at : at + 1] = [slice(None)] * (self.ndim - len(items) + 1)
+        shape, strides, offset = [], [], self.offset_bytes
+        for item, size, stride in zip(items, self.shape, self.strides, strict=True):
+            if not isinstance(item, slice):
+                offset = offset + (item if item >= 0 else item + size) * stride
+                continue
+            step = 1 if item.step is None else item.step
+            if step < 1:
+                raise NotImplementedError("steps backwards")
+            start, stop = _bound(item.start, size, 0), _bound(item.stop, size, size)
+            shape.append(-(-max(stop - start, 0) // step))
+            strides.append(step * stride)
+            offset = offset + start * stride
+        return Strided(tuple(shape), tuple(strides), self.itemsize, offset)
+
+    def reshape(self, *shape: int | Sequence[int]) -> Strided:
+        """Axes taken apart or joined, which only a view of the same elements can have."""
+        wanted = _in_one(shape)
+        if self.size == 0:
+            made = Strided.contiguous(wanted, self.itemsize)
+            return replace(made, offset_bytes=self.offset_bytes)
+        strides: list[int] = []
+        old = [pair for pair in zip(self.shape, self.strides, strict=True) if pair[0] != 1]
+        for size in reversed(wanted):
+            if size == 1:
+                strides.append(self.itemsize)
+                continue
+            if not old:
+                raise NotImplementedError("another number of elements")
+            length, stride = old.pop()
+            while length % size != 0 or length < size:  # joined
+                if not old or old[-1][1] != length * stride:
+                    raise NotImplementedError("a copy")
+                length = old.pop()[0] * length
+            strides.append(stride)
+            if length != size:
+                old.append((length // size, stride * size))
+        if old:
+            raise NotImplementedError("another number of elements")
+        return replace(self, shape=tuple(wanted), strides=tuple(reversed(strides)))
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        """There are no elements.
+
+        Raises
+        ------
+        TypeError
+            Always: NumPy would make something else of it.
+        """
+        raise TypeError("it has no elements")
+
+
+def _in_one(given: tuple[int | Sequence[int], ...]) -> tuple[int, ...]:
+    """Numbers that are given one by one, or as one sequence."""
+    first = given[0] if given else ()
+    return tuple(first) if isinstance(first, Sequence) else given  # type: ignore[return-value]
+
+
+def _bound(given: int | None, size: int, otherwise: int) -> int:
+    """Where a slice begins or ends, within an axis."""
+    if given is None:
+        return otherwise
+    if given < 0:
+        given = given + size
+    return min(max(given, 0), size)
+
+
+def stand_in_of(shape: Sequence[int], itemsize: int) -> Array:
+    """An array, or a `Strided` in its place where sizes are traced; its elements mean nothing."""
+    if is_traced(*shape):
+        return Strided.contiguous(tuple(shape), itemsize)  # type: ignore[return-value]
+    return np.empty(tuple(shape), f"V{itemsize}")
+
+
+def offset_within(part: Array, whole: Array) -> int:
+    """Where a part's first element is, in bytes behind that of the whole."""
+    if isinstance(part, Strided) and isinstance(whole, Strided):
+        return part.offset_bytes - whole.offset_bytes
+    return int(part.ctypes.data - whole.ctypes.data)

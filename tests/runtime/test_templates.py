@@ -1,0 +1,217 @@
+"""Plans for new input shapes that are made from those of others."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from armpy_numba_acc.program import sharing
+
+from armpy.errors import InvalidArgumentError, MemoryLimitError
+from armpy.graph import Graph, Value
+from armpy.network import Network
+from armpy.ops import BatchMatMul, FullyConnected, LayerNormalization, Reshape, Softmax, Transpose
+from armpy.ops.operation import Array
+from armpy.optimizer import OptimizerOptions
+from armpy.optimizer.passes.context import PassContext
+from armpy.runtime import LoadedNetwork, Model, NetworkProperties, Runtime, RuntimeOptions
+from armpy.runtime.settings import DEFAULT_PLAN_CACHE_SIZE
+from armpy.runtime.templates import MOST_TEMPLATES, ORDINARY_PLANS, ResizedNetwork, Template
+from tests.support.fake_backends import runtime_of
+from tests.support.networks import ADD, RELU, chain, f32
+
+ALL_SIZES = bool(os.environ.get("ARMPY_TEST_ALL_SIZES"))
+"""Whether many shapes are tried, each of which may compile kernels of its own."""
+
+WIDTH, HEADS = 32, 2
+BACKENDS = ["NumbaAcc", "CpuRef"]
+
+
+def weights(seed: int, *shape: int) -> Array:
+    made: Array = np.random.default_rng(seed).normal(0, 0.3, shape).astype(np.float32)
+    return made
+
+
+def encoder() -> Network:
+    """One layer of an encoder of (1, length, 32), attention written out."""
+    net = Network()
+    x = net.input("x", f32(1, None, WIDTH))
+
+    def linear(value: Value, seed: int, size: int = WIDTH) -> Value:
+        """A product, of rows one behind the other."""
+        flat = net.add(Reshape(target_shape=(-1, WIDTH)), value)
+        made = net.add(FullyConnected(), flat, net.constant(weights(seed, size, WIDTH)))
+        return net.add(Reshape(target_shape=(1, -1, size)), made)
+
+    def heads(seed: int, *perm: int) -> Value:
+        """One head after the other."""
+        shape = (1, -1, HEADS, WIDTH // HEADS)
+        return net.add(Transpose(perm=perm), net.add(Reshape(shape), linear(x, seed)))
+
+    scores = net.add(BatchMatMul(), heads(1, 0, 2, 1, 3), heads(2, 0, 2, 3, 1))
+    mixed = net.add(BatchMatMul(), net.add(Softmax(axis=-1), scores), heads(3, 0, 2, 1, 3))
+    joined = net.add(Transpose(perm=(0, 2, 1, 3)), mixed)
+    y = net.add(ADD, x, linear(net.add(Reshape((1, -1, WIDTH)), joined), 4))
+    net.output("y", net.add(RELU, linear(net.add(LayerNormalization(axes=(-1,)), y), 5, 48)))
+    return net
+
+
+def perceptron() -> Network:
+    net = Network()
+    x = net.input("x", f32(None, 16))
+    y = net.add(FullyConnected(), x, net.constant(weights(1, 24, 16)))
+    y = net.add(RELU, y)
+    net.output("y", net.add(FullyConnected(), y, net.constant(weights(2, 8, 24))))
+    return net
+
+
+def loaded(model: Model) -> LoadedNetwork:
+    return model.runtime.get_network(model.network_id)
+
+
+def load(net: Network) -> Model:
+    return Model(net, Runtime(RuntimeOptions(backends=BACKENDS, num_threads=1)))
+
+
+def is_resized(model: Model) -> bool:
+    latest = loaded(model).latest
+    assert latest is not None
+    return isinstance(latest.plan.network, ResizedNetwork)
+
+
+def values(size: int, net: Network) -> Array:
+    (value,) = net.build().inputs
+    return weights(size, *(size if dim is None else dim for dim in value.info.shape or ()))
+
+
+def warmed(net: Network, *sizes: int) -> Model:
+    """A model that has met as many shapes as are needed before sizes are traced."""
+    model = load(net)
+    assert len(sizes) == ORDINARY_PLANS
+    for size in sizes:
+        model(values(size, net))
+        assert not is_resized(model)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("make", "sizes"),
+    [(perceptron, (13, 14, 1)), (encoder, (13, 14, 28))],
+    ids=["perceptron", "encoder"],
+)
+def test_results_for_new_shapes_are_those_of_a_fresh_load(
+    make: Callable[[], Network], sizes: Sequence[int]
+) -> None:
+    net = make()
+    model = warmed(net, 6, 7)
+    for size in sizes if not ALL_SIZES else range(1, 64):
+        given = values(size, net)
+        found = np.asarray(model(given))
+        assert is_resized(model) or size in (1, 6, 7)
+        np.testing.assert_array_equal(found, np.asarray(load(net)(given)))
+
+
+def test_a_plan_from_a_template_says_what_one_from_the_network_says() -> None:
+    net = perceptron()
+    model, fresh = warmed(net, 2, 3), load(net)
+    for size in (30, 31):
+        made, expected = (one(values(size, net)) for one in (model, fresh))
+    assert np.asarray(made).shape == np.asarray(expected).shape == (31, 8)
+    assert is_resized(model)
+    ours, theirs = model.placement, fresh.placement
+    assert ours is not None
+    assert theirs is not None
+    assert replace(ours, arena_bytes={}, cache_uses=()) == replace(
+        theirs, arena_bytes={}, cache_uses=()
+    )
+    latest = loaded(model).latest
+    assert latest is not None
+    source = latest.plan.network.source
+    assert [value.info.shape for value in source.outputs] == [(31, 8)]
+    assert [layer.name for layer in source.layers] == [
+        layer.name
+        for layer in loaded(fresh).latest.plan.network.source.layers  # type: ignore[union-attr]
+    ]
+
+
+def test_constants_are_there_once_however_many_templates_there_are() -> None:
+    net = Network()
+    x = net.input("x", f32(None, 64))
+    net.output("y", net.add(FullyConnected(), x, net.constant(weights(1, 64, 64))))
+    model = warmed(net, 2, 3)
+    before = len(sharing._known)
+    for size in (20, 21, 40, 60, 80, 100):
+        model(values(size, net))
+    templates = loaded(model)._templates._templates
+    held = {id(array) for one in templates for array in _held(one)}
+    assert len(held) <= len(sharing._known) - before <= 3  # one for each width that is packed
+    del templates, model
+    gc.collect()
+    assert len(sharing._known) == before
+
+
+def _held(template: Template) -> Sequence[Array]:
+    """Large constants of a template's program."""
+    operations: Sequence[Any] = [layer.operation for layer in template._network.graph.layers]
+    return [array for operation in operations for array in operation.program._program.held]
+
+
+def test_plans_and_templates_are_bounded() -> None:
+    net = perceptron()
+    model = warmed(net, 2, 3)
+    for size in range(4, 40):
+        model(values(size, net))
+    network = loaded(model)
+    assert len(network._plans) == len(network._ready) == DEFAULT_PLAN_CACHE_SIZE
+    assert 0 < len(network._templates._templates) <= MOST_TEMPLATES
+
+
+def test_more_memory_than_is_allowed_is_told_as_ever() -> None:
+    net = perceptron()
+    options = RuntimeOptions(backends=BACKENDS, num_threads=1, memory_limit_bytes=100_000)
+    model = Model(net, Runtime(options))
+    for size in (2, 3, 30, 31):
+        model(values(size, net))
+    assert is_resized(model)
+    with pytest.raises(MemoryLimitError, match="needs too much memory"):
+        model(values(5000, net))
+
+
+def test_shapes_that_do_not_fit_are_refused_as_ever() -> None:
+    net = perceptron()
+    model = warmed(net, 2, 3)
+    model(values(30, net))
+    with pytest.raises(InvalidArgumentError, match=r"\(\?, 16\); got \(30, 17\)"):
+        model(np.zeros((30, 17), np.float32))
+
+
+def test_sizes_are_traced_for_backends_only_that_say_so() -> None:
+    model = Model(chain(2, (None, 2)), runtime_of())
+    for batch in range(1, 6):
+        np.testing.assert_array_equal(
+            model(np.zeros((batch, 2), np.float32)), np.full((batch, 2), 2)
+        )
+        assert not is_resized(model)
+
+
+def test_an_application_s_pass_is_shown_no_traced_sizes() -> None:
+    seen: list[object] = []
+
+    def spy(graph: Graph, context: PassContext) -> Graph:
+        """Look at every dimension."""
+        seen.extend(dim for value in graph.values() for dim in value.info.shape or ())
+        return graph
+
+    options = OptimizerOptions(passes={"spy": spy})
+    net = perceptron()
+    properties = NetworkProperties(optimizer=options)
+    runtime = Runtime(RuntimeOptions(backends=BACKENDS, num_threads=1))
+    model = Model(net, runtime, properties=properties)
+    for size in (2, 3, 4, 5):
+        model(values(size, net))
+    assert {type(dim) for dim in seen} == {int}

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import math
+import operator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from armpy.sizes import Size, Trace, computed, current, fixed, is_traced
+
+SIZES = st.integers(1, 1000)
+
+
+@given(SIZES, SIZES, SIZES)
+def test_what_is_computed_from_a_size_is_known_for_another(one: int, other: int, by: int) -> None:
+    def formula(size: int) -> list[int | float]:
+        padded = -(-size // by) * by
+        return [
+            padded,
+            (7 * size + 3) % by,
+            size / by,
+            by - size,
+            math.ceil(size / by),
+            by**2 // size,
+        ]
+
+    trace = Trace([one])
+    found = formula(trace.given[0])  # type: ignore[arg-type]  # stands for an integer
+    assert all(isinstance(size, Size) for size in found)
+    numbers = trace.formula(found).numbers([other])
+    assert numbers is not None
+    assert [numbers[size.number] for size in found] == formula(other)  # type: ignore[union-attr]
+
+
+@given(SIZES, SIZES)
+def test_what_was_found_out_has_to_hold_for_the_others(one: int, other: int) -> None:
+    def branch(size: int) -> tuple[bool, bool, bool, int]:
+        return size > 500, size % 8 == 0, bool(size - 3), min(size, 64) if size < 64 else 64
+
+    trace = Trace([one])
+    traced = branch(trace.given[0])  # type: ignore[arg-type]  # stands for an integer
+    numbers = trace.formula([]).numbers([other])
+    assert (numbers is not None) == (traced[:3] == branch(other)[:3] and (one < 64) == (other < 64))
+
+
+@pytest.mark.parametrize(
+    "leak",
+    [
+        int,
+        float,
+        operator.index,
+        hash,
+        range,
+        np.zeros,
+        lambda size: np.array([size], np.int64),
+        lambda size: {size: 1},
+        "x".__mul__,
+        lambda size: np.arange(3) * size,
+        fixed,
+    ],
+)
+def test_a_size_that_is_needed_as_a_number_holds_for_that_one_alone(leak: object) -> None:
+    trace = Trace([5])
+    leak(trace.given[0])  # type: ignore[operator]  # a function
+    formula = trace.formula([])
+    assert formula.numbers([5]) is not None
+    assert formula.numbers([6]) is None
+
+
+@pytest.mark.parametrize("free", [repr, str, current, is_traced, lambda size: (1, size, 2)])
+def test_what_finds_nothing_out_makes_no_condition(free: object) -> None:
+    trace = Trace([5])
+    free(trace.given[0])  # type: ignore[operator]  # a function
+    assert trace.formula([]).numbers([6]) is not None
+
+
+def test_two_sizes_that_were_equal_have_to_stay_equal_if_that_was_asked() -> None:
+    trace = Trace([4, 4])
+    one, other = trace.given
+    assert (1, one) == (1, other)
+    formula = trace.formula([one])
+    assert formula.numbers([9, 9]) is not None
+    assert formula.numbers([9, 8]) is None
+
+
+def test_a_function_of_sizes_is_called_anew() -> None:
+    trace = Trace([4])
+    cost = computed(math.comb, trace.given[0], 2)
+    numbers = trace.formula([cost]).numbers([7])
+    assert numbers is not None
+    assert numbers[cost.number] == math.comb(7, 2)  # type: ignore[attr-defined]
+    assert computed(math.comb, 7, 2) == math.comb(7, 2)
+
+
+def test_what_cannot_be_computed_for_others_does_not_hold_for_them() -> None:
+    trace = Trace([4])
+    size = trace.given[0]
+    made = 8 // (size - 3) if size > 3 else size
+    assert trace.formula([made]).numbers([3]) is None
+
+
+def test_a_size_of_another_trace_is_taken_for_what_it_is() -> None:
+    outer, inner = Trace([3]), Trace([5])
+    made = inner.given[0] * outer.given[0]
+    numbers = inner.formula([made]).numbers([7])
+    assert numbers is not None
+    assert numbers[made.number] == 21
+    assert outer.formula([]).numbers([4]) is None
