@@ -52,3 +52,14 @@ def network_of_all() -> tuple[Network, dict[str, Array]]:
 @pytest.mark.parametrize("isa", [*ISAS[:1], *UNITS], ids=lambda isa: isa.name)
 def test_sums_are_those_of_the_reference(isa: Isa) -> None:
     check_against_reference(*network_of_all(), isa)
+
+
+def test_sums_of_two_computed_matrices_are_those_of_the_reference() -> None:
+    network, inputs = Network(), dict[str, Array]()
+    values = []
+    for name, shape, kind, point in (("x", (2, 1, 5, 37), U8, 3), ("y", (3, 37, 18), S8, -128)):
+        info = TensorInfo(shape, kind, Quantization.per_tensor(1.0, point))
+        values.append(network.input(name, info))
+        inputs[name] = random_array(info)
+    network.output("sums", network.add(ops.BatchMatMul(), *values, output=SUMS))
+    check_against_reference(network, inputs, ISAS[0])

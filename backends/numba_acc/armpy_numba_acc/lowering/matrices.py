@@ -27,14 +27,15 @@ _MOST_WIDE_PRODUCTS = 1 << 16
 
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """float32, or 8 or 16 bits in, and out."""
+    """float32, or 8 or 16 bits in, and out; or sums of products of 8 bits."""
     operation, data_type = expect(operation, BatchMatMul), outputs[0].data_type
     if data_type is DataType.FLOAT32:
         return ""
-    if data_type not in (*QUANTIZED_TYPES, WIDE):
-        return f"{data_type.name} is not supported"
     operands = Operands(operation, inputs)
     x, y = operands["x"], operands["y"]
+    is_sums = data_type is DataType.SIGNED32 and x.data_type in QUANTIZED_TYPES
+    if data_type not in (*QUANTIZED_TYPES, WIDE) and not is_sums:
+        return f"{data_type.name} is not supported"
     if any(info.has_per_axis_quantization for info in (x, y, outputs[0])):
         return "scales that run along an axis are not supported"
     depth = x.known_shape[-2 if operation.transpose_x else -1]
@@ -42,7 +43,7 @@ def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorIn
         return f"sums of {depth} products may not fit {64 if data_type is WIDE else 32} bits"
     if data_type is WIDE and (x.zero_point or y.zero_point or outputs[0].zero_point):
         return f"zero points of {WIDE.name} are not supported"
-    if not real_factor(x, y, outputs[0]) < LARGEST_FACTOR:
+    if not is_sums and not real_factor(x, y, outputs[0]) < LARGEST_FACTOR:
         return f"scales that make sums {LARGEST_FACTOR:.0f} times as large are not supported"
     return ""
 

@@ -155,7 +155,7 @@ class _IntegerFactors(_Factors):
 
     Notes
     -----
-    Results are CpuRef's: sums are exact, and rounded twice in fixed point.
+    Results are CpuRef's: sums are exact, and rounded twice in fixed point if they are rounded.
     """
 
     def __init__(self, emit: Emitter, layer: Layer) -> None:
@@ -164,6 +164,10 @@ class _IntegerFactors(_Factors):
         kind = I16_NARROW if emit.isa.has_long_products else I16
         super().__init__(emit, layer.name, kind, head_lines=0)
         x, y, output = layer["x"].info, layer["y"].info, layer.output.info
+        if output.data_type is DataType.SIGNED32:
+            bounds = DataType.SIGNED32.integer_range
+            self._finish = Finish(Rescaling.none(), bounds, kind="i32", is_uniform=True)
+            return
         real = np.array([real_factor(x, y, output)])
         rescaling = Rescaling.twice(real, np.zeros(1, np.int64), has_negatives=True)
         zero_point = zero_point_of(output)

@@ -24,6 +24,7 @@ from armpy_numba_acc.lowering.products import Weights, emit_product, with_room
 from armpy_numba_acc.lowering.tiles import I16, tile_of
 from armpy_numba_acc.lowering.weighted_checks import real_factors
 from armpy_numba_acc.machine import calls
+from armpy_numba_acc.machine.formats import FORMAT_BYTES
 from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.packing.quantized import stored_bounds
 from armpy_numba_acc.packing.weights_i16 import Pieces, Rescaling, pack_pairs
@@ -40,7 +41,7 @@ class Finish:
     bounds : (int, int)
         Of elements, counted from the zero point.
     zero_point : int
-    kind : {"i16", "u8"}
+    kind : {"i32", "i16", "u8"}
         How elements are kept.
     is_uniform : bool
         Whether all channels are rescaled alike, so that panels share a head.
@@ -139,7 +140,7 @@ def emit_i16(
     at_once : int
         As for `emit_product`.
     """
-    heads, size = finish.heads(weights.tile.width(emit.isa)), 2 if finish.kind == "i16" else 1
+    heads, size = finish.heads(weights.tile.width(emit.isa)), FORMAT_BYTES[finish.kind]
     low, high = finish.bounds
     record = partial(
         calls.ConvolutionI16,

@@ -85,6 +85,11 @@ class Rescaling:
         lines[1] = bias.astype(np.float64).view(np.int64)
         return cls("real", lines)
 
+    @classmethod
+    def none(cls) -> Rescaling:
+        """Sums of one channel as they are."""
+        return cls("plain", np.array([[1], [0], [0], [0], [0]], np.int64))
+
     def heads(self, width: int) -> Int64Array:
         """The lines of each panel, shape (panels, 5, width)."""
         return np.ascontiguousarray(in_panels(self.lines.T, width).swapaxes(1, 2))

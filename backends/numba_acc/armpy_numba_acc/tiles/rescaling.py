@@ -17,7 +17,7 @@ from armpy_numba_acc.llvm.values import (
 )
 from armpy_numba_acc.tiles.product import Finish, Shape, Tile
 
-_STORED = {"i16": I16, "u8": I8}
+_STORED = {"i32": I32, "i16": I16, "u8": I8}
 
 _NUM_NUMBERS = {"real": 2, "plain": 3, "signed": 5}
 """Of 8 bytes, that a column has in a head."""
@@ -28,7 +28,7 @@ class WideFinish(Finish):
 
     Parameters
     ----------
-    output : {"i16", "u8"}
+    output : {"i32", "i16", "u8"}
         How elements are stored.
     rounding : {"plain", "signed", "real"}
         ``(sum * factor + addend) >> shift``; the same with ``half``, less `step` where that is

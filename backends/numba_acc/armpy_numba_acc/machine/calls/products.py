@@ -249,7 +249,7 @@ class ConvolutionI16(ProductCall):
     has_pieces, is_depthwise : int
         Whether sums of all taps may not fit 32 bits; whether each column is that of one channel,
         and sees no other.
-    output_format : {"i16", "u8"}
+    output_format : {"i32", "i16", "u8"}
     rounding : {"plain", "signed", "real"}
         See `armpy_numba_acc.tiles.rescaling.Rescaling`.
     """
