@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from armpy.errors import InvalidArgumentError, UnimplementedError
-from armpy.graph import Graph
+from armpy.graph import Graph, Layer, Value
 from armpy.loading import load
 from armpy.ops.operation import Array
 from armpy.optimizer import specialize
@@ -36,9 +36,10 @@ class FileDifference:
     is_same : bool
         Whether the outputs agree.
     last_same : tuple of str, or None
-        The last layer whose output the other file has, too, and what makes it there.
+        The nearest layer in front of the first that differs whose output the other file has, too,
+        and what makes it there.
     first : str or None
-        The layer behind it; None if the outputs agree.
+        The first layer that differs; None if the outputs agree.
     """
 
     model: str
@@ -53,7 +54,7 @@ def first_file_difference(
     other_path: str | os.PathLike[str],
     *,
     seed: int = 0,
-    tolerance: float = 1e-3,
+    tolerance: float = 1e-4,
     runtime_options: RuntimeOptions | None = None,
 ) -> FileDifference:
     """Run two files of one network on CpuRef and find where they part.
@@ -62,7 +63,7 @@ def first_file_difference(
     ----------
     model_path, other_path : path
     seed : int
-        Of the inputs, which are numbers made of chance.
+        Of the inputs, which are numbers made of chance, several times.
     tolerance : float
         How far elements may differ, relative to a tensor's largest one.
     runtime_options : RuntimeOptions, optional
@@ -77,29 +78,69 @@ def first_file_difference(
         If the files have inputs of different sizes.
     UnimplementedError
         If shapes in a file depend on values.
+
+    Notes
+    -----
+    A layer is right if the other file has its output, or that of a layer behind it: what one file
+    writes as several layers is one in the other. The first that is not, in order of execution, is
+    named.
     """
     sides = Sides.of(
         REFERENCE_BACKEND_ID, REFERENCE_BACKEND_ID, runtime_options or RuntimeOptions()
     )
-    with load(os.fspath(model_path), runtime=sides.against) as model:
-        arrays = input_arrays(model.graph, {}, seed)
-        graph = _specialized(sides, model.graph, arrays, os.fspath(model_path))
-    with load(os.fspath(other_path), runtime=sides.against) as model:
-        given = _rearranged(arrays, model.graph)
-        other = _specialized(sides, model.graph, given, os.fspath(other_path))
-    ours = _Tensors(sides, graph, arrays)
-    theirs = _Tensors(sides, other, given)
-    outputs = [ours.found_in(theirs, output.id, tolerance) for output in graph.outputs]
-    if None not in outputs:
-        return FileDifference(os.fspath(model_path), os.fspath(other_path), True, None, None)
-    last, first = None, None
-    for layer in graph.layers:
-        made = [ours.found_in(theirs, value.id, tolerance) for value in layer.outputs]
-        if None not in made:
-            last, first = (layer.name, str(made[0])), None
-        elif first is None:
-            first = layer.name
-    return FileDifference(os.fspath(model_path), os.fspath(other_path), False, last, first)
+    names = os.fspath(model_path), os.fspath(other_path)
+    with load(names[0], runtime=sides.against) as model:
+        trials = [input_arrays(model.graph, {}, seed + trial) for trial in range(_TRIALS)]
+        graph = _specialized(sides, model.graph, trials[0], names[0])
+    with load(names[1], runtime=sides.against) as model:
+        given = [_rearranged(arrays, model.graph) for arrays in trials]
+        other = _specialized(sides, model.graph, given[0], names[1])
+    ours, theirs = _Tensors(sides, graph, trials), _Tensors(sides, other, given)
+    made = {
+        value.id: ours.found_in(theirs, value.id, tolerance)
+        for layer in graph.layers
+        for value in layer.outputs
+    }
+    for output in graph.outputs:
+        made[output.id] = ours.found_in(theirs, output.id, tolerance, other.outputs)
+    if all(made[output.id] is not None for output in graph.outputs):
+        return FileDifference(*names, True, None, None)
+    first = _first_wrong(graph, made)
+    return FileDifference(*names, False, _last_same(graph, made, first), first.name)
+
+
+_TRIALS = 4
+"""Sets of inputs: a wrong weight may meet nothing but zeros in one of them."""
+
+
+def _first_wrong(graph: Graph, made: Mapping[int, str | None]) -> Layer:
+    """The first layer of whose output, and of all behind it, the other file has none."""
+    right: set[int] = set()
+    wrong = graph.layers[-1]
+    for layer in reversed(graph.layers):
+        if any(value.id in right or made[value.id] is not None for value in layer.outputs):
+            right.update(value.id for value in layer.inputs if value is not None)
+        else:
+            wrong = layer
+    return wrong
+
+
+def _last_same(
+    graph: Graph, made: Mapping[int, str | None], first: Layer
+) -> tuple[str, str] | None:
+    """The last layer in front of a wrong one whose output the other file has."""
+    found = None
+    needed = {value.id for value in first.inputs if value is not None}
+    before = itertools.takewhile(lambda layer: layer is not first, graph.layers)
+    for layer in reversed(list(before)):
+        if needed.isdisjoint(value.id for value in layer.outputs):
+            continue
+        same = next((made[v.id] for v in layer.outputs if made[v.id] is not None), None)
+        if same is not None:
+            found = layer.name, same
+            break
+        needed.update(value.id for value in layer.inputs if value is not None)
+    return found
 
 
 def _specialized(sides: Sides, graph: Graph, arrays: Sequence[Array], name: str) -> Graph:
@@ -140,27 +181,70 @@ def _rearranged(arrays: Sequence[Array], graph: Graph) -> list[Array]:
 _MOST_AXES = 6
 
 
+_NONE = np.empty(0)
+
+
 class _Tensors:
-    """What the layers of a file have computed, as sorted numbers."""
+    """What goes into a file's network, and what its layers compute, in all trials."""
 
-    def __init__(self, sides: Sides, graph: Graph, arrays: Sequence[Array]) -> None:
-        values = values_of_layers(sides, graph, arrays)
+    def __init__(self, sides: Sides, graph: Graph, trials: Sequence[Sequence[Array]]) -> None:
+        found: dict[int, list[Array]] = {}
+        for arrays in trials:
+            values = dict(zip(graph.inputs, arrays, strict=True))
+            values |= values_of_layers(sides, graph, arrays)
+            for value, array in values.items():
+                found.setdefault(value.id, []).append(_numbers(array, value.info))
+        self._whole = {number: np.stack(arrays) for number, arrays in found.items()}
         self._sorted = {
-            value.id: np.sort(_numbers(array, value.info).reshape(-1))
-            for value, array in values.items()
+            number: np.sort(array.reshape(len(trials), -1)) for number, array in self._whole.items()
         }
-        self._makers = {value.id: layer.name for layer in graph.layers for value in layer.outputs}
+        self._makers = {value.id: f"input {value.name}" for value in graph.inputs}
+        self._makers |= {value.id: layer.name for layer in graph.layers for value in layer.outputs}
 
-    def found_in(self, other: _Tensors, number: int, tolerance: float) -> str | None:
-        """The layer of another file that makes the same elements; None if none does."""
+    def found_in(
+        self, other: _Tensors, number: int, tolerance: float, outputs: Sequence[Value] = ()
+    ) -> str | None:
+        """What makes the same elements in another file; None if nothing does.
+
+        Parameters
+        ----------
+        outputs : sequence of Value
+            Where to look for an output, whose elements are to be in the same places as well, but
+            for an order of axes; everywhere and anyhow for what is none.
+        """
         mine = self._sorted.get(number)
-        if mine is None:  # an input or a constant
-            return ""
+        if mine is None:
+            return "a constant"
+        if mine.size and np.ptp(mine) == 0 and not outputs:
+            return None  # nothing is known again by zeros
         limit = tolerance * max(float(np.abs(mine).max(initial=0)), 1e-30)
-        for key, theirs in other._sorted.items():
-            if theirs.size == mine.size and float(np.abs(theirs - mine).max(initial=0)) <= limit:
+        for key in [value.id for value in outputs] or other._sorted:
+            theirs = other._sorted.get(key, _NONE)
+            if theirs.shape != mine.shape or not _is_close(theirs, mine, limit):
+                continue
+            if not outputs or _is_moved(self._whole[number], other._whole[key], limit):
                 return other._makers[key]
         return None
+
+
+def _is_close(one: Array, other: Array, limit: float) -> bool:
+    """Whether no elements are further apart than a limit; NaN is not, but from NaN."""
+    return bool(np.allclose(one, other, 0, limit, equal_nan=True))
+
+
+def _is_moved(one: Array, other: Array, limit: float) -> bool:
+    """Whether one tensor is the other but for the order of its axes, of which trials are the first.
+
+    A tensor whose axes are joined in one of the files counts as moved.
+    """
+    one, other = one.squeeze(), other.squeeze()
+    if one.ndim != other.ndim or one.ndim > _MOST_AXES:
+        return True
+    orders = ((0, *order) for order in itertools.permutations(range(1, one.ndim)))
+    return any(
+        one.transpose(order).shape == other.shape and _is_close(one.transpose(order), other, limit)
+        for order in orders
+    )
 
 
 def _numbers(array: Array, info: TensorInfo) -> Array:
