@@ -47,15 +47,16 @@ so.
   path.
 - **Quantised models**: pairs of QuantizeLinear and DequantizeLinear, and the QOperator form.
 - **Classical models** (`ai.onnx.ml`) of numbers: ensembles of trees, linear models, support vector
-  regression, preparation of features. Trees run on CpuRef. The list of maps that a `ZipMap` makes
-  is given as the tensor of its values, columns in the order of the keys.
+  regression, preparation of features. Trees run on CpuRef. Labels of classes that are strings are
+  numbers from 0, and `model.metadata.outputs[name].labels` has their names. The list of maps that a
+  `ZipMap` makes is given as the tensor of its values, columns in the order of the keys.
 
 What cannot be converted gives one error that lists every such node with its reason: operators
 that are missing with their counts (`UnsupportedOperatorError.operators`), also inside of graphs
 and functions, then other nodes. What depends on shapes is found when these are known.
 
-Not supported: strings, labels of classes that are strings, other maps, sparse initializers,
-training, custom operators of other domains without a function body.
+Not supported: tensors of strings, other maps, sparse initializers, training, custom operators of
+other domains without a function body.
 
 `armpy diff MODEL.onnx MODEL.tflite` runs two files of one network and names the layer behind which
 they no longer compute the same numbers, whatever their layouts.

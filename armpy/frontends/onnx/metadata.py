@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 import onnx
 
@@ -13,6 +15,7 @@ from armpy.hooks.model_file import ModelFile
 
 _AUTHOR = ("model_author", "author")
 _LICENSE = ("model_license", "license")
+_CLASSICAL = "ai.onnx.ml"
 _PIXEL_RANGE = "Image.NominalPixelRange"
 
 _CONTENTS = {"IMAGE": "image", "AUDIO": "audio"}
@@ -53,6 +56,9 @@ def read_metadata(file: ModelFile, signature: str | None) -> ModelMetadata:
     initial = {tensor.name for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in initial]
     normalization = _NORMALIZATIONS.get(properties.get(_PIXEL_RANGE, ""))
+    outputs = _tensors(graph.output)
+    for name, labels in _labels(graph).items():
+        outputs[name] = replace(outputs.get(name, TensorMetadata()), **labels)
     return ModelMetadata(
         graph.name,
         model.doc_string or graph.doc_string,
@@ -61,9 +67,33 @@ def read_metadata(file: ModelFile, signature: str | None) -> ModelMetadata:
         license_text,
         f"{model.producer_name} {model.producer_version}".strip(),
         _tensors(inputs, normalization),
-        _tensors(graph.output),
+        outputs,
         properties=properties,
     )
+
+
+def _labels(graph: onnx.GraphProto) -> dict[str, dict[str, Any]]:
+    """Names of classes, as fields of `TensorMetadata`, for outputs that classifiers write.
+
+    Notes
+    -----
+    There are no tensors of strings: labels that are strings are numbers in the network.
+    """
+    outputs = {value.name for value in graph.output}
+    found: dict[str, dict[str, Any]] = {}
+    for node in graph.node:
+        if node.domain != _CLASSICAL or not node.output or node.output[0] not in outputs:
+            continue
+        listed = {each.name: each for each in node.attribute}
+        strings, numbers = (listed.get(f"classlabels_{kind}") for kind in ("strings", "int64s"))
+        names = [] if strings is None else [t.decode("utf-8", "replace") for t in strings.strings]
+        is_map = node.op_type == "ZipMap"
+        if is_map and not names and numbers is not None:
+            names = [str(number) for number in numbers.ints]
+        if names:
+            kind = "axis" if is_map else "value"
+            found[node.output[0]] = {"labels": tuple(names), "label_kind": kind}
+    return found
 
 
 def _taken(properties: dict[str, str], names: Iterable[str]) -> str:

@@ -85,10 +85,8 @@ def _probit(node: Node, scores: Value) -> Value:
 
 
 def class_labels(node: Node, integers: str, strings: str) -> tuple[int, ...]:
-    """The labels of classes."""
-    if node.attribute(strings):
-        raise node.error("labels that are strings are not supported", expected=f"'{integers}'")
-    labels = node.integers(integers, ())
+    """The labels of classes; numbers from 0 where the file has strings, which metadata tell."""
+    labels = node.integers(integers, ()) or tuple(range(len(node.attribute(strings, ()))))
     if not labels:
         raise node.error(f"the attribute '{integers}' is missing")
     return labels

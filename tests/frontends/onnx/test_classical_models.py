@@ -292,6 +292,8 @@ def test_a_map_of_probabilities_is_the_tensor_of_its_values() -> None:
     content = helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString()
     with armpy.load(content, backends=["CpuRef"]) as model:
         found = model.run({"x": np.array([[1], [2]], np.float32)})
+        named = model.metadata.outputs["p"]
+    assert (named.labels, named.label_kind) == (("0", "1"), "axis")
     np.testing.assert_array_equal(found["p"], [[1, -1], [2, -2]])
 
 
@@ -318,16 +320,19 @@ def test_trees_that_are_none_are_refused(change: Mapping[str, Any], message: str
         armpy.load(content, backends=["CpuRef"])
 
 
-def test_labels_that_are_strings_are_refused_with_a_reason() -> None:
+def test_labels_that_are_strings_are_numbers_with_names_in_metadata() -> None:
     content = model_of(
         "LinearClassifier",
         [ROWS],
         [TensorProto.STRING, TensorProto.FLOAT],
-        coefficients=[1.0] * 10,
+        coefficients=[*[1.0] * 5, *[-1.0] * 5],
         classlabels_strings=["a", "b"],
     )
-    with pytest.raises(ParserError, match="labels that are strings"):
-        armpy.load(content, backends=["CpuRef"])
+    with armpy.load(content, backends=["CpuRef"]) as model:
+        labels, scores = model(ROWS)
+        named = model.metadata.outputs["y0"]
+    assert (named.labels, named.label_kind) == (("a", "b"), "value")
+    np.testing.assert_array_equal(labels, scores.argmax(axis=1))
 
 
 def test_of_two_classes_with_scores_the_better_one_is_the_label() -> None:
