@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from armpy.graph import Layer, Value
 from armpy.ops import Attention, AttentionScores
 from armpy.ops.operands import Operands
-from armpy.ops.operation import OperandInfos, Operation
+from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_numba_acc.lowering.elementwise import check_types
@@ -17,7 +18,7 @@ from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
 from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.calls.attention import KEYS_AT_ONCE, QUERY_VECTORS
-from armpy_numba_acc.machine.memory import Buffer
+from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
 
@@ -49,6 +50,10 @@ def lower(emit: Emitter, layer: Layer) -> None:
     query, key, value = (layer[name] for name in ("query", "key", "value"))
     batches, heads, queries, size = query.info.known_shape
     groups, keys = key.info.known_shape[1:3]
+    queries_at, query_pitches = _source(emit, query)
+    keys_at, key_pitches = _source(emit, key)
+    values_at, value_pitches = _source(emit, value)
+    target, target_pitches = _target(emit, layer.output)
     value_size = value.info.known_shape[3]
     mask = layer.inputs[3] if len(layer.inputs) > 3 else None
     kind, marks, mask_pitches = _mask(emit, mask, layer.name)
@@ -61,18 +66,18 @@ def lower(emit: Emitter, layer: Layer) -> None:
         kind,
         int((low, high) != (-_ALL, _ALL)),
         int(operation.softcap > 0),
-        emit.source(query),
-        emit.source(key),
-        emit.source(value),
+        queries_at,
+        keys_at,
+        values_at,
         marks,
-        emit.target(layer.output),
+        target,
         emit.scratch(pitch * emit.num_threads),
         pitch,
-        *_pitches(query.info),
-        *_pitches(key.info),
-        *_pitches(value.info),
+        *query_pitches,
+        *key_pitches,
+        *value_pitches,
         *mask_pitches,
-        *_pitches(layer.output.info),
+        *target_pitches,
         batches,
         heads,
         heads // groups,
@@ -90,10 +95,29 @@ def lower(emit: Emitter, layer: Layer) -> None:
     emit(call, layer.name, num_operations=num_operations)
 
 
-def _pitches(info: TensorInfo) -> tuple[int, int, int]:
-    """Bytes from batch to batch, head to head, and row to row."""
-    _, heads, rows, size = info.known_shape
-    return 4 * heads * rows * size, 4 * rows * size, 4 * size
+_Place: TypeAlias = tuple[Address, tuple[int, int, int]]
+"""Where a tensor begins; bytes from batch to batch, head to head, and row to row."""
+
+
+def _source(emit: Emitter, value: Value) -> _Place:
+    """Where an operand is read; it may lie in another tensor."""
+    view = emit.arrangement.views.of.get(value)
+    if view is None:
+        return emit.source(value).at(0), _pitches(stand_in(value.info))
+    return Side(emit.source(view.whole), view.base, view.part).address(), _pitches(view.part)
+
+
+def _target(emit: Emitter, value: Value) -> _Place:
+    """Where the output is written, in the same way."""
+    view = emit.arrangement.views.of.get(value)
+    if view is None:
+        return emit.target(value).at(0), _pitches(stand_in(value.info))
+    return Side(emit.target(view.whole), view.base, view.part).address(), _pitches(view.part)
+
+
+def _pitches(part: Array) -> tuple[int, int, int]:
+    """Bytes from one to the next along the first three axes."""
+    return part.strides[0], part.strides[1], part.strides[2]
 
 
 def _mask(

@@ -22,6 +22,7 @@ from armpy_numba_acc.passes.images import Images, images_of, volumes_of
 from armpy_numba_acc.passes.joining import find_joins
 from armpy_numba_acc.passes.pad_folding import with_folded_padding
 from armpy_numba_acc.passes.rewriting import rewritten
+from armpy_numba_acc.passes.views import find_views
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.emitter import Arrangement, Emitter
 from armpy_numba_acc.program.program import Program
@@ -104,12 +105,14 @@ def lower_layers(view: SubgraphView, choices: Choices, make_emitter: MakeEmitter
     make_emitter : callable
         Makes what the commands are added to.
     """
-    fusions = find_fusions(view)
+    fusions, views = find_fusions(view), find_views(view)
+    together = {layer: fusion.absorbed for layer, fusion in fusions.items()}
+    together.update(views.absorbed)
     # What a layer absorbs is computed with it; a chain, where its last layer stands.
-    absorbed = {layer for fusion in fusions.values() for layer in fusion.absorbed}
+    absorbed = {layer for layers in together.values() for layer in layers}
     chains = find_chains(view, absorbed)
     bfloat16 = find_bfloat16(view, choices, fusions, chains) if choices.isa.is_relaxed else ()
-    emitter = make_emitter(Arrangement(fusions, bfloat16, find_joins(view)))
+    emitter = make_emitter(Arrangement(fusions, bfloat16, find_joins(view), views))
     joined = absorbed | {layer for chain in chains.values() for layer in chain.layers}
     byte_functions = find_byte_functions(view, absorbed)
     joined.update(layer for found in byte_functions.values() for layer in found.absorbed)
@@ -126,10 +129,9 @@ def lower_layers(view: SubgraphView, choices: Choices, make_emitter: MakeEmitter
         elif layer in byte_chains:
             _lower_byte_chain(emitter, byte_chains[layer])
         elif layer not in joined:
-            fusion = fusions.get(layer)
-            together = layer, *(fusion.absorbed if fusion is not None else ())
-            emitter.begin(together)
-            if (volumes := volumes_of(together)) is not None:
+            layers = layer, *together.get(layer, ())
+            emitter.begin(layers)
+            if (volumes := volumes_of(layers)) is not None:
                 _lower_images(emitter, volumes)
             else:
                 lower(emitter, layer)

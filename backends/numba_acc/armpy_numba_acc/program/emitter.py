@@ -28,6 +28,7 @@ from armpy_numba_acc.program.memory import Join, plan_arena
 from armpy_numba_acc.program.program import CommandInfo, Program
 from armpy_numba_acc.program.resizable import Arena, ResizableProgram
 from armpy_numba_acc.program.sharing import LEAST_BYTES, shared
+from armpy_numba_acc.program.views import Views
 
 LowerGraph: TypeAlias = Callable[["Emitter", SubgraphView, Mapping[Value, Buffer], str], "Emitter"]
 """Adds to an emitter's program the commands of a graph whose inputs are in some buffers; with where
@@ -78,11 +79,14 @@ class Arrangement:
         float32 tensors that are kept as bfloat16; not all layers can read and write them.
     joins : mapping of Value to Join
         Tensors that are written directly into the one that they become a part of.
+    views : Views
+        Tensors that are read and written where they lie in others, and are in no memory else.
     """
 
     fusions: Mapping[Layer, Fusion] = field(default_factory=dict)
     bfloat16: Collection[Value] = ()
     joins: Mapping[Value, Join] = field(default_factory=dict)
+    views: Views = field(default_factory=Views)
 
 
 @dataclass(eq=False)

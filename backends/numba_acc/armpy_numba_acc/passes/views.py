@@ -1,0 +1,203 @@
+"""Views: finds transposes and slices that attention looks through.
+
+Notes
+-----
+Its kernel takes bytes from row to row, head to head and batch to batch. So what gives queries, keys
+and values their axes of heads, and takes them away from its output, need not move anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from armpy.graph import Layer, SubgraphView, Value
+from armpy.ops import (
+    Attention,
+    ExpandDims,
+    Gather,
+    Reshape,
+    Slice,
+    Splitter,
+    Squeeze,
+    StridedSlice,
+    Transpose,
+    Unstack,
+)
+from armpy.ops.operation import Array
+from armpy.ops.shapes import normalize_axis
+from armpy_numba_acc.lowering.moves import stand_in
+from armpy_numba_acc.passes.consumers import only_consumer
+from armpy_numba_acc.program.views import View, Views
+
+_RESHAPES = (ExpandDims, Reshape, Squeeze)
+_MOVES = (*_RESHAPES, Gather, Slice, Splitter, StridedSlice, Transpose, Unstack)
+_OPERANDS = slice(0, 3)
+"""Queries, keys and values among the inputs of attention."""
+
+
+def find_views(view: SubgraphView) -> Views:
+    """What attention reads and writes where it lies.
+
+    Parameters
+    ----------
+    view : SubgraphView
+    """
+    readers = [layer for layer in view.layers if isinstance(layer.operation, Attention)]
+    if not readers:
+        return Views()
+    found = _read(view)
+    absorbed: dict[Layer, tuple[Layer, ...]] = {}
+    taken: set[Layer] = set()
+    for reader in readers:
+        above = [one for one in _above(view, found, reader) if one not in taken]
+        taken.update(above)
+        behind, written = _written(view, reader)
+        if written is not None:
+            found[reader.output] = written
+        absorbed[reader] = (*above, *behind)
+    return Views(found, absorbed)
+
+
+def _read(view: SubgraphView) -> dict[Value, View]:
+    """Operands of attention, and what lies between them and the tensors that they are parts of."""
+    outside, refused = set(view.outputs), set[Layer]()
+    while True:
+        looked_through = _looked_through(view, outside, refused)
+        found: dict[Value, View] = {}
+        failed = set[Layer]()
+        for layer in view.layers:
+            if layer in looked_through:
+                failed.update(() if _follow(layer, found) else (layer,))
+            elif isinstance(layer.operation, Attention):
+                operands = [value for value in layer.inputs[_OPERANDS] if value in found]
+                odd = [value for value in operands if not _has_rows(found[value].part)]
+                failed.update(view.producers[value] for value in odd)
+        if not failed:
+            return found
+        refused |= failed
+
+
+def _looked_through(view: SubgraphView, outside: set[Value], refused: set[Layer]) -> set[Layer]:
+    """Layers whose outputs nothing needs but attention, as operands."""
+    found = set[Layer]()
+    for layer in reversed(view.layers):
+        if not isinstance(layer.operation, _MOVES) or layer in refused:
+            continue
+        is_read = [
+            reader in found
+            if not isinstance(reader.operation, Attention)
+            else value not in reader.inputs[_OPERANDS.stop :]
+            for value in layer.outputs
+            for reader in view.consumers.get(value, ())
+        ]
+        if is_read and all(is_read) and outside.isdisjoint(layer.outputs):
+            found.add(layer)
+    return found
+
+
+def _follow(layer: Layer, found: dict[Value, View]) -> bool:
+    """Add views of what a layer gives; False if its elements have to be moved."""
+    source = layer.inputs[0]
+    if source is None:
+        return False
+    before = found.get(source)
+    if before is None:
+        base = stand_in(source.info)
+        before = View(source, base, base)
+    try:
+        parts = list(_parts(layer, before.part))
+    except NotImplementedError:  # stand-ins of traced sizes do not know all views
+        return False
+    for value, part in zip(layer.outputs, parts, strict=bool(parts)):
+        found[value] = View(before.whole, before.base, part)
+    return bool(parts)
+
+
+def _parts(layer: Layer, given: Array) -> Iterator[Array]:
+    """The outputs of a layer that moves elements as views of its input; none if they are not."""
+    operation = layer.operation
+    if isinstance(operation, _RESHAPES):
+        yield from _reshaped(given, layer.output)
+    elif isinstance(operation, Transpose):
+        yield given.transpose(operation.perm)
+    elif isinstance(operation, Slice):
+        shape = layer.output.info.known_shape
+        ranges = zip(operation.begin or (), shape, strict=True)
+        yield given[tuple(slice(begin, begin + size) for begin, size in ranges)]
+    elif isinstance(operation, StridedSlice):
+        index = operation.index(given.shape)
+        if None not in index:
+            yield given[(*index, ...)]
+    elif isinstance(operation, Gather):
+        axis, number = normalize_axis(operation.axis, given.ndim), layer["indices"].data
+        if number is not None and number.ndim == 0 and 0 <= number < given.shape[axis]:
+            yield given[(slice(None),) * axis + (int(number),)]
+    elif isinstance(operation, Splitter | Unstack):
+        axis, start = normalize_axis(operation.axis or 0, given.ndim), 0
+        for output in layer.outputs:
+            size = output.info.known_shape[axis] if isinstance(operation, Splitter) else 1
+            part = given[(slice(None),) * axis + (slice(start, start + size),)]
+            yield from _reshaped(part, output)
+            start += size
+
+
+def _reshaped(part: Array, output: Value) -> Iterator[Array]:
+    """A view with a tensor's shape; none if elements would have to be copied."""
+    made = part.reshape(output.info.known_shape)
+    if not isinstance(made, np.ndarray) or np.may_share_memory(made, part):
+        yield made
+
+
+def _has_rows(part: Array) -> bool:
+    """Whether elements lie side by side along the last axis."""
+    return part.shape[-1] == 1 or part.strides[-1] == part.itemsize
+
+
+def _above(view: SubgraphView, found: dict[Value, View], reader: Layer) -> list[Layer]:
+    """Layers that give a layer what it reads through views."""
+    layers: list[Layer] = []
+    waiting = list(reader.inputs[_OPERANDS])
+    while waiting:
+        value = waiting.pop()
+        layer = view.producers.get(value) if value is not None else None
+        if value in found and layer is not None and layer not in layers:
+            layers.append(layer)
+            waiting += layer.inputs[:1]
+    return layers[::-1]
+
+
+def _written(view: SubgraphView, reader: Layer) -> tuple[tuple[Layer, ...], View | None]:
+    """Transposes behind attention, and where its output lies in what they give."""
+    outside, behind, value = set(view.outputs), list[Layer](), reader.output
+    while True:
+        layer = only_consumer(view, value, outside)
+        if layer is None or not isinstance(layer.operation, (*_RESHAPES, Transpose)):
+            break
+        behind.append(layer)
+        value = layer.output
+    while behind:
+        written = _written_into(reader.output, behind)
+        if written is not None and any(isinstance(one.operation, Transpose) for one in behind):
+            return tuple(behind), written
+        behind.pop()
+    return (), None
+
+
+def _written_into(value: Value, layers: list[Layer]) -> View | None:
+    """Where a tensor lies in what layers make of it; None if rows are torn."""
+    last = layers[-1].output
+    part = base = stand_in(last.info)
+    for layer in reversed(layers):
+        if isinstance(layer.operation, Transpose):
+            part = part.transpose(np.argsort(layer.operation.perm or ()).tolist())
+            continue
+        try:
+            found = list(_reshaped(part, layer["input"]))
+        except NotImplementedError:
+            return None
+        if not found:
+            return None
+        part = found[0]
+    return View(last, base, part) if _has_rows(part) else None

@@ -1,0 +1,45 @@
+"""Tensors that are read or written where they lie in other ones, in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+
+from armpy.graph import Layer, Value
+from armpy.ops.operation import Array
+from armpy.records import dataclass
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class View:
+    """Where the elements of a tensor lie in another one.
+
+    Parameters
+    ----------
+    whole : Value
+        The tensor that is in memory.
+    base : ndarray
+        Stands for it; what the array holds means nothing.
+    part : ndarray
+        A view of `base`, with the shape of the tensor that is in no memory of its own.
+    """
+
+    whole: Value
+    base: Array
+    part: Array
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Views:
+    """What layers read and write without a move.
+
+    Parameters
+    ----------
+    of : mapping of Value to View
+        Tensors that are in no memory of their own.
+    absorbed : mapping of Layer to (tuple of Layer)
+        For a layer that reads or writes some of them, those that would have moved their elements.
+    """
+
+    of: Mapping[Value, View] = field(default_factory=dict)
+    absorbed: Mapping[Layer, tuple[Layer, ...]] = field(default_factory=dict)
