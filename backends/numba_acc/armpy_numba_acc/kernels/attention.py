@@ -9,7 +9,7 @@ from armpy_numba_acc.llvm.pointers import load_f32, store_f32
 from armpy_numba_acc.llvm.primitives import compiled
 from armpy_numba_acc.llvm.sharing import share_items
 from armpy_numba_acc.machine.call import Pointer
-from armpy_numba_acc.machine.calls.attention import KEYS_AT_ONCE, QUERY_VECTORS, Attention
+from armpy_numba_acc.machine.calls.attention import KEYS_AT_ONCE, MOST_VECTORS, Attention
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.attention import block_ends, product_rows, softmax_rows
 from armpy_numba_acc.tiles.blocks import make_transpose_tile
@@ -47,16 +47,16 @@ def _make_transpose(lanes: int) -> Transpose:
     return transpose
 
 
-def _make_products(isa: Isa, accumulates: bool) -> Products:
+def _make_products(isa: Isa, vectors: int, accumulates: bool) -> Products:
     """Make ``multiply(values, pitch, lines, target, rows, depth, factors)`` for any number of rows.
 
     Notes
     -----
     See `product_rows`. Rows at the end that are no whole tile are computed one by one.
     """
-    many = 8 if isa.num_registers >= 32 else 4
-    some, one = (product_rows(isa, rows, accumulates) for rows in (many, 1))
-    line = QUERY_VECTORS * isa.vector_bytes
+    many = (8 if isa.num_registers >= 32 else 4) * MOST_VECTORS // vectors
+    some, one = (product_rows(isa, vectors, rows, accumulates) for rows in (many, 1))
+    line = vectors * isa.vector_bytes
 
     @compiled
     def multiply(
@@ -78,13 +78,15 @@ def _make_products(isa: Isa, accumulates: bool) -> Products:
     return multiply
 
 
-def make(isa: Isa, mask: str, is_bounded: int, is_capped: int) -> Callable[[int, int, int], None]:
+def make(
+    isa: Isa, mask: str, vectors: int, is_bounded: int, is_capped: int
+) -> Callable[[int, int, int], None]:
     """Make the kernel for the record's parameters; threads share blocks of queries."""
-    block = QUERY_VECTORS * isa.lanes
+    block = vectors * isa.lanes
     line = block * 4
-    score, gather = (_make_products(isa, accumulates) for accumulates in (False, True))
-    weigh = softmax_rows(isa, mask, bool(is_bounded), bool(is_capped))
-    begin, finish = block_ends(isa)
+    score, gather = (_make_products(isa, vectors, accumulates) for accumulates in (False, True))
+    weigh = softmax_rows(isa, vectors, mask, bool(is_bounded), bool(is_capped))
+    begin, finish = block_ends(isa, vectors)
     transpose = _make_transpose(isa.lanes)
     mask_bytes = {"": 0, "f32": 4, "bool": 1}.get(mask, 0)
     read = reader(Attention)

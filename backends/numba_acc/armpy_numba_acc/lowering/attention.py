@@ -17,7 +17,7 @@ from armpy_numba_acc.lowering.elementwise import check_types
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
 from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.machine import calls
-from armpy_numba_acc.machine.calls.attention import KEYS_AT_ONCE, QUERY_VECTORS
+from armpy_numba_acc.machine.calls.attention import KEYS_AT_ONCE, MOST_VECTORS
 from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lowering
@@ -56,14 +56,16 @@ def lower(emit: Emitter, layer: Layer) -> None:
     target, target_pitches = _target(emit, layer.output)
     value_size = value.info.known_shape[3]
     mask = layer.inputs[3] if len(layer.inputs) > 3 else None
-    kind, marks, mask_pitches = _mask(emit, mask, layer.name)
+    vectors = min(MOST_VECTORS, -(-queries // emit.isa.lanes))
+    kind, marks, mask_pitches = _mask(emit, mask, vectors, layer.name)
     low = -operation.left_window if operation.left_window >= 0 else -_ALL
     high = operation.right_window if operation.right_window >= 0 else _ALL
     high = min(high, 0) if operation.is_causal else high
-    line = QUERY_VECTORS * emit.isa.vector_bytes
+    line = vectors * emit.isa.vector_bytes
     pitch = (size + value_size + 3 + KEYS_AT_ONCE) * line
     call = calls.Attention(
         kind,
+        vectors,
         int((low, high) != (-_ALL, _ALL)),
         int(operation.softcap > 0),
         queries_at,
@@ -121,7 +123,7 @@ def _pitches(part: Array) -> tuple[int, int, int]:
 
 
 def _mask(
-    emit: Emitter, mask: Value | None, label: str
+    emit: Emitter, mask: Value | None, vectors: int, label: str
 ) -> tuple[str, Buffer | int, tuple[int, int, int]]:
     """The kind of a mask, where it is, and bytes from batch, head and key to the next."""
     if mask is None:
@@ -135,7 +137,7 @@ def _mask(
     if queries == 1:
         of_batch, of_head = (0 if n == 1 else 1 for n in (batches, heads))
         return f"{kind} keys", source, (of_batch * heads * keys * item, of_head * keys * item, item)
-    block = QUERY_VECTORS * emit.isa.lanes
+    block = vectors * emit.isa.lanes
     given = stand_in(mask.info)
     turned = np.empty((batches, heads, keys, max(queries, block)), given.dtype)
     places = turned[..., :queries]

@@ -2,8 +2,9 @@
 
 Notes
 -----
-What is computed is transposed: rows of scores and of outputs have one element for each query. So
-keys and values are read where they are, element by element, and nothing is added up across lanes.
+What is computed is transposed: a block has one or more vectors of queries, and rows of scores and
+of outputs have one element for each of them. So keys and values are read where they are, element by
+element, and nothing is added up across lanes.
 
 References
 ----------
@@ -18,20 +19,16 @@ from functools import cache
 from armpy_numba_acc.llvm.control import loop
 from armpy_numba_acc.llvm.primitives import FLOAT, NOTHING, WORD, Primitive, primitive
 from armpy_numba_acc.llvm.values import F32, I32, Code, Value, choose, larger, vector
-from armpy_numba_acc.machine.calls.attention import QUERY_VECTORS
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles import functions as f
 from armpy_numba_acc.tiles.elements import load_elements
-
-VECTORS = QUERY_VECTORS
-"""Vectors of queries in a block."""
 
 LOWEST = -3.4028234663852886e38
 """What is below all scores that are seen."""
 
 
 @cache
-def product_rows(isa: Isa, rows: int, accumulates: bool) -> Primitive:
+def product_rows(isa: Isa, vectors: int, rows: int, accumulates: bool) -> Primitive:
     """Make ``multiply(values, pitch, lines, target, depth, factors)``.
 
     Notes
@@ -58,19 +55,19 @@ def product_rows(isa: Isa, rows: int, accumulates: bool) -> Primitive:
             return place.load(F32, row) if accumulates else place.load(F32, number)
 
         def step(number: Value, totals: list[Value]) -> list[Value]:
-            line = [lines.load(kind, number * VECTORS + j) for j in range(VECTORS)]
+            line = [lines.load(kind, number * vectors + j) for j in range(vectors)]
             result = []
             for row in range(rows):
                 value = value_of(row, number).splat(isa.lanes)
-                for j in range(VECTORS):
-                    result.append(value.times_plus(line[j], totals[row * VECTORS + j]))
+                for j in range(vectors):
+                    result.append(value.times_plus(line[j], totals[row * vectors + j]))
             return result
 
-        totals = loop(code, depth, [code.constant(kind)] * (rows * VECTORS), step)
+        totals = loop(code, depth, [code.constant(kind)] * (rows * vectors), step)
         for number, total in enumerate(totals):
             result = total
             if accumulates:
-                factor = factors.load(kind, number % VECTORS)
+                factor = factors.load(kind, number % vectors)
                 result = target.load(kind, number).times_plus(factor, total)
             target.store(result, number)
 
@@ -78,7 +75,7 @@ def product_rows(isa: Isa, rows: int, accumulates: bool) -> Primitive:
 
 
 @cache
-def softmax_rows(isa: Isa, mask: str, is_bounded: bool, is_capped: bool) -> Primitive:
+def softmax_rows(isa: Isa, vectors: int, mask: str, is_bounded: bool, is_capped: bool) -> Primitive:
     """Make ``weigh(scores, count, mask, pitch, offset, low, high, state, scale, cap)``.
 
     Notes
@@ -116,10 +113,10 @@ def softmax_rows(isa: Isa, mask: str, is_bounded: bool, is_capped: bool) -> Prim
     ) -> None:
         factor, limit = scale.splat(lanes), cap.splat(lanes)
         lowest, highest = (bound.narrowed(I32).splat(lanes) for bound in (low, high))
-        places = [code.numbers(I32, range(j * lanes, (j + 1) * lanes)) for j in range(VECTORS)]
+        places = [code.numbers(I32, range(j * lanes, (j + 1) * lanes)) for j in range(vectors)]
 
         def score_of(number: Value, j: int) -> Value:
-            score = scores.load(kind, number * VECTORS + j) * factor
+            score = scores.load(kind, number * vectors + j) * factor
             if is_capped:
                 score = f.tanh(score / limit) * limit
             if mask:
@@ -132,37 +129,37 @@ def softmax_rows(isa: Isa, mask: str, is_bounded: bool, is_capped: bool) -> Prim
 
         def find(number: Value, largest: list[Value]) -> list[Value]:
             result = []
-            for j in range(VECTORS):
+            for j in range(vectors):
                 score = score_of(number, j)
-                scores.store(score, number * VECTORS + j)
+                scores.store(score, number * vectors + j)
                 result.append(larger(largest[j], score))
             return result
 
-        before = [state.load(kind, j) for j in range(VECTORS)]
+        before = [state.load(kind, j) for j in range(vectors)]
         largest = loop(code, count, before, find)
         totals = []
-        for j in range(VECTORS):
+        for j in range(vectors):
             change = f.exp_within(before[j] - largest[j])
             state.store(largest[j], j)
-            state.store(change, 2 * VECTORS + j)
-            totals.append(state.load(kind, VECTORS + j) * change)
+            state.store(change, 2 * vectors + j)
+            totals.append(state.load(kind, vectors + j) * change)
 
         def add(number: Value, totals: list[Value]) -> list[Value]:
             result = []
-            for j in range(VECTORS):
-                power = f.exp_within(scores.load(kind, number * VECTORS + j) - largest[j])
-                scores.store(power, number * VECTORS + j)
+            for j in range(vectors):
+                power = f.exp_within(scores.load(kind, number * vectors + j) - largest[j])
+                scores.store(power, number * vectors + j)
                 result.append(totals[j] + power)
             return result
 
         for j, total in enumerate(loop(code, count, totals, add)):
-            state.store(total, VECTORS + j)
+            state.store(total, vectors + j)
 
     return weigh
 
 
 @cache
-def block_ends(isa: Isa) -> tuple[Primitive, Primitive]:
+def block_ends(isa: Isa, vectors: int) -> tuple[Primitive, Primitive]:
     """Make ``begin(state, target, count)`` and ``finish(state, target, count)`` of a block.
 
     Notes
@@ -174,25 +171,25 @@ def block_ends(isa: Isa) -> tuple[Primitive, Primitive]:
 
     @primitive(NOTHING, *(WORD,) * 3)
     def begin(code: Code, state: Value, target: Value, count: Value) -> None:
-        for j in range(VECTORS):
+        for j in range(vectors):
             state.store(code.constant(kind, LOWEST), j)
-            state.store(code.constant(kind), VECTORS + j)
+            state.store(code.constant(kind), vectors + j)
 
         def clear(number: Value, _: list[Value]) -> list[Value]:
-            for j in range(VECTORS):
-                target.store(code.constant(kind), number * VECTORS + j)
+            for j in range(vectors):
+                target.store(code.constant(kind), number * vectors + j)
             return []
 
         loop(code, count, [], clear)
 
     @primitive(NOTHING, *(WORD,) * 3)
     def finish(code: Code, state: Value, target: Value, count: Value) -> None:
-        totals = [state.load(kind, VECTORS + j) for j in range(VECTORS)]
+        totals = [state.load(kind, vectors + j) for j in range(vectors)]
         shares = [choose(total.equals(0.0), total, 1.0 / total) for total in totals]
 
         def divide(number: Value, _: list[Value]) -> list[Value]:
-            for j in range(VECTORS):
-                place = number * VECTORS + j
+            for j in range(vectors):
+                place = number * vectors + j
                 target.store(target.load(kind, place) * shares[j], place)
             return []
 

@@ -8,8 +8,8 @@ from armpy_numba_acc.machine.call import Call, Pointer
 KEYS_AT_ONCE = 128
 """Keys whose scores are in memory at once."""
 
-QUERY_VECTORS = 2
-"""Vectors of queries in a block."""
+MOST_VECTORS = 2
+"""Vectors of queries in a block at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,8 @@ class Attention(Call):
     mask_kind : {"", "f32", "f32 keys", "bool", "bool keys"}
         Elements of the mask, and whether all queries have the same ones. Otherwise those of a
         block of queries lie side by side, and `mask_row` bytes behind them those of the next key.
+    num_vectors : int
+        Vectors of queries in a block.
     is_bounded : int
         Whether a query sees only keys from `low` to `high` behind its own position.
     is_capped : int
@@ -34,9 +36,10 @@ class Attention(Call):
         rows, and a row for each of `KEYS_AT_ONCE` keys.
     """
 
-    parameters = ("mask_kind", "is_bounded", "is_capped")
+    parameters = ("mask_kind", "num_vectors", "is_bounded", "is_capped")
 
     mask_kind: str
+    num_vectors: int
     is_bounded: int
     is_capped: int
     query: Pointer
