@@ -22,11 +22,12 @@ from armpy.ops.elementwise import (
 from armpy.ops.movement import Transpose
 from armpy.ops.operation import Array
 from armpy.ops.reshaping import Reshape
+from armpy.ops.shapes import broadcast_shapes
 from armpy.optimizer.passes.context import PassContext, layer_like
 from armpy.optimizer.passes.matching import beside, binary, number_of
 from armpy.optimizer.passes.rebuild import Rebuild, only_reader
 from armpy.records import dataclass
-from armpy.tensor import TensorInfo
+from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 
 _DEEPEST = 6
@@ -325,8 +326,10 @@ def _can_join(graph: Graph, context: PassContext, found: _Found) -> bool:
         for number, operand in enumerate(found.operands)
     ]
     if found.terms:
-        shapes = [term.value.info.known_shape for term in found.terms]
-        inputs.append(Value(-1, _info(np.broadcast_shapes(*shapes)), last.name))
+        shape: Shape | None = ()
+        for term in found.terms:
+            shape = broadcast_shapes(shape, term.value.info.shape)
+        inputs.append(Value(-1, TensorInfo(shape, DataType.FLOAT32), last.name))
     (info,) = last.output_infos
     made = layer_like(last, found.operation, inputs, [_info(_four(info.known_shape))])
     return context.prefers(made, last)

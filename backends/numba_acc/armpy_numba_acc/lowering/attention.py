@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-import numpy as np
-
 from armpy.graph import Layer, Value
 from armpy.ops import Attention, AttentionScores
 from armpy.ops.operands import Operands
@@ -16,6 +14,7 @@ from armpy.types import DataType
 from armpy_numba_acc.lowering.elementwise import check_types
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
 from armpy_numba_acc.lowering.operands import expect
+from armpy_numba_acc.lowering.stand_ins import stand_in_of
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.calls.attention import KEYS_AT_ONCE, MOST_VECTORS
 from armpy_numba_acc.machine.memory import Address, Buffer
@@ -56,7 +55,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
     target, target_pitches = _target(emit, layer.output)
     value_size = value.info.known_shape[3]
     mask = layer.inputs[3] if len(layer.inputs) > 3 else None
-    vectors = min(MOST_VECTORS, -(-queries // emit.isa.lanes))
+    vectors = 1 if queries <= emit.isa.lanes else MOST_VECTORS
     kind, marks, mask_pitches = _mask(emit, mask, vectors, layer.name)
     low = -operation.left_window if operation.left_window >= 0 else -_ALL
     high = operation.right_window if operation.right_window >= 0 else _ALL
@@ -139,7 +138,7 @@ def _mask(
         return f"{kind} keys", source, (of_batch * heads * keys * item, of_head * keys * item, item)
     block = vectors * emit.isa.lanes
     given = stand_in(mask.info)
-    turned = np.empty((batches, heads, keys, max(queries, block)), given.dtype)
+    turned = stand_in_of((batches, heads, keys, max(queries, block)), item)
     places = turned[..., :queries]
     scratch = emit.scratch(turned.nbytes)
     swapped = given.reshape(shape).swapaxes(-1, -2)

@@ -110,9 +110,11 @@ def _follow(layer: Layer, found: dict[Value, View]) -> bool:
         parts = list(_parts(layer, before.part))
     except NotImplementedError:  # stand-ins of traced sizes do not know all views
         return False
-    for value, part in zip(layer.outputs, parts, strict=bool(parts)):
+    if len(parts) < len(layer.outputs):
+        return False
+    for value, part in zip(layer.outputs, parts, strict=True):
         found[value] = View(before.whole, before.base, part)
-    return bool(parts)
+    return True
 
 
 def _parts(layer: Layer, given: Array) -> Iterator[Array]:
