@@ -26,6 +26,12 @@ Function: TypeAlias = Callable[..., Number]
 
 ValueT = TypeVar("ValueT")
 
+_Step: TypeAlias = tuple[int, Function, tuple[int, ...]]
+"""Number, function and operands' numbers of what is computed."""
+
+_Condition: TypeAlias = tuple[Callable[[Number, Number], bool], int, int, bool]
+"""Comparison, operands' numbers, and what has to come out."""
+
 _TESTS: Mapping[str, Callable[[Number, Number], bool]] = MappingProxyType(
     {"==": operator.eq, "<": operator.lt, "<=": operator.le}
 )
@@ -96,7 +102,7 @@ class Trace:
         needed = {size.number for size in wanted if isinstance(size, Size)}
         needed.update(one for _, one, _, _ in conditions)
         needed.update(other for _, _, other, _ in conditions)
-        steps: list[tuple[int, Function, tuple[int, ...]]] = []
+        steps: list[_Step] = []
         for (function, operands), made in reversed(self._steps.items()):
             if made.number in needed:
                 steps.append((made.number, function, operands))
@@ -114,44 +120,66 @@ class Formula:
     numbers : list of (int or float)
         By `Size.number`, the plain ones.
     steps : sequence of tuple
-        Number, function and operands' numbers of what is computed, in order.
+        In the order in which they are computed.
     conditions : sequence of tuple
-        Comparison, operands' numbers, and what has to come out.
     """
 
     def __init__(
         self,
         num_given: int,
         numbers: Sequence[Number],
-        steps: Sequence[tuple[int, Function, tuple[int, ...]]],
-        conditions: Sequence[tuple[Callable[[Number, Number], bool], int, int, bool]],
+        steps: Sequence[_Step],
+        conditions: Sequence[_Condition],
     ) -> None:
         self._num_given = num_given
         self._numbers = list(numbers)
         self._steps = steps
         self._conditions = conditions
+        self._likely: tuple[Sequence[_Step], _Condition] | None = None
 
     def numbers(self, sizes: Sequence[int]) -> list[Number] | None:
         """All sizes by `Size.number`; None if a condition is not met."""
         numbers = self._numbers.copy()
         numbers[: self._num_given] = sizes
         try:
-            self._compute(numbers)
+            likely = self._likely
+            if likely is not None:  # what was not met last will hardly be met now
+                self._compute(likely[0], numbers)
+                if not _is_met(likely[1], numbers):
+                    return None
+            self._compute(self._steps, numbers)
         except ArithmeticError:  # what was computed under a condition only
             return None
-        for test, one, other, expected in self._conditions:
-            if test(numbers[one], numbers[other]) is not expected:
+        for condition in self._conditions:
+            if not _is_met(condition, numbers):
+                self._likely = self._needed(condition), condition
                 return None
         return numbers
 
-    def _compute(self, numbers: list[Number]) -> None:
+    def _needed(self, condition: _Condition) -> Sequence[_Step]:
+        """What has to be computed to look at one condition."""
+        _, one, other, _ = condition
+        needed, steps = {one, other}, []
+        for step in reversed(self._steps):
+            if step[0] in needed:
+                steps.append(step)
+                needed.update(step[2])
+        return steps[::-1]
+
+    def _compute(self, steps: Sequence[_Step], numbers: list[Number]) -> None:
         """Fill in what is computed."""
-        for number, function, operands in self._steps:
+        for number, function, operands in steps:
             if len(operands) == 2:  # nearly all are
                 one, other = operands
                 numbers[number] = function(numbers[one], numbers[other])
             else:
                 numbers[number] = function(*[numbers[operand] for operand in operands])
+
+
+def _is_met(condition: _Condition, numbers: Sequence[Number]) -> bool:
+    """Whether a comparison gives what it has to."""
+    test, one, other, expected = condition
+    return test(numbers[one], numbers[other]) is expected
 
 
 def computed(function: Function, *operands: int | float | Size) -> int:

@@ -108,3 +108,14 @@ def test_a_size_of_another_trace_is_taken_for_what_it_is() -> None:
     assert numbers is not None
     assert numbers[made.number] == 21
     assert outer.formula([]).numbers([4]) is None
+
+
+@given(st.lists(SIZES, min_size=1, max_size=8))
+def test_answers_do_not_depend_on_what_was_asked_before(asked: list[int]) -> None:
+    trace = Trace([16])
+    size = trace.given[0]
+    assert size % 8 == 0
+    assert 3 * size < 600
+    formula = trace.formula([])
+    for other in asked:
+        assert (formula.numbers([other]) is not None) == (other % 8 == 0 and 3 * other < 600)

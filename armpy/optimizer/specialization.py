@@ -137,7 +137,8 @@ class _Specializer:
         names = [name] * len(outputs) if name else [value.name for value in layer.outputs]
         folded: Sequence[Array] | None = None
         if all(info is not None and info.shape is not None for info in infos):
-            if is_small(outputs):
+            # Few operations tell values: for others nobody asks how large these would be.
+            if type(operation).infer_values is not Operation.infer_values and is_small(outputs):
                 folded = operation.infer_values(infos)  # type: ignore[arg-type]  # none is None
             same_as = operation.identity_of(infos, outputs)  # type: ignore[arg-type]
             if same_as is not None and inputs[same_as] is not None:
