@@ -30,6 +30,7 @@ from tests.support.odd_models import odd_model, odd_option
 from tests.support.shared import SHARED
 from tests.support.tflite_cases import operator_models
 from tests.support.tflite_control_flow import small_models
+from tests.support.tflite_seeds import small_files
 
 COUNT = int(os.environ.get("ARMPY_FUZZ_COUNT", "3000"))
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
@@ -47,11 +48,6 @@ REAL_MODELS = (
     "micro/trained_lstm_int8",
     "mlperf_tiny/kws_ref_model",
 )
-
-
-def _case_seeds() -> list[bytes]:
-    """One small model per operator."""
-    return [case.model().to_bytes() for case in operator_models()]
 
 
 def _control_flow_seeds() -> list[bytes]:
@@ -121,7 +117,7 @@ def test_odd_models_parse_or_raise_parser_errors(part: int) -> None:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_damaged_small_models_parse_or_raise_parser_errors(part: int) -> None:
-    seeds = _case_seeds()
+    seeds = small_files()
     assert _failures(lambda number: mutated(seeds, number), part) == {}
 
 
