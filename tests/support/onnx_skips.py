@@ -36,3 +36,10 @@ SKIPS: Mapping[str, str] = {
     "test_loop16_seq_none_cpu": "how many tensors an output has must follow without computing",
 }
 """Reasons by pattern of a test's name."""
+
+ACCELERATED = (
+    *("add_bcast", "averagepool_2d_default", "concat_2d_axis_0", "conv_with_strides_padding"),
+    *("gather_0", "gemm_all_attributes", "layer_normalization_2d_axis1", "qlinearconv"),
+    *("quantizelinear", "softmax_axis_1", "transpose_all_permutations_1"),
+)
+"""Node tests that run on the accelerator, too, one per family; the whole harness passes there."""

@@ -29,6 +29,7 @@ __all__ = [
     "binary",
     "check_bytes",
     "fused_activation",
+    "output_of_bytes",
     "quantization_of",
     "quantized_bias",
     "quantized_weights",
@@ -172,9 +173,33 @@ def check_bytes(node: Node, *indexes: int) -> None:
             )
 
 
+def output_of_bytes(node: Node, scale: int, like: DataType) -> TensorInfo:
+    """Info of an output of bytes: its scale is an input, and the zero point behind it.
+
+    Raises
+    ------
+    LayerValidationError
+        If the scale cannot be used, or the zero point, or else the type `like`, is no byte.
+    """
+    kind = node.type(scale + 1) if node.has(scale + 1) else like
+    if kind not in BYTES:
+        raise node.error(
+            "the output has the wrong type",
+            expected=" or ".join(one.name for one in BYTES),
+            actual=kind.name,
+        )
+    return TensorInfo(None, QUANTIZED[kind], tensor_quantization(node, scale, scale + 1))
+
+
 def as_quantized(node: Node, value: Value, quantization: Quantization) -> Value:
     """Integers as the real numbers that they stand for; nothing is computed."""
-    data_type = QUANTIZED[value.info.data_type]
+    data_type = QUANTIZED.get(value.info.data_type)
+    if data_type is None:
+        raise node.error(
+            "what has a scale is no integer",
+            expected=", ".join(one.name for one in QUANTIZED),
+            actual=value.info.data_type.name,
+        )
     if value.data is not None:
         return node.constant(value.data, data_type, quantization)
     return node.layer(Cast(), value, output=TensorInfo(None, data_type, quantization))

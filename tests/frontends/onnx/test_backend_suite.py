@@ -20,7 +20,7 @@ import onnx.backend.test
 
 import armpy
 from armpy.onnx_backend import OnnxBackend, OnnxModel
-from tests.support.onnx_skips import SKIPS
+from tests.support.onnx_skips import ACCELERATED, SKIPS
 
 _BACKENDS = os.environ.get("ARMPY_ONNX_SUITE_BACKENDS", "CpuRef").split(",")
 
@@ -36,6 +36,14 @@ class _Tested(OnnxBackend):
     ) -> OnnxModel:
         """Load a model on the runtime."""
         return super().prepare(model, device, runtime=cls.runtime)
+
+
+class _Accelerated(_Tested):
+    """A few of them on the accelerator, with fallback."""
+
+    runtime: ClassVar[armpy.Runtime] = armpy.Runtime(
+        armpy.RuntimeOptions(backends=["NumbaAcc", "CpuRef"])
+    )
 
 
 def _cases(backend: type[OnnxBackend]) -> Iterator[tuple[str, type[unittest.TestCase]]]:
@@ -55,8 +63,15 @@ def _cases(backend: type[OnnxBackend]) -> Iterator[tuple[str, type[unittest.Test
         yield name, case
 
 
+def _chosen(case: type[unittest.TestCase]) -> type[unittest.TestCase]:
+    """Those of a class that are run on the accelerator, too."""
+    names = (f"test_{name}_cpu" for name in ACCELERATED)
+    return type("Accelerated", (unittest.TestCase,), {name: getattr(case, name) for name in names})
+
+
 CASES = dict(_cases(_Tested))
 globals().update(CASES)
+Accelerated = _chosen(dict(_cases(_Accelerated))["OnnxBackendNodeModelTest"])
 
 
 def test_every_reason_is_of_a_test_that_there_is() -> None:

@@ -192,6 +192,10 @@ def test_recurrent_layers_of_bytes_are_near_those_of_onnx_runtime(
             "the blocks of the rows do not fit",
         ),
         (
+            _case("QLinearAdd", [*[_reals(2), _number(1), None] * 2, _number(1)], [(_FLOAT, 1)]),
+            "the output has the wrong type",
+        ),
+        (
             _case("FusedGemm", [_reals(2, 2)] * 2, [(_FLOAT, 2)], activation="LeakyRelu"),
             "the activation lacks parameters",
         ),

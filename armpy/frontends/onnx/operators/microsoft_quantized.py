@@ -12,10 +12,10 @@ from armpy.frontends.onnx.operators.integer_products import integer_product, sca
 from armpy.frontends.onnx.operators.microsoft_attention import attended
 from armpy.frontends.onnx.operators.microsoft_norms import embedded, mask_lengths
 from armpy.frontends.onnx.quantized import (
-    QUANTIZED,
     as_integers,
     as_quantized,
     check_bytes,
+    output_of_bytes,
     spread,
     tensor_quantization,
 )
@@ -59,6 +59,7 @@ def _embed_layer_normalization(node: Node) -> Sequence[Value]:
     positions = _real(node, _first_rows(node, node.value(3), shape[1]), 9, 14)
     segments = None
     if node.has(1) and node.has(4):
+        check_bytes(node, 4)
         segments = _real(node, gathered(node, node.value(4), node.value(1)), 10, 15)
     gamma, beta = _real(node, node.value(5), 11, 16), _real(node, node.value(6), 12, 17)
     made, _ = embedded(node, words, positions, segments, gamma, beta)
@@ -77,8 +78,7 @@ def _where(node: Node) -> Value:
     """QLinearWhere: (condition, x, scale, point, y, scale, point, scale, point)."""
     check_bytes(node, 1, 4)
     x, y = _real(node, node.value(1), 2, 3), _real(node, node.value(4), 5, 6)
-    kind = node.type(8) if node.has(8) else node.type(1)
-    output = TensorInfo(None, QUANTIZED[kind], tensor_quantization(node, 7, 8))
+    output = output_of_bytes(node, 7, node.type(1))
     chosen = node.layer(Select(), node.value(0), x, y)
     return as_integers(node, node.layer(Quantize(rounds_to_even=True), chosen, output=output))
 

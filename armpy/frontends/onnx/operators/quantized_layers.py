@@ -14,11 +14,11 @@ import numpy as np
 from armpy.frontends.onnx.node import Node, NodeData, Operator, OperatorTable
 from armpy.frontends.onnx.operators import operator_of
 from armpy.frontends.onnx.quantized import (
-    QUANTIZED,
     as_integers,
     as_quantized,
     check_bytes,
     fused_activation,
+    output_of_bytes,
     quantization_of,
     quantized_bias,
     quantized_weights,
@@ -44,12 +44,6 @@ def _given(node: Node, index: int) -> Value:
     return as_quantized(node, node.value(index), tensor_quantization(node, index + 1, index + 2))
 
 
-def _wanted(node: Node, scale: int, like: DataType) -> TensorInfo:
-    """Info of an output: its scale is an input, and the zero point behind it."""
-    kind = node.type(scale + 1) if node.has(scale + 1) else like
-    return TensorInfo(None, QUANTIZED[kind], tensor_quantization(node, scale, scale + 1))
-
-
 def _same_types(node: Node, *indexes: int) -> None:
     """Check that tensors are all int8 or all uint8."""
     types = {node.type(index) for index in indexes if node.has(index)}
@@ -64,7 +58,7 @@ def _binary(operation: BinaryOperation) -> Operator:
     def convert(node: Node) -> Value:
         _same_types(node, 0, 3, 7)
         layer = ElementwiseBinary(operation, fused_activation(node))
-        output = _wanted(node, 6, node.type(0))
+        output = output_of_bytes(node, 6, node.type(0))
         return as_integers(node, node.layer(layer, _given(node, 0), _given(node, 3), output=output))
 
     return Operator(convert, (1, 2, 4, 5, 6, 7))
@@ -75,7 +69,7 @@ def _unary(make: Callable[[Node], Activation]) -> Operator:
 
     def convert(node: Node) -> Value:
         _same_types(node, 0, 4)
-        output = _wanted(node, 3, node.type(0))
+        output = output_of_bytes(node, 3, node.type(0))
         return as_integers(node, node.layer(make(node), _given(node, 0), output=output))
 
     return Operator(convert, (1, 2, 3, 4))
@@ -112,7 +106,7 @@ def _softmax(node: Node) -> Value:
         raise node.error("several axes are not supported", expected="the last one", actual=axis)
     real = node.layer(Dequantize(), _given(node, 0), output=_FLOAT)
     real = node.layer(Softmax(axis=axis), real)
-    output = _wanted(node, 3, node.type(0))
+    output = output_of_bytes(node, 3, node.type(0))
     return as_integers(node, node.layer(Quantize(rounds_to_even=True), real, output=output))
 
 
@@ -123,7 +117,7 @@ def _concat(node: Node) -> Value:
         raise node.error("the number of inputs is wrong", actual=len(node.inputs))
     places = range(2, len(node.inputs), 3)
     _same_types(node, 1, *places)
-    output = _wanted(node, 0, node.type(2))
+    output = output_of_bytes(node, 0, node.type(2))
     values = [_given(node, place) for place in places]
     axis = node.axis(node.integer("axis"), node.rank(2))
     return as_integers(node, node.layer(Concat(axis), *values, output=output))
@@ -139,7 +133,7 @@ def _moved(kind: str) -> Operator:
         inner = NodeData(kind, data.name, node.integer("opset"), data.attributes, 1, (True,))
         made = operator.convert(node.of(inner, [_given(node, 0), *node.inputs[5:]]))
         (value,) = [made] if isinstance(made, Value) else made[:1]
-        return _requantized(node, value, _wanted(node, 3, node.type(0)))
+        return _requantized(node, value, output_of_bytes(node, 3, node.type(0)))
 
     return Operator(convert, tuple(range(1, 12)))
 
@@ -160,7 +154,7 @@ def _pooled(kind: str) -> Operator:
         (value,) = [made] if isinstance(made, Value) else made[:1]
         if is_last:
             value = node.layer(Transpose((0, *range(2, rank), 1)), value)
-        return _requantized(node, value, _wanted(node, 3, node.type(0)))
+        return _requantized(node, value, output_of_bytes(node, 3, node.type(0)))
 
     return Operator(convert, (1, 2, 3, 4))
 
@@ -174,7 +168,7 @@ def _mean(node: Node) -> Value:
         axes = node.axes(rank) or tuple(range(rank))
     else:
         axes = tuple(range(1, rank - 1) if node.flag("channels_last") else range(2, rank))
-    output = _wanted(node, 3, node.type(0))
+    output = output_of_bytes(node, 3, node.type(0))
     layer = Reduce(ReduceOperation.MEAN, axes, keep_dims)
     return as_integers(node, node.layer(layer, _given(node, 0), output=output))
 
@@ -203,7 +197,7 @@ def _gemm(node: Node) -> Value:
     layer = FullyConnected(fused_activation(node), keep_num_dims=True)
     if node.has(7):
         _same_types(node, 0, 8)
-        output = _wanted(node, 7, node.type(0))
+        output = output_of_bytes(node, 7, node.type(0))
         return as_integers(node, node.layer(layer, left, units, bias, output=output))
     sums = node.layer(layer, left, units, bias, output=TensorInfo(None, DataType.SIGNED32))
     factors = np.float32(left.info.quantization.scale) * np.array(scales, np.float32)
