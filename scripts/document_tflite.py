@@ -46,7 +46,9 @@ otherwise which of them it does not, and why. Integers of 8 and 16 bits without 
 where LiteRT's kernels read a scale. *held by* is the test that compares both: every kind in
 `tests/differential/test_tflite_samples.py` is a file of its own, made by
 `tests/support/tflite_samples/`. "int8 q" has a scale; "float32 of int4" has weights of that type.
-Inputs and outputs of complex64 are pairs of float32 along a last axis of 2.
+Inputs and outputs of complex64 are pairs of float32 along a last axis of 2. Random numbers are
+those that LiteRT draws when it runs a model for the first time, in each run; two seeds of 0 draw
+others.
 
 | operator | LiteRT | armpy | held by |
 |---|---|---|---|
