@@ -2,35 +2,47 @@
 
 Usage::
 
-    python -m benchmarks.torch_files FOLDER [--quantised] [NAME...]
+    python -m benchmarks.torch_files FOLDER [NAME...] [--quantised]
 
-Names are those of `FACTORIES`. Weights are random. With `--quantised`, networks of images are also
-written quantised by ONNX Runtime's tools (QDQ, int8, weights per channel).
+Names are those of `FACTORIES`; networks of images need torchvision. Weights are random. With
+`--quantised`, networks of images are also written quantised by ONNX Runtime's tools (QDQ, int8,
+weights per channel).
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 
 import torch
-import torchvision
 
 from tests.support.onnx_quantizing import quantized_file
 from tests.support.torch_models import Reading
 
 _IMAGE = (1, 3, 224, 224)
 
+
+def _of_images(name: str) -> Callable[[], torch.nn.Module]:
+    """A network of torchvision, which is imported when it is made."""
+
+    def make() -> torch.nn.Module:
+        network: torch.nn.Module = getattr(import_module("torchvision.models"), name)()
+        return network
+
+    return make
+
+
 FACTORIES: Mapping[str, tuple[Callable[[], torch.nn.Module], tuple[int, ...]]] = MappingProxyType(
     {
-        "mobilenet_v2": (torchvision.models.mobilenet_v2, _IMAGE),
-        "mobilenet_v3_small": (torchvision.models.mobilenet_v3_small, _IMAGE),
-        "resnet18": (torchvision.models.resnet18, _IMAGE),
-        "shufflenet_v2": (torchvision.models.shufflenet_v2_x1_0, _IMAGE),
-        "squeezenet": (torchvision.models.squeezenet1_1, _IMAGE),
-        "efficientnet_b0": (torchvision.models.efficientnet_b0, _IMAGE),
+        "mobilenet_v2": (_of_images("mobilenet_v2"), _IMAGE),
+        "mobilenet_v3_small": (_of_images("mobilenet_v3_small"), _IMAGE),
+        "resnet18": (_of_images("resnet18"), _IMAGE),
+        "shufflenet_v2": (_of_images("shufflenet_v2_x1_0"), _IMAGE),
+        "squeezenet": (_of_images("squeezenet1_1"), _IMAGE),
+        "efficientnet_b0": (_of_images("efficientnet_b0"), _IMAGE),
         "bert_128": (lambda: Reading(is_causal=False, width=256, layers=4), (1, 128)),
         "bert_512": (lambda: Reading(is_causal=False, width=256, layers=4), (1, 512)),
         "gpt_128": (lambda: Reading(is_causal=True, width=256, layers=4), (1, 128)),
