@@ -42,6 +42,12 @@ def inputs_of(model: armpy.Model) -> list[Array]:
     ]
 
 
+def litert_outputs(data: bytes, inputs: list[Array], *, is_reference: bool) -> list[Array]:
+    """What LiteRT gives, as float32."""
+    made = run_litert(data, inputs, reference=is_reference)
+    return [np.asarray(output, np.float32) for output in made]
+
+
 def assert_agrees(path: Path) -> None:
     """Compare a file's outputs, and look at where it runs."""
     with armpy.load(path, backends=["NumbaAcc", "CpuRef"]) as model:
@@ -50,10 +56,11 @@ def assert_agrees(path: Path) -> None:
         placement = model.placement
     data, kind = path.read_bytes(), path.stem.rsplit("_", 1)[1]
     outputs = got if isinstance(got, tuple) else (got,)
-    theirs, others = (
-        [np.asarray(each, np.float32) for each in run_litert(data, inputs, reference=is_reference)]
-        for is_reference in (True, False)
-    )
+    others = litert_outputs(data, inputs, is_reference=False)
+    try:
+        theirs = litert_outputs(data, inputs, is_reference=True)
+    except ValueError:  # LiteRT has no reference kernels of some operators, such as ELU
+        theirs = others
     for ours, expected, other in zip(outputs, theirs, others, strict=True):
         assert (ours.dtype, ours.shape) == (expected.dtype, expected.shape)
         largest, spread = np.abs(expected).max(), np.abs(other - expected).max()
