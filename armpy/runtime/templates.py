@@ -45,6 +45,10 @@ they keep anything, and found there by the next process."""
 _MOST_FAILURES = 2
 """Traces that come to nothing, after which no more are tried."""
 
+ENOUGH_TRACES = 12
+"""After which more are made only if templates have been of use as often: else they hold for single
+shapes, which backends had better compile and keep on disk."""
+
 _UNTRACEABLE = (
     *(ArmpyError, TypeError, ValueError, AttributeError),
     *(ArithmeticError, LookupError, NotImplementedError),
@@ -82,7 +86,7 @@ class Templates:
         self._evaluator = evaluator
         self._settings = settings
         self._templates: list[Template] = []
-        self._num_plans = self._num_failures = 0
+        self._num_plans = self._num_failures = self._num_traces = self._num_uses = 0
         self._is_possible = is_possible and self._may_be_traced()
 
     def network(self, shapes: Shapes) -> OptimizedNetwork | None:
@@ -90,11 +94,15 @@ class Templates:
         for number, template in enumerate(self._templates):
             made = template.network(shapes)
             if made is not None:
+                self._num_uses += 1
                 if number:  # the one that will be tried first
                     self._templates.insert(0, self._templates.pop(number))
                 return made
         if not self._is_possible or self._num_plans < ORDINARY_PLANS:
             return None
+        if self._num_uses < self._num_traces >= ENOUGH_TRACES:
+            return None
+        self._num_traces += 1
         try:
             with phase("trace"), for_one_turn():
                 traced = self._traced(shapes)

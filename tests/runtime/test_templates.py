@@ -22,6 +22,7 @@ from armpy.optimizer.passes.context import PassContext
 from armpy.runtime import LoadedNetwork, Model, NetworkProperties, Runtime, RuntimeOptions
 from armpy.runtime.settings import DEFAULT_PLAN_CACHE_SIZE
 from armpy.runtime.templates import MOST_TEMPLATES, ORDINARY_PLANS, ResizedNetwork, Template
+from armpy.sizes import Trace
 from tests.support.fake_backends import runtime_of
 from tests.support.networks import ADD, RELU, chain, f32
 
@@ -169,6 +170,31 @@ def test_plans_and_templates_are_bounded() -> None:
     network = loaded(model)
     assert len(network._plans) == len(network._ready) == DEFAULT_PLAN_CACHE_SIZE
     assert 0 < len(network._templates._templates) <= MOST_TEMPLATES
+
+
+def test_sizes_are_not_traced_for_ever_where_templates_hold_for_single_shapes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("armpy.runtime.templates.ENOUGH_TRACES", 2)
+    net = perceptron()
+    model = warmed(net, 2, 3)
+    monkeypatch.setattr(Trace, "__init__", _fixing(Trace.__init__))
+    told = []
+    for size in (30, 31, 32):
+        model(values(size, net))
+        told.append(is_resized(model))
+    assert told == [True, True, False]
+
+
+def _fixing(begin: Callable[..., None]) -> Callable[..., None]:
+    """Traces whose first sizes have to stay what they are."""
+
+    def begin_and_fix(trace: Trace, sizes: Sequence[int]) -> None:
+        begin(trace, sizes)
+        for size in trace.given:
+            trace.fix(size)
+
+    return begin_and_fix
 
 
 def test_more_memory_than_is_allowed_is_told_as_ever() -> None:
