@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -25,3 +26,34 @@ def pytest_configure(config: pytest.Config) -> None:
     """Keep options for this run (coverage and its threshold) from the runs that tests start."""
     if not config.getoption("numprocesses", None):  # whose workers need them
         os.environ.pop("PYTEST_ADDOPTS", None)
+
+
+_UNTRACED = (
+    "backends/numba_acc/tests",
+    "tests/examples",
+    "tests/frontends/onnx/test_backend_suite.py",
+    "tests/models",
+    "tests/nnapi/test_definition_tables.py",
+    "tests/optimizer/passes/test_random_graphs.py",
+    "tests/runtime/test_containment.py",
+    "tests/testing/test_breaking_backends.py",
+    "tests/testing/test_cases.py",
+    "tests/testing/test_conformance_kit.py",
+    "tests/testing/test_definitions.py",
+    "tests/testing/test_random_graphs.py",
+    "tests/testing/test_sabotaged_backends.py",
+)
+"""Tests that run the same lines thousands of times, or lines that coverage does not ask about.
+
+Tracing makes them take more than twice the time. What only they reach counts as not covered.
+"""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave tests that would cost much more with it out of the measurement of coverage."""
+    if not config.pluginmanager.hasplugin("_cov"):
+        return
+    untraced = [config.rootpath / path for path in _UNTRACED]
+    for item in items:
+        if any(map(Path(item.path).is_relative_to, untraced)):
+            item.add_marker(pytest.mark.no_cover)

@@ -30,7 +30,8 @@ def probe_candidates(
     ----------
     candidates : sequence of Candidate
     timeout_s : float
-        For each; what it started is then killed with it.
+        For each, without the time for which it waits for a processor; what it started is then
+        killed with it.
     examine : str
         ``"module:function"``: called in the child with the backend or plugin; what it returns, of
         the form of JSON, becomes `ProbeResult.details`.
@@ -100,7 +101,7 @@ def _run(candidate: Candidate, timeout_s: float, examine: str, running: _Running
 def _ask(worker: Worker, request: object, timeout_s: float) -> ProbeResult:
     """What a worker finds out, or how it ends instead."""
     try:
-        result = result_from(worker.request(request, timeout_s=timeout_s))
+        result = result_from(worker.request(request, timeout_s=timeout_s, is_own_time=True))
     except DeadObjectError:
         code = worker.exit_code
         if code is None:

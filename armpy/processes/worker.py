@@ -25,6 +25,7 @@ from armpy.processes.protocol import (
     receive_answer,
     send_request,
 )
+from armpy.processes.waiting import await_answer
 from armpy.records import dataclass
 
 _CHILD = """\
@@ -164,9 +165,24 @@ class Worker:
         return self._process.returncode
 
     def request(
-        self, request: object, descriptors: Sequence[int] = (), *, timeout_s: float
+        self,
+        request: object,
+        descriptors: Sequence[int] = (),
+        *,
+        timeout_s: float,
+        is_own_time: bool = False,
     ) -> dict[str, Any]:  # Any: the reader checks
         """Ask for something and wait for the answer.
+
+        Parameters
+        ----------
+        request : object
+            Of the form of JSON.
+        descriptors : sequence of int
+            Files for the process.
+        timeout_s : float
+        is_own_time : bool
+            Whether time for which the process waits for a processor is left out of its limit.
 
         Raises
         ------
@@ -179,6 +195,8 @@ class Worker:
             try:
                 self._connection.settimeout(timeout_s)
                 send_request(self._connection, request, descriptors)
+                if is_own_time:
+                    await_answer(self._connection, self.pid, timeout_s)
                 answer = receive_answer(self._connection)
             except TimeoutError as error:
                 self.is_late = True

@@ -169,7 +169,9 @@ def test_stops_at_random_times_are_soon_effective_and_leave_networks_right() -> 
     for case in found:
         print(summary(case))
     assert sum(len(case.late_ms) for case in found) > NUM_STOPS // 3
-    # Other processes may take the processors for longer than all of this, which can only make
-    # stops later: the soonest quarter tells of the network.
+    # Other processes may take the processors for longer than all of this, which makes stops later
+    # and executions longer: the soonest quarter tells of the network, and a twentieth of what an
+    # execution takes there is soon, too. One that is not stopped at all needs a quarter.
     for case in found:
-        assert np.percentile(case.late_ms or [0.0], 25) < LIMIT_MS, summary(case)
+        soon_ms = max(LIMIT_MS, case.duration_s * 1e3 / 20)
+        assert np.percentile(case.late_ms or [0.0], 25) < soon_ms, summary(case)
