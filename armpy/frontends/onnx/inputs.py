@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import onnx
@@ -13,6 +13,7 @@ from armpy.errors import InvalidArgumentError, LayerValidationError, ParserError
 from armpy.frontends.onnx.element_types import data_type_of
 from armpy.frontends.onnx.items import Item, ValueList
 from armpy.frontends.onnx.items import tensors as tensors_of
+from armpy.frontends.onnx.reading import dimension_names
 from armpy.frontends.onnx.walking import Scope, Walker
 from armpy.graph import Value
 from armpy.hooks.front_end import ParseSettings
@@ -102,6 +103,18 @@ class Inputs:
                     actual=repr(size),
                 )
 
+    def check_names(self, graph: onnx.GraphProto) -> None:
+        """Check that what the options name is in a model's graph.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If no input has such a dimension, or is such a sequence or optional.
+        """
+        held = [v.name for v in graph.input if v.type.WhichOneof("value") != "tensor_type"]
+        _check_known("dimensions", self._sizes, dimension_names(graph), "input has the dimension")
+        _check_known("structures", self._structures, held, "sequence or optional is the input")
+
     def add(self, value: onnx.ValueInfoProto) -> Item:
         """Add an input.
 
@@ -186,6 +199,19 @@ class Inputs:
 
 
 _MOST_ELEMENTS = 4096
+
+
+def _check_known(option: str, given: Iterable[str], known: Iterable[str], what: str) -> None:
+    """Check that the names that an option gives are known."""
+    names = list(dict.fromkeys(known))
+    for name in given:
+        if name not in names:
+            raise InvalidArgumentError(
+                f"no {what} '{name}'",
+                where=f"option '{option}'",
+                expected=", ".join(f"'{known}'" for known in names) or "no names: there are none",
+                actual=f"'{name}'",
+            )
 
 
 def _mapping(settings: ParseSettings, name: str) -> dict[str, Any]:  # Any: as JSON has it

@@ -73,6 +73,7 @@ def _parsed(
     walker = Walker(NetworkBuilder(network), Functions(model, ExternalData(folder)), refusals)
     walker.initialize(graph, scope)
     inputs = Inputs(network, settings)
+    inputs.check_names(graph)
     for given in graph.input:
         if given.name not in scope.values:
             with refusals.collected(scope, given.name):

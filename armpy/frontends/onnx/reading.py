@@ -66,7 +66,7 @@ def describe(file: ModelFile) -> Mapping[str, str]:
     sets = sorted(versions_of(model).items())
     facts = {
         "operator sets": ", ".join(f"{name or 'ai.onnx'} {version}" for name, version in sets),
-        "dimensions": ", ".join(dict.fromkeys(_dimension_names(model.graph))),
+        "dimensions": ", ".join(dict.fromkeys(dimension_names(model.graph))),
         "functions": ", ".join(function.name for function in model.functions[:_MOST_NAMED]),
     }
     return {name: text[:_LONGEST_FACT] for name, text in facts.items() if name and text}
@@ -76,10 +76,13 @@ _MOST_NAMED = 20
 _LONGEST_FACT = 200
 
 
-def _dimension_names(graph: onnx.GraphProto) -> Iterator[str]:
-    """Names of the inputs' dimensions."""
+def dimension_names(graph: onnx.GraphProto) -> Iterator[str]:
+    """Names of the inputs' dimensions, also of tensors in sequences and optionals."""
     for value in graph.input:
-        for dim in value.type.tensor_type.shape.dim:
+        kind = value.type
+        while (which := kind.WhichOneof("value")) in ("sequence_type", "optional_type"):
+            kind = getattr(kind, which).elem_type
+        for dim in kind.tensor_type.shape.dim:
             if dim.dim_param:
                 yield dim.dim_param
 

@@ -14,7 +14,7 @@ import onnx.parser
 import onnx.reference
 
 import armpy
-from armpy.errors import ParserError
+from armpy.errors import InvalidArgumentError, ParserError
 from tests.support.onnx_texts import (
     BY_SHAPE,
     CHOICE,
@@ -187,6 +187,30 @@ def test_dimensions_with_names_can_be_given_sizes() -> None:
     """Then the model's shapes are known when it is loaded."""
     loaded = _load(CHOICE, front_end_options={"dimensions": '{"n": 4, "m": 3}'})
     assert loaded.inputs[1].info.shape == (4, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        (CHOICE, {"dimensions": '{"n": 4, "N": 4}'}, r"dimension 'N'\. Expected 'n', 'm'; got 'N'"),
+        (OPTIONAL, {"structures": '{"ys": 2}'}, r"the input 'ys'\. Expected 'xs', 'o'; got 'ys'"),
+        (CHOICE, {"structures": '{"x": 2}'}, r"the input 'x'\. Expected no names: there are none"),
+    ],
+)
+def test_names_that_no_input_has_are_refused(
+    text: str, options: dict[str, str], message: str
+) -> None:
+    """A misspelt name would otherwise leave the dimension open without a word."""
+    with pytest.raises(InvalidArgumentError, match=f"option '{next(iter(options))}'.*{message}"):
+        _load(text, front_end_options=options)
+
+
+def test_dimensions_of_elements_of_a_sequence_have_names_too() -> None:
+    text = """graph (seq(float[rows, 3]) xs) => (float[a, 3] y) {
+      y = ConcatFromSequence <axis = 0> (xs)
+    }"""
+    options = {"structures": '{"xs": 1}', "dimensions": '{"rows": 2}'}
+    assert _load(text, front_end_options=options).inputs[0].info.shape == (2, 3)
 
 
 def test_nodes_inside_of_graphs_that_cannot_be_converted_are_listed() -> None:
