@@ -220,7 +220,8 @@ class GuardedFrontEnd:
             network = self.front_end.parse(file, settings)
             return network if self.is_own else checked_graph(network, settings.memory_limit_bytes)
 
-        if settings.signature is not None and not self.is_own:
+        has_checked = self.is_own and self.front_end.signatures is not None  # its parser does
+        if settings.signature is not None and not has_checked:
             self._check_signature(file, settings.signature)
         return self._contained(file, parse)
 

@@ -100,6 +100,12 @@ def test_elements_in_another_file_need_a_path() -> None:
         armpy.load(_product().SerializeToString())
 
 
+def test_a_signature_is_refused_as_the_format_has_none() -> None:
+    text = "graph (float[2] x) => (float[2] y) { y = Neg (x) }"
+    with pytest.raises(ParserError, match=r"no signature 'infer'\. Expected none, as it has no"):
+        armpy.load(onnx.parser.parse_model(HEAD + text).SerializeToString(), signature="infer")
+
+
 def test_inputs_that_share_a_dimension_must_agree() -> None:
     """The error names the dimension, both inputs and both sizes."""
     text = """graph (float[batch, 3] a, float[batch, n] b) => (float[batch, m] y) {
