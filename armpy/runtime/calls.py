@@ -128,6 +128,7 @@ def run_in_order(
     prepared = network.latest
     slots = network.inputs if prepared is None else prepared.inputs
     if len(inputs) != len(slots):
+        _refuse_names(inputs)
         raise InvalidArgumentError(
             "the number of inputs is wrong",
             expected=f"{len(slots)}: {network.describe_shapes()}",
@@ -138,6 +139,7 @@ def run_in_order(
     for slot in slots:  # zip takes longer
         array = inputs[index]
         if not slot.fits(array):
+            _refuse_names((array,))
             array = slot.converted(array, quantize=quantize_inputs)
             prepared = None  # as its shape can be another
         arrays.append(array)
@@ -145,6 +147,17 @@ def run_in_order(
     if prepared is None:
         prepared = network.prepared_for(arrays)
     return prepared.run(arrays)
+
+
+def _refuse_names(inputs: Sequence[object]) -> None:
+    """Refuse inputs by name where they are to be given in order."""
+    if len(inputs) == 1 and isinstance(inputs[0], Mapping):
+        raise InvalidArgumentError(
+            "the inputs are given by name",
+            expected="one array per input, in order",
+            actual=type(inputs[0]).__name__,
+            fix="Call model.run to give inputs by name",
+        )
 
 
 def as_dict(what: str, named: object) -> dict[str, Any]:  # Any: whatever the caller gives

@@ -82,6 +82,21 @@ def test_an_output_that_does_not_fit_any_more_is_an_error(
     called(model)
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_names_where_arrays_are_to_be_given_in_order_are_an_error_that_says_what_to_call(
+    count: int,
+) -> None:
+    """Whether the network has one input or several."""
+    net = Network()
+    for name in "ab"[:count]:
+        net.output(f"{name}_sum", net.add(ADD, net.input(name, f32(2)), net.constant(floats(1))))
+    arrays = dict.fromkeys("ab"[:count], floats(1, 2))
+    with pytest.raises(
+        InvalidArgumentError, match=r"are given by name.*got dict\. Call model\.run"
+    ):
+        Model(net, runtime_of())(arrays)
+
+
 def test_the_dictionaries_of_a_call_may_hold_other_arrays_in_the_next() -> None:
     model = Model(chain(3), runtime_of())
     inputs, outputs = {"x": floats(1, 2, 3, 4)}, {"y": floats(0, 0, 0, 0)}
