@@ -524,9 +524,15 @@ class BackendRegistry:
         return BackendUnavailableError(
             f"there is no backend '{backend_id}'",
             expected="one of " + (", ".join(self.backend_ids) or "none: no backend is installed"),
-            fix="Install the package that brings it"
+            fix=_remedy(backend_id, self.backend_ids)
             + ("".join(f"; left out is {reason}" for reason in unknown)),
         )
+
+
+def _remedy(backend_id: BackendId, known: Iterable[BackendId]) -> str:
+    """What to do about an id that is not known: another spelling of one that is, or a package."""
+    near = [other for other in known if other.lower() == str(backend_id).lower()]
+    return f"Did you mean '{near[0]}'?" if near else "Install the package that brings it"
 
 
 def preferred_backends(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from numbers import Integral
 
 from armpy.backend import ICustomAllocator, IMemoryOptimizerStrategy
 from armpy.backend.control_flow import DEFAULT_LOOP_TIMEOUT_S
@@ -125,12 +126,13 @@ class RuntimeOptions:
             )
         for name in ("num_threads", "execution_threads"):
             number = getattr(self, name)
-            if number is not None and number < 1:
+            is_whole = isinstance(number, Integral)
+            if number is not None and (not is_whole or int(number) < 1):
                 raise InvalidArgumentError(
-                    "the number of threads is too small",
+                    f"the number of threads is {'too small' if is_whole else 'no whole number'}",
                     where=name,
                     expected="1 or more, or None",
-                    actual=str(number),
+                    actual=repr(number),
                 )
         self._check_entries("backend_options", Mapping)
         self._check_entries("custom_allocators", ICustomAllocator)

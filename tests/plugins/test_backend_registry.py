@@ -86,6 +86,11 @@ def test_a_runtime_keeps_a_backend_that_is_deregistered() -> None:
         Runtime(RuntimeOptions(registry=registry, backends=["Own"]))
 
 
+def test_another_spelling_of_an_id_is_told() -> None:
+    with pytest.raises(BackendUnavailableError, match=r"no backend 'cpuref'.*you mean 'CpuRef'"):
+        armpy.backend_registry().get("cpuref")
+
+
 def test_options_that_cannot_be_used_are_an_error() -> None:
     with pytest.raises(InvalidArgumentError, match="probe_timeout_s"):
         armpy.backend_registry(probe_timeout_s=0)

@@ -108,7 +108,7 @@ def test_a_plugin_is_shown_what_it_may_answer_and_nothing_else() -> None:
         ({"trust_insecure_paths": True}, "trust_insecure_paths: this option is none that plugins"),
         ({"registry": None}, "registry: this option is none that plugins answer"),
         ({"memory_limit_bytes": 1 << 60}, "memory_limit_bytes: this option is none that plugins"),
-        ({"num_threads": "four"}, "TypeError"),
+        ({"num_threads": "4"}, "num_threads: the number of threads is no whole number"),
         ({"num_threads": 0}, "num_threads: the number of threads is too small"),
         ({"backend_options": 3}, "backend_options: the option has the wrong type"),
         (["num_threads"], "it returned 'num_threads'. Expected Mapping"),
