@@ -55,8 +55,8 @@ def load(
     Parameters
     ----------
     source : path or bytes-like
-        A ``.tflite`` file, one of a format that a plugin has registered, or the contents. A file
-        is mapped, not read, and must stay as it is while the model is in use.
+        A ``.tflite`` or ``.onnx`` file, one of a format that a plugin has registered, or the
+        contents. A file is mapped, not read, and must stay as it is while the model is in use.
     backends : sequence of str, optional
         Ids in order of preference; every installed backend if left out.
     num_threads : int, optional

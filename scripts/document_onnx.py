@@ -33,8 +33,12 @@ so.
   inputs. Functions of the file are written out where they are called, in the operator sets that
   they import.
 - **Shapes**: dimensions may be open. Inputs that share a dimension's name (`batch`) must agree in
-  a call. `front_end_options={"dimensions": '{"batch": 1}'}` gives names sizes when the model is
-  loaded.
+  a call. The first call compiles for the shapes that it brings, which may take many seconds;
+  `model.prepare({"x": (8, 3, 224, 224)})` does that beforehand.
+  `front_end_options={"dimensions": '{"batch": 1}'}` gives names sizes when the model is loaded
+  (`--front-end-option 'dimensions={"batch": 1}'` on the command line), so that loading compiles and
+  `armpy inspect` shows the placement.
+- **Inputs that are initializers**, too, are constants, and cannot be given in a call.
 - **If, Loop, Scan**: a condition that is constant, or follows from shapes, leaves one branch.
   Loops of a known number of turns are written out if they are short; others run as While.
 - **Sequences and optionals** are part of a network's structure: their lengths must follow from

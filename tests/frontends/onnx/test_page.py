@@ -15,6 +15,7 @@ import onnx
 import onnx.parser
 
 from armpy.cli.__main__ import main
+from armpy.frontends.onnx.operators import converted_kinds
 
 ROOT = Path(__file__).parents[3]
 TEXT = """<ir_version: 9, opset_import: ["" : 18], producer_name: "mine">
@@ -54,6 +55,12 @@ def test_run_takes_arrays_and_options_of_the_front_end(
     arguments = ["run", path, "--input", f"x={tmp_path / 'x.npy'}", "--front-end-option", option]
     assert main(arguments) == 0
     assert "-1" in capsys.readouterr().out
+
+
+def test_every_operator_has_one_converter() -> None:
+    """Of two, one would never be used."""
+    kinds = converted_kinds()
+    assert [kind for kind in kinds if kinds.count(kind) > 1] == []
 
 
 def test_without_the_package_the_error_says_what_to_install(path: str) -> None:

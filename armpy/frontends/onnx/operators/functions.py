@@ -107,14 +107,6 @@ def _gelu(node: Node) -> Value:
     return node.layer(operation, node.value(0))
 
 
-def _fast_gelu(node: Node) -> Value:
-    """The approximation with the hyperbolic tangent, behind a bias."""
-    value = node.value(0)
-    if node.has(1):
-        value = node.layer(ElementwiseBinary(BinaryOperation.ADD), value, node.value(1))
-    return node.layer(Activation(ActivationFunction.GELU, approximate=True), value)
-
-
 def _swish(default: float) -> Operator:
     """Operator that multiplies with the logistic function of a multiple."""
 
@@ -283,7 +275,6 @@ OPERATORS: OperatorTable = {
     "Affine": Operator(_affine),
     "ParametricSoftplus": Operator(_parametric_softplus),
     "ScaledTanh": Operator(_scaled_tanh),
-    "com.microsoft.FastGelu": Operator(_fast_gelu),
     "com.microsoft.Gelu": Operator(_gelu),
     "com.microsoft.QuickGelu": _swish(1.702),
 }
