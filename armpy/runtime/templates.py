@@ -262,8 +262,8 @@ class Template:
     ) -> OptimizedNetwork:
         """The network of a graph."""
         known = self._network
-        backend_id = next(iter(known.backend_ids.values()))
-        memory = {backend_id: arena_bytes} if arena_bytes else {}
+        # No backend is left where sizes leave no layer.
+        memory = {backend: arena_bytes for backend in known.backend_ids.values() if arena_bytes}
         return ResizedNetwork(
             graph,
             known.backend_ids,

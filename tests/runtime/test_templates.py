@@ -117,6 +117,17 @@ def test_results_for_new_shapes_are_those_of_a_fresh_load(
         np.testing.assert_array_equal(found, np.asarray(load(net)(given)))
 
 
+def test_sizes_that_leave_no_layer_are_met_as_any() -> None:
+    net = Network()
+    x = net.input("x", f32(None, 16))
+    net.output("y", net.add(Reshape(target_shape=(-1, 16)), x))
+    model = warmed(net, 2, 3)
+    for size in (4, 5, 0):
+        given = values(size, net)
+        np.testing.assert_array_equal(np.asarray(model(given)), given)
+        assert is_resized(model)
+
+
 def test_a_plan_from_a_template_says_what_one_from_the_network_says() -> None:
     net = perceptron()
     model, fresh = warmed(net, 2, 3), load(net)
