@@ -36,6 +36,9 @@ _DEEPEST = 6
 _HIDING = -1e9
 """What is added to scores, at most, of what is not to be seen."""
 
+_SWALLOWING = -1e30
+"""What stays as it is, at most, whatever score is added to it."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Term:
@@ -61,6 +64,12 @@ class _Term:
         if self.value.data is None or self.number is None:
             return self.value.data
         return np.where(self.value.data == self.hides, self.number, 0).astype(np.float32)
+
+    def is_sum(self, *, is_first: bool) -> bool:
+        """Whether adding it, behind others or first, gives what it does: not if it replaces."""
+        if self.number is None or self.number == -math.inf:
+            return True
+        return is_first and self.number <= _SWALLOWING
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -167,6 +176,8 @@ def _find(graph: Graph, last: Layer) -> _Found | None:
     if not (factor > 0 and math.isfinite(factor) and _fits(operands, last)):
         return None
     operation, terms = _seen(Attention(scale=factor), scores, inner.output.info.known_shape)
+    if not all(term.is_sum(is_first=term is scores.terms[0]) for term in terms):
+        return None
     layers = (last, *guard, softmax, *scores.layers, *of_query, *of_key)
     return _Found(operation, operands, terms, layers)
 
@@ -236,9 +247,9 @@ def _steps(graph: Graph, layer: Layer) -> Sequence[tuple[Value, float, _Term | N
     if not isinstance(layer.operation, Select):
         return []
     condition, kept, other = layer["condition"], layer["lhs"], layer["rhs"]
-    if (number := number_of(other)) is not None:
+    if (number := number_of(other)) is not None and number <= _HIDING:
         return [(kept, 1.0, _Term(condition, number))]
-    if (number := number_of(kept)) is not None:
+    if (number := number_of(kept)) is not None and number <= _HIDING:
         return [(other, 1.0, _Term(condition, number, hides=True))]
     return []
 

@@ -9,6 +9,8 @@ from armpy import Network, ops
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
 from armpy.optimizer.passes.attention import join_attention
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
 from tests.support.fake_backends import FakeBackend
 from tests.support.networks import ADD, MUL, f32
 from tests.support.passes import context, names, random_inputs, run
@@ -17,6 +19,7 @@ DIV = ops.ElementwiseBinary(ops.BinaryOperation.DIV)
 DIFFERENT = ops.Comparison(ops.ComparisonOperation.NOT_EQUAL)
 PRODUCT, SWAPPED = ops.BatchMatMul(), ops.BatchMatMul(transpose_y=True)
 QUERIES, KEYS = 4, 6
+LOWEST = float(np.finfo(np.float32).min)
 
 
 def inputs_of(net: Network, *batches: int) -> tuple[Value, Value, Value]:
@@ -108,11 +111,41 @@ def test_scores_that_a_condition_replaces_are_masked(hides: bool) -> None:
     scores, value = scores_of(net)
     weight = net.input("w", f32(2, 1, QUERIES, KEYS))
     condition = net.add(ops.Comparison(ops.ComparisonOperation.GREATER), weight, scalar(net, 0.0))
-    sides = (scalar(net, -1e9), scores) if hides else (scores, scalar(net, -1e9))
+    sides = (scalar(net, LOWEST), scores) if hides else (scores, scalar(net, LOWEST))
     both = net.add(ADD, net.add(ops.Select(), condition, *sides), weight)
     layer, operation = attention(joined(finish(net, both, value)))
     assert layer.inputs[3] is not None
     assert not operation.is_causal
+
+
+@pytest.mark.parametrize("number", [-1e9, -1e4, -5.0, 0.0, 9.0, np.nan])
+def test_scores_that_are_replaced_by_what_does_not_swallow_them_stay(number: float) -> None:
+    for hides in (False, True):
+        net = Network()
+        scores, value = scores_of(net)
+        condition = net.input("c", TensorInfo((2, 1, 1, KEYS), DataType.BOOLEAN))
+        sides = (scalar(net, number), scores) if hides else (scores, scalar(net, number))
+        graph = finish(net, net.add(ops.Select(), condition, *sides), value).build()
+        assert join_attention(graph, context()) is graph
+
+
+def test_a_row_that_is_replaced_by_zeros_is_seen_as_ever() -> None:
+    net = Network()
+    scores, value = scores_of(net)
+    seen = net.constant(causal(1) == 0)
+    net = finish(net, net.add(ops.Select(), seen, scores, scalar(net, 0.0)), value)
+    assert "Attention" not in names(joined(net))
+
+
+def test_a_finite_number_in_the_place_of_masked_scores_takes_the_mask_with_it() -> None:
+    net = Network()
+    scores, value = scores_of(net)
+    masked = net.add(ADD, scores, net.input("mask", f32(2, 1, 1, KEYS)))
+    condition = net.input("c", TensorInfo((2, 1, 1, KEYS), DataType.BOOLEAN))
+    graph = finish(
+        net, net.add(ops.Select(), condition, masked, scalar(net, LOWEST)), value
+    ).build()
+    assert join_attention(graph, context()) is graph
 
 
 @pytest.mark.parametrize("number", [-np.inf, np.finfo(np.float32).min, -1e9])
@@ -126,7 +159,7 @@ def test_a_constant_mask_of_what_comes_later_is_an_attribute(number: float) -> N
 
 
 def test_a_constant_condition_beside_a_mask_is_an_attribute_if_it_hides_for_sure() -> None:
-    for number, expected in ((-np.inf, True), (-1e9, False)):
+    for number, expected in ((-np.inf, True), (LOWEST, False)):
         net = Network()
         scores, value = scores_of(net)
         hidden = net.constant(causal(1) != 0)
@@ -163,7 +196,7 @@ def test_layers_share_the_mask_that_is_made_for_them() -> None:
     scores, value = scores_of(net)
     condition = net.add(ops.Comparison(ops.ComparisonOperation.GREATER), scores, scalar(net, 9))
     first, second = (
-        net.add(ops.Select(), condition, scalar(net, -1e9), scores_of_more(net, number))
+        net.add(ops.Select(), condition, scalar(net, LOWEST), scores_of_more(net, number))
         for number in (0, 1)
     )
     for number, one in enumerate((first, second)):
