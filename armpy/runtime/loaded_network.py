@@ -204,6 +204,11 @@ class LoadedNetwork:
         return self._settings.memory_limit_bytes
 
     @property
+    def tracing_error(self) -> ArmpyError | None:
+        """How a backend's program for traced sizes has broken the contract; None if it has not."""
+        return self._templates.error
+
+    @property
     def optimized(self) -> OptimizedNetwork | None:
         """The optimised network of the latest plan; None before the first one."""
         latest = self.latest

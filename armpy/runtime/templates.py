@@ -17,19 +17,20 @@ from typing import TYPE_CHECKING
 
 from armpy.backend import Capability, IResizableProgram, has_matching_capability
 from armpy.backend.control_flow import for_one_turn
-from armpy.errors import ArmpyError
+from armpy.errors import ArmpyError, BackendError
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import Operation
 from armpy.optimizer import Evaluator, OptimizedNetwork, optimize_graph, specialize
 from armpy.optimizer.simplify import simplified
+from armpy.plugins.boundary import ask_method, describe
 from armpy.plugins.guard import GuardedBackend
 from armpy.profiling import phase
 from armpy.runtime.control_flow import Shapes
 from armpy.runtime.needs import check_layers
 from armpy.sizes import Formula, Number, Size, Trace
 from armpy.tensor import TensorInfo
-from armpy.types import Preference
+from armpy.types import BackendId, Preference
 
 if TYPE_CHECKING:
     from armpy.runtime.prepared import Plan
@@ -70,6 +71,11 @@ class Templates:
     settings : NetworkSettings
     is_possible : bool
         Whether sizes may be traced at all.
+
+    Attributes
+    ----------
+    error : ArmpyError or None
+        How the backend's program has broken the contract, after which no more sizes are traced.
     """
 
     def __init__(
@@ -86,13 +92,14 @@ class Templates:
         self._evaluator = evaluator
         self._settings = settings
         self._templates: list[Template] = []
+        self.error: ArmpyError | None = None
         self._num_plans = self._num_failures = self._num_traces = self._num_uses = 0
         self._is_possible = is_possible and self._may_be_traced()
 
     def network(self, shapes: Shapes) -> OptimizedNetwork | None:
         """The optimised network for some shapes; None if it is to be made the ordinary way."""
         for number, template in enumerate(self._templates):
-            made = template.network(shapes)
+            made = self._resized(template, shapes)
             if made is not None:
                 self._num_uses += 1
                 if number:  # the one that will be tried first
@@ -109,10 +116,10 @@ class Templates:
         except _UNTRACEABLE as error:
             _log.info("no template for %s: %r", shapes, error)
             traced = None
-        made = None if traced is None else traced.network(shapes)
+        made = None if traced is None else self._resized(traced, shapes)
         if traced is None or made is None:
             self._num_failures += 1
-            self._is_possible = self._num_failures < _MOST_FAILURES
+            self._is_possible = self._is_possible and self._num_failures < _MOST_FAILURES
             return None
         self._templates = [traced, *self._templates[: MOST_TEMPLATES - 1]]
         return made
@@ -131,6 +138,20 @@ class Templates:
         """Forget everything: a backend has lost its layers."""
         self._templates.clear()
         self._is_possible = False
+
+    def _resized(self, template: Template, shapes: Shapes) -> OptimizedNetwork | None:
+        """What a template makes for some shapes; None, and no more templates, if that fails."""
+        try:
+            return template.network(shapes)
+        except ArmpyError as error:
+            self._fail(error)
+            return None
+
+    def _fail(self, error: ArmpyError) -> None:
+        """Go on without templates, as the backend's program breaks the contract."""
+        _log.warning("sizes are no longer traced, new shapes are compiled each: %s", error)
+        self.forget()
+        self.error = error
 
     def _may_be_traced(self) -> bool:
         """Whether nobody is shown the sizes who has not said that they may be traced."""
@@ -172,7 +193,11 @@ class Templates:
         if not all(_is_resizable(operation) for operation in programs) or network.memory.arenas:
             return None
         shaped = partial(self._shaped, backends=self._backends)
-        return Template(network, trace, self._positions(), shaped, self._settings)
+        try:
+            return Template(network, trace, self._positions(), shaped, self._settings)
+        except ArmpyError as error:
+            self._fail(error)
+            return None
 
     def _shaped(self, shapes: Shapes, backends: Sequence[GuardedBackend]) -> Graph:
         """The graph for some shapes, after the optimiser's passes."""
@@ -222,10 +247,9 @@ class Template:
         self._limit_bytes = settings.memory_limit_bytes
         graph = network.graph
         self._edges = {value: _dims(value.info) for value in graph.values() if value.data is None}
-        programs = [layer.operation.program for layer in graph.layers]  # type: ignore[attr-defined]
         self._formula: Formula = trace.formula(
             [
-                *(size for program in programs for size in program.needed()),
+                *(size for layer in graph.layers for size in _needed(network, layer)),
                 *(size for value in self._edges for size in value.info.shape or ()),
             ]
         )
@@ -241,7 +265,8 @@ class Template:
         values = {value: _value(value, dims, numbers) for value, dims in self._edges.items()}
         layers, arena_bytes = [], 0
         for layer in self._network.graph.layers:
-            made, size_bytes = _layer(layer, values, numbers)
+            backend_id = self._network.backend_of(layer)
+            made, size_bytes = _layer(backend_id, layer, values, numbers)
             layers.append(made)
             arena_bytes += size_bytes
         graph = self._network.graph
@@ -311,11 +336,40 @@ def _value(value: Value, dims: Sequence[tuple[bool, int]], numbers: Sequence[Num
     return Value(value.id, made, value.name)
 
 
+def _needed(network: OptimizedNetwork, layer: Layer) -> tuple[object, ...]:
+    """What a compiled layer's program says that it follows from."""
+    program = layer.operation.program  # type: ignore[attr-defined]
+    needed: Sequence[object] = ask_method(
+        network.backend_of(layer),
+        Sequence,
+        program,
+        "needed",
+    )
+    return tuple(needed)
+
+
 def _layer(
-    layer: Layer, values: Mapping[Value, Value], numbers: Sequence[Number]
+    backend_id: BackendId,
+    layer: Layer,
+    values: Mapping[Value, Value],
+    numbers: Sequence[Number],
 ) -> tuple[Layer, int]:
     """A compiled layer for other sizes, and what its program needs."""
-    program, arena_bytes = layer.operation.program.for_sizes(numbers)  # type: ignore[attr-defined]
+    answer = ask_method(
+        backend_id,
+        tuple,
+        layer.operation.program,  # type: ignore[attr-defined]
+        "for_sizes",
+        numbers,
+    )
+    if len(answer) != 2 or type(answer[1]) is not int or answer[1] < 0:
+        raise BackendError(
+            "the answer is no program with the bytes that it needs",
+            where=f"{backend_id} / for_sizes",
+            expected="a program, and an int of at least 0",
+            actual=describe(answer),
+        )
+    program, arena_bytes = answer
     inputs = tuple([value and values.get(value, value) for value in layer.inputs])
     outputs = tuple([values[value] for value in layer.outputs])
     shapes = tuple([value.info.known_shape for value in outputs])

@@ -214,14 +214,18 @@ class Chain:
         self._num_layers += 1
         return self._case.add_to(self.net, inputs, f"layer_{self._num_layers}")[0]
 
-    def bench(self, subject: Subject) -> Bench:
-        """The network with CpuRef's answers."""
-        feeds = {
+    @staticmethod
+    def feeds(case: Case) -> dict[str, Array]:
+        """What a case gives to the network's inputs."""
+        return {
             f"in_{number}": item.data
-            for number, item in enumerate(self._case.inputs)
+            for number, item in enumerate(case.inputs)
             if item is not None and not item.is_constant
         }
-        return bench(subject, self.net.build(), feeds)
+
+    def bench(self, subject: Subject) -> Bench:
+        """The network with CpuRef's answers."""
+        return bench(subject, self.net.build(), self.feeds(self._case))
 
 
 def chain(subject: Subject) -> Chain:
@@ -248,15 +252,30 @@ def open_batches(subject: Subject) -> tuple[Graph, list[Mapping[str, Array]]]:
         If no passing case can be opened.
     """
     for case in samples(subject):
-        graph = _opened(case)
-        if graph is not None:
+        opened = _opened(case)
+        if opened is not None:
             once = case.feeds()
-            return graph, [once, {k: np.concatenate([v, v]) for k, v in once.items()}]
+            return opened.graph(), [once, {k: np.concatenate([v, v]) for k, v in once.items()}]
     raise NotApplicableError("no operation that works has a first dimension to leave open")
 
 
-def _opened(case: Case) -> Graph | None:
-    """A case's network with its inputs' common first dimension open; None if it has none."""
+def opened_networks(subject: Subject) -> Iterator[tuple[Graph, Mapping[str, Array]]]:
+    """Networks whose first dimension is open, each with inputs of one size: layers, and chains."""
+    pairs = with_constants(subject)
+    for case in dict.fromkeys((*samples(subject), *(one for one, _ in pairs))):
+        opened = _opened(case)
+        if opened is None:
+            continue
+        yield opened.graph(), case.feeds()
+        link = _link(case)
+        if link is not None:
+            made = Chain(opened, link)
+            made.net.output("y", made.layer(made.layer(made.layer(made.source))))
+            yield made.net.build(), made.feeds(case)
+
+
+def _opened(case: Case) -> Case | None:
+    """A case with its inputs' common first dimension open; None if it has none."""
     firsts = {
         item.info.known_shape[:1]
         for item in case.inputs
@@ -269,7 +288,7 @@ def _opened(case: Case) -> Graph | None:
     try:
         doubled = _with_first(case, 2 * size)
         case.operation.infer([None if x is None else x.info for x in doubled], outputs)
-        return replace(case, inputs=_with_first(case, None), outputs=outputs).graph()
+        return replace(case, inputs=_with_first(case, None), outputs=outputs)
     except ArmpyError:
         return None
 

@@ -14,6 +14,7 @@ from armpy.testing.contract import (
     options,
     profiles,
     runtimes,
+    sizes,
     support,
     tensors,
 )
@@ -88,6 +89,7 @@ _RULES: dict[str, tuple[Check, ...]] = {
         executing.executions_after_a_stopped_one_are_right,
     ),
     "compiled": (compiled.kept_parts_compute_the_same,),
+    "sizes": (sizes.new_sizes_are_as_if_compiled_for_them,),
     "profiles": (
         profiles.counters_are_declared,
         profiles.events_lie_in_their_execution,
