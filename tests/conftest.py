@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 
@@ -56,3 +57,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.nodeid.startswith(_UNTRACED):
             item.add_marker(pytest.mark.no_cover)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collected tests, which stay, out of every later search for garbage."""
+    gc.collect()
+    gc.freeze()

@@ -20,6 +20,7 @@ from armpy.backend import (
     ICustomAllocator,
     IDeviceMemory,
     IMemoryOptimizerStrategy,
+    IResizableProgram,
     ITensorHandle,
     ITensorHandleFactory,
     IWorkload,
@@ -62,6 +63,8 @@ NOT_CALLED = {
     (ITensorHandle, "info"),
     (IMemoryOptimizerStrategy, "name"),  # the application's, and read before any backend is set up
     (IMemoryOptimizerStrategy, "packing_type"),
+    # For shapes that are new to a known network; see tests/testing/test_sizes_rule.py.
+    *((IResizableProgram, member) for member in members(IResizableProgram)),
 }
 CALLED_BY: dict[tuple[type, str], str] = {
     (IWorkload, "execute"): "workload raised",

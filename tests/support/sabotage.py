@@ -26,6 +26,7 @@ from armpy.backend import (
     ILayerSupport,
     IMemoryManager,
     IMemoryOptimizerStrategy,
+    IResizableProgram,
     ITensorArena,
     ITensorHandle,
     ITensorHandleFactory,
@@ -68,6 +69,7 @@ CONTRACT = (
     IBackendProfilingContext,
     IBackendCache,
     IMemoryOptimizerStrategy,
+    IResizableProgram,
 )
 """Every interface that a plugin implements and the core calls."""
 
