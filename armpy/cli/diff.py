@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from armpy.cli.options import (
     MODEL_FILE,
@@ -60,12 +61,17 @@ def diff(
     Exit code 1 if there is a difference, or if the backend runs none of the layers.
 
     With OTHER, another file of the same network in any format, both run on CpuRef, and the layer
-    is named behind which the files no longer compute the same numbers.
+    is named behind which the files no longer compute the same numbers. Inputs of the same names
+    are the same; with other names they are the same by order. --input names those of MODEL.
     """
     if (other is None) == (backend is None):
-        raise click.UsageError("give --backend, or another file to compare with")
+        raise click.UsageError("Give --backend, or another file to compare with.")
     if other is not None:
-        context.exit(_compare_files(model, other, seed, dynamic_backends_path, as_json=as_json))
+        for name in ("against", "exact"):
+            if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+                raise click.UsageError(f"--{name} is for --backend, not for another file.")
+        paths = dynamic_backends_path
+        context.exit(_compare_files(model, other, inputs, seed, paths, as_json=as_json))
     assert backend is not None
     from armpy.cli.files import read_inputs
     from armpy.cli.printer import print_json
@@ -92,15 +98,27 @@ def diff(
 
 
 def _compare_files(
-    model: str, other: str, seed: int, dynamic_backends_path: tuple[str, ...], *, as_json: bool
+    model: str,
+    other: str,
+    inputs: tuple[str, ...],
+    seed: int,
+    dynamic_backends_path: tuple[str, ...],
+    *,
+    as_json: bool,
 ) -> int:
     """Print where two files of one network part; the exit code."""
+    from armpy.cli.files import read_inputs
     from armpy.cli.printer import Printer, print_json
     from armpy.runtime import RuntimeOptions
-    from armpy.testing.file_diff import first_file_difference
+    from armpy.testing.file_diff import FILE_TOLERANCE, first_file_difference
 
-    options = RuntimeOptions(dynamic_backends_path=dynamic_backends_path)
-    found = first_file_difference(model, other, seed=seed, runtime_options=options)
+    found = first_file_difference(
+        model,
+        other,
+        seed=seed,
+        runtime_options=RuntimeOptions(dynamic_backends_path=dynamic_backends_path),
+        inputs=read_inputs(inputs, _input_names(model) if inputs else ()),
+    )
     printer = Printer()
     if as_json:
         print_json(asdict(found))
@@ -109,7 +127,8 @@ def _compare_files(
     else:
         if found.last_same is not None:
             printer.line(f"the same: layer '{found.last_same[0]}' as '{found.last_same[1]}'")
-        printer.line(f"difference: layer '{found.first}'")
+        allowed = f"more than {FILE_TOLERANCE} of a tensor's largest element"
+        printer.line(f"difference: layer '{found.first}', {allowed}")
     return 0 if found.is_same else 1
 
 

@@ -21,9 +21,12 @@ from armpy.ops.operation import Array
 from armpy.optimizer import specialize
 from armpy.records import dataclass
 from armpy.runtime import RuntimeOptions
-from armpy.tensor import TensorInfo
+from armpy.tensor import Shape, TensorInfo
 from armpy.testing.diff import Sides, input_arrays, values_of_layers
 from armpy.types import REFERENCE_BACKEND_ID
+
+FILE_TOLERANCE = 1e-4
+"""How far elements of two files' tensors may differ, relative to a tensor's largest one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +57,9 @@ def first_file_difference(
     other_path: str | os.PathLike[str],
     *,
     seed: int = 0,
-    tolerance: float = 1e-4,
+    tolerance: float = FILE_TOLERANCE,
     runtime_options: RuntimeOptions | None = None,
+    inputs: Mapping[str, Array] | None = None,
 ) -> FileDifference:
     """Run two files of one network on CpuRef and find where they part.
 
@@ -67,6 +71,8 @@ def first_file_difference(
     tolerance : float
         How far elements may differ, relative to a tensor's largest one.
     runtime_options : RuntimeOptions, optional
+    inputs : mapping of str to ndarray, optional
+        By the name that the first file has; those missing are made of chance.
 
     Returns
     -------
@@ -75,7 +81,7 @@ def first_file_difference(
     Raises
     ------
     InvalidArgumentError
-        If the files have inputs of different sizes.
+        If the files have inputs of different sizes, or what is given fits none.
     UnimplementedError
         If shapes in a file depend on values.
 
@@ -84,18 +90,24 @@ def first_file_difference(
     A layer is right if the other file has its output, or that of a layer behind it: what one file
     writes as several layers is one in the other. The first that is not, in order of execution, is
     named.
+
+    Inputs of the same names are the same, in whatever order the files have them; with other names
+    they are the same by order.
     """
     sides = Sides.of(
         REFERENCE_BACKEND_ID, REFERENCE_BACKEND_ID, runtime_options or RuntimeOptions()
     )
     names = os.fspath(model_path), os.fspath(other_path)
     with load(names[0], runtime=sides.against) as model:
-        trials = [input_arrays(model.graph, {}, seed + trial) for trial in range(_TRIALS)]
+        given = inputs or {}
+        trials = [input_arrays(model.graph, given, seed + trial) for trial in range(_TRIALS)]
         graph = _specialized(sides, model.graph, trials[0], names[0])
     with load(names[1], runtime=sides.against) as model:
-        given = [_rearranged(arrays, model.graph) for arrays in trials]
-        other = _specialized(sides, model.graph, given[0], names[1])
-    ours, theirs = _Tensors(sides, graph, trials), _Tensors(sides, other, given)
+        moved = [
+            _rearranged(_in_order(arrays, graph, model.graph), model.graph) for arrays in trials
+        ]
+        other = _specialized(sides, model.graph, moved[0], names[1])
+    ours, theirs = _Tensors(sides, graph, trials), _Tensors(sides, other, moved)
     made = {
         value.id: ours.found_in(theirs, value.id, tolerance)
         for layer in graph.layers
@@ -153,6 +165,13 @@ def _specialized(sides: Sides, graph: Graph, arrays: Sequence[Array], name: str)
     return found
 
 
+def _in_order(arrays: Sequence[Array], graph: Graph, other: Graph) -> Sequence[Array]:
+    """Inputs of one graph in the order of another's, if they have the same names."""
+    by_name = {value.name: array for value, array in zip(graph.inputs, arrays, strict=True)}
+    wanted = [value.name for value in other.inputs]
+    return [by_name[name] for name in wanted] if by_name.keys() == set(wanted) else arrays
+
+
 def _rearranged(arrays: Sequence[Array], graph: Graph) -> list[Array]:
     """Inputs of one file for the other, whose channels may be elsewhere."""
     wanted = input_arrays(graph, {}, 0)
@@ -164,9 +183,7 @@ def _rearranged(arrays: Sequence[Array], graph: Graph) -> list[Array]:
         )
     found = []
     for number, (array, like) in enumerate(zip(arrays, wanted, strict=True)):
-        orders = itertools.permutations(range(array.ndim)) if array.ndim <= _MOST_AXES else ()
-        fits = (order for order in orders if array.transpose(order).shape == like.shape)
-        order = next(fits, None)
+        order = _order(array, like.shape) or _order(array, graph.inputs[number].info.shape)
         if order is None and array.size != like.size:
             raise InvalidArgumentError(
                 f"input {number} has another size in the other file",
@@ -179,6 +196,16 @@ def _rearranged(arrays: Sequence[Array], graph: Graph) -> list[Array]:
 
 
 _MOST_AXES = 6
+
+
+def _order(array: Array, wanted: Shape | None) -> tuple[int, ...] | None:
+    """The first order of an array's axes that a shape fits, whose open dimensions fit all."""
+    if wanted is None or len(wanted) != array.ndim or array.ndim > _MOST_AXES:
+        return None
+    for order in itertools.permutations(range(array.ndim)):
+        if all(size in (array.shape[axis], None) for axis, size in zip(order, wanted, strict=True)):
+            return order
+    return None
 
 
 _NONE = np.empty(0)

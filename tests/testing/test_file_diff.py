@@ -64,6 +64,50 @@ def test_the_layer_is_named_behind_which_files_differ(
     assert "'product" in output
 
 
+SUBTRACTION = """<ir_version: 9, opset_import: ["" : 18]>
+graph (float[n, 3] a, float[n, 3] b) => (float[n, 3] y) { [less] y = Sub (a, b) }"""
+
+
+@pytest.mark.parametrize(
+    ("inputs", "is_same"),
+    [
+        ("float[n, 3] b, float[n, 3] a", True),
+        ("float[n, 3] a, float[n, 3] c", False),  # other names: the same by order, a - b is not 0
+    ],
+)
+def test_inputs_of_the_same_names_are_the_same_in_any_order(
+    tmp_path: Path, inputs: str, is_same: bool
+) -> None:
+    other = SUBTRACTION.replace("float[n, 3] a, float[n, 3] b", inputs)
+    if not is_same:
+        other = other.replace("(a, b)", "(c, a)")
+    paths = _saved(tmp_path / "a.onnx", SUBTRACTION), _saved(tmp_path / "b.onnx", other)
+    assert first_file_difference(*paths).is_same is is_same
+
+
+def test_files_are_compared_on_arrays_that_are_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where a is b, a - b is b - a; the shape is that of the arrays."""
+    other = SUBTRACTION.replace("Sub (a, b)", "Sub (b, a)")
+    paths = _saved(tmp_path / "a.onnx", SUBTRACTION), _saved(tmp_path / "b.onnx", other)
+    np.save(tmp_path / "x.npy", np.ones((4, 3), np.float32))
+    given = [f"--input={name}={tmp_path / 'x.npy'}" for name in "ab"]
+    assert main(["diff", *paths, *given]) == 0
+    assert main(["diff", *paths, given[0]]) != 0
+    assert main(["diff", *paths, given[0], f"--input=c={tmp_path / 'x.npy'}"]) == 2
+    assert "no such input" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--exact", "--against=NumbaAcc"])
+def test_options_of_backends_are_refused_for_files(
+    tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _saved(tmp_path / "a.onnx", TEXT)
+    assert main(["diff", path, path, option]) == 2
+    assert "not for another file. See armpy diff --help." in capsys.readouterr().err
+
+
 def test_a_backend_or_another_file_is_needed(tmp_path: Path) -> None:
     path = _saved(tmp_path / "a.onnx", TEXT)
     assert main(["diff", path]) == 2
