@@ -358,7 +358,7 @@ def _projection(operation: ops.LshProjection) -> Iterator[Form]:
 
 @_says(ops.TopkV2)
 def _topk(operation: ops.TopkV2) -> Iterator[Form]:
-    if not operation.larger_index_first:
+    if operation.largest and not operation.larger_index_first:
         yield Form("TOPK_V2", options={})
 
 
