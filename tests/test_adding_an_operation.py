@@ -106,6 +106,19 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
+def onnx_file(tmp_path: Path) -> Path:
+    """A model of one operator that has no converter outside the copy."""
+    onnx = pytest.importorskip("onnx")
+    x, y = (onnx.helper.make_tensor_value_info(name, 1, (3,)) for name in "xy")
+    node = onnx.helper.make_node("Inverse", ["x"], ["y"], domain="com.microsoft")
+    graph = onnx.helper.make_graph([node], "one", [x], [y])
+    sets = [onnx.helper.make_opsetid("", 17), onnx.helper.make_opsetid("com.microsoft", 1)]
+    path = tmp_path / "model.onnx"
+    onnx.save(onnx.helper.make_model(graph, opset_imports=sets, ir_version=8), path)
+    return path
+
+
+@pytest.fixture
 def tflite_file(tmp_path: Path) -> Path:
     """A model of one operator that has no converter outside the copy."""
     model = TfliteModel()
@@ -143,7 +156,7 @@ def test_an_operation_touches_one_file_per_door_and_no_index(copy: Path) -> None
         )
     }
     assert touched == set(FILES)
-    assert len(touched) == 7
+    assert len(touched) == 8
 
 
 @pytest.mark.parametrize("backend", ["CpuRef", "NumbaAcc"])
@@ -157,6 +170,12 @@ def test_the_operation_runs_in_a_model_from_a_file(
     copy: Path, backend: str, tflite_file: Path
 ) -> None:
     done = run(copy, LOADED, backend, str(tflite_file))
+    assert done.stdout.split() == [f"{{'{backend}'}}", "0.0", "1.0", "4.0"], done.stderr
+
+
+@pytest.mark.parametrize("backend", ["CpuRef", "NumbaAcc"])
+def test_the_operation_runs_in_an_onnx_model(copy: Path, backend: str, onnx_file: Path) -> None:
+    done = run(copy, LOADED, backend, str(onnx_file))
     assert done.stdout.split() == [f"{{'{backend}'}}", "0.0", "1.0", "4.0"], done.stderr
 
 

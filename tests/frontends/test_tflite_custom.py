@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -15,6 +17,9 @@ from armpy.graph import Value
 from armpy.hooks import CustomOperator, OperatorParts, hookimpl
 from armpy.ops import ElementwiseBinary
 from tests.support.tflite_writer import TfliteModel
+from tests.support.walkthrough import blocks
+
+PAGE = Path(__file__).parents[2] / "docs" / "write_a_plugin.md"
 
 
 def custom_file(code: str, options: bytes = b"\x03") -> bytes:
@@ -60,6 +65,18 @@ def test_a_plugin_converts_its_operators_by_name(runtime: armpy.Runtime, count: 
     with armpy.load(custom_file("VendorScale"), runtime=runtime) as model:
         numbers = np.arange(count, dtype=np.float32)
         np.testing.assert_array_equal(model(numbers), numbers + 3)
+
+
+def test_the_custom_operator_of_the_page_about_plugins_adds_its_option(
+    runtime: armpy.Runtime,
+) -> None:
+    (source,) = (b.text for b in blocks(PAGE) if b.settings.get("title") == "vendor_shift.py")
+    plugin = ModuleType("vendor_shift")
+    exec(compile(source, "vendor_shift.py", "exec"), vars(plugin))
+    runtime.registry.plugins.register("shift", plugin)
+    with armpy.load(custom_file("VendorShift", b"\x05"), runtime=runtime) as model:
+        numbers = np.array([-1, 0, 2, 40], np.float32)
+        np.testing.assert_array_equal(model(numbers), np.array([4, 5, 7, 45], np.float32))
 
 
 def test_a_mistake_of_a_converter_names_plugin_and_operator(runtime: armpy.Runtime) -> None:
