@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import operator
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -390,3 +391,26 @@ def check_shape_fits(name: str, declared: Shape | None, given: Shape) -> None:
             actual=format_shape(given),
             fix="Dimensions shown as ? can be chosen, the others are fixed by the model",
         )
+
+
+def chosen_shape(name: str, declared: Shape | None, given: Iterable[int]) -> tuple[int, ...]:
+    """A shape that an application has chosen for an input, checked.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it leaves a dimension open, is no sequence of sizes, or does not fit.
+    """
+    try:
+        shape = tuple(operator.index(size) for size in given)
+        if min(shape, default=0) < 0:
+            raise ValueError("a size is negative")
+    except (TypeError, ValueError) as error:
+        raise InvalidArgumentError(
+            "the shape cannot be used",
+            where=f"input '{name}'",
+            expected="a sequence of sizes of 0 or more",
+            actual=repr(given),
+        ) from error
+    check_shape_fits(name, declared, shape)
+    return shape

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
 from armpy.graph import Graph
-from armpy.network import Network, check_shape_fits
+from armpy.network import Network, chosen_shape
 from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork, Placement
 from armpy.profiling import Profiler
@@ -443,8 +443,7 @@ class Model:
                 raise InvalidArgumentError(
                     "an input has no shape yet", where=f"input '{value.name}'", fix="Give it one"
                 )
-            check_shape_fits(value.name, value.info.shape, tuple(shape))
-            chosen.append(tuple(shape))
+            chosen.append(chosen_shape(value.name, value.info.shape, shape))
         return chosen
 
     def create_working_memory(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from armpy.errors import InvalidArgumentError, UnimplementedError
 from armpy.graph import Graph, nested_graphs, verify_graph
-from armpy.network import Network, check_shape_fits
+from armpy.network import Network, chosen_shape
 from armpy.optimizer import (
     Evaluator,
     OptimizedNetwork,
@@ -89,6 +89,5 @@ def _chosen_shapes(graph: Graph, given: Mapping[str, tuple[int, ...]]) -> list[t
                 where=f"input '{value.name}'",
                 fix="Give it one: optimize(..., shapes={...})",
             )
-        check_shape_fits(value.name, value.info.shape, tuple(shape))
-        chosen.append(tuple(shape))
+        chosen.append(chosen_shape(value.name, value.info.shape, shape))
     return chosen

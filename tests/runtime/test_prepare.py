@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 from armpy_numba_acc import backend as numba_backend
 from armpy_numba_acc.store import objects
 
+import armpy
 from armpy import DataType, Model, Network, TensorInfo, ops
+from armpy.errors import InvalidArgumentError
 from armpy.runtime import Runtime, RuntimeOptions
 from armpy.runtime.planning import Planner
 
@@ -65,3 +69,17 @@ def test_a_call_of_other_shapes_is_seen(model: Model, monkeypatch: pytest.Monkey
     watch = Watch(monkeypatch)
     model.run({"x": np.ones((3, 8, 8, 3), np.float32)})
     assert {"static_plan", "compiled_program"} <= set(watch.seen)
+
+
+@pytest.mark.parametrize("shape", [(None, 8, 8, 3), ("n", 8, 8, 3), (-1, 8, 8, 3), 2])
+def test_a_shape_that_is_none_is_refused_with_the_inputs_name(model: Model, shape: object) -> None:
+    shapes: Any = {"x": shape}
+    text = "input 'x': the shape cannot be used. Expected a sequence of sizes of 0 or more; got "
+    for call in (model.prepare, lambda given: armpy.optimize(model.graph, shapes=given)):
+        with pytest.raises(InvalidArgumentError, match=re.escape(text + repr(shape))):
+            call(shapes)
+
+
+def test_sizes_may_be_of_numpy(model: Model) -> None:
+    model.prepare({"x": tuple(np.array([2, 8, 8, 3]))})
+    assert model.run({"x": np.ones((2, 8, 8, 3), np.float32)})["y"].shape[0] == 2
