@@ -114,3 +114,14 @@ def test_a_mask_is_moved() -> None:
     turned = net.add(ops.Transpose((1, 0)), mask)
     net.output("y", net.add(ops.Attention(), *heads, turned))
     assert commands(net) == ["Transpose", "Attention", "Attention"]
+
+
+@pytest.mark.parametrize("num_heads", [HEADS, 2])
+def test_attention_reads_what_other_attention_has_written(num_heads: int) -> None:
+    net = Network()
+    heads = headed(net, net.input("x", TensorInfo((2, TOKENS, WIDTH), DataType.FLOAT32)))
+    between = joined(net, net.add(ops.Attention(), heads, heads, heads))
+    shape = (2, TOKENS, num_heads, WIDTH // num_heads)
+    heads = net.add(TURN, net.add(ops.Reshape(shape), between))
+    net.output("y", joined(net, net.add(ops.Attention(), heads, heads, heads)))
+    assert commands(net) == ["Attention", "Attention"]

@@ -53,7 +53,7 @@ def find_views(view: SubgraphView) -> Views:
     for reader in readers:
         above = [one for one in _above(view, found, reader) if one not in taken]
         taken.update(above)
-        behind, written = _written(view, reader)
+        behind, written = _written(view, found, reader)
         if written is not None:
             found[reader.output] = written
         absorbed[reader] = (*above, *behind)
@@ -170,12 +170,22 @@ def _above(view: SubgraphView, found: dict[Value, View], reader: Layer) -> list[
     return layers[::-1]
 
 
-def _written(view: SubgraphView, reader: Layer) -> tuple[tuple[Layer, ...], View | None]:
-    """Transposes behind attention, and where its output lies in what they give."""
+def _written(
+    view: SubgraphView, found: dict[Value, View], reader: Layer
+) -> tuple[tuple[Layer, ...], View | None]:
+    """Transposes behind attention, and where its output lies in what they give.
+
+    Notes
+    -----
+    Other attention may look through the same layers: then what they move is there, not what they
+    give.
+    """
     outside, behind, value = set(view.outputs), list[Layer](), reader.output
     while True:
         layer = only_consumer(view, value, outside)
         if layer is None or not isinstance(layer.operation, (*_RESHAPES, Transpose)):
+            break
+        if layer.output in found:
             break
         behind.append(layer)
         value = layer.output
