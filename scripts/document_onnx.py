@@ -60,7 +60,8 @@ that are missing with their counts (`UnsupportedOperatorError.operators`), also 
 and functions, then other nodes. What depends on shapes is found when these are known.
 
 Not supported: tensors of strings, other maps, sparse initializers, training, custom operators of
-other domains without a function body.
+other domains without a function body. Of models that ONNX Runtime has optimised and saved, those
+of the level ORT_ENABLE_EXTENDED are supported; at ORT_ENABLE_ALL it writes layouts of a processor.
 
 `armpy diff MODEL.onnx MODEL.tflite` runs two files of one network and names the layer behind which
 they no longer compute the same numbers, whatever their layouts.

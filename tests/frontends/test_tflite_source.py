@@ -103,6 +103,7 @@ def test_anything_but_a_path_or_bytes_is_an_argument_error(source: object) -> No
         (b"GGUF\x03\0\0\0\0", "a GGUF file"),
         (b"\x80\x02}q\0\0\0\0\0", "a Python pickle"),
         (b"\x08\x08\x12\x07pytorch", "an ONNX file"),
+        (b"\x1c\0\0\0ORTM\0\0\0\0", "ONNX Runtime's own format"),
         (b"version https://git-lfs.github.com/spec/v1\n", "a Git LFS pointer"),
         (b"<!DOCTYPE html><html>", "an HTML or XML page"),
         (b"not a model at all\n", "text"),

@@ -41,6 +41,8 @@ def _describe(head: bytes) -> str:
     for beginning, kind in _KNOWN_BEGINNINGS:
         if head.startswith(beginning):
             return kind
+    if head[4:_IDENTIFIER_END] == b"ORTM":
+        return "ONNX Runtime's own format (.ort); load the .onnx file that it was made from"
     if head[0] == 0x08 and head[2:3] == b"\x12":
         return "an ONNX file (protocol buffers)"
     if all(byte in b"\t\n\r" or 0x20 <= byte < 0x7F for byte in head):
