@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from armpy.frontends.onnx.blocks import reshaped, transposed
 from armpy.frontends.onnx.node import Node
 from armpy.graph import Value
+from armpy.ops.shapes import Padding, PaddingSpec
 from armpy.records import dataclass
 
 Pads = tuple[tuple[int, int], ...]
@@ -56,6 +57,11 @@ def lifted(numbers: Sequence[int], fill: int) -> tuple[int, ...]:
 def lifted_pads(pads: Pads) -> Pads:
     """Padding for an image that `with_two_axes` made."""
     return ((0, 0), *pads) if len(pads) == 1 else pads
+
+
+def spec_of_pads(pads: Pads) -> PaddingSpec:
+    """Padding for an image that `with_two_axes` made; VALID where there is none, as in .tflite."""
+    return lifted_pads(pads) if any(map(any, pads)) else Padding.VALID
 
 
 @dataclass(frozen=True, slots=True)

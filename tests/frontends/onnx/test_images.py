@@ -12,7 +12,9 @@ import pytest
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
+import armpy
 from armpy.errors import ParserError
+from armpy.ops.shapes import Padding
 from tests.support.onnx_nodes import Array, NodeCase, assert_agree, run_armpy, run_reference
 
 _SIZES = {1: (9,), 2: (9, 7), 3: (6, 7, 5)}
@@ -90,6 +92,29 @@ def _name(case: NodeCase) -> str:
 @pytest.mark.parametrize("case", [*_convolutions(), *_transposed(), *_pools()], ids=_name)
 def test_windows_are_as_onnx_runtime_has_them(case: NodeCase) -> None:
     assert_agree(case)
+
+
+@pytest.mark.parametrize(
+    ("case", "name"),
+    [
+        (NodeCase("Conv", (_reals(1, 3, 8), _reals(4, 3, 2))), "Convolution2d"),
+        (NodeCase("Conv", (_reals(1, 3, 8, 9), _reals(4, 3, 2, 3))), "Convolution2d"),
+        (
+            NodeCase("Conv", (_reals(1, 3, 8, 9), _reals(3, 1, 2, 3)), {"group": 3}),
+            "DepthwiseConvolution2d",
+        ),
+        (NodeCase("Conv", (_reals(1, 3, 5, 8, 9), _reals(4, 3, 2, 2, 3))), "Convolution3d"),
+        (NodeCase("MaxPool", (_reals(1, 3, 8, 9),), {"kernel_shape": [2, 3]}), "Pooling2d"),
+    ],
+)
+def test_windows_without_padding_are_valid_as_backends_know_it(case: NodeCase, name: str) -> None:
+    with armpy.load(case.model.SerializeToString(), backends=["CpuRef"]) as model:
+        (padding,) = (
+            layer.operation.padding  # type: ignore[attr-defined]
+            for layer in model.graph.layers
+            if layer.operation.name == name
+        )
+    assert padding is Padding.VALID
 
 
 def _with_gaps() -> Iterator[NodeCase]:

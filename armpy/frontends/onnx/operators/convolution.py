@@ -11,8 +11,8 @@ from armpy.frontends.onnx.images import (
     channels_first,
     channels_last,
     lifted,
-    lifted_pads,
     spatial_sizes,
+    spec_of_pads,
     window_attributes,
     with_two_axes,
 )
@@ -67,7 +67,7 @@ def convolve_last(
     file writes them.
     """
     stride, dilation = lifted(windows.stride, 1), lifted(windows.dilation, 1)
-    pads = lifted_pads(windows.pads)
+    pads = spec_of_pads(windows.pads)
     filters = with_two_axes(node, weights)
     # The numbers of axes are those of the windows.
     if len(stride) == 3:

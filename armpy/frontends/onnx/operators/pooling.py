@@ -14,6 +14,7 @@ from armpy.frontends.onnx.images import (
     lifted,
     lifted_pads,
     spatial_sizes,
+    spec_of_pads,
     window_attributes,
 )
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
@@ -136,20 +137,23 @@ def _pooled(
         volume = reshaped(node, image, (shape[0], 1, *shape[1:])) if plane else image
         gaps = lifted(windows.dilation, 1)
         size, step, gap = (((1,) * plane + each) for each in (kernel, stride, gaps))
-        around = ((0, 0), *pads) if plane else pads
+        around = spec_of_pads(((0, 0), *pads) if plane else pads)
         made = node.layer(Pooling3d(algorithm, size, step, gap, around), volume)  # type: ignore[arg-type]
         found = made.info.known_shape
         return reshaped(node, made, (found[0], *found[2:])) if plane else made
     if len(kernel) == 2:
-        return node.layer(Pooling2d(algorithm, kernel, stride, pads), image)  # type: ignore[arg-type]
+        padding = spec_of_pads(windows.pads)
+        return node.layer(Pooling2d(algorithm, kernel, stride, padding), image)  # type: ignore[arg-type]
     # The largest of the largest, and the mean of means over equally many elements each.
     n, d, h, w, c = image.info.known_shape
     slices = reshaped(node, image, (n * d, h, w, c))
-    slices = node.layer(Pooling2d(algorithm, kernel[1:], stride[1:], pads[1:]), slices)  # type: ignore[arg-type]
+    around = spec_of_pads(pads[1:])
+    slices = node.layer(Pooling2d(algorithm, kernel[1:], stride[1:], around), slices)  # type: ignore[arg-type]
     _, h, w, _ = slices.info.known_shape
     columns = reshaped(node, slices, (n, d, h * w, c))
     columns = node.layer(
-        Pooling2d(algorithm, (kernel[0], 1), (stride[0], 1), (pads[0], (0, 0))), columns
+        Pooling2d(algorithm, (kernel[0], 1), (stride[0], 1), spec_of_pads((pads[0], (0, 0)))),
+        columns,
     )
     return reshaped(node, columns, (n, columns.info.known_shape[1], h, w, c))
 

@@ -10,8 +10,8 @@ from armpy.frontends.onnx.images import (
     channels_first,
     channels_last,
     lifted,
-    lifted_pads,
     spatial_sizes,
+    spec_of_pads,
     window_attributes,
 )
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
@@ -101,7 +101,7 @@ def _convolved(
     operation = make(
         lifted(windows.stride, 1),  # type: ignore[arg-type]  # two of each
         lifted(windows.dilation, 1),  # type: ignore[arg-type]
-        lifted_pads(windows.pads),
+        spec_of_pads(windows.pads),
         activation,
         rounds_once=output.data_type.is_quantized,
     )
