@@ -51,8 +51,13 @@ ENOUGH_TRACES = 12
 shapes, which backends had better compile and keep on disk."""
 
 _UNTRACEABLE = (
-    *(ArmpyError, TypeError, ValueError, AttributeError),
-    *(ArithmeticError, LookupError, NotImplementedError),
+    ArmpyError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    NotImplementedError,
+    TypeError,
+    ValueError,
 )
 """What code raises that takes sizes for integers, as it may."""
 
@@ -105,9 +110,8 @@ class Templates:
                 if number:  # the one that will be tried first
                     self._templates.insert(0, self._templates.pop(number))
                 return made
-        if not self._is_possible or self._num_plans < ORDINARY_PLANS:
-            return None
-        if self._num_uses < self._num_traces >= ENOUGH_TRACES:
+        is_in_vain = self._num_traces >= ENOUGH_TRACES and self._num_uses < self._num_traces
+        if not self._is_possible or self._num_plans < ORDINARY_PLANS or is_in_vain:
             return None
         self._num_traces += 1
         try:
@@ -253,9 +257,8 @@ class Template:
                 *(size for value in self._edges for size in value.info.shape or ()),
             ]
         )
-        self._network = replace(
-            network, source=graph
-        )  # what it comes from is made when it is asked for
+        # What it comes from is made when it is asked for.
+        self._network = replace(network, source=graph)
 
     def network(self, shapes: Shapes) -> OptimizedNetwork | None:
         """The network for other shapes; None if it does not hold for these."""
@@ -339,12 +342,7 @@ def _value(value: Value, dims: Sequence[tuple[bool, int]], numbers: Sequence[Num
 def _needed(network: OptimizedNetwork, layer: Layer) -> tuple[object, ...]:
     """What a compiled layer's program says that it follows from."""
     program = layer.operation.program  # type: ignore[attr-defined]
-    needed: Sequence[object] = ask_method(
-        network.backend_of(layer),
-        Sequence,
-        program,
-        "needed",
-    )
+    needed: Sequence[object] = ask_method(network.backend_of(layer), Sequence, program, "needed")
     return tuple(needed)
 
 
@@ -355,13 +353,8 @@ def _layer(
     numbers: Sequence[Number],
 ) -> tuple[Layer, int]:
     """A compiled layer for other sizes, and what its program needs."""
-    answer = ask_method(
-        backend_id,
-        tuple,
-        layer.operation.program,  # type: ignore[attr-defined]
-        "for_sizes",
-        numbers,
-    )
+    program = layer.operation.program  # type: ignore[attr-defined]
+    answer = ask_method(backend_id, tuple, program, "for_sizes", numbers)
     if len(answer) != 2 or type(answer[1]) is not int or answer[1] < 0:
         raise BackendError(
             "the answer is no program with the bytes that it needs",
@@ -369,9 +362,9 @@ def _layer(
             expected="a program, and an int of at least 0",
             actual=describe(answer),
         )
-    program, arena_bytes = answer
+    made, arena_bytes = answer
     inputs = tuple([value and values.get(value, value) for value in layer.inputs])
     outputs = tuple([values[value] for value in layer.outputs])
     shapes = tuple([value.info.known_shape for value in outputs])
-    operation = PreCompiled(program, shapes, arena_bytes)
+    operation = PreCompiled(made, shapes, arena_bytes)
     return Layer(layer.id, layer.name, operation, inputs, outputs, layer.origins), arena_bytes
