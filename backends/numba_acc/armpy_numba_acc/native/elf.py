@@ -16,6 +16,7 @@ import platform
 import struct
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from armpy.records import dataclass
 
@@ -132,13 +133,50 @@ def can_load() -> bool:
     return sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 1 << 32
 
 
-def load(objects: Mapping[str, bytes]) -> dict[str, int]:
-    """Load object files.
+class Image(NamedTuple):
+    """Code of several objects, linked: it runs wherever it is put at the beginning of a page.
+
+    Parameters
+    ----------
+    code : bytes
+        Zeros where the jumps are.
+    functions : dict of str to int
+        Offset of each object's function, by name.
+    jumps : dict of str to int
+        Offset of the jump to each function of the C library, by the function's name.
+    """
+
+    code: bytes
+    functions: Mapping[str, int]
+    jumps: Mapping[str, int]
+
+
+def link(objects: Mapping[str, bytes]) -> Image:
+    """Join object files into one image; nothing of them is run.
 
     Parameters
     ----------
     objects : mapping of str to bytes
         By the name of the one function that each defines.
+
+    Raises
+    ------
+    UnsupportedError
+        If an object is of another kind.
+    """
+    read = {name: _Object(data) for name, data in objects.items()}
+    end = 0
+    for item in read.values():
+        end = item.place(end)
+    jumps = _jumps(read.values(), end + -end % _JUMP_BYTES)
+    code = bytearray(max(jumps.values(), default=end) + _JUMP_BYTES)
+    for item in read.values():
+        _copy(item, code, jumps)
+    return Image(bytes(code), {name: _function(item, name) for name, item in read.items()}, jumps)
+
+
+def load_image(image: Image) -> dict[str, int]:
+    """Put linked code into memory where it can be run, and no longer be written.
 
     Returns
     -------
@@ -148,24 +186,23 @@ def load(objects: Mapping[str, bytes]) -> dict[str, int]:
     Raises
     ------
     UnsupportedError
-        If an object is of another kind, or memory cannot be made executable.
+        If it calls what the process does not have, or memory cannot be made executable.
     """
-    read = {name: _Object(data) for name, data in objects.items()}
-    end = 0
-    for item in read.values():
-        end = item.place(end)
-    jumps = _jumps(read.values(), end + -end % _JUMP_BYTES)
-    size = max(jumps.values(), default=end) + _JUMP_BYTES
+    size = len(image.code)
     memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    for item in read.values():
-        _copy(item, memory, jumps)
-    for name, place in jumps.items():
+    memory[:] = image.code
+    for name, place in image.jumps.items():
         _JUMP.pack_into(memory, place, _JUMP_TO_WHAT_FOLLOWS, _library_address(name))
     start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     _make_executable(start, size)
     # One more reference than there are: no interpreter that ends may unmap what threads still run.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
-    return {name: start + _function(item, name) for name, item in read.items()}
+    return {name: start + offset for name, offset in image.functions.items()}
+
+
+def load(objects: Mapping[str, bytes]) -> dict[str, int]:
+    """Load object files; parameters, result and errors as of `link` and `load_image`."""
+    return load_image(link(objects))
 
 
 def _jumps(objects: Iterable[_Object], start: int) -> dict[str, int]:
@@ -179,7 +216,7 @@ def _jumps(objects: Iterable[_Object], start: int) -> dict[str, int]:
     return {name: start + _JUMP_BYTES * number for number, name in enumerate(sorted(names))}
 
 
-def _copy(item: _Object, memory: mmap.mmap, jumps: Mapping[str, int]) -> None:
+def _copy(item: _Object, memory: bytearray, jumps: Mapping[str, int]) -> None:
     """Put an object's sections in their places, with what they refer to."""
     for number, place in item.places.items():
         section = item.sections[number]
