@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import re
@@ -26,9 +25,6 @@ _ENDINGS = (*EXTENSION_SUFFIXES, ".py")
 """What names of modules' files end in, the first to be looked for first, as in Python."""
 
 _COMMON = "_common"
-_MOST_LINKS = 40
-"""As many as Linux follows on one path."""
-
 _log = logging.getLogger("armpy.plugins")
 
 
@@ -231,30 +227,6 @@ def module_places(path: str) -> list[str]:
             files.update(os.path.join(folder, name) for name in names)
     homes = {os.path.dirname(os.path.realpath(place)) for place in folders | files}
     return [*sorted(folders | homes), *sorted(files)]
-
-
-def links_to(path: str) -> list[str]:
-    """The symbolic links that are followed on the way to a file or directory, in order.
-
-    Raises
-    ------
-    OSError
-        If they lead in a circle, or one cannot be read.
-    """
-    links: list[str] = []
-    place, rest = os.sep, os.path.abspath(path).split(os.sep)[::-1]
-    while rest:
-        here = os.path.normpath(os.path.join(place, rest.pop()))
-        if not os.path.islink(here):
-            place = here
-            continue
-        links.append(here)
-        if len(links) > _MOST_LINKS:
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-        target = os.readlink(here)
-        place = os.sep if os.path.isabs(target) else place
-        rest += target.split(os.sep)[::-1]
-    return links
 
 
 def init_file(path: str) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import re
 import stat
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 
 from armpy.errors import InvalidArgumentError
+from armpy.places import HAS_OWNERS, kind_of, links_to, trusted_owners, why_foreign, why_writable
 from armpy.plugins.candidate import Candidate, CandidateKind, RejectionError
 from armpy.plugins.digests import distribution_files
-from armpy.plugins.directories import links_to, module_places
+from armpy.plugins.directories import module_places
 from armpy.plugins.entry_points import find_top_module, is_own, top_module
 from armpy.plugins.options import PluginOptions
 from armpy.plugins.snapshot import NOT_PINNED, PinnedCode, Snapshot, snapshot_of, take_snapshot
@@ -288,7 +288,7 @@ def why_insecure(path: str, directory: str = "", owners: frozenset[int] | None =
     that the package has, with the directories that links in it lead to; not further up. A
     sticky bit does not help: others could still add a module.
     """
-    if sys.platform == "win32":  # pragma: no cover - its files have no such bits
+    if not HAS_OWNERS:  # pragma: no cover - of Windows
         return ""
     around = [directory] if directory else []
     return _first_reason((*around, *module_places(path)), _trusted(owners))
@@ -309,13 +309,13 @@ def why_links_insecure(path: str, owners: frozenset[int] | None = None) -> str:
     Looks at each link on the way, those in a package too, and at the directory it is in. In a
     directory with a sticky bit only a link's owner can put another in its place.
     """
-    if sys.platform == "win32":  # pragma: no cover - its files have no such bits
+    if not HAS_OWNERS:  # pragma: no cover - of Windows
         return ""
     trusted = _trusted(owners)
     places = module_places(os.path.realpath(path))
     for link in sorted({link for place in (path, *places) for link in links_to(place)}):
         folder = os.path.dirname(link)
-        reason = _why_owner(os.lstat(link), f"link {link}", trusted) or _first_reason(
+        reason = why_foreign(os.lstat(link), f"link {link}", trusted) or _first_reason(
             [folder], trusted, spared=stat.S_ISVTX
         )
         if reason:
@@ -325,27 +325,16 @@ def why_links_insecure(path: str, owners: frozenset[int] | None = None) -> str:
 
 def _trusted(owners: frozenset[int] | None) -> frozenset[int]:
     """User ids that are trusted, by default the current user's and root's."""
-    return frozenset({os.geteuid(), 0}) if owners is None else owners
+    return trusted_owners() if owners is None else owners
 
 
 def _first_reason(places: Iterable[str], trusted: frozenset[int], spared: int = 0) -> str:
     """Why other users can change one of some files or directories; some modes may be spared."""
     for place in places:
         info = os.stat(place)
-        what = f"{'directory' if stat.S_ISDIR(info.st_mode) else 'file'} {place}"
-        if reason := _why_owner(info, what, trusted):
+        what = f"{kind_of(info)} {place}"
+        if reason := why_foreign(info, what, trusted):
             return reason
-        if info.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not info.st_mode & spared:
-            who = "everybody" if info.st_mode & stat.S_IWOTH else "its group"
-            return (
-                f"its {what} can be written by {who}. "
-                "Run chmod go-w on it, or set trust_insecure_paths"
-            )
+        if reason := why_writable(info, what, spared):
+            return f"{reason}. Run chmod go-w on it, or set trust_insecure_paths"
     return ""
-
-
-def _why_owner(info: os.stat_result, what: str, trusted: frozenset[int]) -> str:
-    """Why a file, directory or link is not its user's own."""
-    if info.st_uid in trusted:
-        return ""
-    return f"its {what} is owned by another user (id {info.st_uid})"

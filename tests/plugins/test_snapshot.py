@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from armpy.backend import cache_directory
+from armpy.places import links_to
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions, probe_candidates
 from armpy.plugins.candidate import Candidate, CandidateKind, RejectionError
 from armpy.plugins.digests import distribution_digest, file_digest, module_digest
-from armpy.plugins.directories import links_to
 from armpy.plugins.modules import forget_module
 from armpy.plugins.probe_cache import fingerprint, recall, remember
 from armpy.plugins.probe_result import ProbeOutcome, ProbeResult

@@ -1,0 +1,135 @@
+"""Places on disk: whether another user can change a file, or what a path leads to.
+
+Notes
+-----
+Owners and permission bits of POSIX systems; an access control list that lets somebody write shows
+as the group's permission to write. Windows has no such bits: nothing is known of its files there.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from collections.abc import Iterator
+
+HAS_OWNERS = sys.platform != "win32"
+"""Whether files have owners and permission bits that can be judged."""
+
+_MOST_LINKS = 40
+"""As many as Linux follows on one path."""
+
+
+def trusted_owners() -> frozenset[int]:
+    """Ids of the users whose files count as the user's own: the current one, and root."""
+    return frozenset({os.geteuid(), 0})
+
+
+def why_foreign(info: os.stat_result, what: str, trusted: frozenset[int]) -> str:
+    """Why a file, directory or link is not its user's own; empty if it is."""
+    if info.st_uid in trusted:
+        return ""
+    return f"its {what} is owned by another user (id {info.st_uid})"
+
+
+def why_writable(info: os.stat_result, what: str, spared: int = 0) -> str:
+    """Why others can write to a file or directory; empty if they cannot, or a mode is spared."""
+    if not info.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or info.st_mode & spared:
+        return ""
+    who = "everybody" if info.st_mode & stat.S_IWOTH else "its group"
+    return f"its {what} can be written by {who}"
+
+
+def kind_of(info: os.stat_result) -> str:
+    """What messages call a file, a directory or a link."""
+    if stat.S_ISLNK(info.st_mode):
+        return "link"
+    return "directory" if stat.S_ISDIR(info.st_mode) else "file"
+
+
+def steps_to(path: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Every directory and link that the system passes on the way to a file, then the file.
+
+    Parameters
+    ----------
+    path : str
+        Of a file or directory; relative to the working directory, if it is not absolute.
+
+    Yields
+    ------
+    path : str
+        Without links before its last part.
+    info : os.stat_result
+        Of the link itself, where it is one.
+
+    Raises
+    ------
+    OSError
+        If there is no such file, or links lead in a circle.
+    """
+    place = os.sep
+    yield place, os.lstat(place)
+    rest = os.path.join(os.getcwd(), path).split(os.sep)[::-1]
+    num_links = 0
+    while rest:
+        name = rest.pop()
+        if name in ("", os.curdir):
+            continue
+        if name == os.pardir:  # of where a link has led, not of where it lies
+            place = os.path.dirname(place)
+            continue
+        here = os.path.join(place, name)
+        info = os.lstat(here)
+        yield here, info
+        if not stat.S_ISLNK(info.st_mode):
+            place = here
+            continue
+        num_links += 1
+        if num_links > _MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        target = os.readlink(here)
+        place = os.sep if os.path.isabs(target) else place
+        rest += target.split(os.sep)[::-1]
+
+
+def links_to(path: str) -> list[str]:
+    """The symbolic links that are followed on the way to a file, in order; errors as `steps_to`."""
+    return [place for place, info in steps_to(path) if stat.S_ISLNK(info.st_mode)]
+
+
+def why_exposed(path: str, opened: os.stat_result) -> str:
+    """Why others can change a file that was opened, or have put it there; empty if they cannot.
+
+    Parameters
+    ----------
+    path : str
+        By which it was opened.
+    opened : os.stat_result
+        Of its descriptor: what was opened counts, whatever the path leads to by now.
+
+    Notes
+    -----
+    The file, every directory above it and every link on the way have to belong to the current
+    user or root, and neither file nor directories may be written by others. In a directory with a
+    sticky bit only an entry's owner can put another in its place, so that such ones may be. What
+    the path leads to has to be what was opened.
+    """
+    if not HAS_OWNERS:  # pragma: no cover - of Windows
+        return ""
+    trusted = trusted_owners()
+    try:
+        for place, info in steps_to(path):
+            what = f"{kind_of(info)} {place}"
+            if reason := why_foreign(info, what, trusted):
+                return reason
+            spared = stat.S_ISVTX if stat.S_ISDIR(info.st_mode) else 0
+            if not stat.S_ISLNK(info.st_mode) and (reason := why_writable(info, what, spared)):
+                return reason
+    except OSError as error:
+        return f"the way to it cannot be followed: {error.strerror}"
+    if not os.path.samestat(info, opened):
+        return "another file has taken its place since it was opened"
+    # It may have been another's, and given away, since its descriptor was asked.
+    what = f"file {path}"
+    return why_foreign(opened, what, trusted) or why_writable(opened, what)
