@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 from armpy import __version__
 from armpy.backend import (
@@ -39,6 +40,11 @@ from armpy_numba_acc.runtime.profiling import NumbaProfilingContext, recorder_of
 from armpy_numba_acc.runtime.workload import ProgramFactory
 from armpy_numba_acc.store.programs import compiled_program
 from armpy_numba_acc.store.settings import disk_entries, machine_entries
+
+# They are imported when something is to be compiled; that they are missing is to be known before.
+for _name in ("numba", "llvmlite"):
+    if find_spec(_name) is None:
+        raise ModuleNotFoundError(f"No module named '{_name}'", name=_name)
 
 
 class NumbaLayerSupport(ILayerSupport):

@@ -22,8 +22,20 @@ _AT_HWCAP, _AT_HWCAP2 = 16, 26
 
 _LINUX = (
     ("neon", _AT_HWCAP, 1),
+    ("lse", _AT_HWCAP, 8),
     ("fullfp16", _AT_HWCAP, 10),
+    ("rdm", _AT_HWCAP, 12),
+    ("jsconv", _AT_HWCAP, 13),
+    ("complxnum", _AT_HWCAP, 14),
+    ("rcpc", _AT_HWCAP, 15),
+    ("sha3", _AT_HWCAP, 17),
     ("dotprod", _AT_HWCAP, 20),
+    ("fp16fml", _AT_HWCAP, 23),
+    ("lse2", _AT_HWCAP, 25),
+    ("rcpc-immo", _AT_HWCAP, 26),
+    ("flagm", _AT_HWCAP, 27),
+    ("altnzcv", _AT_HWCAP2, 7),
+    ("fptoint", _AT_HWCAP2, 8),
     ("i8mm", _AT_HWCAP2, 13),
     ("bf16", _AT_HWCAP2, 14),
 )

@@ -61,6 +61,12 @@ _LONG_US = 20.0
 a shorter one would take longer than the program."""
 
 
+def needed_kernels(program: Program, num_threads: int) -> list[Kernel]:
+    """Every kernel whose code a program needs to run on so many threads; its own come first."""
+    # The first execution on several threads asks for the workers'.
+    return [*program.kernels, EXECUTOR, PYTHON_CALL, *([WORKER] if num_threads > 1 else [])]
+
+
 class Code:
     """A program's kernels in memory; shared by its instances.
 
@@ -109,9 +115,7 @@ class Code:
         self.is_patient = durations_us.sum() >= _PATIENT_US
         # Nobody may wait and keep the interpreter's lock.
         self.is_counted = self.is_long and (self.is_patient or self.num_threads > 1)
-        needed = [*program.kernels, EXECUTOR, PYTHON_CALL]
-        if self.num_threads > 1:
-            needed.append(WORKER)  # the first execution will ask for it
+        needed = needed_kernels(program, self.num_threads)
         addresses = kernel_addresses(needed, isa, program.num_threads)
         self.executor = addresses[EXECUTOR]
         self.python_call = addresses[PYTHON_CALL]

@@ -1,0 +1,1 @@
+from armpy_numba_acc.backend import NumbaBackend as NumbaBackend

@@ -1,0 +1,62 @@
+"""What object code and saved programs agree on with what runs them, as a short digest.
+
+Notes
+-----
+Layouts are taken from the records themselves, so that nobody has to remember to change a number
+when a field comes or goes. Arrays' layout is not among them: it belongs to the NumPy that is there
+when a program runs, where `armpy_numba_acc.native.python_function.check_layout` looks at it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from functools import cache
+from types import ModuleType
+
+from armpy_numba_acc.machine import execution, gate
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.memory import Space
+from armpy_numba_acc.native.python_function import HEADER_BYTES
+from armpy_numba_acc.program import program
+
+PROTOCOL = 1
+"""Raised where code and its callers come to mean something else by what is laid out as before."""
+
+_RECORDS = (
+    *(execution.Execution, execution.Command, execution.Slot, gate.Gate),
+    *(Kernel, program.Program, program.CommandInfo),
+)
+"""What native code reads or writes, and what saved programs are made of."""
+
+
+@cache
+def abi_digest() -> str:
+    """Digest of all that code and programs made elsewhere have to agree on with this armpy.
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits.
+    """
+    return digest_of_layouts()
+
+
+def digest_of_layouts() -> str:
+    """The same, computed again."""
+    agreed = {
+        "protocol": PROTOCOL,
+        "records": [[kind.__name__, [*kind.__annotations__.items()]] for kind in _RECORDS],
+        "numbers": [_numbers(module) for module in (execution, gate)],
+        "spaces": {space.name: space.value for space in Space},
+        "interpreter": [sys.implementation.name, HEADER_BYTES],
+        "words": [sys.byteorder, sys.maxsize.bit_length() + 1],
+    }
+    return hashlib.sha256(json.dumps(agreed).encode()).hexdigest()[:16]
+
+
+def _numbers(module: ModuleType) -> dict[str, int]:
+    """A module's constants."""
+    found = vars(module).items()
+    return {name: value for name, value in found if name.isupper() and isinstance(value, int)}
