@@ -26,6 +26,7 @@ from armpy.plugins import BackendRegistry
 from armpy.plugins.boundary import describe, let_user_interrupt
 from armpy.plugins.custom_operators import custom_operators
 from armpy.plugins.front_ends import FrontEnds, GuardedFrontEnd
+from armpy.prepared.signing import KeySource
 from armpy.records import dataclass
 from armpy.runtime import Model, NetworkProperties, Runtime, RuntimeOptions
 from armpy.runtime.signatures import Signatures
@@ -49,6 +50,8 @@ def load(
     front_end_options: Mapping[str, object] | None = None,
     properties: NetworkProperties | None = None,
     preference: str | None = None,
+    trusted_keys: Sequence[KeySource] | None = None,
+    code: str | None = None,
 ) -> Model:
     """Load a model file, ready to be called.
 
@@ -72,8 +75,8 @@ def load(
         Refuse a model whose tensors are larger together, or whose execution needs more; 4 GiB if
         left out. Of executions on a runtime that is given, this one's limit holds.
     runtime : Runtime, optional
-        Use this one; its own options then say what `backends`, `num_threads`, `on_fallback` and
-        `preference` would, which are to be left out.
+        Use this one; its own options then say what `backends`, `num_threads`, `on_fallback`,
+        `preference`, `trusted_keys` and `code` would, which are to be left out.
     front_end : str, optional
         Name of the front-end that parses the file; its contents and suffix tell it if left out.
     front_end_options : mapping of str to object, optional
@@ -83,6 +86,10 @@ def load(
     preference : {"preference", "fastest", "low_power", "sustained"}, optional
         What decides where layers run: the order of the backends ("preference", if left out), or
         what the backends' devices cost; see `armpy.Preference`.
+    trusted_keys : sequence of (path, str or bytes), optional
+        Public keys whose holders' prepared files may bring code; see `RuntimeOptions`.
+    code : {"trusted", "signed", "never"}, optional
+        Whose code in prepared files is used; "trusted" if left out; see `RuntimeOptions`.
 
     Returns
     -------
@@ -108,6 +115,8 @@ def load(
         "num_threads": num_threads,
         "on_fallback": on_fallback,
         "preference": preference,
+        "trusted_keys": trusted_keys,
+        "code": code,
     }
     options = _options(runtime, given, memory_limit_bytes)
     limit_bytes = options.memory_limit_bytes if memory_limit_bytes is None else memory_limit_bytes

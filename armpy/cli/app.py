@@ -12,6 +12,7 @@ from armpy.cli.cache_commands import cache
 from armpy.cli.calibrate import calibrate
 from armpy.cli.conformance import conformance
 from armpy.cli.diff import diff
+from armpy.cli.keys import keys
 from armpy.cli.load_request import LoadRequest, load_model
 from armpy.cli.options import (
     MODEL_FILE,
@@ -195,5 +196,5 @@ def inspect(
         report.print_model(result, with_layers=with_layers)
 
 
-for _command in (backends, doctor, new_backend, conformance, diff, cache, tune, calibrate):
+for _command in (backends, doctor, new_backend, conformance, diff, cache, tune, calibrate, keys):
     app.add_command(_command)

@@ -38,6 +38,9 @@ class LoadRequest:
     front_end_options : tuple of str
         Each ``NAME=VALUE``.
     preference : {"preference", "fastest", "low_power", "sustained"}
+    trusted_keys : tuple of str
+        Each a file, or ``ed25519:BASE64``.
+    code : {"trusted", "signed", "never"}
     """
 
     model: str
@@ -50,6 +53,8 @@ class LoadRequest:
     front_end: str | None = None
     front_end_options: tuple[str, ...] = ()
     preference: str = "preference"
+    trusted_keys: tuple[str, ...] = ()
+    code: str = "trusted"
 
 
 def load_model(
@@ -117,6 +122,8 @@ def _runtime(
             profiling=profiling,
             registry=registry,
             preference=Preference(request.preference),
+            trusted_keys=request.trusted_keys,
+            code=request.code,
         )
     )
 

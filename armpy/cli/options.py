@@ -108,6 +108,22 @@ _MODEL_OPTIONS = (
         metavar="ID.NAME=VALUE",
         help="An option of a backend, as 'armpy doctor' lists them; may be repeated.",
     ),
+    click.option(
+        "--trusted-key",
+        "trusted_keys",
+        multiple=True,
+        metavar="KEY",
+        help="A public key, as PEM file or ed25519:BASE64, whose holder's prepared files may bring "
+        "code; may be repeated.",
+    ),
+    click.option(
+        "--code",
+        type=click.Choice(["trusted", "signed", "never"]),
+        default="trusted",
+        show_default=True,
+        help="Use code in prepared files of your own places and of trusted keys, of trusted keys "
+        "alone, or none.",
+    ),
     dynamic_backends_option,
 )
 
@@ -135,6 +151,8 @@ def model_options(
         on_fallback: str,
         preference: str,
         backend_options: tuple[str, ...],
+        trusted_keys: tuple[str, ...],
+        code: str,
         dynamic_backends_path: tuple[str, ...],
         **others: Any,  # Any: of the command's own options
     ) -> object:
@@ -149,6 +167,8 @@ def model_options(
             front_end,
             front_end_options,
             preference,
+            trusted_keys,
+            code,
         )
         from armpy.cli.progress import progress_shown  # noqa: PLC0415  # --help is quick
 

@@ -14,6 +14,8 @@ from armpy.errors import InvalidArgumentError
 from armpy.isolation.limits import Isolation, IsolationLimits, check_isolation
 from armpy.optimizer import OptimizerOptions
 from armpy.plugins import BackendRegistry, PluginOptions
+from armpy.prepared.signing import KeySource, trusted_keys
+from armpy.prepared.trust import TRUSTED, check_code_choice
 from armpy.records import dataclass
 from armpy.runtime.limits import check_loop_timeout
 from armpy.runtime.settings import DEFAULT_PLAN_CACHE_SIZE
@@ -85,6 +87,13 @@ class RuntimeOptions:
         docs/isolation.md.
     isolation_limits : IsolationLimits
         What such processes may take, and when they are given up.
+    trusted_keys : sequence of (path, str or bytes)
+        Ed25519 public keys whose holders' prepared files may bring code, wherever they come from:
+        PEM files, texts ``ed25519:BASE64``, or 32 bytes each. Held as bytes.
+    code : {"trusted", "signed", "never"}
+        Whose code in prepared files is used: that of files in places that nobody else can write,
+        and of files that a trusted key has signed; of the latter alone; or none, so that networks
+        are compiled from the graphs in the files. See docs/safe_loading.md.
     """
 
     backends: Sequence[BackendId] | None = None
@@ -111,12 +120,16 @@ class RuntimeOptions:
     isolation: Isolation = None
     isolation_limits: IsolationLimits = IsolationLimits()
     caching: CompilationCaching = CompilationCaching()
+    trusted_keys: Sequence[KeySource] = ()
+    code: str = TRUSTED
 
     def __post_init__(self) -> None:
         checked = self.optimizer_options()  # raises if there is no such choice
         object.__setattr__(self, "preference", checked.preference)
         check_loop_timeout(self.loop_timeout_s)
         check_isolation(self.isolation)
+        check_code_choice(self.code)
+        object.__setattr__(self, "trusted_keys", trusted_keys(self.trusted_keys))
         if self.plan_cache_size < 1:
             raise InvalidArgumentError(
                 "the plan cache is too small",

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+import armpy
 from armpy.backend import BackendOption
 from armpy.cli.__main__ import main
 from armpy.cli.load_request import parse_backend_options, split_option
 from armpy.errors import BackendUnavailableError, InvalidArgumentError
 from armpy.plugins import BackendRegistry
+from armpy.runtime import Model
 from tests.support.dynamic_modules import module_source, write_module
 from tests.support.fake_backends import FakeBackend, registry_of
 
@@ -109,3 +111,40 @@ def test_a_wrong_option_on_the_command_line_is_a_usage_error(
 ) -> None:
     assert main(["run", MODEL, "--backend-option", "CpuRef.threads=1"]) == 2
     assert "the backend has no option 'threads'" in capsys.readouterr().err
+
+
+KEY = "ed25519:AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE="
+"""32 bytes of ones."""
+
+
+def test_whose_code_is_used_reaches_the_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Model] = []
+
+    def load(*args: object, **options: object) -> Model:
+        seen.append(armpy_load(*args, **options))  # type: ignore[arg-type]
+        return seen[-1]
+
+    armpy_load = armpy.load
+    monkeypatch.setattr(armpy, "load", load)
+    assert main(["run", MODEL, "--trusted-key", KEY, "--code", "signed"]) == 0
+    assert main(["run", MODEL]) == 0
+    options = [model.runtime.options for model in seen]
+    assert [(one.trusted_keys, one.code) for one in options] == [
+        ((b"\1" * 32,), "signed"),
+        ((), "trusted"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--trusted-key", "ed25519:AAAA"], "expected 32 bytes that are not all zero"),
+        (["--trusted-key", "absent.pem"], "the key cannot be read: No such file"),
+        (["--code", "any"], "'any' is not one of 'trusted', 'signed', 'never'"),
+    ],
+)
+def test_keys_and_choices_that_cannot_be_are_usage_errors(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", MODEL, *arguments]) == 2
+    assert message.lower() in capsys.readouterr().err.lower()

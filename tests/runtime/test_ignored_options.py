@@ -55,7 +55,14 @@ class FastAtRunTime(Fast):
 
 
 @pytest.mark.parametrize(
-    ("option", "value"), [("backends", ["CpuRef"]), ("num_threads", 1), ("on_fallback", "error")]
+    ("option", "value"),
+    [
+        ("backends", ["CpuRef"]),
+        ("num_threads", 1),
+        ("on_fallback", "error"),
+        ("trusted_keys", [b"\1" * 32]),
+        ("code", "never"),
+    ],
 )
 def test_options_beside_a_runtime_that_has_its_own_are_refused(option: str, value: object) -> None:
     runtime = Runtime(RuntimeOptions(backends=["CpuRef"]))

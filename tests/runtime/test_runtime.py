@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import pytest
 from armpy_reference import ReferenceBackend
@@ -258,11 +259,21 @@ def _constant_graph() -> Graph:
     [
         ({"num_threads": 0}, "num_threads: .*1 or more, or None; got 0"),
         ({"backends": "CpuRef"}, r"a sequence of ids; got 'CpuRef'. Write \['CpuRef'\]"),
+        ({"code": "any"}, r"code: .* Expected 'trusted', 'signed', 'never'; got 'any'"),
+        ({"trusted_keys": "key.pem"}, r"a sequence of keys; got 'key.pem'. Write \['key.pem'\]"),
+        ({"trusted_keys": ["ed25519:AAAA"]}, r"trusted_keys, .* 32 bytes .*; got 3 bytes"),
     ],
 )
 def test_options_that_cannot_be_used_are_rejected(options: dict[str, object], text: str) -> None:
     with pytest.raises(InvalidArgumentError, match=text):
         RuntimeOptions(**options)  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_trusted_keys_are_held_as_bytes_once_each() -> None:
+    text = "ed25519:AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE="
+    options = RuntimeOptions(trusted_keys=[text, b"\1" * 32, b"\2" * 32])
+    assert options.trusted_keys == (b"\1" * 32, b"\2" * 32)
+    assert replace(options, code="signed").trusted_keys == options.trusted_keys
 
 
 def test_options_are_checked_when_the_runtime_is_made_or_a_network_loaded() -> None:
