@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,6 @@ from armpy.plugins.boundary import describe, let_user_interrupt
 from armpy.plugins.custom_operators import custom_operators
 from armpy.plugins.front_ends import FrontEnds, GuardedFrontEnd
 from armpy.prepared.signing import KeySource
-from armpy.records import dataclass
 from armpy.runtime import Model, NetworkProperties, Runtime, RuntimeOptions
 from armpy.runtime.signatures import Signatures
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, REFERENCE_BACKEND_ID

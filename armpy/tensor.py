@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from armpy.errors import InvalidArgumentError
-from armpy.records import dataclass
 from armpy.sizes import Size
 from armpy.types import DataType
 

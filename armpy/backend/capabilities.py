@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from armpy.backend.options import OptionValue
-from armpy.records import dataclass
 
 
 class Capability(enum.StrEnum):

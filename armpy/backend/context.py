@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
-
-from armpy.records import dataclass
+from dataclasses import dataclass, field
 
 
 class IBackendContext:

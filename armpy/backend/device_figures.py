@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from armpy.backend.capabilities import PerformanceFigures
-from armpy.records import dataclass
 from armpy.types import DataType
 
 

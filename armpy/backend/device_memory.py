@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
 from armpy.errors import InvalidArgumentError
 from armpy.ops.operation import Operation
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 
 LARGEST_EXTENSION_ID = 0xFFFF

@@ -6,6 +6,7 @@ import enum
 import os
 import stat
 import weakref
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ import numpy.typing as npt
 from armpy.backend.device_memory import IDeviceMemory
 from armpy.errors import InvalidArgumentError, MemoryImportError
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 
 
 class MemorySource(enum.Flag):

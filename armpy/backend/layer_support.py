@@ -5,9 +5,9 @@ from __future__ import annotations
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from armpy.ops.operation import OperandInfos, Operation
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-
-from armpy.records import dataclass
+from dataclasses import dataclass
 
 
 class PackingType(enum.Enum):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from armpy.graph import Graph, SubgraphView
 from armpy.network import Network
 from armpy.ops.operation import Operation
-from armpy.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import enum
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
 from armpy.errors import InvalidArgumentError
-from armpy.records import dataclass
 
 OptionValue: TypeAlias = bool | int | float | str
 """What an option can be."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from armpy.backend.options import NO_OPTIONS, OptionValues
-from armpy.records import dataclass
 from armpy.types import Preference, Priority
 
 

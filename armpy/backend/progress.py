@@ -6,9 +6,9 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TypeAlias
 
-from armpy.records import dataclass
 from armpy.types import BackendId
 
 _log = logging.getLogger("armpy.backend")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from armpy.backend.context import IBackendModelContext, IBackendProfilingContext
 from armpy.backend.external_memory import MemorySource
 from armpy.backend.memory import ICustomAllocator, IMemoryManager
 from armpy.backend.options import NO_OPTIONS, OptionValues
 from armpy.backend.profiling import IBackendProfiling
-from armpy.records import dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

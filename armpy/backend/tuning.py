@@ -7,9 +7,9 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 
 from armpy.errors import InvalidArgumentError
-from armpy.records import dataclass
 from armpy.types import BackendId
 
 

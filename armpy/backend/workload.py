@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from armpy.backend.tensor_handle import ITensorHandle
 from armpy.ops.operation import Array, Operation
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote
@@ -20,7 +21,6 @@ from armpy.backend.caches import model_name
 from armpy.backend.preparation import CompiledFiles
 from armpy.caching.entries import Entries
 from armpy.caching.settings import CompilationCaching
-from armpy.records import dataclass
 from armpy.types import BackendId
 
 _MAKING_BYTES = 16

@@ -11,6 +11,7 @@ import stat
 import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, TypeAlias
 
@@ -19,7 +20,6 @@ import numpy as np
 from armpy.backend import GroupedCacheEntry, IBackendCache
 from armpy.caching.locks import locked
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 
 Part: TypeAlias = bytes | Array
 

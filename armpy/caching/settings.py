@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from armpy.backend.caches import cache_directory
 from armpy.errors import InvalidArgumentError
-from armpy.records import dataclass
 
 SWITCH_VARIABLE = "ARMPY_COMPILED_CACHE"
 """Environment variable that switches the cache of compiled parts ``off``."""

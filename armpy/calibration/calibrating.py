@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from armpy.backend import DeviceFigures, Progress, report_progress
 from armpy.calibration.clocks import Clock, measure
@@ -33,7 +33,6 @@ from armpy.graph import Graph
 from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry, preferred_backends
 from armpy.plugins.guard import GuardedBackend
-from armpy.records import dataclass
 from armpy.runtime import LoadedNetwork, Runtime, RuntimeOptions
 from armpy.types import REFERENCE_BACKEND_ID, BackendId, DataType
 

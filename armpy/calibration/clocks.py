@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from armpy.devices import Sample
-from armpy.records import dataclass
 
 _ROUNDS = 8
 _FEWEST_ROUNDS = 3

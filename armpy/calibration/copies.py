@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from armpy.devices import CopyRate
 from armpy.optimizer.bridge import HOST_FACTORIES, handle_factories, hands_on
 from armpy.plugins.boundary import call_method
 from armpy.plugins.guard import GuardedBackend, GuardedHandleFactory
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -40,7 +41,6 @@ from armpy.ops import (
     Transpose,
     UnaryOperation,
 )
-from armpy.records import dataclass
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 

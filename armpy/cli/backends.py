@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from armpy.cli.printer import Printer
 from armpy.errors import ArmpyError
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus, SkippedPath
 from armpy.plugins.guard import GuardedBackend
-from armpy.records import dataclass
 
 _USABLE = (CandidateStatus.FOUND.value, CandidateStatus.REGISTERED.value)
 

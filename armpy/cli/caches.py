@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from armpy.backend import CacheEntry, GroupedCacheEntry, IBackendCache, IBackendInternal
 from armpy.caching.compiled import compiled_cache
@@ -14,7 +14,6 @@ from armpy.errors import BackendError
 from armpy.plugins import BackendRegistry, preferred_backends
 from armpy.plugins.boundary import ask_method, call_backend, read_backend
 from armpy.plugins.guard import GuardedBackend
-from armpy.records import dataclass
 from armpy.types import BackendId
 
 _NO_GROUP = "(not said)"

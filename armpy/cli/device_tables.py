@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from armpy.errors import ArmpyError
-from armpy.records import dataclass
 
 if TYPE_CHECKING:
     from armpy.backend import DeviceFigures, PerformanceFigures

@@ -6,7 +6,7 @@ import os
 import platform
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,6 @@ from armpy.plugins import (
 from armpy.plugins.directories import ENVIRONMENT_VARIABLE as PATH_VARIABLE
 from armpy.plugins.trust import ENVIRONMENT_VARIABLE as TRUST_VARIABLE
 from armpy.processes.check import find_in_force
-from armpy.records import dataclass
 
 OK = "ok"
 """Status of a backend that has nothing wrong with it."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.errors import InvalidArgumentError
-from armpy.records import dataclass
 from armpy.runtime import TensorSpec
 from armpy.runtime.tensors import quantize_array
 from armpy.tensor import TensorInfo, format_shape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -18,7 +18,6 @@ from armpy.hooks.metadata import ModelMetadata, TensorMetadata
 from armpy.hooks.section import ReportSection
 from armpy.optimizer import Alternative
 from armpy.plugins.boundary import plain_text
-from armpy.records import dataclass
 from armpy.runtime import Model, TensorSpec
 from armpy.tensor import Quantization
 

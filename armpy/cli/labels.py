@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from armpy.errors import InvalidArgumentError
-from armpy.records import dataclass
 
 BACKGROUND = "background"
 

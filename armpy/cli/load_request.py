@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
-from armpy.records import dataclass
 
 if TYPE_CHECKING:
     from armpy.loading import ModelOrigin

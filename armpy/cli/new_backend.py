@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from string import Template
@@ -10,7 +11,6 @@ from string import Template
 import armpy
 from armpy.backend import BACKEND_API_VERSION
 from armpy.errors import InvalidArgumentError
-from armpy.records import dataclass
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 STYLES = ("workloads", "compiler")

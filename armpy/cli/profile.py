@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from armpy.profiling import EventKind, Profiler, ProfilingEvent, Share
 from armpy.profiling.events import EXECUTE, statistics_of
-from armpy.records import dataclass
 
 _NO_STEPS = (EventKind.WAITING, EventKind.QUEUED)
 

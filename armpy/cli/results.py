@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.cli.labels import Labels
-from armpy.records import dataclass
 from armpy.runtime.tensors import dequantize_array
 from armpy.tensor import TensorInfo
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from armpy.cli.profile import ProfileReport, StepReport, profile_report, steps_o
 from armpy.cli.results import Array, Mask, OutputReport, as_mask, report_output
 from armpy.errors import InvalidArgumentError, LayerValidationError
 from armpy.optimizer import Alternative
-from armpy.records import dataclass
 from armpy.runtime import Model
 from armpy.tensor import TensorInfo, format_shape
 from armpy.types import DataType

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-
-from armpy.records import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(slots=True)

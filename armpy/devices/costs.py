@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from armpy.devices.work import Work, family_of, kind_of, type_class, work_of
 from armpy.graph import Layer
 from armpy.ops.operation import OperandInfos, Operation
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 
 from armpy.backend import DeviceFigures, IBackendInternal, PerformanceFigures
 from armpy.devices.costs import FigureSource
 from armpy.devices.store import FiguresStore
 from armpy.errors import ArmpyError
-from armpy.records import dataclass
 from armpy.types import REFERENCE_BACKEND_ID, BackendId, DataType, DeviceType
 
 _log = logging.getLogger("armpy.devices")

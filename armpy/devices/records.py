@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from armpy.backend import DeviceFigures, PerformanceFigures
 from armpy.devices.checks import check_figures
 from armpy.devices.costs import BackendCosts, CopyRate, FigureSource, Rate
 from armpy.errors import ArmpyError
-from armpy.records import dataclass
 from armpy.types import BackendId, DataType
 
 Fields = dict[str, Any]

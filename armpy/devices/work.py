@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from types import MappingProxyType
 
 from armpy.ops.operation import OperandInfos, Operation
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from armpy.ops.elementwise import (
     LogicalBinary,
     LogicalBinaryOperation,
 )
-from armpy.records import dataclass
 from armpy.types import DataType
 
 _INTEGERS = (DataType.SIGNED32, DataType.SIGNED64)

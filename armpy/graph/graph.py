@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 
 from armpy.ops.operands import Operands
 from armpy.ops.operation import Array, Operation
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 
 

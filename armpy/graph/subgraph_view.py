@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 
 from armpy.graph.graph import Graph, Layer, Value, consumers_of
-from armpy.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

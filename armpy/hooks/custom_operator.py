@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from armpy.errors import InvalidArgumentError
-from armpy.records import dataclass
 
 if TYPE_CHECKING:
     from armpy.graph import Value

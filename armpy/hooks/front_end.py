@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armpy.errors import InvalidArgumentError
 from armpy.hooks.model_file import ModelFile
-from armpy.records import dataclass
 
 if TYPE_CHECKING:
     from armpy.backend.options import BackendOption, OptionValue

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-
-from armpy.records import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

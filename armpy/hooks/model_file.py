@@ -6,11 +6,11 @@ import importlib
 import mmap
 import os
 import stat
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from armpy.errors import InvalidArgumentError, ParserError
-from armpy.records import dataclass
 
 ModelSource: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | mmap.mmap
 """A path, or the bytes of a file."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from armpy.errors import InvalidArgumentError
-from armpy.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

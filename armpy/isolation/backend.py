@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from armpy.backend import (
@@ -43,7 +43,6 @@ from armpy.isolation.workload import IsolatedWorkload, PartRunner
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.plugins import Candidate, CandidateStatus
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DeviceType
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from armpy.errors import InvalidArgumentError
-from armpy.records import dataclass
 from armpy.types import BackendId
 
 PROCESS = "process"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from armpy.graph import Graph, SubgraphView, Value
 from armpy.isolation.shared_block import aligned, create_block, forbid_writing, map_block
 from armpy.network import Network
 from armpy.ops.operation import Operation
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from armpy.backend import IBackendInternal
 from armpy.caching.settings import CompilationCaching
 from armpy.errors import BackendUnavailableError
 from armpy.plugins.options import PluginOptions
 from armpy.plugins.registry import BackendRegistry
-from armpy.records import dataclass
 from armpy.types import BackendId
 
 
@@ -32,7 +32,7 @@ class BackendSource:
     backend_id: BackendId
     options: PluginOptions
     factory: bytes | None = None
-    caching: CompilationCaching = CompilationCaching()
+    caching: CompilationCaching = field(default_factory=CompilationCaching)
 
     @classmethod
     def of(

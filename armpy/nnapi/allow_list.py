@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-
-from armpy.records import dataclass
+from dataclasses import dataclass
 
 ENVIRONMENT_VARIABLE = "ARMPY_NNAPI_EXTENSIONS_ALLOWLIST"
 """The file to read if the options name none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,6 @@ from armpy.nnapi.codes import OPERAND_TRAITS, OperandCode
 from armpy.nnapi.operand_type import TENSOR_TYPES, OperandType
 from armpy.nnapi.results import bad_data, require_data
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 
 if TYPE_CHECKING:
     from armpy.nnapi.builder import ModelBuilder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
 
@@ -13,7 +14,6 @@ from armpy.errors import NnapiError
 from armpy.nnapi.codes import OPERAND_TRAITS, FuseCode, OperandCode, OperationCode
 from armpy.nnapi.operations import Argument, Form, OperationDefinition, TypeRow, definitions
 from armpy.nnapi.results import bad_data
-from armpy.records import dataclass
 
 CodeOf: TypeAlias = Callable[[object], OperandCode | None]
 """Gives the operand type that something has; None if it can be made what fits."""

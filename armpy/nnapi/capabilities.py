@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from armpy.backend import DeviceFigures, PerformanceFigures
 from armpy.devices.lookup import UNKNOWN_PERFORMANCE, lookup_performance
 from armpy.nnapi.codes import OPERAND_TRAITS, OperandCode
-from armpy.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from armpy.nnapi.model_description import ModelDescription, Subgraph
 from armpy.nnapi.run_order import run_order
 from armpy.nnapi.trailing_defaults import without_trailing_defaults
 from armpy.nnapi.validation import check_operand_indexes, validate_model
 from armpy.profiling import phase
-from armpy.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

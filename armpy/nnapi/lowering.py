@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -26,7 +26,6 @@ from armpy.nnapi.results import as_bad_data
 from armpy.ops.composite import Composite, LayerBuilder
 from armpy.ops.control_flow import If, While
 from armpy.ops.operation import Array, Operation, require
-from armpy.records import dataclass
 from armpy.tensor import Quantization, Shape, TensorInfo, shapes_agree
 from armpy.types import DataType
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -18,7 +19,6 @@ from armpy.errors import (
 from armpy.nnapi.described_memory import DescribedMemory
 from armpy.nnapi.results import bad_data, op_failed
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.runtime import LoadedNetwork
 from armpy.runtime.imported_tensor import ImportedTensor, ToImport
 from armpy.vlog import vlog

@@ -11,13 +11,12 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from armpy.nnapi.codes import OPERAND_TRAITS, OperandCode, is_extension
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.tensor import Quantization, Shape, TensorInfo
 from armpy.types import DataType
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
@@ -12,7 +13,6 @@ from armpy.nnapi.codes import MAX_SIZE_BYTES, OPERAND_TRAITS, OperandCode, is_ex
 from armpy.nnapi.model_description import ExtensionTypeInformation, Operand
 from armpy.nnapi.results import bad_data, check_kind, require_data, unexpected_null
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

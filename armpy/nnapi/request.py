@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from armpy.nnapi.model_description import Operand, Subgraph
 from armpy.nnapi.operand_type import OperandType, validate_operand_type
 from armpy.nnapi.results import bad_data, require_data
-from armpy.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TypeAlias
 
@@ -20,7 +20,6 @@ from armpy.nnapi.model_description import ModelDescription, Operand, OperationNo
 from armpy.nnapi.shapes import FROM_OUTSIDE, Dimensions, learned, lowered_alone, made_dimensions
 from armpy.ops.composite import Composite
 from armpy.optimizer import specialize
-from armpy.records import dataclass
 from armpy.runtime import Runtime
 from armpy.types import REFERENCE_BACKEND_ID
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from armpy.errors import NnapiError, ResultCode
@@ -24,7 +24,6 @@ from armpy.nnapi.model_description import (
 )
 from armpy.nnapi.trailing_defaults import without_trailing_defaults
 from armpy.nnapi.validation import validate_operation
-from armpy.records import dataclass
 
 
 def minimum_feature_level(description: ModelDescription) -> int:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.numerics.rounding import Int64Array, Integers, rounding_shift_right
-from armpy.records import dataclass
 
 __all__ = [
     "Multiplier",

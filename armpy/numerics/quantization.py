@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
 from armpy.numerics.rounding import Int64Array, Integers, round_half_away
-from armpy.records import dataclass
 
 __all__ = [
     "QuantizationParameters",

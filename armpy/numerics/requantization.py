@@ -7,6 +7,7 @@ TFLite ``MultiplyByQuantizedMultiplier`` for 32-bit and for 64-bit accumulators.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ import numpy.typing as npt
 
 from armpy.numerics.fixed_point import Multiplier
 from armpy.numerics.rounding import Int64Array
-from armpy.records import dataclass
 
 __all__ = [
     "Requantization",

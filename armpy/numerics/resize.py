@@ -8,13 +8,13 @@ TFLite reference kernels ``resize_bilinear.h`` (``ComputeInterpolationValues``,
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.numerics.rounding import Int64Array, round_half_away
-from armpy.records import dataclass
 
 FRACTION_BITS = 10
 """Fraction bits of integer weights."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -9,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.numerics.bfloat16 import bfloat16_bits, bfloat16_values
-from armpy.records import dataclass
 
 __all__ = ["float_bits", "float_values"]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from armpy.ops.operation import Operand, Operation
-from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 
 __all__ = ["MemCopy", "PreCompiled"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.lstm_operands import (
@@ -22,7 +23,6 @@ from armpy.ops.lstm_operands import (
 from armpy.ops.operand_checks import bind_sizes, present_operands
 from armpy.ops.operation import Operand, Operation, TypeRule, require, same
 from armpy.ops.recurrent import RNN_AXES, RecurrentActivation, rnn_operands
-from armpy.records import dataclass
 from armpy.tensor import Dimension, Shape, TensorInfo
 from armpy.types import DataType
 

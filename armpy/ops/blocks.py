@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.data_movement import (
@@ -14,7 +15,6 @@ from armpy.ops.data_movement import (
 )
 from armpy.ops.operation import Operand, require
 from armpy.ops.shapes import check_padding, image_shape, spatial
-from armpy.records import dataclass
 from armpy.tensor import Dimension, Shape, TensorInfo
 from armpy.types import DataLayout
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.data_movement import (
@@ -14,7 +15,6 @@ from armpy.ops.elementwise import INTEGER_TYPES
 from armpy.ops.operation import Operand, Operation, TypeRule, require, same
 from armpy.ops.reduction import ReduceOperation
 from armpy.ops.shapes import normalize_axis
-from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.activations import FusedActivation
@@ -15,7 +16,6 @@ from armpy.ops.convolution import (
 )
 from armpy.ops.operation import Operand, Operation, TypeRule, require, rule, same
 from armpy.ops.shapes import broadcast_shapes, product
-from armpy.records import dataclass
 from armpy.tensor import Dimension, Shape, TensorInfo
 from armpy.types import DataType
 

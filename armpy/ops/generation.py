@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -18,7 +19,6 @@ from armpy.ops.data_movement import (
 )
 from armpy.ops.operation import Array, Operand, Operation, TypeRule, require, rule
 from armpy.ops.shapes import normalize_axis
-from armpy.records import dataclass
 from armpy.tensor import Shape as TensorShape
 from armpy.tensor import TensorInfo
 from armpy.types import DataType

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.data_movement import DataMovement, require_same_elements
@@ -11,7 +12,6 @@ from armpy.ops.elementwise import INTEGER_TYPES
 from armpy.ops.operation import Operand, require
 from armpy.ops.shapes import normalize_axis
 from armpy.ops.slicing import check_indices
-from armpy.records import dataclass
 from armpy.tensor import Dimension, Shape, TensorInfo, format_shape
 from armpy.types import DataType
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.data_movement import DataMovement, require_same_elements
 from armpy.ops.operation import Operand, require
 from armpy.ops.shapes import normalize_axis
-from armpy.records import dataclass
 from armpy.tensor import Dimension, Shape, TensorInfo, format_shape
 from armpy.types import DataType
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.operation import Operation, TypeRule, require, same
-from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 

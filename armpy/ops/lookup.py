@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.data_movement import require_same_elements
 from armpy.ops.operand_checks import bind_sizes
 from armpy.ops.operation import Operand, Operation, TypeRule, require, rule
 from armpy.ops.shapes import product
-from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.lstm_operands import (
@@ -20,7 +21,6 @@ from armpy.ops.lstm_operands import (
 from armpy.ops.operand_checks import present_operands
 from armpy.ops.operation import Operand, Operation, TypeRule, require
 from armpy.ops.recurrent import RecurrentActivation
-from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.data_movement import (
@@ -16,7 +17,6 @@ from armpy.ops.data_movement import (
 )
 from armpy.ops.operation import Operand, require
 from armpy.ops.shapes import broadcast_shapes, normalize_axes, normalize_axis
-from armpy.records import dataclass
 from armpy.tensor import Dimension, Shape, TensorInfo, format_shape
 
 __all__ = [

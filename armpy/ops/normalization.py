@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.elementwise import FLOAT_TYPES, QUANTIZED_TYPES
 from armpy.ops.operation import Operand, Operation, TypeRule, require, same
 from armpy.ops.shapes import broadcast_shapes, normalize_axes
-from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo, format_shape
 from armpy.types import DataLayout, DataType
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Generic, TypeVar
 
 from armpy.errors import InvalidArgumentError
 from armpy.ops.operation import Operation
-from armpy.records import dataclass
 
 ItemT = TypeVar("ItemT")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, TypeAlias
 
@@ -12,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.errors import ArmpyError, BackendError, InvalidArgumentError, LayerValidationError
-from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo, format_shape, merge_shapes
 from armpy.types import DataType
 

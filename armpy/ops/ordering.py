@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.data_movement import require_operand, require_same_elements, unwrap_single
 from armpy.ops.elementwise import FLOAT_TYPES, INTEGER_TYPES, QUANTIZED_TYPES
 from armpy.ops.operation import Operand, Operation, TypeRule, require, rule
-from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.activations import FusedActivation
@@ -17,7 +18,6 @@ from armpy.ops.shapes import (
     spatial,
     window_output,
 )
-from armpy.records import dataclass
 from armpy.tensor import Dimension, Shape, TensorInfo
 from armpy.types import DataLayout, DataType
 

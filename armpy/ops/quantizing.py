@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.elementwise import FLOAT_TYPES
 from armpy.ops.operation import Operation, TypeRule, require, rule
-from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo, format_shape
 from armpy.types import DataType
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.operand_checks import bind_size, bind_sizes, present_operands
 from armpy.ops.operation import Operand, Operation, TypeRule, require, rule
-from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 

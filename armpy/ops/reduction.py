@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.data_movement import (
@@ -15,7 +16,6 @@ from armpy.ops.data_movement import (
 from armpy.ops.elementwise import INTEGER_TYPES
 from armpy.ops.operation import Operand, Operation, TypeRule, require, rule, same
 from armpy.ops.shapes import normalize_axes, normalize_axis
-from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 

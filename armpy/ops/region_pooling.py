@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.data_movement import require_same_elements
@@ -10,7 +11,6 @@ from armpy.ops.operand_checks import bind_sizes, require_length
 from armpy.ops.operation import Operand, Operation, TypeRule, require, rule
 from armpy.ops.pooling import PoolingAlgorithm
 from armpy.ops.shapes import image_shape, spatial
-from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataLayout, DataType
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.data_movement import DataMovement, require_operand
 from armpy.ops.operation import Operand, TypeRule, require, same
 from armpy.ops.shapes import image_shape
-from armpy.records import dataclass
 from armpy.tensor import Dimension, Shape, TensorInfo
 from armpy.types import DataLayout, DataType
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.elementwise import FLOAT_TYPES, INTEGER_TYPES
 from armpy.ops.operation import Operand, Operation, TypeRule, require, rule
 from armpy.ops.shapes import normalize_axis
-from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.data_movement import (
@@ -14,7 +15,6 @@ from armpy.ops.data_movement import (
 )
 from armpy.ops.operation import Operand, require
 from armpy.ops.shapes import normalize_axis
-from armpy.records import dataclass
 from armpy.tensor import Dimension, Shape, TensorInfo, format_shape
 from armpy.types import DataType
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from armpy.ops.data_movement import DataMovement, length_of, require_operand
 from armpy.ops.operation import Operand, require
-from armpy.records import dataclass
 from armpy.tensor import Dimension, Shape, TensorInfo, format_shape
 
 __all__ = ["StridedSlice"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.activations import FusedActivation
@@ -15,7 +16,6 @@ from armpy.ops.convolution import (
 )
 from armpy.ops.operation import Operand, Operation, TypeRule, require
 from armpy.ops.shapes import Padding, PaddingSpec, check_padding, image_shape, spatial
-from armpy.records import dataclass
 from armpy.tensor import Dimension, Shape, TensorInfo
 from armpy.types import DataLayout, DataType
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
 from armpy.ops.operation import Operation
 from armpy.ops.pooling import Pooling2d
 from armpy.ops.shapes import resolve_padding
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 
 Slices = tuple[slice, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from armpy.backend import (
@@ -29,7 +29,6 @@ from armpy.optimizer.placement import Refusal
 from armpy.optimizer.specialization import specialize
 from armpy.plugins.boundary import ask_backend, ask_method, describe
 from armpy.profiling import phase
-from armpy.records import dataclass
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 _log = logging.getLogger("armpy.optimizer")

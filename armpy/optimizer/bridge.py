@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from armpy.backend import (
@@ -22,7 +22,6 @@ from armpy.ops.backend_internal import MemCopy
 from armpy.plugins.boundary import ask_method
 from armpy.plugins.guard import GuardedHandleFactory
 from armpy.profiling import phase
-from armpy.records import dataclass
 from armpy.types import HOST, BackendId
 
 Factories: TypeAlias = Sequence[GuardedHandleFactory]

@@ -6,6 +6,7 @@ import hashlib
 import logging
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from armpy import __version__
@@ -27,7 +28,6 @@ from armpy.graph import Graph, SubgraphView
 from armpy.optimizer.substitute import check_answer, offer
 from armpy.plugins.boundary import ask_method
 from armpy.plugins.guard import GuardedBackend
-from armpy.records import dataclass
 from armpy.types import Preference
 
 _PREFERENCE_CODES = {Preference.LOW_POWER: 0, Preference.SUSTAINED: 2}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from armpy.backend import IMemoryOptimizerStrategy
 from armpy.graph import Graph, Layer, Value
@@ -15,7 +15,6 @@ from armpy.optimizer.optimize import working_memory
 from armpy.optimizer.optimized import OptimizedNetwork
 from armpy.optimizer.placement import LayerPlacement
 from armpy.plugins.guard import GuardedHandleFactory
-from armpy.records import dataclass
 from armpy.types import HOST, BackendId
 
 Importers = Mapping[BackendId, GuardedHandleFactory]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from armpy.backend import HOST_FACTORY_ID, IMemoryOptimizerStrategy, Lifetime, MemBlock
 from armpy.graph import Graph, Value
 from armpy.optimizer.memory_strategies import DEFAULT_STRATEGY, pack
 from armpy.profiling import phase
-from armpy.records import dataclass
 from armpy.types import BackendId
 
 

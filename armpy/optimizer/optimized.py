@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from armpy.backend import OptionValues
 from armpy.graph import Graph, Layer, Value
 from armpy.optimizer.bridge import PlannedImport
 from armpy.optimizer.memory_plan import MemoryPlan
 from armpy.optimizer.placement import Placement
-from armpy.records import dataclass
 from armpy.tensor import format_shape
 from armpy.types import BackendId
 

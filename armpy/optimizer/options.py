@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from armpy.backend import IMemoryOptimizerStrategy, OptionValues
 from armpy.caching.settings import CompilationCaching
 from armpy.errors import InvalidArgumentError
-from armpy.records import dataclass
 from armpy.types import BackendId, Preference, Priority
 
 if TYPE_CHECKING:

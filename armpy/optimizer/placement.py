@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 
 from armpy.backend import CacheUse
-from armpy.records import dataclass
 from armpy.types import BackendId, Preference
 
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
+from dataclasses import dataclass
 from typing import TypeVar
 
 from armpy.errors import PreparationTimeoutError
-from armpy.records import dataclass
 from armpy.types import BackendId
 
 T = TypeVar("T")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from armpy.backend import IBackendInternal
 from armpy.graph import Graph, Layer, Value
 from armpy.optimizer.options import OptimizerOptions
-from armpy.records import dataclass
 
 RESHAPES = frozenset(("ExpandDims", "Reshape", "Squeeze"))
 """Operations that give elements another shape."""

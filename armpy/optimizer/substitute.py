@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from armpy.backend import IBackendInternal, OptimizationViews, PreparationRequest, Substitution
@@ -14,7 +14,6 @@ from armpy.ops.operation import located
 from armpy.plugins.boundary import ask_method, describe, let_user_interrupt
 from armpy.plugins.guard import overrides
 from armpy.profiling import phase
-from armpy.records import dataclass
 
 
 def offer(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from armpy.backend import IBackendInternal
 from armpy.plugins.boundary import describe, exact
 from armpy.plugins.candidate import RejectionError
 from armpy.plugins.versions import why_incompatible
-from armpy.records import dataclass
 from armpy.types import BackendId, DeviceType
 
 

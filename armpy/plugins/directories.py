@@ -6,10 +6,9 @@ import logging
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
-
-from armpy.records import dataclass
 
 ENVIRONMENT_VARIABLE = "ARMPY_DYNAMIC_BACKENDS_PATH"
 """Directories to look in if the options name none, with ``os.pathsep`` between them."""

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Generic, TypeVar
 
@@ -27,7 +27,6 @@ from armpy.plugins.options import PluginOptions
 from armpy.plugins.probe_result import ProbeResult
 from armpy.plugins.snapshot import Snapshot, serve_distribution
 from armpy.plugins.trust import Trust
-from armpy.records import dataclass
 
 _log = logging.getLogger("armpy.plugins")
 

@@ -6,6 +6,7 @@ import logging
 import re
 import traceback
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from armpy.errors import ArmpyError
 from armpy.plugins.boundary import let_user_interrupt
@@ -14,7 +15,6 @@ from armpy.plugins.contract import CheckedBackend, check_backend
 from armpy.plugins.entry_points import load_entry_point
 from armpy.plugins.modules import group_of, open_module
 from armpy.plugins.snapshot import NOT_PINNED, PinnedCode, serve_distribution
-from armpy.records import dataclass
 from armpy.types import INVALID_BACKEND_IDS, BackendId
 
 _log = logging.getLogger("armpy.plugins")

@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.machinery import (
     EXTENSION_SUFFIXES,
     SOURCE_SUFFIXES,
@@ -34,7 +35,6 @@ from armpy.plugins.snapshot import (
     SnapshotSourceLoader,
 )
 from armpy.plugins.versions import version_text, why_incompatible
-from armpy.records import dataclass
 from armpy.types import BackendId
 
 PRIVATE_PREFIX = "_armpy_dynamic_"

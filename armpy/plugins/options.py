@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from armpy.errors import InvalidArgumentError
-from armpy.records import dataclass
 
 PathText = str | os.PathLike[str]
 

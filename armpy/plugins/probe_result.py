@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 
 from armpy.plugins.candidate import CandidateStatus
-from armpy.records import dataclass
 
 
 class ProbeOutcome(enum.Enum):

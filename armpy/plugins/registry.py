@@ -6,7 +6,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from armpy.backend import IBackendInternal
@@ -30,7 +30,6 @@ from armpy.plugins.modules import forget_module, group_name, install_finder, pri
 from armpy.plugins.options import PluginOptions
 from armpy.plugins.probe_result import ProbeResult
 from armpy.plugins.trust import read_trust
-from armpy.records import dataclass
 from armpy.types import BackendId
 
 if TYPE_CHECKING:

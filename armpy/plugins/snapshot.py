@@ -9,6 +9,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.machinery import (
     EXTENSION_SUFFIXES,
@@ -25,7 +26,6 @@ from armpy.plugins.candidate import Candidate, CandidateKind, RejectionError
 from armpy.plugins.digests import digest_line, distribution_files, read_regular
 from armpy.plugins.directories import module_files
 from armpy.plugins.entry_points import top_module
-from armpy.records import dataclass
 
 _LIBRARY_MARKS = (".so", ".dylib", ".dll", ".pyd")
 """What the name of a shared library has in it; versions may follow."""

@@ -6,7 +6,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from armpy.errors import InvalidArgumentError
 from armpy.places import HAS_OWNERS, kind_of, links_to, trusted_owners, why_foreign, why_writable
@@ -16,7 +16,6 @@ from armpy.plugins.directories import module_places
 from armpy.plugins.entry_points import find_top_module, is_own, top_module
 from armpy.plugins.options import PluginOptions
 from armpy.plugins.snapshot import NOT_PINNED, PinnedCode, Snapshot, snapshot_of, take_snapshot
-from armpy.records import dataclass
 from armpy.types import BackendId
 
 ENVIRONMENT_VARIABLE = "ARMPY_TRUST_FILE"

@@ -14,6 +14,7 @@ import time
 import weakref
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from armpy.errors import DeadObjectError
@@ -26,7 +27,6 @@ from armpy.processes.protocol import (
     send_request,
 )
 from armpy.processes.waiting import await_answer
-from armpy.records import dataclass
 
 _CHILD = """\
 import json, sys

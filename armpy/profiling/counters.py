@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 import threading
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from armpy.backend import Counter, CounterKind
 from armpy.errors import InvalidArgumentError
-from armpy.records import dataclass
 
 MAX_SAMPLES = 100_000
 """Changes of counters that are kept for traces; the values themselves go on."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-
-from armpy.records import dataclass
+from dataclasses import dataclass
 
 
 class ProfilingDetails(enum.IntEnum):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping
-from dataclasses import field
-
-from armpy.records import dataclass
+from dataclasses import dataclass, field
 
 EXECUTE = "Execute"
 """Name of the event that is a whole execution."""

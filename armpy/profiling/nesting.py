@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from armpy.profiling.events import EventKind, ProfilingEvent
-from armpy.records import dataclass
 
 _RANKS = {kind: rank for rank, kind in enumerate(EventKind)}
 """Of events that begin and end at the same moment, the outer ones have the lower number."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from armpy.profiling.events import EventKind, ProfilingEvent
 from armpy.profiling.nesting import Node, nested
-from armpy.records import dataclass
 
 BETWEEN = "around layers"
 """Overhead of executions themselves: binding arrays, calling one layer after the other."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray
@@ -10,7 +11,6 @@ from numpy import ndarray
 from armpy.backend import ExternalMemory
 from armpy.errors import InvalidArgumentError
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.runtime.imported_tensor import ImportedTensor, ToImport, overlap
 from armpy.runtime.tensors import may_overlap
 

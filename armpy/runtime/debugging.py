@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.backend import Cancellation
 from armpy.errors import InvalidArgumentError
 from armpy.graph import Graph, Layer
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.runtime.control_flow import Targets
 from armpy.runtime.imported_tensor import ImportedTensor
 from armpy.runtime.imports import import_given, imports_in

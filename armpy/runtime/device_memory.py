@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from armpy.backend import DeviceMemoryRequest, ExternalMemory, MemoryRole, MemorySource
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.optimizer.bridge import handle_factories
 from armpy.plugins.guard import GuardedDeviceMemory
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import HOST, BackendId
 from armpy.vlog import is_on, vlog

@@ -8,6 +8,7 @@ import threading
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
@@ -19,7 +20,6 @@ from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.logs import wants_traceback
 from armpy.ops.operation import Array
 from armpy.plugins.guard import GuardedHandleFactory
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,6 @@ import numpy as np
 from armpy.backend import Cancellation, IMemoryOptimizerStrategy, ITensorHandle
 from armpy.ops.operation import Array
 from armpy.optimizer.imported import ImportedNetwork, import_tensors
-from armpy.records import dataclass
 from armpy.runtime.control_flow import Targets
 from armpy.runtime.imported_tensor import ImportedTensor
 from armpy.runtime.imports import shapes_depend_on_values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from numbers import Integral
 
 from armpy.backend import ICustomAllocator, IMemoryOptimizerStrategy
@@ -16,7 +16,6 @@ from armpy.optimizer import OptimizerOptions
 from armpy.plugins import BackendRegistry, PluginOptions
 from armpy.prepared.signing import KeySource, trusted_keys
 from armpy.prepared.trust import TRUSTED, check_code_choice
-from armpy.records import dataclass
 from armpy.runtime.limits import check_loop_timeout
 from armpy.runtime.settings import DEFAULT_PLAN_CACHE_SIZE
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, BackendId, Preference
@@ -118,8 +117,8 @@ class RuntimeOptions:
     execution_threads: int | None = None
     preference: Preference = Preference.ORDER
     isolation: Isolation = None
-    isolation_limits: IsolationLimits = IsolationLimits()
-    caching: CompilationCaching = CompilationCaching()
+    isolation_limits: IsolationLimits = field(default_factory=IsolationLimits)
+    caching: CompilationCaching = field(default_factory=CompilationCaching)
     trusted_keys: Sequence[KeySource] = ()
     code: str = TRUSTED
 

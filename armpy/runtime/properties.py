@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from armpy.backend import MemorySource
@@ -11,7 +11,6 @@ from armpy.errors import InvalidArgumentError
 from armpy.optimizer import OptimizerOptions
 from armpy.plugins.boundary import describe
 from armpy.profiling import ProfilingDetails
-from armpy.records import dataclass
 from armpy.types import BackendId
 
 ON_FAILURE = ("error", "next")

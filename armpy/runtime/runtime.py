@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import weakref
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,6 @@ from armpy.optimizer.assign import SupportOracle
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus
 from armpy.plugins.guard import GuardedBackend
 from armpy.profiling import Profiler, phase, profiled_by
-from armpy.records import dataclass
 from armpy.runtime.calls import run_by_name
 from armpy.runtime.configuring import configured_setup
 from armpy.runtime.executors import Executors

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from armpy.backend import (
     NO_OPTIONS,
@@ -22,7 +22,6 @@ from armpy.optimizer.assign import Failed
 from armpy.optimizer.bridge import Factories, handle_factories
 from armpy.plugins.guard import GuardedBackend, GuardedHandleFactory
 from armpy.profiling import Profiler
-from armpy.records import dataclass
 from armpy.runtime.allocators import CheckedAllocator
 from armpy.runtime.backend_profiling import open_profiling
 from armpy.runtime.constants import ConstantHandles

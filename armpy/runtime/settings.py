@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from armpy.backend import ICustomAllocator
 from armpy.backend.control_flow import DEFAULT_LOOP_TIMEOUT_S
 from armpy.optimizer import OptimizerOptions
 from armpy.profiling import Profiler
-from armpy.records import dataclass
 from armpy.runtime.contexts import BackendContexts
 from armpy.runtime.executors import Executors
 from armpy.runtime.properties import NetworkProperties

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn, TypeAlias
 
@@ -25,7 +26,6 @@ from armpy.plugins.boundary import (
     read_backend,
 )
 from armpy.profiling import phase
-from armpy.records import dataclass
 from armpy.runtime.blame import blamed
 from armpy.runtime.completions import as_completion, wait_for
 from armpy.runtime.host import CopyWorkloadFactory

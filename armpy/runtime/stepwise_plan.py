@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from armpy.backend import Cancellation
@@ -13,7 +13,6 @@ from armpy.ops.composite import Composite
 from armpy.ops.operation import Array
 from armpy.optimizer import OptimizedNetwork, Placement
 from armpy.optimizer.assign import is_dynamic
-from armpy.records import dataclass
 from armpy.runtime.control_flow import Targets
 from armpy.runtime.dynamic_plan import DynamicPlan
 from armpy.runtime.static_plan import StaticPlan

@@ -6,7 +6,7 @@ import logging
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from armpy.optimizer.placing.candidates import Candidate, Candidates
 from armpy.optimizer.placing.costs import CostTable
 from armpy.optimizer.placing.decision import MEASURED, Decision
 from armpy.profiling import EventKind, Profiler
-from armpy.records import dataclass
 from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DataType, Preference

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from armpy.backend import Cancellation, ICompletion
 from armpy.errors import ArmpyError
 from armpy.logs import wants_traceback
 from armpy.ops.backend_internal import MemCopy
 from armpy.optimizer import OptimizedNetwork
-from armpy.records import dataclass
 from armpy.runtime.completions import as_completion, stop, wait_for
 from armpy.runtime.steps import Step, raise_for_step
 from armpy.types import BackendId

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from armpy.graph import Graph, Value
 from armpy.network import Network
 from armpy.ops.operation import Array, Operation
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 
 

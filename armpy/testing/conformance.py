@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 
 from armpy.errors import InvalidArgumentError
-from armpy.records import dataclass
 from armpy.runtime import RuntimeOptions
 from armpy.testing.cases import operation_cases
 from armpy.testing.cases.patterns import kit_patterns

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from armpy.ops.operation import Array
 from armpy.optimizer import Evaluator, Placement, specialize
 from armpy.plugins import BackendRegistry
 from armpy.plugins.guard import GuardedBackend
-from armpy.records import dataclass
 from armpy.runtime import Runtime, RuntimeOptions
 from armpy.runtime.tensors import as_input
 from armpy.testing.case import describe

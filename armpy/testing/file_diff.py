@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,7 +20,6 @@ from armpy.graph import Graph, Layer, Value
 from armpy.loading import load
 from armpy.ops.operation import Array
 from armpy.optimizer import specialize
-from armpy.records import dataclass
 from armpy.runtime import RuntimeOptions
 from armpy.tensor import Shape, TensorInfo
 from armpy.testing.diff import Sides, input_arrays, values_of_layers

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from armpy.backend import Support
 from armpy.errors import ArmpyError, BackendCapabilityError
 from armpy.graph import Graph, Layer
 from armpy.ops.operation import Array
 from armpy.optimizer import Placement
-from armpy.records import dataclass
 from armpy.testing.case import LAYER, Case
 from armpy.testing.company import NEIGHBOURS, companies
 from armpy.testing.moves import is_move

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from armpy.graph import Graph
 from armpy.network import Network
 from armpy.ops.operation import Array
 from armpy.plugins.boundary import call_backend, describe
-from armpy.records import dataclass
 from armpy.testing.values import anything
 from armpy.types import BackendId
 

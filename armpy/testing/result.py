@@ -6,9 +6,8 @@ import enum
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 
-from armpy.records import dataclass
 from armpy.types import BackendId
 
 CONTRACT = "contract"

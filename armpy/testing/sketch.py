@@ -5,14 +5,13 @@ from __future__ import annotations
 import itertools
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 
 from armpy.ops import Quantize
 from armpy.ops.operation import Array, Operation, TypeRule, rule
-from armpy.records import dataclass
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.case import Case, CaseInput
 from armpy.testing.values import Values, anything

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 

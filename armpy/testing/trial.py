@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,6 @@ from armpy.errors import ArmpyError
 from armpy.graph import Graph
 from armpy.ops.operation import Array
 from armpy.optimizer import Placement
-from armpy.records import dataclass
 from armpy.runtime import Runtime
 from armpy.tensor import TensorInfo
 from armpy.testing.tolerance import EXACT, TOLERANCES, Tolerance, compare

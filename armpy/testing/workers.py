@@ -6,12 +6,12 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from armpy.errors import DeadObjectError
 from armpy.optimizer.files.plain import PlainReader, plain
 from armpy.processes.worker import Worker
-from armpy.records import dataclass
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator
-
-from armpy.records import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

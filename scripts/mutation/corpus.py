@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,6 @@ from armpy.backend import ITensorHandle, WorkloadInfo
 from armpy.errors import ArmpyError
 from armpy.nnapi.devices import DeviceManager
 from armpy.ops.operation import Array, Operation
-from armpy.records import dataclass
 from armpy.runtime import RuntimeOptions
 from armpy.tensor import TensorInfo
 from armpy.testing.case import Case

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-
-from armpy.records import dataclass
+from dataclasses import dataclass
 
 from .changes import Change, changes
 

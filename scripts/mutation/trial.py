@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -20,7 +21,6 @@ from armpy_reference.factory import snake_case
 
 from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry
-from armpy.records import dataclass
 from armpy.runtime import RuntimeOptions
 from armpy.testing.case import describe
 from armpy.testing.conformance import NamedCase, all_cases

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import onnx
@@ -22,7 +23,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 from armpy.ops.activations import FusedActivation
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 
 DOMAIN = "armpy"
 """Of the operators that are written here, see `armpy.frontends.onnx.operators.quantized_layers`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import onnx
 
@@ -10,7 +11,6 @@ from armpy.errors import ParserError
 from armpy.frontends.onnx.element_types import DATA_TYPES
 from armpy.frontends.onnx.external_data import ExternalData
 from armpy.frontends.onnx.reading import kind_of, versions_of
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 
 _ELEMENT_TYPES = {data_type: number for number, data_type in reversed([*DATA_TYPES.items()])}

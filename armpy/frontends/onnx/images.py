@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from armpy.frontends.onnx.blocks import reshaped, transposed
 from armpy.frontends.onnx.node import Node
 from armpy.graph import Value
 from armpy.ops.shapes import Padding, PaddingSpec
-from armpy.records import dataclass
 
 Pads = tuple[tuple[int, int], ...]
 """What is added before and after each spatial axis."""

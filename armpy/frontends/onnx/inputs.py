@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import onnx
@@ -19,7 +20,6 @@ from armpy.graph import Value
 from armpy.hooks.front_end import ParseSettings
 from armpy.network import Network
 from armpy.ops.composite import Composite, LayerBuilder
-from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from armpy.errors import LayerValidationError
 from armpy.graph import Value
-from armpy.records import dataclass
 from armpy.types import DataType
 
 

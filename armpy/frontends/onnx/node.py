@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -15,7 +16,6 @@ from armpy.graph import Value
 from armpy.numerics import bfloat16_values
 from armpy.ops.composite import Composite, LayerBuilder
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 

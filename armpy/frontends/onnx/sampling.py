@@ -8,13 +8,13 @@ ONNX ``Resize``; Keys, "Cubic convolution interpolation for digital image proces
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.numerics.rounding import Int64Array
-from armpy.records import dataclass
 
 Float32Array = npt.NDArray[np.float32]
 Float64Array = npt.NDArray[np.float64]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,7 +14,6 @@ from armpy.frontends.onnx.node import Node
 from armpy.graph import Value
 from armpy.ops.reduction import ReduceOperation
 from armpy.ops.trees import DecisionTrees, TreeComparison
-from armpy.records import dataclass
 from armpy.types import DataType
 
 Integers: TypeAlias = npt.NDArray[np.int64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
@@ -37,7 +37,6 @@ from armpy.frontends.onnx.structures import structure_of
 from armpy.graph import Value
 from armpy.ops.composite import Composite, LayerBuilder
 from armpy.ops.operation import Array, Operation, located
-from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from armpy.frontends.building import Layers, NetworkBuilder
@@ -11,7 +12,6 @@ from armpy.graph import Value
 from armpy.ops.composite import Composite, LayerBuilder
 from armpy.ops.operation import Array, require
 from armpy.ops.quantizing import BitCast
-from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from armpy.errors import ParserError
@@ -13,7 +13,6 @@ from armpy.network import Network
 from armpy.ops.activations import FusedActivation
 from armpy.ops.operation import Operation
 from armpy.ops.quantizing import Cast, Dequantize
-from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from armpy.frontends.tflite.reader import Table
@@ -10,7 +10,6 @@ from armpy.frontends.tflite.subgraphs import Operator, Subgraphs
 from armpy.graph import Value
 from armpy.network import Network
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 
 OPERATORS = ("ASSIGN_VARIABLE", "CALL_ONCE", "READ_VARIABLE", "VAR_HANDLE")

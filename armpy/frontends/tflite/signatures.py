@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from armpy.errors import ParserError
 from armpy.frontends.tflite.reader import Table
-from armpy.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ import numpy.typing as npt
 from armpy.errors import ParserError
 from armpy.frontends.tflite.reader import Table, enumerators
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.tensor import MAX_RANK
 
 _DENSE, _SPARSE = 0, 1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 
 from armpy.errors import UnsupportedOperatorError
 from armpy.frontends.tflite.reader import Table, Tables, enumerators
 from armpy.frontends.tflite.tensors import Tensors
-from armpy.records import dataclass
 
 MAX_NESTING = 32
 """How deep subgraphs may run each other; far more than any model has."""

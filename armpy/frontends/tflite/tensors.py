@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from armpy.frontends.tflite.quantization import read_element_type, read_type
 from armpy.frontends.tflite.reader import Table, Tables
 from armpy.frontends.tflite.sparsity import densified
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.tensor import MAX_RANK, Quantization, TensorInfo, format_shape, merge_shapes
 from armpy.types import DataType
 

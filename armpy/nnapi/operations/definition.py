@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armpy.errors import LayerValidationError
 from armpy.nnapi.codes import OPERAND_TRAITS, FeatureLevel, OperandCode, OperationCode
 from armpy.nnapi.model_description import Operand
 from armpy.ops.operation import Array, require
-from armpy.records import dataclass
 
 if TYPE_CHECKING:
     from armpy.nnapi.lowering import Lowering

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 from typing import Any
 
 from armpy.backend import MemorySource
 from armpy.optimizer.placement import Placement
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 
 MAGIC = b"armpyNet"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from armpy.ops.shapes import broadcast_shapes
 from armpy.optimizer.passes.context import PassContext, layer_like
 from armpy.optimizer.passes.matching import beside, binary, number_of
 from armpy.optimizer.passes.rebuild import Rebuild, only_reader
-from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 

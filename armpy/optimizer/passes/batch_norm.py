@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary
 from armpy.ops.transpose_convolution import TransposeConvolution2d
 from armpy.optimizer.passes.context import PassContext
 from armpy.optimizer.passes.rebuild import Rebuild, only_reader
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable, Sequence
-
-from armpy.records import dataclass
+from dataclasses import dataclass
 
 _SOURCE, _SINK = "source", "sink"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from armpy.ops.pooling import Pooling2d, PoolingAlgorithm
 from armpy.ops.shapes import Padding, resolve_padding
 from armpy.optimizer.passes.context import PassContext
 from armpy.optimizer.passes.rebuild import Rebuild, only_reader
-from armpy.records import dataclass
 
 _Windows = Convolution2d | DepthwiseConvolution2d | Pooling2d
 

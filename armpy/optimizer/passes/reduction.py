@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from armpy.ops.operation import Array
 from armpy.ops.quantizing import Cast, Dequantize, Quantize
 from armpy.optimizer.passes.context import PassContext, layer_like
 from armpy.optimizer.passes.rebuild import Rebuild
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 

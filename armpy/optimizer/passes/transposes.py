@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.movement import Transpose
@@ -21,7 +21,6 @@ from armpy.optimizer.passes.turning import (
     turned_constant,
     turned_info,
 )
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 
 

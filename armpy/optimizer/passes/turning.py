@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
@@ -11,7 +12,6 @@ from armpy.graph import Layer, Value
 from armpy.ops.operation import Operation
 from armpy.ops.reshaping import Reshape
 from armpy.optimizer.simplify import CARRYING, ELEMENTWISE, RESHAPES, kind_of
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 
 Permutation = tuple[int, ...]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,7 +23,6 @@ from armpy.optimizer.passes.batch_norm import FILTER_AXIS, per_channel
 from armpy.optimizer.passes.context import PassContext
 from armpy.optimizer.passes.matching import beside, binary, is_near, number_of, unary
 from armpy.optimizer.passes.rebuild import Rebuild, only_reader
-from armpy.records import dataclass
 from armpy.types import DataType
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from armpy.backend import Capability, IBackendInternal, has_matching_capability
 from armpy.graph import Graph
@@ -11,7 +12,6 @@ from armpy.optimizer.assign import Exclusions, SupportOracle
 from armpy.optimizer.placement import Alternative
 from armpy.optimizer.placing.costs import CostTable
 from armpy.optimizer.placing.partition import Choices, cost_of, partition
-from armpy.records import dataclass
 from armpy.types import HOST, BackendId
 
 MIXED = "mixed"

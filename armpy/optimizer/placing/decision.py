@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from armpy.optimizer.optimized import OptimizedNetwork
 from armpy.optimizer.placement import Alternative
 from armpy.optimizer.placing.candidates import Candidate
-from armpy.records import dataclass
 from armpy.types import BackendId, Preference
 
 ESTIMATED, MEASURED, REMEMBERED = "estimated", "measured", "remembered"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from armpy.graph import Graph, Layer, Value
 from armpy.optimizer.placing.costs import CostTable
-from armpy.records import dataclass
 from armpy.types import HOST, BackendId
 
 Choices: TypeAlias = Mapping[int, Sequence[BackendId]]

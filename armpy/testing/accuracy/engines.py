@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ import numpy as np
 
 from armpy.errors import UnimplementedError
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.runtime import Model
 
 PEER = "LiteRT"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 
-from armpy.records import dataclass
 from armpy.testing.accuracy.measures import Errors, Latency
 from armpy.types import BackendId
 

@@ -6,7 +6,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -23,7 +23,6 @@ from armpy.graph import Graph
 from armpy.loading import load
 from armpy.ops.operation import Array
 from armpy.optimizer import specialize
-from armpy.records import dataclass
 from armpy.runtime import Model, Runtime, RuntimeOptions
 from armpy.testing.accuracy.engines import PEER, Engine, engine_of_model, peer_engine
 from armpy.testing.accuracy.float_twin import float_twin, real_info, real_numbers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -55,7 +56,6 @@ from armpy.ops import (
     UnaryOperation,
 )
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.tensor import Quantization, TensorInfo
 from armpy.testing.case import Case, CaseInput
 from armpy.types import DataType

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from armpy.records import dataclass
 from armpy.testing.result import CONTRACT, CaseResult, Outcome
 from armpy.testing.subject import Subject
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,7 +30,6 @@ from armpy.ops.operation import Array
 from armpy.optimizer import optimize_graph, specialize
 from armpy.optimizer.memory_strategies import pack
 from armpy.plugins.guard import GuardedBackend
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.testing.contract.networks import Bench
 from armpy.testing.subject import Subject

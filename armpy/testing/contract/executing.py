@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from armpy.backend import (
     Cancellation,
@@ -17,7 +18,6 @@ from armpy.backend import (
 from armpy.errors import ArmpyError, ExecutionCancelledError, ExecutionTimeoutError
 from armpy.ops.operation import Array
 from armpy.plugins.guard import GuardedBackend
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.testing.case import Case
 from armpy.testing.contract.case import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from armpy.errors import ArmpyError
 from armpy.graph import Graph, Value
 from armpy.network import Network
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.runtime import Runtime
 from armpy.tensor import TensorInfo
 from armpy.testing.case import Case, CaseInput

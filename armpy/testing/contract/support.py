@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from armpy.backend import ReasonCode, Support
 from armpy.graph import Layer
 from armpy.network import Network
 from armpy.ops.operation import Operation
-from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 from armpy.testing.case import describe
 from armpy.testing.cases import operation_cases

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 
 from armpy.errors import (
     ArmpyError,
@@ -16,7 +17,6 @@ from armpy.errors import (
     ExecutionCancelledError,
     ExecutionTimeoutError,
 )
-from armpy.records import dataclass
 from armpy.runtime import Model
 from armpy.testing.crash.networks import LARGE, SMALL, ZERO
 from armpy.testing.crash.scene import Expectation, Scene

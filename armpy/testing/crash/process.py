@@ -8,11 +8,10 @@ import signal
 import threading
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from armpy.errors import ArmpyError, DeadObjectError
 from armpy.processes.worker import Worker, WorkerSettings
-from armpy.records import dataclass
 from armpy.runtime import RuntimeOptions
 from armpy.testing.crash.cases import AFTERWARDS, CASES, SURVEY
 from armpy.testing.crash.result import CrashOutcome

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 
-from armpy.records import dataclass
 from armpy.types import BackendId
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +12,6 @@ from armpy.errors import ArmpyError
 from armpy.graph import Graph
 from armpy.isolation.limits import IsolationLimits
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.runtime import Model, Runtime, RuntimeOptions
 from armpy.testing.crash.networks import SMALL, builders, random_feeds
 from armpy.testing.subject import Subject

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 
-from armpy.records import dataclass
 from armpy.runtime import RuntimeOptions
 from armpy.testing.fuzz.byte_random import model_of_bytes
 from armpy.testing.fuzz.result import Finding

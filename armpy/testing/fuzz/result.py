@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 
-from armpy.records import dataclass
 from armpy.types import BackendId
 
 

@@ -7,7 +7,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,7 +24,6 @@ from armpy.nnapi.model_description import (
     Subgraph,
 )
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 
 Json: TypeAlias = dict[str, Any]  # Any: what a file holds is checked where it is used
 

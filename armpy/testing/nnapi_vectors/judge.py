@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -20,7 +20,6 @@ from armpy.nnapi.lowering import lower_model
 from armpy.nnapi.model import Model
 from armpy.nnapi.model_description import Operand, Subgraph
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.runtime import RuntimeOptions
 from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.testing.nnapi_vectors.example import Example

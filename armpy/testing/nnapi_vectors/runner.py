@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from armpy.errors import InvalidArgumentError
-from armpy.records import dataclass
 from armpy.runtime import RuntimeOptions
 from armpy.testing.nnapi_vectors.example import Example, read_examples
 from armpy.testing.nnapi_vectors.judge import Variation, VectorJudge, data_type_of, operation_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -12,7 +12,6 @@ from armpy.nnapi.codes import OPERAND_TRAITS, OperandCode, OperationCode
 from armpy.nnapi.model_description import ChannelQuant, Lifetime, Operand
 from armpy.nnapi.operations import Argument, Form, OperationDefinition, TypeRow
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 
 Recipe: TypeAlias = Callable[["Call"], None]
 """Makes up every operand of one operation, of the form and types that the call has."""

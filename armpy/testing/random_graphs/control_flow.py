@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from armpy.nnapi.model_description import (
     Subgraph,
 )
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 
 CONTROL_FLOW = 0.05
 """Part of the models that have control flow."""

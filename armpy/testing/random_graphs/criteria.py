@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -12,7 +13,6 @@ import numpy.typing as npt
 from armpy.nnapi.codes import OperationCode
 from armpy.nnapi.model_description import Lifetime, Operand, Subgraph
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.testing.nnapi_vectors.example import Example
 from armpy.testing.tolerance import EXACT, OFF_BY_ONE, Tolerance, compare
 from armpy.types import DataType

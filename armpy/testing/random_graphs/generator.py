@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from armpy.nnapi.model_description import ModelDescription
 from armpy.nnapi.operations import definitions
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.testing.random_graphs.call import Source
 from armpy.testing.random_graphs.control_flow import CONTROL_FLOW, control_flow_model
 from armpy.testing.random_graphs.making import MadeCall, assemble, random_call, results_of

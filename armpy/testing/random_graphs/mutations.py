@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
 
 from armpy.nnapi.model_description import ModelDescription
-from armpy.records import dataclass
 from armpy.testing.random_graphs import invalid_graphs as graphs
 from armpy.testing.random_graphs import invalid_operands as operands
 from armpy.testing.random_graphs import invalid_references as references

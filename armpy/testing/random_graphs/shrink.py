@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from armpy.nnapi.model_description import Lifetime, ModelDescription, OperationNode, Subgraph
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

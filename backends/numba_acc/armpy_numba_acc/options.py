@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from armpy.backend import NO_OPTIONS, BackendOption, OptionScope, OptionValues
 from armpy.errors import InvalidArgumentError
-from armpy.records import dataclass
 from armpy_numba_acc.machine.cores import usable_cores
 from armpy_numba_acc.machine.isa import NAMES, Isa
 from armpy_numba_acc.machine.matrix_unit import has_matrix_unit, may_use_matrix_unit

@@ -12,8 +12,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
-
-from armpy.records import dataclass
+from dataclasses import dataclass
 
 MULTIPLICATIONS = {"fmla": 4, "sdot": 16, "usdot": 16, "sudot": 16, "usmmla": 32, "bfmmla": 16}
 MULTIPLICATIONS |= {"smlal": 4, "smlal2": 4}

@@ -8,11 +8,12 @@ TFLite's hybrid kernels; ``tensor_utils::SymmetricQuantizeFloats`` and
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
 from armpy.numerics.rounding import round_half_away
-from armpy.records import dataclass
 
 Float32Array = npt.NDArray[np.float32]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from armpy.numerics.gemmlowp import inverse_sqrt_multiplier
 from armpy.numerics.rounding import Int64Array
 from armpy.ops import QLstm, UnidirectionalSequenceLstm
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy_reference.lstm import BIASES, GATES, LstmCell
 from armpy_reference.lstm_fixed_point import (

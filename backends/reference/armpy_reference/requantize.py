@@ -8,6 +8,7 @@ TFLite ``MultiplyByQuantizedMultiplier`` for 32-bit and for 64-bit accumulators.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ from armpy.numerics.fixed_point import Multiplier
 from armpy.numerics.requantization import Requantization, reduced_multiplier
 from armpy.numerics.rounding import Int64Array, round_half_away
 from armpy.ops.activations import FusedActivation
-from armpy.records import dataclass
 
 Array = npt.NDArray[Any]  # Any: sums are floats of either size, outputs of any type
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,7 +21,6 @@ from armpy.numerics.fixed_point import Multiplier
 from armpy.numerics.rounding import Int64Array
 from armpy.ops.activations import FusedActivation
 from armpy.ops.operation import Operation
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_reference.accumulate import exact_dtype

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import string
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from armpy.frontends.onnx.blocks import binary, reduced, reshaped, transposed
 from armpy.frontends.onnx.node import Node, Operator, OperatorTable
@@ -13,7 +14,6 @@ from armpy.graph import Value
 from armpy.ops.elementwise import BinaryOperation
 from armpy.ops.reduction import ReduceOperation
 from armpy.ops.strided_slicing import StridedSlice
-from armpy.records import dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

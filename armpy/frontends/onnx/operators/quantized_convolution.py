@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from armpy.frontends.onnx.blocks import filled
@@ -35,7 +37,6 @@ from armpy.ops.activations import FusedActivation
 from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
 from armpy.ops.elementwise import BinaryOperation
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 

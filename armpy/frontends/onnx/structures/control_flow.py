@@ -10,6 +10,7 @@ While, whose graphs are handed what they read of the graphs around them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -44,7 +45,6 @@ from armpy.ops.elementwise import (
 )
 from armpy.ops.generation import Range
 from armpy.ops.reshaping import Reshape
-from armpy.records import dataclass
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 

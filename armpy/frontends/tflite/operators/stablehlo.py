@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from operator import mul
 
@@ -28,7 +29,6 @@ from armpy.ops.operation import require
 from armpy.ops.reduction import Reduce, ReduceOperation
 from armpy.ops.reshaping import ExpandDims, Reshape
 from armpy.ops.slicing import Gather, Slice
-from armpy.records import dataclass
 from armpy.types import DataType
 
 _UNION = "BuiltinOptions2"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from armpy.nnapi.codes import OperandCode, OperationCode, PaddingCode
-from armpy.records import dataclass
 from armpy.testing.random_graphs.call import Call, Recipe
 from armpy.testing.random_graphs.recipes.movement import layout
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -21,7 +22,6 @@ from numba.core import config, registry
 from numba.core.compiler import Flags, compile_extra
 from numba.core.compiler_lock import global_compiler_lock
 
-from armpy.records import dataclass
 from armpy_numba_acc.llvm.primitives import TRANSLATION
 from armpy_numba_acc.machine.isa import Isa
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from inspect import Parameter, Signature
 from typing import Any, TypeAlias, TypeVar
 
@@ -10,7 +11,6 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from armpy.records import dataclass
 from armpy_numba_acc.llvm.values import I64, Code, Value
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from armpy.graph import Layer, Value
 from armpy.ops import BinaryOperation, ElementwiseBinary
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.types import DataType
 from armpy_numba_acc.lowering.lookup import emit_lookup
 from armpy_numba_acc.lowering.operands import expect

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -10,7 +11,6 @@ from armpy.errors import InvalidArgumentError
 from armpy.graph import Layer
 from armpy.ops import Gather, GatherNd
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy_numba_acc.lowering.operands import anything, expect
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.call import Call

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from armpy.graph import Graph, Layer, Value
 from armpy.ops import Comparison, ComparisonOperation, Select
-from armpy.records import dataclass
 from armpy.types import DataType
 
 _EQUAL = Comparison(ComparisonOperation.EQUAL)

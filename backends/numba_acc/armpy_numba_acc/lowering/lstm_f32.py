@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -10,7 +11,6 @@ import numpy as np
 from armpy.graph import Layer
 from armpy.ops import GateFunction, UnidirectionalSequenceLstm
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.lowering.recurrent_cells import Cell, emit_cell

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -12,7 +13,6 @@ from armpy.graph import Layer
 from armpy.ops import Pad, PaddingMode
 from armpy.ops.operands import Operands
 from armpy.ops.operation import Array, OperandInfos, Operation
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.filling import emit_fill, stored_element
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import product
 
 from armpy.graph import Layer
 from armpy.ops import Convolution2d, Convolution3d, DepthwiseConvolution2d, FullyConnected
 from armpy.ops.shapes import resolve_padding
-from armpy.records import dataclass
 from armpy_numba_acc.lowering.padding import padded_volumes
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from armpy.graph import Layer
-from armpy.records import dataclass
 from armpy_numba_acc.lowering.matrix_unit import MatrixPlan
 from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.lowering.tiles import ProductKind, Tile, panels_at_once

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.graph import Layer
-from armpy.records import dataclass
 from armpy_numba_acc.lowering.recurrent_inputs import emit_inputs_share
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Buffer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 from types import EllipsisType
 from typing import Any, NoReturn, TypeAlias
@@ -11,7 +11,6 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.sizes import is_traced
 
 Index: TypeAlias = slice | int | EllipsisType

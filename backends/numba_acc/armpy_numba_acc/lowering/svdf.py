@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +12,6 @@ from armpy.graph import Layer
 from armpy.ops import Svdf
 from armpy.ops.operands import Operands
 from armpy.ops.operation import Array, OperandInfos, Operation
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_numba_acc.lowering.operands import elements_of, expect

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from armpy.records import dataclass
 from armpy.sizes import computed, current, fixed, is_traced
 from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.machine.isa import Isa

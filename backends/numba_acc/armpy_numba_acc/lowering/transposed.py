@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
@@ -14,7 +14,6 @@ from armpy.ops import TransposeConvolution2d, TransposeConvolution3d
 from armpy.ops.operands import Operands
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.ops.shapes import resolve_padding
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout
 from armpy_numba_acc.lowering.dynamic_range import with_real_operands

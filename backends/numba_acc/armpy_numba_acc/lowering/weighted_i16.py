@@ -8,7 +8,7 @@ bits, or for fully connected layers in float64.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -17,7 +17,6 @@ import numpy.typing as npt
 from armpy.graph import Layer
 from armpy.ops import FullyConnected
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy_numba_acc.lowering.operands import elements_of
 from armpy_numba_acc.lowering.patches import Patches, patches_of
 from armpy_numba_acc.lowering.products import Weights, emit_product, with_room

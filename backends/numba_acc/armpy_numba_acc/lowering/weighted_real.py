@@ -7,11 +7,11 @@ With bfloat16, weights and inputs are rounded; products are added up in float32,
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 from armpy.graph import Layer
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
 from armpy_numba_acc.lowering.matrix_unit import plan_of
 from armpy_numba_acc.lowering.operands import elements_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -11,7 +12,6 @@ from armpy.errors import UnimplementedError
 from armpy.graph import Layer
 from armpy.ops import Convolution2d, DepthwiseConvolution2d, FullyConnected
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.types import DataType
 from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
 from armpy_numba_acc.lowering.fixed_elementwise import byte_sum_numbers

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.ops.shapes import PaddingSpec, resolve_padding
-from armpy.records import dataclass
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Buffer, Space
 from armpy_numba_acc.packing.depthwise import block_starts

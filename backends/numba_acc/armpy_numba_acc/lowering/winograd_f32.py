@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from armpy.graph import Layer
 from armpy.ops import Convolution2d
 from armpy.ops.operation import Array
 from armpy.ops.shapes import resolve_padding
-from armpy.records import dataclass
 from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.lowering.tiles import F32, Tile, product_ns, tiles_that_fit
 from armpy_numba_acc.machine import calls

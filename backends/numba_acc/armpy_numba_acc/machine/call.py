@@ -12,10 +12,10 @@ from __future__ import annotations
 import dataclasses
 import enum
 import re
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Self, TypeAlias
 
-from armpy.records import dataclass
 from armpy.sizes import fixed
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.memory import Address, Buffer

@@ -10,7 +10,8 @@ in the execution's `SYNC_BYTES`; how workers are found is in the process's ticke
 
 from __future__ import annotations
 
-from armpy.records import dataclass
+from dataclasses import dataclass
+
 from armpy_numba_acc.machine.call import Call, Pointer, word_fields
 
 

@@ -10,7 +10,8 @@ then wait in a queue, asleep, and go in as they came.
 
 from __future__ import annotations
 
-from armpy.records import dataclass
+from dataclasses import dataclass
+
 from armpy_numba_acc.machine.call import Call, Pointer, word_fields
 
 

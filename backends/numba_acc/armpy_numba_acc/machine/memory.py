@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import enum
-
-from armpy.records import dataclass
+from dataclasses import dataclass
 
 
 class Space(enum.IntEnum):

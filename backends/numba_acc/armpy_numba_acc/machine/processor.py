@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import platform
 import sys
+from dataclasses import dataclass
 from functools import cache
 
-from armpy.records import dataclass
 from armpy_numba_acc.machine.arm import arm_features
 
 _DESCRIPTION = "/proc/cpuinfo"

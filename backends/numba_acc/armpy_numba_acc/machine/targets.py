@@ -16,10 +16,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from armpy.errors import InvalidArgumentError
-from armpy.records import dataclass
 from armpy_numba_acc.machine.isa import NAMES as ISA_NAMES
 from armpy_numba_acc.machine.isa import Isa, make_isa
 from armpy_numba_acc.machine.matrix_unit import may_use_matrix_unit

@@ -11,6 +11,7 @@ these, and that is nowhere so near to a tie that float32's own roundings matter.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,6 @@ import numpy.typing as npt
 from armpy.numerics import Multiplier, shifted_rescaling
 from armpy.ops import BinaryOperation
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.packing.quantized import parameters_of, scale_of, zero_point_of
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy import numerics
-from armpy.records import dataclass
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.panels import by_element, in_groups, in_panels
 

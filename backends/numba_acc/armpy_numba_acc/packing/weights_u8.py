@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from armpy.records import dataclass
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.factors import Factors
 from armpy_numba_acc.packing.panels import by_element, in_groups, in_panels, side_by_side

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops import Activation, BinaryOperation, ElementwiseBinary, ElementwiseUnary, Quantize
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.types import DataType
 from armpy_numba_acc.lowering.lookup import emit_lookup_or_alias
 from armpy_numba_acc.packing import tables

@@ -11,10 +11,10 @@ around every product.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops import BinaryOperation, Cast, ElementwiseBinary
-from armpy.records import dataclass
 from armpy.types import DataType
 from armpy_numba_acc.lowering.broadcasting import MAX_INPUTS, emit_elementwise
 from armpy_numba_acc.lowering.operands import given

@@ -10,7 +10,7 @@ which are read once for a whole batch. Where one turns into the other the model 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from armpy.errors import ArmpyError
 from armpy.graph import Layer, SubgraphView, Value
@@ -28,7 +28,6 @@ from armpy.ops.reshaping import Reshape
 from armpy.ops.resizing import Resize
 from armpy.ops.transpose_convolution import TransposeConvolution2d
 from armpy.ops.volumes import Convolution3d, TransposeConvolution3d
-from armpy.records import dataclass
 from armpy.sizes import is_traced
 from armpy_numba_acc.machine.model import MachineModel
 

@@ -9,7 +9,7 @@ channels in front, and rows along other axes than the last ones, are transposed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from operator import is_
 
@@ -31,7 +31,6 @@ from armpy.ops.resizing import Resize
 from armpy.ops.shapes import normalize_axes
 from armpy.ops.transpose_convolution import TransposeConvolution2d
 from armpy.ops.volumes import Convolution3d, TransposeConvolution3d
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
 

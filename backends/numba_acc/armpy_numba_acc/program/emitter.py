@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -11,7 +11,6 @@ import numpy as np
 from armpy.errors import BackendError
 from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy.sizes import Size, computed, is_traced
 from armpy.types import DataType
 from armpy_numba_acc.machine import calls

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from armpy.records import dataclass
 from armpy.sizes import computed
 from armpy_numba_acc.machine.call import Work
 from armpy_numba_acc.machine.isa import Isa

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from armpy.graph import Layer, Value
 from armpy.ops import Convolution2d, Convolution3d, FullyConnected
-from armpy.records import dataclass
 from armpy.types import DataType
 from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from armpy.errors import BackendError
 from armpy.graph import Layer
-from armpy.records import dataclass
 
 MOST_TAPS = 1 << 16
 """Elements of a window that has a table of them."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.graph import Value
 from armpy.lifetimes import neighbours, place_in_order
-from armpy.records import dataclass
 from armpy_numba_acc.machine.alignment import ALIGNMENT_BYTES
 from armpy_numba_acc.machine.memory import Buffer
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy_numba_acc.machine.call import Work
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.memory import Space

@@ -6,13 +6,13 @@ A module of `armpy_numba_acc.lowering` has the lowerings of its operations in it
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.errors import BackendError
 from armpy.graph import Layer
 from armpy.module_tables import ModuleTables
 from armpy.ops.operation import OperandInfos, Operation
-from armpy.records import dataclass
 from armpy.tensor import TensorInfo
 
 if TYPE_CHECKING:

@@ -9,13 +9,12 @@ that follow from sizes are remembered with the `armpy.sizes.Size` that they are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.backend import IResizableProgram
-from armpy.records import dataclass
 from armpy.sizes import Number, Size
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.memory import reaches

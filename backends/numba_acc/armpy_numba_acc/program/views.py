@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from armpy.graph import Layer, Value
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

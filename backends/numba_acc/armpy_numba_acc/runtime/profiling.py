@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,6 @@ from armpy.backend import (
     Measurement,
     NetworkResources,
 )
-from armpy.records import dataclass
 from armpy_numba_acc.runtime.instance import Code
 from armpy_numba_acc.runtime.roofline import roofline_us
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from armpy.records import dataclass
+from dataclasses import dataclass
+
 from armpy_numba_acc.llvm.control import loop, when
 from armpy_numba_acc.llvm.primitives import Definition
 from armpy_numba_acc.llvm.values import F32, I32, I64, Value, smaller

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from armpy.records import dataclass
 from armpy_numba_acc.llvm.bytes import groups_of_four, pack_bytes, pack_words, store_bytes
 from armpy_numba_acc.llvm.control import repeat
 from armpy_numba_acc.llvm.dots import Dots, WordProducts, dot_products

@@ -12,8 +12,8 @@ order.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from armpy.records import dataclass
 from armpy_numba_acc.llvm.calls import CallFields
 from armpy_numba_acc.llvm.control import loop, when
 from armpy_numba_acc.llvm.matrix_emulation import matrix_unit

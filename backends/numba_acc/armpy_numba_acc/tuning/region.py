@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from armpy.backend import Progress, TunedChoice, TuningRequest, TuningResult, report_progress
 from armpy.graph import Layer, SubgraphView
 from armpy.ops import While
-from armpy.records import dataclass
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.lessons import lessons_of
 from armpy_numba_acc.machine.model import MachineModel

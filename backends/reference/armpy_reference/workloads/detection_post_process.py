@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from armpy.ops import DetectionPostProcess
 from armpy.ops.operation import Array
-from armpy.records import dataclass
 from armpy_reference.boxes import Indices, Mask, falling, suppress
 from armpy_reference.quantization import Float32Array
 from armpy_reference.reals import to_real

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,6 @@ import numpy.typing as npt
 from armpy.numerics.fixed_point import Multiplier
 from armpy.ops import PoolingAlgorithm, RoiAlign
 from armpy.ops.operation import Array, require
-from armpy.records import dataclass
 from armpy.types import DataLayout
 from armpy_reference.boxes import check_batches
 from armpy_reference.quantization import Float32Array, saturate, scale_of

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
-from armpy.records import dataclass
 from armpy_numba_acc.machine.call import Call, Pointer, Work
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from armpy.records import dataclass
+from dataclasses import dataclass
+
 from armpy_numba_acc.machine.call import Call, Pointer
 
 
