@@ -15,7 +15,7 @@ from armpy.testing.company import NEIGHBOURS, companies
 from armpy.testing.moves import is_move
 from armpy.testing.ran import kind_of, kinds_run, layers_run
 from armpy.testing.result import CaseResult, Outcome
-from armpy.testing.subject import Subject, refusal
+from armpy.testing.subject import Subject, layers_of, refusal
 from armpy.testing.trial import FailureError, Trial, other_feeds, run_trial
 
 ANSWERED_BY_CORE = "the core gave the answer without asking a backend"
@@ -72,10 +72,9 @@ def examine(subject: Subject, case: Case) -> Verdict:
     layers: tuple[Layer, ...] = ()
     text = ""
     try:
-        graph = case.graph()
-        layers = _supported_layers(subject, graph)
+        layers = _supported_layers(subject, case)
         claimed = tuple(map(kind_of, layers))
-        placement, case = _run(subject, case, graph, is_asked=bool(layers))
+        placement, case = _run(subject, case, case.graph(), is_asked=bool(layers))
         ran = kinds_run(layers, placement, subject.backend_id)
         outcome = Outcome.PASSED if ran else Outcome.ELSEWHERE
         if case.neighbours:
@@ -101,9 +100,9 @@ def _located(subject: Subject, case: object, what: object) -> str:
     return f"{subject.backend_id} / {case}: {what}"
 
 
-def _supported_layers(subject: Subject, graph: Graph) -> tuple[Layer, ...]:
+def _supported_layers(subject: Subject, case: Case) -> tuple[Layer, ...]:
     """The layers that the backend is asked about, if it takes them all."""
-    layers = subject.layers(graph)
+    layers = layers_of(case)
     for layer in layers:
         answer = subject.raw_support(layer)
         if not isinstance(answer, Support):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 
 from armpy.backend import IBackendInternal, ReasonCode, Support
 from armpy.caching.settings import CompilationCaching
@@ -136,6 +136,18 @@ class Subject:
             return [self.reference.enqueue_workload(network_id, dict(feed)) for feed in feeds]
         finally:
             self.reference.unload_network(network_id)
+
+
+@cache
+def layers_of(case: Case) -> tuple[Layer, ...]:
+    """`Subject.layers` of one of the kit's own cases, which stay as long as the process.
+
+    Notes
+    -----
+    Looking for samples, and every rule about answers, asks about thousands of cases of which the
+    backend refuses most: their networks need not be built and shaped again each time.
+    """
+    return specialize(case.graph()).layers
 
 
 def refusal(supports: Iterable[Support]) -> str:

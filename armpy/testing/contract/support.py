@@ -13,23 +13,21 @@ from armpy.tensor import Shape, TensorInfo
 from armpy.testing.case import describe
 from armpy.testing.cases import operation_cases
 from armpy.testing.contract.case import check
-from armpy.testing.subject import Subject
+from armpy.testing.subject import Subject, layers_of
 from armpy.types import DataType
 
 _STRIDE = 7
 """Every seventh case is asked about: enough to meet every operation."""
 
 
-def _layers(subject: Subject) -> list[Layer]:
+def _layers() -> list[Layer]:
     """Layers of many kinds."""
-    return [
-        layer for case in operation_cases()[::_STRIDE] for layer in subject.layers(case.graph())
-    ]
+    return [layer for case in operation_cases()[::_STRIDE] for layer in layers_of(case)]
 
 
 def answers_have_reasons(subject: Subject) -> None:
     """Each answer is a `Support`, and a no says why, in words and as a code."""
-    for layer in _layers(subject):
+    for layer in _layers():
         answer = subject.raw_support(layer)
         where = f"the answer about {describe(layer.operation)}"
         check(isinstance(answer, Support), f"{where} is {answer!r}, not a Support")
@@ -46,7 +44,7 @@ def answers_have_reasons(subject: Subject) -> None:
 
 def answers_do_not_change(subject: Subject) -> None:
     """The same question has the same answer, also from another support object."""
-    for layer in _layers(subject):
+    for layer in _layers():
         first, second = subject.raw_support(layer), subject.raw_support(layer)
         check(
             first == second,
@@ -57,7 +55,7 @@ def answers_do_not_change(subject: Subject) -> None:
 def open_shapes_are_answered(subject: Subject) -> None:
     """A layer whose dimensions are not known yet gets an answer, not an exception."""
     support = subject.raw_backend.get_layer_support()
-    for layer in _layers(subject):
+    for layer in _layers():
         answer = support.is_layer_supported(
             layer.operation,
             [None if info is None else _opened(info) for info in layer.input_infos],
