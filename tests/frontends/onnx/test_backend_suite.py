@@ -25,10 +25,29 @@ from tests.support.onnx_skips import ACCELERATED, SKIPS
 _BACKENDS = os.environ.get("ARMPY_ONNX_SUITE_BACKENDS", "CpuRef").split(",")
 
 
+class _Runtime(armpy.Runtime):
+    """Unloads what a test has loaded: thousands of models would stay until the end."""
+
+    def __init__(self, backends: list[str]) -> None:
+        super().__init__(armpy.RuntimeOptions(backends=backends))
+        self._loaded: list[int] = []
+
+    def load_network(self, *args: Any, **kwargs: Any) -> int:
+        """Load a network, and note it."""
+        network_id = super().load_network(*args, **kwargs)
+        self._loaded.append(network_id)
+        return network_id
+
+    def unload_all(self) -> None:
+        """Unload what was loaded since the last time."""
+        while self._loaded:
+            self.unload_network(self._loaded.pop())
+
+
 class _Tested(OnnxBackend):
     """All tests on one runtime."""
 
-    runtime: ClassVar[armpy.Runtime] = armpy.Runtime(armpy.RuntimeOptions(backends=_BACKENDS))
+    runtime: ClassVar[_Runtime] = _Runtime(_BACKENDS)
 
     @classmethod
     def prepare(
@@ -41,9 +60,15 @@ class _Tested(OnnxBackend):
 class _Accelerated(_Tested):
     """A few of them on the accelerator, with fallback."""
 
-    runtime: ClassVar[armpy.Runtime] = armpy.Runtime(
-        armpy.RuntimeOptions(backends=["NumbaAcc", "CpuRef"])
-    )
+    runtime: ClassVar[_Runtime] = _Runtime(["NumbaAcc", "CpuRef"])
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays_loaded() -> Iterator[None]:
+    """Unload the models of each test."""
+    yield
+    _Tested.runtime.unload_all()
+    _Accelerated.runtime.unload_all()
 
 
 def _cases(backend: type[OnnxBackend]) -> Iterator[tuple[str, type[unittest.TestCase]]]:
