@@ -18,6 +18,9 @@ if "PYTEST_XDIST_WORKER" not in os.environ:  # workers inherit it
     _CACHE = tempfile.TemporaryDirectory(prefix="armpy-tests-cache-")
     os.environ["ARMPY_CACHE_DIR"] = _CACHE.name
 
+# The suite's processes fill all cores: NumPy's threads would wait for each other, turning.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # What is chosen is the same on every machine, and whatever else that machine does.
 os.environ["ARMPY_NUMBA_MACHINE"] = "typical"
 
