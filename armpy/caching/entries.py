@@ -7,18 +7,18 @@ import hashlib
 import json
 import logging
 import os
-import stat
 import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from armpy.backend import GroupedCacheEntry, IBackendCache
 from armpy.caching.locks import locked
+from armpy.caching.own_files import UnusableError, opened, refuse, write_whole
 from armpy.ops.operation import Array
 
 Part: TypeAlias = bytes | Array
@@ -41,10 +41,6 @@ _SLACK = 32
 """So small a part of the limit may be written before the folder is listed again."""
 
 _log = logging.getLogger("armpy.caching")
-
-
-class UnusableError(Exception):
-    """A file that is no entry, or not the one that its name says, or not the user's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +131,7 @@ class Entries(IBackendCache):
         try:
             header, parts = _parsed(_contents(path, self._limit_bytes))
             if (header.kind, header.key) != (kind, key):
-                _refuse("it is another entry")
+                refuse("it is another entry")
         except FileNotFoundError:
             return Found(None, "there is none")
         except (OSError, MemoryError, UnusableError) as error:
@@ -214,18 +210,7 @@ class Entries(IBackendCache):
         if size > self._limit_bytes:
             return 0
         self._make_folder()
-        import tempfile  # noqa: PLC0415 - not needed to read
-
-        handle, unfinished = tempfile.mkstemp(suffix=_UNFINISHED, dir=self._folder)
-        try:
-            with open(handle, "wb") as file:
-                for piece in pieces:
-                    file.write(piece)
-            os.replace(unfinished, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(unfinished)
-            raise
+        write_whole(path, pieces, _UNFINISHED)
         return size
 
     def _make_folder(self) -> None:
@@ -270,7 +255,7 @@ class Entries(IBackendCache):
         """The header of a file whose contents are sound and go with its name."""
         header, _ = _parsed(_contents(path, self._limit_bytes))
         if self._path(header.kind, header.key) != path:
-            _refuse("it is another entry")
+            refuse("it is another entry")
         return header
 
     def _described(self, look: Callable[[Path], _Header]) -> Iterator[GroupedCacheEntry]:
@@ -313,10 +298,10 @@ def _padding(size: int) -> bytes:
 
 def _contents(path: Path, largest: int) -> Array:
     """A file's bytes, if it is the user's own."""
-    with _opened(path) as handle:
+    with opened(path) as handle:
         size = os.fstat(handle).st_size
         if not _HEAD.size <= size <= largest:
-            _refuse(f"its size of {size} bytes cannot be right")
+            refuse(f"its size of {size} bytes cannot be right")
         _check_size(os.read(handle, _HEAD.size), size)  # before there is memory for all of it
         os.lseek(handle, 0, os.SEEK_SET)
         contents = _aligned(size)
@@ -325,7 +310,7 @@ def _contents(path: Path, largest: int) -> Array:
             while count < size and (more := file.readinto(view[count:])):
                 count += more
         if count < size:
-            _refuse("it is being shortened")
+            refuse("it is being shortened")
         return contents
 
 
@@ -336,30 +321,9 @@ def _aligned(size_bytes: int) -> Array:
     return memory[skip : skip + size_bytes]
 
 
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    """A descriptor of a regular file that nobody but the user can have written."""
-    flags = os.O_RDONLY
-    for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK", "O_BINARY"):
-        flags |= getattr(os, name, 0)
-    handle = os.open(path, flags)
-    try:
-        info = os.fstat(handle)
-        if not stat.S_ISREG(info.st_mode):
-            _refuse("it is no regular file")
-        if hasattr(os, "geteuid"):
-            if info.st_uid != os.geteuid():
-                _refuse("it belongs to somebody else")
-            if info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-                _refuse("others can write to it")
-        yield handle
-    finally:
-        os.close(handle)
-
-
 def _peek(path: Path) -> _Header:
     """The header of a file, without reading all of it."""
-    with _opened(path) as handle:
+    with opened(path) as handle:
         start = os.read(handle, _HEAD.size + _LONGEST_JSON)
         return _header(start, os.fstat(handle).st_size)[0]
 
@@ -367,10 +331,10 @@ def _peek(path: Path) -> _Header:
 def _check_size(contents: bytes, size: int) -> int:
     """Check that a file is as large as it says; the length of its text."""
     if len(contents) < _HEAD.size or not contents.startswith(_MAGIC):
-        _refuse("it is of another kind")
+        refuse("it is of another kind")
     _, _, said_size, num_text = _HEAD.unpack_from(contents)
     if said_size != size:
-        _refuse("it is not whole")
+        refuse("it is not whole")
     return int(num_text)
 
 
@@ -379,14 +343,14 @@ def _header(contents: bytes, size: int) -> tuple[_Header, int]:
     num_text = _check_size(contents, size)
     text = contents[_HEAD.size : _HEAD.size + num_text]
     if len(text) != num_text:
-        _refuse("it is not whole")
+        refuse("it is not whole")
     try:
         kind, key, description, group, sizes = json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
         raise UnusableError("what it says about itself cannot be read") from error
     named = all(isinstance(word, str) for word in (kind, key, description, group))
     if not named or not isinstance(sizes, list) or not all(type(s) is int for s in sizes):
-        _refuse("what it says about itself cannot be understood")
+        refuse("what it says about itself cannot be understood")
     header = _Header(kind, key, description, group, tuple(sizes))
     return header, _HEAD.size + num_text + len(_padding(num_text))
 
@@ -395,17 +359,12 @@ def _parsed(contents: Array) -> tuple[_Header, list[Array]]:
     """A file's header and parts, checked."""
     said = bytes(contents[8:_FIRST_CHECKED])
     if hashlib.sha256(contents[_FIRST_CHECKED:].data).digest() != said:
-        _refuse("its checksum is wrong")
+        refuse("its checksum is wrong")
     header, start = _header(bytes(contents[: _HEAD.size + _LONGEST_JSON]), contents.size)
     parts = []
     for size in header.sizes:
         if not 0 <= size <= contents.size - start:
-            _refuse("it is not whole")
+            refuse("it is not whole")
         parts.append(contents[start : start + size])
         start += size + len(_padding(size))
     return header, parts
-
-
-def _refuse(reason: str) -> NoReturn:
-    """Say why a file is not used."""
-    raise UnusableError(reason)

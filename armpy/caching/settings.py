@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from armpy.backend.caches import cache_directory
+from armpy.caching.own_files import SWITCH_VARIABLE
 from armpy.errors import InvalidArgumentError
-
-SWITCH_VARIABLE = "ARMPY_COMPILED_CACHE"
-"""Environment variable that switches the cache of compiled parts ``off``."""
 
 LIMIT_VARIABLE = "ARMPY_COMPILED_CACHE_MB"
 """Environment variable for how many MiB it may take."""

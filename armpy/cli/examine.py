@@ -15,8 +15,9 @@ from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary
 from armpy.ops.operation import Operation
 from armpy.plugins import BackendRegistry
 from armpy.plugins.boundary import call_method
-from armpy.plugins.entry_points import find_entry_points, load_entry_point
+from armpy.plugins.entry_points import find_entry_points
 from armpy.plugins.guard import GuardedBackend
+from armpy.plugins.references import load_reference
 from armpy.runtime import RuntimeOptions
 from armpy.tensor import TensorInfo
 from armpy.testing.case import Case, CaseInput
@@ -152,6 +153,6 @@ def _options(backend: IBackendInternal) -> RuntimeOptions:
     for candidate in find_entry_points()[0]:
         is_reference = candidate.backend_id == REFERENCE_BACKEND_ID
         if is_reference and backend.backend_id != REFERENCE_BACKEND_ID:
-            loaded = load_entry_point(candidate)
+            loaded = load_reference(candidate.name)
             registry.register(REFERENCE_BACKEND_ID, loaded)  # type: ignore[arg-type]  # armpy's own
     return RuntimeOptions(registry=registry)

@@ -20,11 +20,11 @@ from armpy.hooks.specifications import PROJECT, HookSpecifications
 from armpy.plugins.aftermath import InterpreterState, undo
 from armpy.plugins.boundary import describe, exact, is_a
 from armpy.plugins.candidate import Candidate, CandidateKind, CandidateStatus, RejectionError
-from armpy.plugins.entry_points import load_entry_point
 from armpy.plugins.hook_checks import check_plugin
 from armpy.plugins.loading import Failure, attempt, leave_out
 from armpy.plugins.options import PluginOptions
 from armpy.plugins.probe_result import ProbeResult
+from armpy.plugins.references import load_reference
 from armpy.plugins.snapshot import Snapshot, serve_distribution
 from armpy.plugins.trust import Trust
 
@@ -343,7 +343,7 @@ def open_plugin(candidate: Candidate, snapshot: Snapshot | None) -> object:
     """
     if snapshot is not None:
         serve_distribution(snapshot, candidate)
-    return load_entry_point(candidate)
+    return load_reference(candidate.name)
 
 
 class _Guarded:

@@ -12,8 +12,8 @@ from armpy.errors import ArmpyError
 from armpy.plugins.boundary import let_user_interrupt
 from armpy.plugins.candidate import Candidate, CandidateKind, CandidateStatus, RejectionError
 from armpy.plugins.contract import CheckedBackend, check_backend
-from armpy.plugins.entry_points import load_entry_point
 from armpy.plugins.modules import group_of, open_module
+from armpy.plugins.references import load_reference
 from armpy.plugins.snapshot import NOT_PINNED, PinnedCode, serve_distribution
 from armpy.types import INVALID_BACKEND_IDS, BackendId
 
@@ -84,7 +84,7 @@ def open_candidate(
         return Opened(module.backend_id, module.api_version, module.create)
     if pinned.module is not None:
         serve_distribution(pinned.module, candidate)
-    loaded = load_entry_point(candidate)
+    loaded = load_reference(candidate.name)
     factory = loaded if callable(loaded) else lambda: loaded
     return Opened(candidate.backend_id, "", factory)
 

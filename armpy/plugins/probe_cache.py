@@ -17,8 +17,8 @@ from armpy.backend import cache_directory
 from armpy.plugins.candidate import Candidate, CandidateKind
 from armpy.plugins.digests import file_digest, read_regular
 from armpy.plugins.directories import module_files
-from armpy.plugins.entry_points import find_top_module
 from armpy.plugins.probe_result import ProbeResult, result_from
+from armpy.plugins.references import find_top_module
 from armpy.plugins.trust import why_insecure
 
 _LARGEST_HASHED_BYTES = 16 << 20

@@ -25,7 +25,7 @@ from types import MappingProxyType, ModuleType
 from armpy.plugins.candidate import Candidate, CandidateKind, RejectionError
 from armpy.plugins.digests import digest_line, distribution_files, read_regular
 from armpy.plugins.directories import module_files
-from armpy.plugins.entry_points import top_module
+from armpy.plugins.references import top_module
 
 _LIBRARY_MARKS = (".so", ".dylib", ".dll", ".pyd")
 """What the name of a shared library has in it; versions may follow."""

@@ -13,8 +13,9 @@ from armpy.places import HAS_OWNERS, kind_of, links_to, trusted_owners, why_fore
 from armpy.plugins.candidate import Candidate, CandidateKind, RejectionError
 from armpy.plugins.digests import distribution_files
 from armpy.plugins.directories import module_places
-from armpy.plugins.entry_points import find_top_module, is_own, top_module
+from armpy.plugins.entry_points import is_own
 from armpy.plugins.options import PluginOptions
+from armpy.plugins.references import find_top_module, top_module
 from armpy.plugins.snapshot import NOT_PINNED, PinnedCode, Snapshot, snapshot_of, take_snapshot
 from armpy.types import BackendId
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armpy.backend import CompiledFiles, OptimizationViews, PreparationRequest, Substitution
-from armpy.caching import entries as entries_module
+from armpy.caching import own_files
 from armpy.caching.settings import CompilationCaching
 from armpy.errors import BackendCapabilityError
 from armpy.graph import Graph, SubgraphView
@@ -209,7 +209,7 @@ def test_a_disk_that_takes_nothing_stops_nothing(
     owner, name = {
         "makedirs": (Path, "mkdir"),
         "open": (tempfile, "mkstemp"),
-        "write": (entries_module, "open"),
+        "write": (own_files, "open"),
         "replace": (os, "replace"),
     }[place]
     with monkeypatch.context() as patch:

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armpy.caching import entries as entries_module
+from armpy.caching import own_files
 from armpy.caching.entries import Entries
 
 LIMIT = 1 << 20
@@ -187,7 +188,7 @@ FAILURES = [
     (os, "replace", errno.EACCES),
     (Path, "mkdir", errno.EROFS),
     (tempfile, "mkstemp", errno.EROFS),
-    (entries_module, "open", errno.ENOSPC),
+    (own_files, "open", errno.ENOSPC),
 ]
 
 
@@ -231,7 +232,7 @@ def test_a_disk_that_fills_up_while_writing_leaves_nothing_behind(
                 raise OSError(errno.ENOSPC, "no space")
             self._file.write(piece)
 
-    monkeypatch.setattr(entries_module, "open", Filling, raising=False)
+    monkeypatch.setattr(own_files, "open", Filling, raising=False)
     entries.write("a", "1", [b"one" * 50], "")
     assert list(Path(entries.location).iterdir()) == []
 

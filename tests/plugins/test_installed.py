@@ -1,0 +1,511 @@
+"""The index of what is installed: it gives what `importlib.metadata` would, whatever happens."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from importlib.metadata import Distribution, DistributionFinder, MetadataPathFinder
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from armpy.plugins import installed
+from armpy.plugins.installed import InstalledEntryPoint, installed_entry_points
+
+Found = set[tuple[str, str, str]]
+"""Name, distribution and version of each backend that is not armpy's."""
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("ARMPY_COMPILED_CACHE", raising=False)
+    return tmp_path / "cache" / installed.FOLDER
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder on ``sys.path``."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    return folder
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a minute have passed since the test has written anything."""
+    now_ns = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: now_ns() + 60_000_000_000)
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    """One item for each time that all distributions were looked through."""
+    made: list[None] = []
+    whole = importlib.metadata.entry_points
+
+    def counted(**params: Any) -> Any:
+        made.append(None)
+        return whole(**params)
+
+    monkeypatch.setattr(importlib.metadata, "entry_points", counted)
+    return made
+
+
+def write_distribution(
+    folder: Path,
+    name: str,
+    backend_id: str | None,
+    version: str = "1.0",
+    info: str = "",
+) -> Path:
+    """Metadata as installers write them; without an id, of one that announces nothing."""
+    path = folder / (info or f"{name}-1.0.dist-info")
+    path.mkdir(exist_ok=True)
+    write(path / "METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    if backend_id is not None:
+        write(path / "entry_points.txt", f"[armpy.backends]\n{backend_id} = {name}:Backend\n")
+    return path
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file, at another time than whatever was written before."""
+    time.sleep(0.01)  # files' times may go in steps of 4 ms
+    path.write_text(text)
+
+
+def found() -> Found:
+    return {
+        (entry.name, entry.distribution, entry.version)
+        for entry in installed_entry_points()
+        if entry.distribution != "armpy"
+    }
+
+
+def asked() -> Found:
+    """What Python's own library finds."""
+    MetadataPathFinder().invalidate_caches()
+    entries = importlib.metadata.entry_points(group="armpy.backends")
+    return {
+        (entry.name, entry.dist.metadata["Name"], entry.dist.version)
+        for entry in entries
+        if entry.dist is not None and entry.dist.metadata["Name"] != "armpy"
+    }
+
+
+@pytest.mark.usefixtures("later")
+def test_what_has_not_changed_is_not_looked_through_again(site: Path, looks: list[None]) -> None:
+    write_distribution(site, "acme", "Acme")
+    first = installed_entry_points()
+    assert len(looks) == 1
+    assert installed_entry_points() == first
+    assert InstalledEntryPoint("armpy.backends", "Acme", "acme:Backend", "acme", "1.0") in first
+    assert len(looks) == 1
+
+
+@pytest.mark.usefixtures("later")
+def test_the_groups_are_those_of_backends_plugins_and_programs(site: Path) -> None:
+    info = write_distribution(site, "acme", None)
+    groups = ("armpy.backends", "armpy.plugins", "armpy.programs", "other")
+    write(info / "entry_points.txt", "".join(f"[{group}]\nx = {group}:y\n" for group in groups))
+    for _ in range(2):
+        entries = [entry for entry in installed_entry_points() if entry.distribution == "acme"]
+        assert [entry.group for entry in entries] == [*groups[:3]]
+
+
+def upgrade_in_place(site: Path) -> None:
+    write(site / "acme-1.0.dist-info" / "METADATA", "Name: acme\nVersion: 2.0\n")
+
+
+def upgrade(site: Path) -> None:
+    shutil.rmtree(site / "acme-1.0.dist-info")
+    write_distribution(site, "acme", "Acme", "2.0", "acme-2.0.dist-info")
+
+
+def edit(site: Path) -> None:
+    write(site / "acme-1.0.dist-info" / "entry_points.txt", "[armpy.backends]\nEmca = acme:Back\n")
+
+
+def announce(site: Path) -> None:
+    write(site / "dull-1.0.dist-info" / "entry_points.txt", "[armpy.backends]\nDull = dull:B\n")
+
+
+def hide(site: Path) -> None:
+    """Put another distribution of the name, which announces nothing, before it."""
+    first = site.parent / "first"
+    first.mkdir()
+    write_distribution(first, "acme", None)
+    sys.path.insert(0, str(first))
+
+
+def hide_by_another_name(site: Path) -> None:
+    grey = site.parent / "grey"
+    (grey / "grey-1.0.dist-info").rename(grey / "acme-1.0.dist-info")
+
+
+def fill_empty_path(site: Path) -> None:
+    (site.parent / "empty").mkdir()
+    write_distribution(site.parent / "empty", "late", "Late")
+
+
+CHANGES: dict[str, tuple[Callable[[Path], object], Found]] = {
+    "install": (
+        lambda site: write_distribution(site, "new", "New"),
+        {("Acme", "acme", "1.0"), ("New", "new", "1.0")},
+    ),
+    "install an egg": (
+        lambda site: write_distribution(site, "new", "New", info="new.egg-info"),
+        {("Acme", "acme", "1.0"), ("New", "new", "1.0")},
+    ),
+    "remove": (lambda site: shutil.rmtree(site / "acme-1.0.dist-info"), set()),
+    "upgrade": (upgrade, {("Acme", "acme", "2.0")}),
+    "upgrade in the same folder": (upgrade_in_place, {("Acme", "acme", "2.0")}),
+    "edit": (edit, {("Emca", "acme", "1.0")}),
+    "announce": (announce, {("Acme", "acme", "1.0"), ("Dull", "dull", "1.0")}),
+    "announce no more": (
+        lambda site: (site / "acme-1.0.dist-info" / "entry_points.txt").unlink(),
+        set(),
+    ),
+    "hide": (hide, set()),
+    "hide by another name": (hide_by_another_name, set()),
+    "leave the path": (lambda site: sys.path.remove(str(site)), set()),
+    "fill a folder that was not there": (
+        fill_empty_path,
+        {("Acme", "acme", "1.0"), ("Late", "late", "1.0")},
+    ),
+}
+
+
+@pytest.mark.usefixtures("later")
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_change_is_noticed(change: str, site: Path, looks: list[None]) -> None:
+    make, expected = CHANGES[change]
+    write_distribution(site, "acme", "Acme")
+    write_distribution(site, "dull", None)
+    (site.parent / "grey").mkdir()
+    write_distribution(site.parent / "grey", "grey", None)
+    sys.path.insert(0, str(site.parent / "grey"))
+    sys.path.append(str(site.parent / "empty"))
+    assert found() == found() == {("Acme", "acme", "1.0")}
+    assert len(looks) == 1
+    make(site)
+    assert found() == expected == asked()
+    count = len(looks)
+    assert found() == expected
+    assert len(looks) == count
+
+
+def write_archive(path: Path, backend_id: str) -> None:
+    time.sleep(0.01)
+    with zipfile.ZipFile(path, "w") as archive:
+        inner = "EGG-INFO" if path.suffix == ".egg" else "packed-1.0.dist-info"
+        file = "PKG-INFO" if path.suffix == ".egg" else "METADATA"
+        archive.writestr(f"{inner}/{file}", "Metadata-Version: 2.1\nName: packed\nVersion: 3.0\n")
+        entries = f"[armpy.backends]\n{backend_id} = packed:Backend\n"
+        archive.writestr(f"{inner}/entry_points.txt", entries)
+
+
+@pytest.mark.usefixtures("later")
+@pytest.mark.parametrize("name", ["packed.zip", "packed-3.0-py3.egg"])
+def test_archives_are_places_of_distributions_too(name: str, site: Path, looks: list[None]) -> None:
+    archive = site / name
+    sys.path.insert(0, str(archive))
+    assert found() == found() == set()
+    assert len(looks) == 1
+    write_archive(archive, "First")
+    assert found() == found() == {("First", "packed", "3.0")} == asked()
+    write_archive(archive, "Other")
+    assert found() == found() == {("Other", "packed", "3.0")} == asked()
+
+
+@pytest.mark.usefixtures("later")
+def test_an_unpacked_egg_is_a_place_of_a_distribution(site: Path, looks: list[None]) -> None:
+    egg = site / "packed-3.0-py3.egg"
+    egg.mkdir()
+    sys.path.insert(0, str(egg))
+    write_distribution(site, "acme", "Acme")
+    assert found() == {("Acme", "acme", "1.0")}
+    info = write_distribution(egg, "packed", "First", "3.0", "EGG-INFO")
+    (info / "METADATA").rename(info / "PKG-INFO")
+    assert found() == found() == {("First", "packed", "3.0"), ("Acme", "acme", "1.0")} == asked()
+    (info / "entry_points.txt").unlink()
+    assert found() == found() == {("Acme", "acme", "1.0")} == asked()
+    assert len(looks) == 5  # two of them the test's own
+    # Its folder does not have its name, which hides that of another.
+    write(info / "PKG-INFO", "Metadata-Version: 2.1\nName: acme\nVersion: 3.0\n")
+    assert found() == set() == asked()
+
+
+@pytest.mark.usefixtures("later")
+def test_a_folder_whose_time_was_set_back_is_looked_at_again(site: Path) -> None:
+    write_distribution(site, "acme", "Acme")
+    before = site.stat()
+    assert found() == {("Acme", "acme", "1.0")}
+    write_distribution(site, "new", "New")
+    os.utime(site, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert found() == {("Acme", "acme", "1.0"), ("New", "new", "1.0")}
+
+
+@pytest.mark.usefixtures("later")
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_changes_the_answer_is_that_of_the_library(seed: int, site: Path) -> None:
+    generator = random.Random(seed)
+    second = site.parent / "second"
+    second.mkdir()
+    sys.path.append(str(second))
+    for step in range(40):
+        folder = generator.choice([site, second])
+        infos = sorted(folder.iterdir())
+        action = generator.randrange(5)
+        if action < 2 or not infos:
+            name = generator.choice(["alpha", "beta", "Gamma", "gamma"])
+            backend_id = generator.choice(["One", "Two", None])
+            number = generator.randrange(3)
+            ending = generator.choice([".dist-info", ".egg-info", ".DIST-INFO"])
+            info = f"{name}-{number}{ending}"
+            write_distribution(folder, name, backend_id, f"{number}.{step}", info)
+        elif action == 2:
+            shutil.rmtree(generator.choice(infos))
+        elif action == 3:
+            (generator.choice(infos) / "entry_points.txt").unlink(missing_ok=True)
+        else:
+            sys.path.append(sys.path.pop(sys.path.index(str(folder))))
+        expected = asked()
+        assert found() == expected
+        assert found() == expected
+
+
+def test_what_has_just_changed_is_not_kept(
+    site: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, looks: list[None]
+) -> None:
+    write_distribution(site, "acme", "Acme")
+    changed_ns = max(path.stat().st_ctime_ns for path in site.rglob("*"))
+    for after_s, is_kept in ((1.9, False), (2.1, True)):
+        now_ns = changed_ns + int(after_s * 1e9)
+        monkeypatch.setattr(time, "time_ns", lambda now_ns=now_ns: now_ns)
+        assert found() == {("Acme", "acme", "1.0")}
+        assert cache.exists() is is_kept
+    assert found() == {("Acme", "acme", "1.0")}
+    assert len(looks) == 2
+
+
+@pytest.mark.usefixtures("later")
+def test_what_changes_while_it_is_looked_through_is_not_kept(
+    site: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = importlib.metadata.entry_points
+
+    def slow(**params: Any) -> Any:
+        before = whole(**params)
+        write_distribution(site, "acme", "Acme")
+        return before
+
+    with monkeypatch.context() as patch:
+        patch.setattr(importlib.metadata, "entry_points", slow)
+        assert found() == set()
+    assert not cache.exists()
+    assert found() == {("Acme", "acme", "1.0")}
+
+
+class OtherFinder(DistributionFinder):
+    """Finds a distribution that is nowhere on the path."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def find_distributions(self, context: object = None) -> list[Distribution]:
+        return [Distribution.at(str(path)) for path in self._folder.glob("*.dist-info")]
+
+    def find_spec(self, *_: object) -> None:
+        return None
+
+
+@pytest.mark.usefixtures("later", "site")
+def test_with_finders_of_others_distributions_are_looked_through_each_time(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_distribution(tmp_path, "hidden", "Hidden")
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, OtherFinder(tmp_path)])
+    assert found() == {("Hidden", "hidden", "1.0")}
+    assert not cache.exists()
+    write_distribution(tmp_path, "second", "Second")
+    assert found() == {("Hidden", "hidden", "1.0"), ("Second", "second", "1.0")}
+
+
+@pytest.mark.usefixtures("later")
+def test_without_pythons_own_finder_nothing_is_on_the_path(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_distribution(site, "acme", "Acme")
+    assert found() == {("Acme", "acme", "1.0")}
+    own = [finder for finder in sys.meta_path if not hasattr(finder, "find_distributions")]
+    monkeypatch.setattr(sys, "meta_path", own)
+    assert found() == set()
+
+
+@pytest.mark.usefixtures("later")
+def test_paths_that_are_no_text_are_looked_through_each_time(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_distribution(tmp_path, "acme", "Acme")
+    monkeypatch.setattr(sys, "path", [tmp_path, *sys.path])
+    assert found() == {("Acme", "acme", "1.0")}
+    assert not cache.exists()
+
+
+@pytest.mark.usefixtures("later")
+def test_folders_without_distributions_may_change(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: list[None]
+) -> None:
+    write_distribution(site, "acme", "Acme")
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    for number in range(3):
+        folder = tmp_path / f"work{number}"
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        assert found() == {("Acme", "acme", "1.0")}
+        write(folder / "output.txt", "done")
+    assert len(looks) == 1
+
+
+@pytest.mark.usefixtures("later")
+def test_the_working_directory_counts_where_it_is_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    for name in ("left", "right"):
+        (tmp_path / name).mkdir()
+        write_distribution(tmp_path / name, name, name.title())
+    for name in ("left", "right", "left"):
+        monkeypatch.chdir(tmp_path / name)
+        assert found() == {(name.title(), name, "1.0")}
+
+
+def damage(data: bytes) -> Iterator[bytes]:
+    yield from (data[:size] for size in range(0, len(data), 7))
+    for index in range(0, len(data), 3):
+        yield data[:index] + bytes([data[index] ^ 1]) + data[index + 1 :]
+    yield data + b"x"
+    yield b"\xff" * len(data)
+    yield b"[" * 100_000
+
+
+@pytest.mark.usefixtures("later")
+def test_a_damaged_file_costs_time_only(site: Path, cache: Path, looks: list[None]) -> None:
+    write_distribution(site, "acme", "Acme")
+    assert found() == {("Acme", "acme", "1.0")}
+    (path,) = cache.iterdir()
+    sound = path.read_bytes()
+    for number, data in enumerate(damage(sound)):
+        path.write_bytes(data)
+        path.chmod(0o600)
+        assert found() == {("Acme", "acme", "1.0")}
+        assert len(looks) == number + 2
+        assert path.read_bytes() == sound
+
+
+@pytest.mark.usefixtures("later")
+@pytest.mark.skipif(os.name == "nt", reason="files have no such bits")
+def test_a_file_that_others_can_write_is_not_believed(
+    site: Path, cache: Path, looks: list[None]
+) -> None:
+    write_distribution(site, "acme", "Acme")
+    assert found()
+    (path,) = cache.iterdir()
+    for mode in (0o620, 0o602):
+        path.chmod(mode)
+        count = len(looks)
+        assert found() == {("Acme", "acme", "1.0")}
+        assert len(looks) == count + 1
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to(path.with_name("elsewhere"))
+    count = len(looks)
+    assert found() == {("Acme", "acme", "1.0")}
+    assert len(looks) == count + 1
+
+
+@pytest.mark.usefixtures("later")
+@pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() != 0, reason="only root gives files away")
+def test_a_file_of_somebody_else_is_not_believed(
+    site: Path, cache: Path, looks: list[None]
+) -> None:
+    write_distribution(site, "acme", "Acme")
+    assert found()
+    (path,) = cache.iterdir()
+    os.chown(path, 12345, -1)
+    assert found() == {("Acme", "acme", "1.0")}
+    assert len(looks) == 2
+
+
+@pytest.mark.usefixtures("later")
+def test_switched_off_it_is_neither_read_nor_written(
+    site: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, looks: list[None]
+) -> None:
+    write_distribution(site, "acme", "Acme")
+    assert found()
+    monkeypatch.setenv("ARMPY_COMPILED_CACHE", "off")
+    assert found() == {("Acme", "acme", "1.0")}
+    assert len(looks) == 2
+    shutil.rmtree(cache)
+    assert found() == {("Acme", "acme", "1.0")}
+    assert not cache.exists()
+
+
+@pytest.mark.usefixtures("later")
+def test_without_a_place_to_keep_it_everything_is_found(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_distribution(site, "acme", "Acme")
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "file"))
+    assert found() == found() == {("Acme", "acme", "1.0")}
+    monkeypatch.delenv("ARMPY_CACHE_DIR")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+
+    def fail(_: Path) -> Path:
+        raise RuntimeError("no home")
+
+    monkeypatch.setattr(Path, "expanduser", fail)
+    assert found() == found() == {("Acme", "acme", "1.0")}
+
+
+@pytest.mark.usefixtures("later")
+def test_few_files_are_kept(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = list(sys.path)
+    for number in range(40):
+        folder = tmp_path / f"site{number}"
+        folder.mkdir()
+        write_distribution(folder, "acme", f"Acme{number}")
+        monkeypatch.setattr(sys, "path", [str(folder), *before])
+        assert found() == {(f"Acme{number}", "acme", "1.0")}
+    assert len([*cache.iterdir()]) == 32
+
+
+def test_a_process_that_finds_it_does_not_import_the_library(cache: Path) -> None:
+    """And armpy itself was installed long enough ago."""
+    code = (
+        "import sys; from armpy.plugins.entry_points import find_entry_points;"
+        "print(*[each.backend_id for each in find_entry_points()[0]]);"
+        "print('importlib.metadata' in sys.modules)"
+    )
+
+    def run() -> list[str]:
+        # Without pytest's environment, which may look for distributions itself at the start.
+        command = [sys.executable, "-c", code]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+    assert {"CpuRef", "NumbaAcc"} <= set(run())
+    if not cache.exists():
+        pytest.skip("something is being installed in this environment just now")
+    *found, is_imported = run()
+    assert {"CpuRef", "NumbaAcc"} <= set(found)
+    assert is_imported == "False"
