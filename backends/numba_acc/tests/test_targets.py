@@ -15,7 +15,7 @@ from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.machine import arm, processor, targets
 from armpy_numba_acc.machine.processor import Processor, this_processor
 from armpy_numba_acc.machine.targets import PROCESSORS, best_first, named_target, runs_on
-from armpy_numba_acc.native import elf
+from armpy_numba_acc.native.object_file import BEGINNING
 
 from armpy.errors import InvalidArgumentError
 from armpy.graph import SubgraphView
@@ -206,7 +206,7 @@ def test_code_is_made_for_any_target_on_any_machine(name: str) -> None:
     assert {*program.kernels} < objects.keys()
     assert {kernel.name for kernel in objects} >= {"executor", "python_call", "worker"}
     for code in objects.values():
-        assert code.startswith(elf._BEGINNING)
+        assert code.startswith(BEGINNING)
         assert int.from_bytes(code[18:20], "little") == MACHINES[aim.isa.triple.partition("-")[0]]
 
 

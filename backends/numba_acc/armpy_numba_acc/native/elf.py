@@ -1,11 +1,11 @@
-"""Loads object files as LLVM writes them for x86-64 Linux, without LLVM.
+"""Loads object files as LLVM writes them for Linux on x86-64 and 64-bit Arm, without LLVM.
 
 Notes
 -----
 Code and constants of all objects go into one mapping. What they refer to in each other is set
 relative to where it is; calls of the C library go through jumps behind the code, because it may
 be further away than a call reaches. Whatever else an object may hold is refused, and left to
-LLVM: kernels refer to little.
+LLVM: kernels refer to little. Any machine links code for both; none maps another's.
 """
 
 from __future__ import annotations
@@ -15,121 +15,24 @@ import mmap
 import platform
 import struct
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import NamedTuple
 
-_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_SYMBOL = struct.Struct("<IBBHQQ")
-_RELOCATION = struct.Struct("<QQq")
-_OFFSET = struct.Struct("<i")
-_JUMP = struct.Struct("<6sQ")
+from armpy_numba_acc.native.object_file import ObjectFile, UnsupportedError
+from armpy_numba_acc.native.relocations import relocate
 
-_BEGINNING = b"\x7fELF\x02\x01\x01"
-_RELOCATABLE, _X86_64 = 1, 62
-_SYMBOLS, _RELOCATIONS = 2, 4
-_BITS, _NO_BITS = 1, 8
-_WRITABLE, _ALLOCATED = 1, 2
-_UNDEFINED, _RESERVED = 0, 0xFF00
-_PC32, _PLT32 = 2, 4
-_JUMP_BYTES = 16
-_JUMP_TO_WHAT_FOLLOWS = b"\xff\x25\x00\x00\x00\x00"
+__all__ = ["Image", "UnsupportedError", "can_load", "link", "load", "load_image"]
 
+_MOST_BYTES = 1 << 26
+"""Of one mapping, so that every call within it reaches."""
 
-class UnsupportedError(Exception):
-    """An object holds what only LLVM can load."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Section:
-    """A part of an object file."""
-
-    name: int
-    kind: int
-    flags: int
-    address: int
-    offset: int
-    size: int
-    link: int
-    info: int
-    alignment: int
-    entry_size: int
-
-    @property
-    def is_loaded(self) -> bool:
-        """Whether code needs it; tables for exceptions are of a kind of their own."""
-        return bool(self.flags & _ALLOCATED) and self.kind in (_BITS, _NO_BITS) and self.size > 0
-
-
-class _Object:
-    """An object file.
-
-    Parameters
-    ----------
-    data : bytes
-    """
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        header = _HEADER.unpack_from(data)
-        if header[:3] != (data[:16], _RELOCATABLE, _X86_64) or not data.startswith(_BEGINNING):
-            raise UnsupportedError("it is no object for x86-64")
-        start, size, count = header[6], header[11], header[12]
-        if size != _SECTION.size:
-            raise UnsupportedError("its sections are of another form")
-        self.sections = [
-            _Section(*_SECTION.unpack_from(data, start + size * i)) for i in range(count)
-        ]
-        if any(section.is_loaded and section.flags & _WRITABLE for section in self.sections):
-            raise UnsupportedError("it has variables")
-        tables = [section for section in self.sections if section.kind == _SYMBOLS]
-        if len(tables) != 1:
-            raise UnsupportedError("it has no table of symbols, or several")
-        self._names = self.sections[tables[0].link].offset
-        self.symbols = list(self._records(_SYMBOL, tables[0]))
-        self.places: dict[int, int] = {}
-
-    def _records(self, form: struct.Struct, section: _Section) -> Iterator[tuple[int, ...]]:
-        """The entries of a table."""
-        end = section.offset + section.size
-        return form.iter_unpack(self.data[section.offset : end])
-
-    def name(self, symbol: tuple[int, ...]) -> str:
-        """A symbol's name."""
-        start = self._names + symbol[0]
-        return self.data[start : self.data.index(b"\0", start)].decode()
-
-    def place(self, start: int) -> int:
-        """Say where each section will be, from some offset on; returns the end."""
-        for number, section in enumerate(self.sections):
-            if section.is_loaded:
-                start += -start % max(section.alignment, 1)
-                self.places[number] = start
-                start += section.size
-        return start
-
-    def value(self, symbol: tuple[int, ...]) -> int:
-        """Where a symbol of the object's own is."""
-        number = symbol[3]
-        if number >= _RESERVED or number not in self.places:
-            raise UnsupportedError("it refers to what is not loaded")
-        return self.places[number] + symbol[4]
-
-    def references(self) -> Iterator[tuple[int, tuple[int, ...], int]]:
-        """Where a distance is to be put, the symbol that it leads to, and what to add."""
-        for table in self.sections:
-            if table.kind != _RELOCATIONS or table.info not in self.places:
-                continue
-            for offset, what, addend in self._records(_RELOCATION, table):
-                if what & 0xFFFFFFFF not in (_PC32, _PLT32):
-                    raise UnsupportedError(f"a reference is of kind {what & 0xFFFFFFFF}")
-                yield self.places[table.info] + offset, self.symbols[what >> 32], addend
-
-
-def can_load() -> bool:
-    """Whether this process can run what is loaded here."""
-    return sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 1 << 32
+_JUMP = struct.Struct("<8sQ")
+_JUMPS = {
+    "x86_64": b"\xff\x25\x02\x00\x00\x00\x0f\x0b",  # jmp [rip + 2]; ud2
+    "aarch64": b"\x50\x00\x00\x58\x00\x02\x1f\xd6",  # ldr x16, . + 8; br x16
+}
+"""A jump to the address that follows."""
 
 
 class Image(NamedTuple):
@@ -143,15 +46,29 @@ class Image(NamedTuple):
         Offset of each object's function, by name.
     jumps : dict of str to int
         Offset of the jump to each function of the C library, by the function's name.
+    architecture : {"x86_64", "aarch64"}
     """
 
     code: bytes
     functions: Mapping[str, int]
     jumps: Mapping[str, int]
+    architecture: str
+
+
+def _architecture() -> str:
+    """The one whose code this process can run; empty if it is none that is loaded here."""
+    is_known = sys.platform == "linux" and sys.maxsize > 1 << 32 and sys.byteorder == "little"
+    machine = platform.machine()
+    return machine if is_known and machine in _JUMPS else ""
+
+
+def can_load() -> bool:
+    """Whether this process can run what is loaded here."""
+    return bool(_architecture())
 
 
 def link(objects: Mapping[str, bytes]) -> Image:
-    """Join object files into one image; nothing of them is run.
+    """Join object files of one architecture into one image; nothing of them is run.
 
     Parameters
     ----------
@@ -161,17 +78,25 @@ def link(objects: Mapping[str, bytes]) -> Image:
     Raises
     ------
     UnsupportedError
-        If an object is of another kind.
+        If an object is damaged, or of another kind.
     """
-    read = {name: _Object(data) for name, data in objects.items()}
+    read = {name: ObjectFile(data) for name, data in objects.items()}
+    architectures = {item.architecture for item in read.values()}
+    if len(architectures) != 1:
+        raise UnsupportedError("there are no objects, or of several architectures")
+    (architecture,) = architectures
     end = 0
     for item in read.values():
         end = item.place(end)
-    jumps = _jumps(read.values(), end + -end % _JUMP_BYTES)
-    code = bytearray(max(jumps.values(), default=end) + _JUMP_BYTES)
+    jumps = _jumps(read.values(), end + -end % _JUMP.size)
+    size = max(jumps.values(), default=end) + _JUMP.size
+    if size > _MOST_BYTES:
+        raise UnsupportedError("together they are too large for one mapping")
+    code = bytearray(size)
     for item in read.values():
         _copy(item, code, jumps)
-    return Image(bytes(code), {name: _function(item, name) for name, item in read.items()}, jumps)
+    functions = {name: item.function(name) for name, item in read.items()}
+    return Image(bytes(code), functions, jumps, architecture)
 
 
 def load_image(image: Image) -> dict[str, int]:
@@ -185,13 +110,22 @@ def load_image(image: Image) -> dict[str, int]:
     Raises
     ------
     UnsupportedError
-        If it calls what the process does not have, or memory cannot be made executable.
+        If it is for another processor, calls what the process does not have, or memory cannot be
+        made executable.
     """
+    if image.architecture != _architecture():
+        raise UnsupportedError(f"it is code for {image.architecture} on Linux")
     size = len(image.code)
+    inside = range(size - _JUMP.size + 1)
+    if not all(place in inside for place in image.jumps.values()):
+        raise UnsupportedError("a jump lies outside of the code")
+    if not all(0 <= place < size for place in image.functions.values()):
+        raise UnsupportedError("a function lies outside of the code")
+    addresses = {name: _library_address(name) for name in image.jumps}
     memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     memory[:] = image.code
     for name, place in image.jumps.items():
-        _JUMP.pack_into(memory, place, _JUMP_TO_WHAT_FOLLOWS, _library_address(name))
+        _JUMP.pack_into(memory, place, _JUMPS[image.architecture], addresses[name])
     start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     _make_executable(start, size)
     # One more reference than there are: no interpreter that ends may unmap what threads still run.
@@ -204,36 +138,24 @@ def load(objects: Mapping[str, bytes]) -> dict[str, int]:
     return load_image(link(objects))
 
 
-def _jumps(objects: Iterable[_Object], start: int) -> dict[str, int]:
+def _jumps(objects: Iterable[ObjectFile], start: int) -> dict[str, int]:
     """Where the jump to each function of the C library will be."""
     names = {
-        item.name(symbol)
+        item.name(reference.symbol)
         for item in objects
-        for _, symbol, _ in item.references()
-        if symbol[3] == _UNDEFINED
+        for reference in item.references()
+        if not reference.symbol.is_own
     }
-    return {name: start + _JUMP_BYTES * number for number, name in enumerate(sorted(names))}
+    return {name: start + _JUMP.size * number for number, name in enumerate(sorted(names))}
 
 
-def _copy(item: _Object, memory: bytearray, jumps: Mapping[str, int]) -> None:
+def _copy(item: ObjectFile, code: bytearray, jumps: Mapping[str, int]) -> None:
     """Put an object's sections in their places, with what they refer to."""
-    for number, place in item.places.items():
-        section = item.sections[number]
-        if section.kind == _BITS:
-            end = section.offset + section.size
-            memory[place : place + section.size] = item.data[section.offset : end]
-    for place, symbol, addend in item.references():
-        is_own = symbol[3] != _UNDEFINED
-        target = item.value(symbol) if is_own else jumps[item.name(symbol)]
-        _OFFSET.pack_into(memory, place, target + addend - place)
-
-
-def _function(item: _Object, name: str) -> int:
-    """Where an object's function is."""
-    found = [s for s in item.symbols if s[3] != _UNDEFINED and item.name(s) == name]
-    if len(found) != 1:
-        raise UnsupportedError(f"it does not define '{name}'")
-    return item.value(found[0])
+    for place, contents in item.loaded():
+        code[place : place + len(contents)] = contents
+    for place, room, kind, symbol, addend in item.references():
+        target = item.value(symbol) if symbol.is_own else jumps[item.name(symbol)]
+        relocate(code, item.architecture, kind, place, target + addend, room)
 
 
 def _library_address(name: str) -> int:
@@ -247,7 +169,32 @@ def _library_address(name: str) -> int:
 
 def _make_executable(start: int, size: int) -> None:
     """Let memory be run, and no longer be written."""
+    if (flush := _flush_instructions()) is not None:
+        flush(start, start + size)
     protect = ctypes.CDLL(None, use_errno=True).mprotect
     protect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     if protect(start, size, mmap.PROT_READ | mmap.PROT_EXEC):
         raise UnsupportedError(f"memory cannot be made executable: error {ctypes.get_errno()}")
+
+
+@cache
+def _flush_instructions() -> Callable[[int, int], object] | None:
+    """What makes Arm's instruction cache see what was written; None where nothing has to.
+
+    Notes
+    -----
+    x86-64 has no need of it. On Arm, Linux does it itself for pages that become executable
+    (``__sync_icache_dcache`` in ``arch/arm64/mm/flush.c``), on which the loader of shared
+    libraries relies; the compiler's library does what the architecture manual asks for.
+    """
+    if _architecture() != "aarch64":
+        return None
+    for library in (None, "libgcc_s.so.1"):
+        try:
+            function = ctypes.CDLL(library).__clear_cache
+        except (OSError, AttributeError):
+            continue
+        function.argtypes, function.restype = (ctypes.c_void_p, ctypes.c_void_p), None
+        found: Callable[[int, int], object] = function
+        return found
+    return None
