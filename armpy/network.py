@@ -13,7 +13,14 @@ from armpy.errors import ArmpyError, GraphValidationError, InvalidArgumentError
 from armpy.graph import Graph, Layer, Value, Variable
 from armpy.ops.attributes import check_attributes
 from armpy.ops.operation import Array, Operation, located
-from armpy.tensor import Quantization, Shape, TensorInfo, format_shape, shapes_agree
+from armpy.tensor import (
+    Quantization,
+    Shape,
+    TensorInfo,
+    check_shape_fits,
+    format_shape,
+    shapes_agree,
+)
 from armpy.types import DataType
 
 _PLAIN_TYPES: dict[str, DataType] = {
@@ -373,24 +380,6 @@ def _native(data: object, where: str) -> Array:
             f"the elements cannot be made an array: {error}", where=where
         ) from error
     return np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
-
-
-def check_shape_fits(name: str, declared: Shape | None, given: Shape) -> None:
-    """Check a concrete shape against one with unknown dimensions.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If they do not fit; the text names the tensor.
-    """
-    if not shapes_agree(declared, given):
-        raise InvalidArgumentError(
-            "the shape does not fit",
-            where=f"input '{name}'",
-            expected=format_shape(declared),
-            actual=format_shape(given),
-            fix="Dimensions shown as ? can be chosen, the others are fixed by the model",
-        )
 
 
 def chosen_shape(name: str, declared: Shape | None, given: Iterable[int]) -> tuple[int, ...]:

@@ -289,3 +289,21 @@ def merge_shapes(declared: Shape | None, inferred: Shape | None) -> Shape | None
         expected=format_shape(inferred),
         actual=format_shape(declared),
     )
+
+
+def check_shape_fits(name: str, declared: Shape | None, given: Shape) -> None:
+    """Check a concrete shape against one with unknown dimensions.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If they do not fit; the text names the tensor.
+    """
+    if not shapes_agree(declared, given):
+        raise InvalidArgumentError(
+            "the shape does not fit",
+            where=f"input '{name}'",
+            expected=format_shape(declared),
+            actual=format_shape(given),
+            fix="Dimensions shown as ? can be chosen, the others are fixed by the model",
+        )

@@ -5,8 +5,8 @@ import pytest
 
 from armpy import ops
 from armpy.errors import GraphValidationError, InvalidArgumentError, LayerValidationError
-from armpy.network import Network, check_shape_fits
-from armpy.tensor import Quantization, TensorInfo
+from armpy.network import Network
+from armpy.tensor import Quantization, TensorInfo, check_shape_fits
 from armpy.types import DataType
 from tests.support.networks import ADD, RELU, f32, floats, i32
 

@@ -83,6 +83,12 @@ from armpy.backend.profiling import (
     CounterKind as CounterKind,
     IBackendProfiling as IBackendProfiling,
 )
+from armpy.backend.programs import (
+    IPrograms as IPrograms,
+    ProgramCheck as ProgramCheck,
+    ProgramFit as ProgramFit,
+    SavedProgram as SavedProgram,
+)
 from armpy.backend.progress import (
     Progress as Progress,
     ProgressCallback as ProgressCallback,

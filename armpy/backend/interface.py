@@ -17,6 +17,7 @@ from armpy.backend.optimization_views import OptimizationViews
 from armpy.backend.options import BackendOption, OptionValues
 from armpy.backend.preparation import CompiledFiles, PreparationRequest
 from armpy.backend.profiling import IBackendProfiling
+from armpy.backend.programs import IPrograms
 from armpy.backend.resources import NetworkResources
 from armpy.backend.tensor_handle_factory import TensorHandleFactoryRegistry
 from armpy.backend.workload import IWorkloadFactory
@@ -27,7 +28,7 @@ from armpy.types import BackendId, DataType, DeviceType
 if TYPE_CHECKING:  # few backends have extensions
     from armpy.backend.extension import Extension
 
-BACKEND_API_VERSION = "1.3"
+BACKEND_API_VERSION = "1.4"
 """Version of this contract. A backend made for the same major and at most this minor loads."""
 
 
@@ -426,5 +427,19 @@ class IBackendInternal(ABC):
         Notes
         -----
         Since 1.3. Called for networks of one runtime, on the object that `for_runtime` gave it.
+        """
+        return None
+
+    def get_programs(self) -> IPrograms | None:
+        """What writes compiled programs into prepared files, and takes them again.
+
+        Returns
+        -------
+        IPrograms or None
+            None, the default: the backend compiles its parts anew whenever a file is loaded.
+
+        Notes
+        -----
+        Since 1.4.
         """
         return None

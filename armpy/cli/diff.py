@@ -134,7 +134,7 @@ def _compare_files(
 
 def _input_names(model: str) -> list[str]:
     """Names of a model's inputs."""
-    from armpy.loading import parse
+    from armpy.model_files import parse
 
     return [value.name for value in parse(model).inputs]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from armpy.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from armpy.loading import ModelOrigin
+    from armpy.model_files import ModelOrigin
     from armpy.plugins import BackendRegistry
     from armpy.runtime import Model, Runtime
 
@@ -139,7 +139,7 @@ def find_origin(request: LoadRequest, registry: BackendRegistry) -> ModelOrigin:
         If there is no such front-end, or it has no such option, or the value is not allowed.
     """
     from armpy.hooks.model_file import open_model_file
-    from armpy.loading import ModelOrigin
+    from armpy.model_files import ModelOrigin
 
     file = open_model_file(request.model)
     origin = ModelOrigin.find(file, request.model, registry, request.front_end)

@@ -37,6 +37,7 @@ from armpy.optimizer.optimized import OptimizedNetwork
 from armpy.optimizer.options import OptimizerOptions
 from armpy.optimizer.placement import LayerPlacement, Placement, Refusal
 from armpy.optimizer.preparing import in_time, next_deadline, time_per_part
+from armpy.optimizer.saved import current_parts
 from armpy.optimizer.substitute import apply_substitutions, backends_after, offer
 from armpy.profiling import phase
 from armpy.sizes import is_traced
@@ -258,6 +259,16 @@ class _Rounds:
         return self._answers[key]
 
     def _preparation(
+        self, backend: IBackendInternal, part: SubgraphView, request: PreparationRequest
+    ) -> Callable[[], OptimizationViews]:
+        """What lets a backend prepare a part, or load it from where it was prepared before."""
+        otherwise = self._preparation_from_cache(backend, part, request)
+        parts = current_parts()
+        if parts is None:
+            return otherwise
+        return parts.preparation(self._graph, backend, part, request, otherwise)
+
+    def _preparation_from_cache(
         self, backend: IBackendInternal, part: SubgraphView, request: PreparationRequest
     ) -> Callable[[], OptimizationViews]:
         """What lets a backend prepare a part, or load it where the backend keeps files."""

@@ -28,6 +28,7 @@ from armpy.backend import (
     IDeviceMemory,
     ILayerSupport,
     IMemoryManager,
+    IPrograms,
     ITensorArena,
     ITensorHandle,
     ITensorHandleFactory,
@@ -363,6 +364,9 @@ class GuardedBackend(IBackendInternal):
             return check_figures(figures, self._id)
 
         return call_backend(self._id, get_device_figures)
+
+    def get_programs(self) -> IPrograms | None:
+        return self._ask_or_none(IPrograms, "get_programs")
 
     def optimize_subgraph_for_network(
         self, view: SubgraphView, request: PreparationRequest

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from armpy.runtime.loaded_network import LoadedNetwork
     from armpy.runtime.network_memory import NetworkMemory
     from armpy.runtime.prepared import Prepared
+    from armpy.runtime.quick_network import QuickNetwork
 
 
 def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 % of a call
-    network: LoadedNetwork | NetworkMemory | DebuggedNetwork,
+    network: LoadedNetwork | QuickNetwork | NetworkMemory | DebuggedNetwork,
     inputs: Mapping[str, object],
     outputs: Mapping[str, object] | None = None,
     quantize_inputs: bool = False,
@@ -116,7 +117,7 @@ def shown(given: Mapping[str, object], results: dict[str, Array]) -> dict[str, A
 
 
 def run_in_order(
-    network: LoadedNetwork, inputs: Sequence[object], quantize_inputs: bool = False
+    network: LoadedNetwork | QuickNetwork, inputs: Sequence[object], quantize_inputs: bool = False
 ) -> list[Array]:
     """Check inputs given in order and execute; errors as for `run_by_name`.
 
@@ -173,7 +174,8 @@ def as_dict(what: str, named: object) -> dict[str, Any]:  # Any: whatever the ca
 
 
 def wrong_names(
-    network: LoadedNetwork | NetworkMemory | DebuggedNetwork, inputs: Mapping[str, object]
+    network: LoadedNetwork | QuickNetwork | NetworkMemory | DebuggedNetwork,
+    inputs: Mapping[str, object],
 ) -> InvalidArgumentError:
     """The error for inputs that are missing or not known."""
     names = [value.name for value in network.graph.inputs]
@@ -189,7 +191,7 @@ def wrong_names(
 
 
 def settle(
-    network: LoadedNetwork | NetworkMemory | DebuggedNetwork,
+    network: LoadedNetwork | QuickNetwork | NetworkMemory | DebuggedNetwork,
     prepared: Prepared,
     inputs: list[Array],
     targets: list[Array | None],
@@ -241,7 +243,8 @@ def _may_overlap(first: Array, second: Array) -> bool:
 
 
 def _check_output_names(
-    network: LoadedNetwork | NetworkMemory | DebuggedNetwork, outputs: Mapping[str, object]
+    network: LoadedNetwork | QuickNetwork | NetworkMemory | DebuggedNetwork,
+    outputs: Mapping[str, object],
 ) -> None:
     """Check that the network has the outputs that arrays are given for."""
     names = network.graph.output_names

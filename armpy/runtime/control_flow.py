@@ -30,10 +30,9 @@ from armpy.backend.control_flow import (
 )
 from armpy.errors import ArmpyError, ExecutionTimeoutError
 from armpy.graph import Graph, graphs_of
-from armpy.network import check_shape_fits
 from armpy.ops.control_flow import If, While
 from armpy.ops.operation import Array, located, require
-from armpy.tensor import TensorInfo
+from armpy.tensor import TensorInfo, check_shape_fits
 
 Shapes: TypeAlias = tuple[tuple[int, ...], ...]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,11 @@ from armpy.backend import ExternalMemory, HostTensorHandle, ITensorHandle, Memor
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.logs import wants_traceback
 from armpy.ops.operation import Array
-from armpy.plugins.guard import GuardedHandleFactory
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId
+
+if TYPE_CHECKING:
+    from armpy.plugins.guard import GuardedHandleFactory
 
 _log = logging.getLogger("armpy.runtime")
 

@@ -16,7 +16,6 @@ from armpy.errors import (
     LayerValidationError,
 )
 from armpy.graph import Graph, graphs_of, nested_graphs, verify_graph
-from armpy.network import check_shape_fits
 from armpy.ops.operation import Array
 from armpy.optimizer import (
     Evaluator,
@@ -50,7 +49,7 @@ from armpy.runtime.steps import PreparationError
 from armpy.runtime.stepwise_plan import StepwisePlan, is_shaped, split_at_unknown
 from armpy.runtime.surrounding import Surroundings
 from armpy.runtime.templates import Templates
-from armpy.tensor import TensorInfo, format_shape
+from armpy.tensor import TensorInfo, check_shape_fits, format_shape
 from armpy.types import BackendId, Priority
 
 # What few networks need is imported by those.
@@ -213,6 +212,21 @@ class LoadedNetwork:
         """The optimised network of the latest plan; None before the first one."""
         latest = self.latest
         return None if latest is None else latest.plan.network
+
+    @property
+    def title(self) -> str:
+        """What the model is called; may be empty."""
+        return self._settings.name
+
+    @property
+    def inner_networks(self) -> tuple[LoadedNetwork, ...]:
+        """The loaded networks of all graphs that control flow runs."""
+        return self._family.networks
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """What it is prepared for, the latest last."""
+        return tuple(self._plans.values())
 
     @property
     def placement(self) -> Placement | None:

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
-from armpy.graph import Graph
-from armpy.network import Network, chosen_shape
-from armpy.ops.operation import Array
-from armpy.optimizer import OptimizedNetwork, Placement
-from armpy.profiling import Profiler
 from armpy.runtime.calls import read_inputs, run_by_name, run_in_order
-from armpy.runtime.execution import Execution
-from armpy.runtime.imported_tensor import ImportedTensor
-from armpy.runtime.loaded_network import LoadedNetwork
-from armpy.runtime.network_memory import NetworkMemory
-from armpy.runtime.properties import NetworkProperties
-from armpy.runtime.runtime import Runtime
+from armpy.runtime.quick_network import QuickNetwork
 from armpy.runtime.signatures import Signatures
 from armpy.runtime.tensor_spec import TensorSpec
 from armpy.types import Priority
 
+# A model that was prepared ahead of time starts without what prepares others.
+# ruff: noqa: PLC0415
+
 if TYPE_CHECKING:
+    from armpy.graph import Graph
     from armpy.hooks.metadata import ModelMetadata
+    from armpy.network import Network
+    from armpy.ops.operation import Array
+    from armpy.optimizer import OptimizedNetwork, Placement
+    from armpy.prepared.signing import Signature
+    from armpy.profiling import Profiler
     from armpy.runtime.debugging import DebugCallback, DebuggedNetwork
+    from armpy.runtime.execution import Execution
+    from armpy.runtime.imported_tensor import ImportedTensor
     from armpy.runtime.jobs import ExecutionFuture
+    from armpy.runtime.loaded_network import LoadedNetwork
+    from armpy.runtime.network_memory import NetworkMemory
+    from armpy.runtime.properties import NetworkProperties
+    from armpy.runtime.runtime import Runtime
 
 
 class Model:
@@ -72,24 +79,72 @@ class Model:
         properties: NetworkProperties | None = None,
         read_metadata: Callable[[], ModelMetadata] | None = None,
     ) -> None:
+        from armpy.runtime.properties import NetworkProperties
+        from armpy.runtime.runtime import Runtime
+
+        self._set_up(quantize_inputs, signatures, read_metadata)
         self._closes_runtime = closes_runtime or runtime is None
-        self.runtime = Runtime() if runtime is None else runtime
-        self.quantize_inputs = quantize_inputs
-        self.properties = NetworkProperties.checked(properties)
-        self._signatures = signatures or Signatures()
-        self._read_metadata = read_metadata
-        self._metadata: ModelMetadata | None = None
-        self.network_id: int
+        self._runtime: Runtime | None = Runtime() if runtime is None else runtime
+        self._properties: NetworkProperties | None = NetworkProperties.checked(properties)
         try:
             other = self._id_of(shares_state_with)
-            self.network_id = self.runtime.load_network(
+            self._network_id: int | None = self.runtime.load_network(
                 network, self.properties, shares_state_with=other
             )
         except BaseException:
             if self._closes_runtime:
                 self.runtime.close()
             raise
-        self._open: LoadedNetwork | None = self.runtime.get_network(self.network_id)
+        self._open: LoadedNetwork | QuickNetwork | None = self.runtime.get_network(self._network_id)
+
+    def _set_up(
+        self,
+        quantize_inputs: bool,
+        signatures: Signatures | None,
+        read_metadata: Callable[[], ModelMetadata] | None,
+    ) -> None:
+        """Set what does not depend on how the network is loaded."""
+        self.quantize_inputs = quantize_inputs
+        self._signatures = signatures or Signatures()
+        self._read_metadata = read_metadata
+        self._metadata: ModelMetadata | None = None
+        self._load_ordinary: Callable[[], Model] | None = None
+        self._read_placement: Callable[[], Placement] | None = None
+        self._loading = threading.Lock()
+
+    @classmethod
+    def quick(
+        cls,
+        make_network: Callable[[Callable[[], LoadedNetwork]], QuickNetwork],
+        load_ordinary: Callable[[], Model],
+        *,
+        quantize_inputs: bool = False,
+        signatures: Signatures | None = None,
+        read_metadata: Callable[[], ModelMetadata] | None = None,
+        read_placement: Callable[[], Placement] | None = None,
+    ) -> Model:
+        """A model from a prepared file, which runs before anything else is loaded.
+
+        Parameters
+        ----------
+        make_network : callable
+            Makes what is run; is told what loads the ordinary network.
+        load_ordinary : callable
+            Makes the ordinary model of the file, whose network takes its place when something is
+            asked that only it can do. The model owns it.
+        quantize_inputs, signatures, read_metadata
+            As of the class.
+        read_placement : callable, optional
+            Reads the placement report.
+        """
+        model = cls.__new__(cls)
+        model._set_up(quantize_inputs, signatures, read_metadata)
+        model._load_ordinary = load_ordinary
+        model._read_placement = read_placement
+        model._runtime = model._properties = model._network_id = None
+        model._closes_runtime = True
+        model._open = make_network(lambda: model._loaded)
+        return model
 
     def _id_of(self, other: Model | None) -> int | None:
         """The id of another model's network on the same runtime."""
@@ -102,27 +157,78 @@ class Model:
     @property
     def _loaded(self) -> LoadedNetwork:
         """The loaded network; an error once the model is closed."""
-        if self._open is None:
-            raise InvalidArgumentError("the model is closed", fix="Load it again")
-        return self._open
+        network = self._open
+        if isinstance(network, QuickNetwork):
+            return self._become_ordinary()
+        if network is None:
+            raise self._closed_error()
+        return network
+
+    def _closed_error(self) -> InvalidArgumentError:
+        """What is raised once the model is closed."""
+        return InvalidArgumentError("the model is closed", fix="Load it again")
+
+    def _become_ordinary(self) -> LoadedNetwork:
+        """Load the whole network, which takes the place of the quick one."""
+        with self._loading:
+            if isinstance(self._open, QuickNetwork):
+                assert self._load_ordinary is not None
+                made = self._load_ordinary()
+                self._runtime, self._network_id = made.runtime, made.network_id
+                self._properties, self._closes_runtime = made.properties, made._closes_runtime
+                self._open = made._open
+            if self._open is None:
+                raise self._closed_error()
+            return self._open  # type: ignore[return-value]  # an ordinary model's
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether it runs from a prepared file, and nothing else has been loaded."""
+        return isinstance(self._open, QuickNetwork)
+
+    @property
+    def runtime(self) -> Runtime:
+        """The runtime that it is loaded on; made when it is asked for, where that is its own."""
+        if self._runtime is None:
+            self._become_ordinary()
+        assert self._runtime is not None
+        return self._runtime
+
+    @property
+    def network_id(self) -> int:
+        """The network's id on the runtime."""
+        if self._network_id is None:
+            self._become_ordinary()
+        assert self._network_id is not None
+        return self._network_id
+
+    @property
+    def properties(self) -> NetworkProperties:
+        """How the network is loaded."""
+        if self._properties is None:
+            from armpy.runtime.properties import NetworkProperties
+
+            self._properties = NetworkProperties()
+        return self._properties
 
     @property
     def inputs(self) -> tuple[TensorSpec, ...]:
         """Names, shapes, types and quantisation of the inputs."""
-        return tuple(TensorSpec(v.name, v.info) for v in self._loaded.graph.inputs)
+        network = self._open or self._loaded  # the latter raises
+        return tuple(TensorSpec(v.name, v.info) for v in network.graph.inputs)
 
     @property
     def outputs(self) -> tuple[TensorSpec, ...]:
         """Names, shapes, types and quantisation of the outputs."""
-        graph = self._loaded.graph
-        return tuple(
-            TensorSpec(name, value.info)
-            for name, value in zip(graph.output_names, graph.outputs, strict=True)
-        )
+        graph = (self._open or self._loaded).graph  # the latter raises
+        infos = [value.info for value in graph.outputs]
+        return tuple(map(TensorSpec, graph.output_names, infos))
 
     @property
     def placement(self) -> Placement | None:
         """Which layer runs where and why; None until the first input shapes are known."""
+        if self._read_placement is not None and self.is_quick:
+            return self._read_placement()
         return self._loaded.placement
 
     @property
@@ -203,10 +309,10 @@ class Model:
         network = self._open or self._loaded  # the latter raises
         if deadline_s is not None:
             _check_alone(memory, debug)
-            return self._run_until(network, inputs, outputs, deadline_s)
+            return self._run_until(self._loaded, inputs, outputs, deadline_s)
         if memory is not None or debug is not None:
             return run_by_name(
-                _chosen(network, memory, debug), inputs, outputs, self.quantize_inputs
+                _chosen(self._loaded, memory, debug), inputs, outputs, self.quantize_inputs
             )
         return run_by_name(network, inputs, outputs, self.quantize_inputs)
 
@@ -218,7 +324,7 @@ class Model:
         deadline_s: float,
     ) -> dict[str, Array]:
         """`run` with a deadline."""
-        from armpy.runtime import starting  # noqa: PLC0415 - futures are slow to import
+        from armpy.runtime import starting  # futures are slow to import
 
         arrays = read_inputs(network, inputs, self.quantize_inputs)
         return starting.run(network, arrays, outputs, deadline_s=deadline_s)
@@ -259,9 +365,9 @@ class Model:
         >>> future = model.start({"image": image}, deadline_s=0.1)  # doctest: +SKIP
         >>> scores = future.result()["scores"]                      # doctest: +SKIP
         """
-        from armpy.runtime import starting  # noqa: PLC0415 - futures are slow to import
+        from armpy.runtime import starting  # futures are slow to import
 
-        network = self._open or self._loaded  # the latter raises
+        network = self._loaded
         arrays = read_inputs(network, inputs, self.quantize_inputs)
         return starting.start(
             network, arrays, outputs, priority=priority, deadline_s=deadline_s, keep_alive=self
@@ -281,7 +387,7 @@ class Model:
         --------
         >>> scores = (await model.run_async({"image": image}))["scores"]  # doctest: +SKIP
         """
-        from asyncio import wrap_future  # noqa: PLC0415 - slow to import
+        from asyncio import wrap_future  # slow to import
 
         future = self.start(inputs, outputs, priority=priority, deadline_s=deadline_s)
         return await wrap_future(future)
@@ -425,6 +531,8 @@ class Model:
 
     def _shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> list[tuple[int, ...]]:
         """The shape of each input, where some are given by name."""
+        from armpy.network import chosen_shape
+
         graph = self._loaded.graph
         names = [value.name for value in graph.inputs]
         unknown = [name for name in shapes if name not in names]
@@ -515,7 +623,8 @@ class Model:
         >>> loss = model.signature("train")(images, labels)         # doctest: +SKIP
         >>> scores = model.signature("infer")(image)                # doctest: +SKIP
         """
-        self._loaded  # noqa: B018 - raises once the model is closed
+        if self._open is None:
+            raise self._closed_error()
         return self._signatures.get(name, self)
 
     @property
@@ -536,10 +645,52 @@ class Model:
         ('background', 'tench, Tinca tinca')
         """
         if self._metadata is None:
-            from armpy.hooks.metadata import ModelMetadata  # noqa: PLC0415 - few ask for it
+            from armpy.hooks.metadata import ModelMetadata  # few ask for it
 
             self._metadata = (self._read_metadata or ModelMetadata)()
         return self._metadata
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        targets: Sequence[str] = (),
+        sign: Callable[[bytes], Signature] | None = None,
+    ) -> int:
+        """Write the model with all that preparing it has made; `armpy.load` starts from the file.
+
+        Parameters
+        ----------
+        path : path
+            The file appears whole, or not at all.
+        targets : sequence of str
+            Machines that it is compiled for: ``host`` (this one; the only one if left out) and
+            the names that ``armpy compile --target`` lists. The first one's constants are packed
+            in the file.
+        sign : callable, optional
+            Signs it; see `armpy.prepared.signing`.
+
+        Returns
+        -------
+        int
+            Bytes of the file.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such target, the model is prepared for no shapes, or the file cannot be
+            written.
+        UnimplementedError
+            If an operation is not one of armpy's own.
+
+        Examples
+        --------
+        >>> armpy.load("model.tflite").save("model.armpy")          # doctest: +SKIP
+        >>> model = armpy.load("model.armpy")                       # doctest: +SKIP
+        """
+        from armpy.runtime.saving import save_model
+
+        return save_model(self, path, targets=targets, sign=sign)
 
     def reset_state(self) -> None:
         """Give every variable (LSTM and SVDF state) its initial elements again.
@@ -558,6 +709,9 @@ class Model:
         if self._open is None:
             return
         self._signatures.close(self)
+        if self._runtime is None:
+            self._open = None
+            return
         if self._closes_runtime:
             self._open = None
             self.runtime.close()

@@ -18,6 +18,7 @@ from armpy.optimizer import OptimizedNetwork, optimize_graph, place_layers
 from armpy.optimizer.assign import Exclusions, Failed
 from armpy.optimizer.bridge import ImportRefusals
 from armpy.optimizer.preparing import time_per_part
+from armpy.optimizer.saved import given_parts
 from armpy.optimizer.simplify import simplified
 from armpy.runtime.deciding import decide
 from armpy.runtime.dynamic_plan import DynamicPlan
@@ -172,7 +173,7 @@ class Planner:
         excluded = self._family.excluded(graph)
         while True:
             try:
-                with model_named(self._settings.name):
+                with model_named(self._settings.name), given_parts(self._settings.saved):
                     network = optimize(excluded)
                 self._family.name_graphs(network.graph)
                 plan = self._made(network, make)

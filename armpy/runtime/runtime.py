@@ -18,6 +18,7 @@ from armpy.ops.composite import Composite
 from armpy.ops.operation import Array
 from armpy.optimizer import Evaluator, OptimizedNetwork, OptimizerOptions, specialize
 from armpy.optimizer.assign import SupportOracle
+from armpy.optimizer.saved import current_parts
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus
 from armpy.plugins.guard import GuardedBackend
 from armpy.profiling import Profiler, phase, profiled_by
@@ -229,7 +230,7 @@ class Runtime:
         else:
             graph, settings = graph_of(network), self._network_settings(given)
         name = network.name if isinstance(network, Network) else ""
-        settings = replace(settings, name=model_name() or name)
+        settings = replace(settings, name=model_name() or name, saved=current_parts())
         shared = None
         if shares_state_with is not None:
             shared = self.get_network(shares_state_with).shared_state

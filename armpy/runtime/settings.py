@@ -9,6 +9,7 @@ from functools import partial
 from armpy.backend import ICustomAllocator
 from armpy.backend.control_flow import DEFAULT_LOOP_TIMEOUT_S
 from armpy.optimizer import OptimizerOptions
+from armpy.optimizer.saved import SavedParts
 from armpy.profiling import Profiler
 from armpy.runtime.contexts import BackendContexts
 from armpy.runtime.executors import Executors
@@ -49,6 +50,8 @@ class NetworkSettings:
         What else of the runtime's options has an effect on how fast the network is.
     name : str
         What it is called, for people; may be empty.
+    saved : SavedParts, optional
+        What a prepared file has compiled already.
     """
 
     optimizer: OptimizerOptions
@@ -63,6 +66,7 @@ class NetworkSettings:
     protected_mode: bool = False
     environment: str = ""
     name: str = ""
+    saved: SavedParts | None = None
 
     def watched_by(self, contexts: BackendContexts, network_id: int) -> NetworkSettings:
         """The same, with contexts that are told when an execution has come to its end."""

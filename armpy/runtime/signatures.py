@@ -39,6 +39,11 @@ class Signatures:
         self._lock = threading.Lock()
 
     @property
+    def first_name(self) -> str | None:
+        """The signature that the first model is for; None if it is the main subgraph."""
+        return self._first_name
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names, in the file's order."""
         return tuple(self._read_names())

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
-from armpy.backend import Cancellation
 from armpy.graph import Layer
 from armpy.ops.backend_internal import MemCopy
 from armpy.ops.operation import Array
@@ -13,9 +11,9 @@ from armpy.optimizer import OptimizedNetwork, Placement
 from armpy.profiling import phase
 from armpy.runtime.arenas import OutOfMemoryError, make_constants
 from armpy.runtime.blame import blamed
-from armpy.runtime.control_flow import Targets
 from armpy.runtime.measuring import Measure
 from armpy.runtime.session import BackendSession
+from armpy.runtime.step_memory import PooledPlan
 from armpy.runtime.steps import (
     PreparationError,
     PreparationFailure,
@@ -26,11 +24,8 @@ from armpy.runtime.steps import (
 from armpy.runtime.working_memory import HoldingMemory, ImportRefusedError, WorkingMemory
 from armpy.types import HOST, BackendId
 
-MAX_IDLE_MEMORIES = 4
-"""Working memories that are kept for the next execution; more are made when threads need them."""
 
-
-class StaticPlan:
+class StaticPlan(PooledPlan[WorkingMemory]):
     """The prepared steps of one optimised network, for executions side by side.
 
     Parameters
@@ -64,13 +59,13 @@ class StaticPlan:
         *,
         makes_memory: bool = True,
     ) -> None:
+        super().__init__()
         self.network = network
         self._sessions = sessions
         graph = network.graph
         self._steps = prepare_steps(network, sessions, measure, known)
         self._held = memory_of(network, sessions)
         self.result_infos = tuple(value.info for value in graph.results)
-        self._idle: deque[WorkingMemory] = deque(maxlen=MAX_IDLE_MEMORIES)
         # Now and not in the first execution: where a device is full, its layers move elsewhere.
         try:
             self._constants = make_constants(network, sessions)
@@ -94,47 +89,6 @@ class StaticPlan:
         """What each layer's backend made of it, by layer id."""
         ids = (layer.id for layer in self.layers)
         return dict(zip(ids, self._steps, strict=True))
-
-    def run(
-        self,
-        sources: Sequence[Array],
-        results: Targets | None = None,
-        cancellation: Cancellation | None = None,
-    ) -> list[Array]:
-        """Execute once; any number of threads may do so at the same time.
-
-        Parameters
-        ----------
-        sources : sequence of ndarray
-            One per source of the graph (inputs, then variables), checked already. Not
-            written to.
-        results : list of (ndarray or None), optional
-            Arrays to write results to, which overlap no source. None is replaced by a new one.
-        cancellation : Cancellation, optional
-            What stops it; the current one.
-
-        Returns
-        -------
-        list of ndarray
-            One per result of the graph (outputs, then variables' next values).
-
-        Raises
-        ------
-        BackendError
-            If a backend fails; its own ArmpyErrors are raised as they are.
-        """
-        try:
-            memory = self._idle.pop()
-        except IndexError:  # asking first whether one is left would race with other threads
-            memory = self.new_memory()
-        # While it is here no other thread can have it, so that an execution needs no lock.
-        try:
-            made = memory.run(sources, results, cancellation)
-        except BaseException:  # it is not used again, and whoever keeps the error keeps no memory
-            memory.free()
-            raise
-        self._idle.append(memory)
-        return made
 
     def bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
         """Prepare many executions with the same arrays, in working memory of their own.

@@ -206,6 +206,11 @@ class StepwisePlan:
         """Info of each result; dimensions that depend on values are not known."""
 
     @property
+    def head(self) -> StaticPlan:
+        """The layers whose shapes are known before anything has run."""
+        return self._head
+
+    @property
     def network(self) -> OptimizedNetwork:
         """The head's optimised network."""
         return self._head.network

@@ -14,17 +14,9 @@ from armpy.plugins.guard import GuardedBackend
 from armpy.runtime.control_flow import Shapes
 from armpy.runtime.importing_slots import ImportingInputSlot, ImportingOutputSlot
 from armpy.runtime.network_memory import HeldMemory
-from armpy.runtime.prepared import (
-    Plan,
-    PlanKey,
-    Prepared,
-    Run,
-    binds_plan,
-    binds_run,
-    observed,
-    with_state,
-)
+from armpy.runtime.prepared import Plan, PlanKey, Prepared, Run
 from armpy.runtime.protected import binds_protected, check_plan, protected
+from armpy.runtime.runs import binds_plan, binds_run, observed, with_state
 from armpy.runtime.settings import NetworkSettings
 from armpy.runtime.slots import InputSlot, OutputSlot
 from armpy.runtime.state import SharedState, State

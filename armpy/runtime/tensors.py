@@ -7,10 +7,9 @@ import sys
 import numpy as np
 
 from armpy.errors import ArmpyError, InvalidArgumentError, MemoryLimitError
-from armpy.network import check_shape_fits
 from armpy.ops.operation import Array, located
 from armpy.runtime.foreign import as_view
-from armpy.tensor import TensorInfo, format_shape, shapes_agree
+from armpy.tensor import TensorInfo, check_shape_fits, format_shape, shapes_agree
 
 
 def as_input(

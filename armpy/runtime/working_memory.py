@@ -6,9 +6,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
-
-import numpy as np
-from numpy import empty
+from typing import NoReturn
 
 from armpy.backend import (
     Cancellation,
@@ -29,7 +27,8 @@ from armpy.runtime.arenas import Constants, Holdings, make_handles
 from armpy.runtime.control_flow import Targets
 from armpy.runtime.session import BackendSession
 from armpy.runtime.shared_memory import SharedMemory
-from armpy.runtime.steps import Execute, Step, raise_for_step
+from armpy.runtime.step_memory import StepMemory
+from armpy.runtime.steps import Step, raise_for_step
 from armpy.runtime.watched_steps import WatchedSteps, queueing_of
 from armpy.types import BackendId
 
@@ -44,7 +43,7 @@ class ImportRefusedError(Exception):
         self.answer = Support.no(ReasonCode.OTHER, str(cause))
 
 
-class WorkingMemory:
+class WorkingMemory(StepMemory):
     """Arenas and tensor handles of one execution at a time.
 
     Parameters
@@ -60,11 +59,8 @@ class WorkingMemory:
 
     Attributes
     ----------
-    steps : list of tuple
-        What to call for each layer, and with which handles.
-    sources, results : tuple of HostTensorHandle
-        Of the graph's sources and results, in order. An execution puts the caller's arrays into
-        them and takes them out again.
+    steps, sources, results
+        As of `StepMemory`.
 
     Raises
     ------
@@ -82,6 +78,9 @@ class WorkingMemory:
         constants: Constants,
     ) -> None:
         graph = network.graph
+        super().__init__(
+            [value.info for value in graph.sources], [value.info for value in graph.results]
+        )
         holdings = Holdings()
         self._free = weakref.finalize(self, holdings.give_back)
         self._free.atexit = False  # the runtime's end comes first, and drops it
@@ -91,9 +90,7 @@ class WorkingMemory:
         except BaseException:  # whoever keeps the error keeps no memory
             self._free()
             raise
-        self.sources = tuple(HostTensorHandle(value.info, _NOTHING) for value in graph.sources)
         handles.update(zip(graph.sources, self.sources, strict=True))
-        self.results = tuple(HostTensorHandle(value.info, _NOTHING) for value in graph.results)
         copies: list[tuple[HostTensorHandle, Value]] = []
         written = {value for layer in graph.layers for value in layer.outputs}
         for value, handle in zip(graph.results, self.results, strict=True):
@@ -103,13 +100,11 @@ class WorkingMemory:
             else:
                 copies.append((handle, value))
         self._copies = [(handle, _handle_of(value, handles)) for handle, value in copies]
-        self._targets = [(h, h.info.known_shape, h.info.data_type.dtype) for h in self.results]
-        self._bound = (*self.sources, *self.results)
         self._network = network
         self._prepared = prepared
         self._queueing = queueing_of(network, prepared)
+        self._is_always_watched = self._queueing is not None
         self._watched: WatchedSteps | None = None
-        self.steps: list[tuple[Execute, list[ITensorHandle | None], list[ITensorHandle]]] = []
         for layer, step in zip(graph.layers, prepared, strict=True):
             backend_id = network.backend_ids[layer.id]
             ins: list[ITensorHandle | None] = []
@@ -133,71 +128,6 @@ class WorkingMemory:
         """Give everything back at once instead of with the last reference."""
         self.steps, self._copies, self._watched = [], [], None
         self._free()
-
-    def run(  # noqa: PLR0912 - as below
-        self,
-        sources: Sequence[Array],
-        results: Targets | None,
-        cancellation: Cancellation | None = None,
-    ) -> list[Array]:
-        """Execute once with some arrays in place, then forget them.
-
-        Parameters
-        ----------
-        sources, results, cancellation
-            As for `armpy.runtime.static_plan.StaticPlan.run`.
-
-        Returns
-        -------
-        list of ndarray
-            Every result.
-
-        Raises
-        ------
-        BackendError
-            If a backend fails; its own ArmpyErrors are raised as they are.
-        """
-        # Every call and every turn of a loop comes by here: functions of its own for binding
-        # and unbinding, and enumerate, each cost some percent of a small network's call.
-        index = 0
-        for handle in self.sources:
-            handle.array = sources[index]
-            index += 1  # noqa: SIM113
-        if results is None:
-            made: list[Array] = []
-            results = made
-            for handle, shape, dtype in self._targets:
-                handle.array = array = empty(shape, dtype)
-                made.append(array)
-        else:
-            index = 0
-            for handle in self.results:
-                given = results[index]
-                if given is None:
-                    results[index] = given = empty(*self._targets[index][1:])
-                handle.array = given
-                index += 1  # noqa: SIM113
-        execute: Execute
-        step = 0
-        is_watched = cancellation is not None or self._queueing is not None
-        try:
-            if is_watched:
-                self._watched_steps().run(cancellation)
-            else:
-                for execute, ins, outs in self.steps:
-                    execute(ins, outs)
-                    step += 1
-                if self._copies:
-                    self._copy_results()
-        except BaseException as error:
-            if is_watched:  # named already
-                raise
-            raise_for_step(self._network, step, error)
-        finally:
-            # Whoever drops an array then is rid of its memory, whatever else is kept here.
-            for handle in self._bound:
-                handle.array = _NOTHING
-        return results  # type: ignore[return-value]  # there is none missing any more
 
     def bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
         """Put some arrays in place for good and prepare executions with them.
@@ -258,11 +188,13 @@ class WorkingMemory:
             self._watched = WatchedSteps(self._network, calls, self._queueing)
         return self._watched
 
-    def _copy_results(self) -> None:
-        """Fill results that no step writes: passed-through sources, constants, repeats."""
-        for target, source in self._copies:
-            target.array[...] = source.map(write=False)
-            source.unmap()
+    def _run_watched(self, cancellation: Cancellation | None) -> None:
+        """Execute the steps for whatever arrays are in place, watching what stops them."""
+        self._watched_steps().run(cancellation)
+
+    def _raise(self, step: int, error: BaseException) -> NoReturn:
+        """Raise what a step raised, with the names of its backend and layer."""
+        raise_for_step(self._network, step, error)
 
 
 class HoldingMemory(WorkingMemory):
@@ -312,9 +244,6 @@ class HoldingMemory(WorkingMemory):
                 execute()
 
         return execute_holding
-
-
-_NOTHING: Array = np.empty(0, np.uint8)
 
 
 def _make_imports(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from armpy import Runtime, RuntimeOptions
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, Value
-from armpy.loading import parse
+from armpy.model_files import parse
 from armpy.testing.diff import Sides, behind_floats, graph_difference
 
 from .subjects import BuiltNetwork, ModelFile, NnapiModel, Subject

@@ -1,8 +1,7 @@
-"""Layout of a file with an optimised network; ``docs/optimized_networks.md`` describes it."""
+"""Records of networks in prepared files; ``docs/prepared_files.md`` describes them."""
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,30 +9,40 @@ from armpy.backend import MemorySource
 from armpy.optimizer.placement import Placement
 from armpy.tensor import TensorInfo
 
-MAGIC = b"armpyNet"
-VERSION = 1
-"""Of the format; another one is not read."""
+MODEL = "model"
+"""Name of the section with a `ModelRecord`."""
 
-HEADER = struct.Struct("<8sIIQQ32s")
-"""Magic, version, zero, bytes of the text, bytes of the file, SHA-256 of all that follows."""
-
-ALIGNMENT_BYTES = 64
-"""Every constant begins at a multiple of this, counted from the file's beginning."""
+CONSTANTS = "constants"
+"""Name of the section with the elements of constants, each at a multiple of 64 bytes."""
 
 
-def padding(position: int) -> int:
-    """Bytes up to the next multiple of the alignment."""
-    return -position % ALIGNMENT_BYTES
+@dataclass(frozen=True, slots=True)
+class ArrayRecord:
+    """Where elements are: bytes of a section, or what a view of them gives.
+
+    Parameters
+    ----------
+    section : str
+    begin, size : int
+        Bytes of the section; 0 with a view.
+    view : object, optional
+        Recipe of `armpy.prepared.views`, by which the elements are read out of packed ones.
+    """
+
+    section: str
+    begin: int
+    size: int
+    view: Any  # Any: checked where it is read
 
 
 @dataclass(frozen=True, slots=True)
 class ValueRecord:
-    """A value; of a constant, position and size of its elements in the file."""
+    """A value; of a constant, the number of the array with its elements."""
 
     id: int
     name: str
     info: TensorInfo
-    data: tuple[int, int] | None
+    data: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +60,11 @@ class LayerRecord:
 
 @dataclass(frozen=True, slots=True)
 class VariableRecord:
-    """A variable; values by their numbers, the initial elements by position and size."""
+    """A variable; values by their numbers, the initial elements by that of the array."""
 
     value: int
     next_value: int
-    initial: tuple[int, int]
+    initial: int
     key: Any  # Any: text, numbers, None, and lists of them
 
 
@@ -102,10 +111,11 @@ class ImportRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkRecord:
-    """Everything; the last two graphs are the source and the executed graph."""
+class PlanRecord:
+    """How a network is executed; the source and the executed graph by their numbers."""
 
-    graphs: tuple[GraphRecord, ...]
+    source: int
+    executed: int
     assignment: tuple[tuple[int, str], ...]
     backend_ids: tuple[tuple[int, str], ...]
     origins: tuple[tuple[int, tuple[int, ...]], ...]
@@ -114,3 +124,23 @@ class NetworkRecord:
     imports: tuple[ImportRecord, ...]
     placement: Placement
     model_options: dict[str, dict[str, bool | int | float | str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRecord:
+    """A network: its graphs, which of them is loaded, and its plan if there is one.
+
+    Parameters
+    ----------
+    arrays : tuple of ArrayRecord
+    graphs : tuple of GraphRecord
+        Those that control flow runs come before the graphs that run them.
+    loaded : int
+        The graph for all shapes.
+    plan : PlanRecord, optional
+    """
+
+    arrays: tuple[ArrayRecord, ...]
+    graphs: tuple[GraphRecord, ...]
+    loaded: int
+    plan: PlanRecord | None

@@ -1,130 +1,123 @@
-"""Reads an optimised network, whoever wrote the file."""
+"""Reads networks from prepared files, whoever wrote them."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import armpy.ops
-from armpy.backend import DefaultAllocator
 from armpy.errors import ArmpyError, ParserError
-from armpy.graph import Graph, Layer, Value, Variable, nested_graphs, verify_graph
+from armpy.graph import Graph, Layer, Value, Variable, verify_graph
 from armpy.ops.attributes import check_attributes, declared_types
 from armpy.ops.backend_internal import MemCopy, PreCompiled
 from armpy.ops.control_flow import Subgraph
 from armpy.ops.operation import Array, Operation
 from armpy.optimizer.bridge import PlannedImport
 from armpy.optimizer.files.layout import (
-    ALIGNMENT_BYTES,
-    HEADER,
-    MAGIC,
-    VERSION,
+    MODEL,
+    ArrayRecord,
     GraphRecord,
     LayerRecord,
-    NetworkRecord,
+    ModelRecord,
+    PlanRecord,
     ValueRecord,
     VariableRecord,
-    padding,
 )
 from armpy.optimizer.files.plain import PlainReader, read_key
 from armpy.optimizer.memory_plan import ArenaId, MemoryPlan, PlannedTensor
 from armpy.optimizer.optimized import OptimizedNetwork
+from armpy.prepared.container import ALIGNMENT_BYTES, Container, open_container
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 
 T = TypeVar("T")
 
 
+class NetworkContents(NamedTuple):
+    """A network from a file.
+
+    Parameters
+    ----------
+    graph : Graph
+        For all shapes.
+    optimized : OptimizedNetwork, optional
+        For the shapes that it was prepared for.
+    """
+
+    graph: Graph
+    optimized: OptimizedNetwork | None
+
+
 def read_network(path: str | os.PathLike[str]) -> OptimizedNetwork:
     """Read an optimised network; errors as for `OptimizedNetwork.load`."""
-    name = os.fspath(path)
+    container = open_container(path)
+    container.check()
+    optimized = read_contents(container).optimized
+    if optimized is None:
+        raise ParserError("the file has no optimised network", where=container.where)
+    return optimized
+
+
+def read_contents(container: Container, section: str = MODEL) -> NetworkContents:
+    """Read a network from a file whose checksums are right.
+
+    Raises
+    ------
+    ParserError
+        If it holds something else.
+    """
+    with _located(container.where):
+        document = container.document(section)
+        record = PlainReader().read(ModelRecord, document, section)
+        return _Reader(record.arrays, container.section).contents(record)
+
+
+@contextmanager
+def _located(name: str) -> Iterator[None]:
+    """Name the file in errors."""
     try:
-        contents = _contents(Path(path))
-    except OSError as error:
-        raise ParserError(f"the file cannot be read: {error}", where=name) from error
-    try:
-        text, data = _checked(contents)
-        record = PlainReader().read(NetworkRecord, _parsed(text), "network")
-        return _Reader(data).network(record)
+        yield
     except ParserError as error:
-        error.where = f"{name} / {error.where}" if error.where else name
+        if not error.where.startswith(name):
+            error.where = f"{name} / {error.where}" if error.where else name
         raise
     except (ArmpyError, RecursionError) as error:
         raise ParserError(f"the file is damaged: {error}", where=name) from error
 
 
-def _contents(path: Path) -> Array:
-    """A file's bytes, in memory that is aligned as its constants are."""
-    with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        memory = DefaultAllocator().allocate(size, ALIGNMENT_BYTES)
-        count = file.readinto(memory.data)
-    memory.flags.writeable = False
-    return memory[:count]
-
-
-def _checked(contents: Array) -> tuple[bytes, Array]:
-    """Text and constants of a file whose header is right."""
-    if contents.size < HEADER.size or contents[: len(MAGIC)].tobytes() != MAGIC:
-        raise ParserError(
-            "the file is no optimised network", expected=f"{MAGIC!r} at its beginning"
-        )
-    _, version, zero, text_bytes, file_bytes, digest = HEADER.unpack(contents[: HEADER.size].data)
-    if version != VERSION:
-        raise ParserError(
-            "the file is of another version", expected=f"version {VERSION}", actual=str(version)
-        )
-    end = HEADER.size + text_bytes
-    if zero or file_bytes != contents.size or end > contents.size:
-        raise ParserError(
-            "the file is not complete", expected=f"{file_bytes} bytes", actual=str(contents.size)
-        )
-    if hashlib.sha256(contents[HEADER.size :].data).digest() != digest:
-        raise ParserError("the file is damaged: its check sum is another one")
-    return contents[HEADER.size : end].tobytes(), contents[end + padding(end) :]
-
-
-def _parsed(text: bytes) -> object:
-    """The text as JSON."""
-
-    def refuse(name: str) -> object:
-        raise ValueError(f"{name} is no number")
-
-    try:
-        return json.loads(text.decode(), parse_constant=refuse)
-    except ValueError as error:
-        raise ParserError(f"the text is no JSON: {error}") from error
-
-
 class _Reader:
     """Makes graphs of records."""
 
-    def __init__(self, data: Array) -> None:
-        self._data = data
+    def __init__(self, arrays: Sequence[ArrayRecord], find_section: Callable[[str], Array]) -> None:
+        self._records = arrays
+        self._find_section = find_section
         self._graphs: list[Graph] = []
         self._arrays: dict[tuple[object, ...], Array] = {}
         self._plain = PlainReader({Subgraph: self._inner})
 
-    def network(self, record: NetworkRecord) -> OptimizedNetwork:
-        """The optimised network."""
+    def contents(self, record: ModelRecord) -> NetworkContents:
+        """The network."""
         for number, one in enumerate(record.graphs):
             self._graphs.append(self._graph(one, f"graphs[{number}]"))
-        if len(self._graphs) < 2:
-            raise ParserError("the file is damaged", where="graphs", expected="two or more")
-        source, executed = self._graphs[-2:]
-        for graph in (source, executed):
-            for part in (*nested_graphs(graph), graph):
-                verify_graph(part)
+        executed = None if record.plan is None else record.plan.executed
+        for number, graph in enumerate(self._graphs):
+            verify_graph(graph)
+            kinds = PreCompiled | MemCopy
+            if number != executed and any(isinstance(x.operation, kinds) for x in graph.layers):
+                raise ParserError("what was compiled cannot be loaded", where="graphs")
+        loaded = _at(self._graphs, record.loaded, "loaded")
+        optimized = None if record.plan is None else self._optimized(record.plan)
+        return NetworkContents(loaded, optimized)
+
+    def _optimized(self, record: PlanRecord) -> OptimizedNetwork:
+        """The optimised network."""
+        source = _at(self._graphs, record.source, "source")
+        executed = _at(self._graphs, record.executed, "executed")
         if not source.is_fully_shaped:
             raise ParserError("the network's shapes are not known", where="graphs")
-        for graph in self._graphs[:-1]:
-            if any(isinstance(layer.operation, PreCompiled | MemCopy) for layer in graph.layers):
-                raise ParserError("what was compiled cannot be loaded", where="graphs")
         values = list(executed.values())
         return OptimizedNetwork(
             executed,
@@ -170,25 +163,29 @@ class _Reader:
         data = None if record.data is None else self._elements(record.data, record.info, where)
         return Value(record.id, record.info, record.name, data)
 
-    def _elements(self, place: tuple[int, int], info: TensorInfo, where: str) -> Array:
+    def _elements(self, number: int, info: TensorInfo, where: str) -> Array:
         """Elements of a constant, in place; one array for all that are the same."""
-        key = (place, info.data_type, info.shape)
+        key = (number, info.data_type, info.shape)
         if key not in self._arrays:
-            self._arrays[key] = self._checked_elements(place, info, where)
+            record = _at(self._records, number, where)
+            self._arrays[key] = self._checked_elements(record, info, where)
         return self._arrays[key]
 
-    def _checked_elements(self, place: tuple[int, int], info: TensorInfo, where: str) -> Array:
+    def _checked_elements(self, record: ArrayRecord, info: TensorInfo, where: str) -> Array:
         """Elements that lie in the file."""
-        begin, size = place
+        data = self._find_section(record.section)
+        if record.view is not None:
+            raise ParserError("views are not read", where=where)
+        begin, size = record.begin, record.size
         fits = info.is_fully_shaped and info.size_bytes == size
-        if not fits or begin < 0 or begin % ALIGNMENT_BYTES or begin + size > self._data.size:
+        if not fits or begin < 0 or begin % ALIGNMENT_BYTES or begin + size > data.size:
             raise ParserError(
                 "the elements do not lie in the file",
                 where=where,
-                expected=f"{info} within {self._data.size} bytes",
+                expected=f"{info} within {data.size} bytes",
                 actual=f"{size} bytes at {begin}",
             )
-        stored = self._data[begin : begin + size]
+        stored = data[begin : begin + size]
         if info.data_type is DataType.BOOLEAN and size and stored.max() > 1:
             raise ParserError("a truth value is neither 0 nor 1", where=where)
         dtype = info.data_type.dtype
@@ -273,7 +270,7 @@ def _by_layer(graph: Graph, pairs: Sequence[tuple[int, str]], where: str) -> dic
     return found
 
 
-def _memory(record: NetworkRecord, values: Sequence[Value]) -> MemoryPlan:
+def _memory(record: PlanRecord, values: Sequence[Value]) -> MemoryPlan:
     """The memory plan."""
     arenas = [ArenaId(arena.backend_id, arena.factory_id) for arena in record.arenas]
     return MemoryPlan(

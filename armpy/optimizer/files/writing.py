@@ -1,85 +1,161 @@
-"""Writes an optimised network."""
+"""Writes networks as records and constants."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Hashable
-from pathlib import Path
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 import armpy.ops
-from armpy.errors import ArmpyError, InvalidArgumentError, UnimplementedError
+from armpy import __version__
+from armpy.errors import ArmpyError, UnimplementedError
 from armpy.graph import Graph, Layer, Value, Variable, nested_graphs
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import Array
 from armpy.optimizer.files.layout import (
-    HEADER,
-    MAGIC,
-    VERSION,
+    CONSTANTS,
+    MODEL,
     ArenaRecord,
+    ArrayRecord,
     GraphRecord,
     ImportRecord,
     LayerRecord,
-    NetworkRecord,
+    ModelRecord,
+    PlanRecord,
     TensorRecord,
     ValueRecord,
     VariableRecord,
-    padding,
 )
 from armpy.optimizer.files.plain import plain
 from armpy.plugins.boundary import ask_backend, describe
+from armpy.prepared.container import ALIGNMENT_BYTES, write_container
 
 if TYPE_CHECKING:
     from armpy.optimizer.optimized import OptimizedNetwork
 
+KIND_NETWORK = "network"
+"""What a file says that it is: an optimised network that has to be compiled."""
+
 
 def write_network(network: OptimizedNetwork, path: str | os.PathLike[str]) -> None:
     """Write an optimised network; errors as for `OptimizedNetwork.save`."""
-    record, arrays = _Writer().write(network)
-    text = json.dumps(plain(record), allow_nan=False, separators=(",", ":")).encode()
-    pieces: list[bytes | memoryview] = [text, bytes(padding(HEADER.size + len(text)))]
-    for array in arrays:
-        elements = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-        pieces += [elements.reshape(-1).view(np.uint8).data, bytes(padding(array.nbytes))]
-    digest = hashlib.sha256()
-    size = HEADER.size
-    for piece in pieces:
-        digest.update(piece)
-        size += len(piece)
-    header = HEADER.pack(MAGIC, VERSION, 0, len(text), size, digest.digest())
-    try:
-        with Path(path).open("wb") as file:
-            file.writelines([header, *pieces])
-    except OSError as error:
-        raise InvalidArgumentError(
-            f"the network cannot be written: {error}", where=os.fspath(path)
-        ) from error
+    arrays = ArrayStore()
+    text = NetworkWriter(arrays).write(network.source, network)
+    manifest = {"kind": KIND_NETWORK, "armpy": __version__}
+    write_container(path, manifest, {MODEL: text, CONSTANTS: arrays.elements()})
 
 
-class _Writer:
-    """Numbers graphs, values and constants."""
+class ArrayStore:
+    """Elements of constants of all networks in a file, each array once."""
 
     def __init__(self) -> None:
+        self._numbers: dict[int, int] = {}  # by the array's identity
+        self._by_contents: dict[tuple[str, bytes], int] = {}
+        self._kept: list[Array] = []  # so that no other array gets its identity
         self._arrays: list[Array] = []
-        self._position = 0  # behind the text
-        self._places: dict[int, tuple[int, int]] = {}  # by the array's identity
-        self._graphs: dict[Graph, int] = {}
+        self._views: dict[int, tuple[str, object]] = {}
 
-    def write(self, network: OptimizedNetwork) -> tuple[NetworkRecord, list[Array]]:
-        """Records, and the elements that go behind their text."""
-        inner = (*nested_graphs(network.source), *nested_graphs(network.graph))
-        records = []
-        for graph in (*dict.fromkeys(inner), network.source, network.graph):
-            records.append(self._graph(graph))
-            self._graphs[graph] = len(records) - 1
+    @property
+    def arrays(self) -> Sequence[Array]:
+        """The arrays, by their numbers."""
+        return self._arrays
+
+    def number(self, array: Array) -> int:
+        """The number of an array; one for all of the same bytes."""
+        if id(array) not in self._numbers:
+            self._kept.append(array)
+            plain_bytes = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            key = array.dtype.str, hashlib.sha256(plain_bytes.data).digest()
+            number = self._by_contents.setdefault(key, len(self._arrays))
+            if number == len(self._arrays):
+                self._arrays.append(array)
+            self._numbers[id(array)] = number
+        return self._numbers[id(array)]
+
+    def read_from(self, number: int, section: str, view: object) -> None:
+        """Have an array read out of a section instead of writing its elements."""
+        self._views[number] = (section, view)
+
+    def records(self) -> tuple[ArrayRecord, ...]:
+        """Where each array is."""
+        found, begin = [], 0
+        for number, array in enumerate(self._arrays):
+            if number in self._views:
+                section, view = self._views[number]
+                found.append(ArrayRecord(section, 0, 0, view))
+                continue
+            found.append(ArrayRecord(CONSTANTS, begin, array.nbytes, None))
+            begin += array.nbytes + -array.nbytes % ALIGNMENT_BYTES
+        return tuple(found)
+
+    def elements(self) -> Array:
+        """The section of constants."""
+        pieces = []
+        for number, array in enumerate(self._arrays):
+            if number not in self._views:
+                stored = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+                pieces.append(stored.reshape(-1).view(np.uint8))
+                pieces.append(np.zeros(-array.nbytes % ALIGNMENT_BYTES, np.uint8))
+        return np.concatenate(pieces) if pieces else np.zeros(0, np.uint8)
+
+
+class NetworkWriter:
+    """Numbers the graphs of a network.
+
+    Parameters
+    ----------
+    arrays : ArrayStore
+        Takes the constants. It is whole when all networks have been recorded.
+    """
+
+    def __init__(self, arrays: ArrayStore) -> None:
+        self._arrays = arrays
+        self._graphs: dict[Graph, int] = {}
+        self._records: list[GraphRecord] = []
+
+    def write(self, loaded: Graph, network: OptimizedNetwork | None) -> bytes:
+        """The section with a network; parameters as of `record`."""
+        return self.text(self.record(loaded, network))
+
+    @staticmethod
+    def text(record: ModelRecord) -> bytes:
+        """A record as JSON."""
+        return json.dumps(plain(record), allow_nan=False, separators=(",", ":")).encode()
+
+    def record(self, loaded: Graph, network: OptimizedNetwork | None) -> ModelRecord:
+        """The record of a network.
+
+        Parameters
+        ----------
+        loaded : Graph
+            For all shapes.
+        network : OptimizedNetwork, optional
+            For some shapes.
+        """
+        number = self._number(loaded)
+        plan = None if network is None else self._plan(network)
+        return ModelRecord(self._arrays.records(), tuple(self._records), number, plan)
+
+    def _number(self, graph: Graph) -> int:
+        """The number of a graph, recorded behind those that it runs."""
+        for part in (*nested_graphs(graph), graph):
+            if part not in self._graphs:
+                self._records.append(self._graph(part))
+                self._graphs[part] = len(self._records) - 1
+        return self._graphs[graph]
+
+    def _plan(self, network: OptimizedNetwork) -> PlanRecord:
+        """How a network is executed."""
+        source, executed = self._number(network.source), self._number(network.graph)
         numbers = {value: number for number, value in enumerate(network.graph.values())}
         arenas = {arena: number for number, arena in enumerate(network.memory.arenas)}
-        record = NetworkRecord(
-            tuple(records),
+        return PlanRecord(
+            source,
+            executed,
             tuple(network.assignment.items()),
             tuple(network.backend_ids.items()),
             tuple(network.origins.items()),
@@ -98,15 +174,6 @@ class _Writer:
             network.placement,
             {name: dict(options) for name, options in network.model_options.items()},
         )
-        return record, self._arrays
-
-    def _place(self, array: Array) -> tuple[int, int]:
-        """Position and size of elements, each array written once."""
-        if id(array) not in self._places:
-            self._arrays.append(array)  # which keeps it, and with it its identity
-            self._places[id(array)] = (self._position, array.nbytes)
-            self._position += array.nbytes + padding(array.nbytes)
-        return self._places[id(array)]
 
     def _graph(self, graph: Graph) -> GraphRecord:
         """A graph whose inner ones are numbered."""
@@ -123,8 +190,8 @@ class _Writer:
 
     def _value(self, value: Value) -> ValueRecord:
         """A value with its elements, if it is constant."""
-        place = None if value.data is None else self._place(value.data)
-        return ValueRecord(value.id, value.name, value.info, place)
+        array = None if value.data is None else self._arrays.number(value.data)
+        return ValueRecord(value.id, value.name, value.info, array)
 
     def _layer(self, layer: Layer, numbers: dict[Value, int]) -> LayerRecord:
         """A layer with its operation's attributes."""
@@ -162,7 +229,7 @@ class _Writer:
                 actual=repr(variable.key),
             )
         value, following = numbers[variable.value], numbers[variable.next_value]
-        return VariableRecord(value, following, self._place(variable.initial), variable.key)
+        return VariableRecord(value, following, self._arrays.number(variable.initial), variable.key)
 
 
 def _described(where: str, program: object) -> str:

@@ -18,6 +18,7 @@ from armpy.backend import (
     ICustomAllocator,
     ILayerSupport,
     IMemoryManager,
+    IPrograms,
     IWorkloadFactory,
     MemorySource,
     NetworkResources,
@@ -36,8 +37,8 @@ from armpy.types import BackendId, DeviceType
 from armpy_numba_acc.options import OPTIONS, Settings, known_figures, matrix_unit_state
 from armpy_numba_acc.passes.support import support
 from armpy_numba_acc.program.limits import TooLargeError
+from armpy_numba_acc.runtime.factory import ProgramFactory
 from armpy_numba_acc.runtime.profiling import NumbaProfilingContext, recorder_of
-from armpy_numba_acc.runtime.workload import ProgramFactory
 from armpy_numba_acc.store.programs import compiled_program
 from armpy_numba_acc.store.settings import disk_entries, machine_entries
 
@@ -84,6 +85,13 @@ class NumbaBackend(IBackendInternal):
         """Compiled kernels and packed networks, and the machine's figures, if any are kept."""
         return tuple(entries for entries in (disk_entries(), machine_entries()) if entries)
 
+    def get_programs(self) -> IPrograms:
+        """What writes programs into prepared files, and takes them again."""
+        # Few processes have such files.
+        from armpy_numba_acc.files import NumbaPrograms  # noqa: PLC0415
+
+        return NumbaPrograms()
+
     def get_capabilities(self) -> Capabilities:
         """Weights that are computed, too; executions that can be stopped; the machine's figures."""
         return {
@@ -105,7 +113,13 @@ class NumbaBackend(IBackendInternal):
     def create_workload_factory_for_network(self, network: NetworkResources) -> IWorkloadFactory:
         """A factory for compiled regions; it measures them if the network is profiled."""
         settings = Settings.of(network.model_options)
-        return ProgramFactory(settings.isa, recorder_of(network), network.allocator, settings.model)
+        return ProgramFactory(
+            settings.isa,
+            recorder_of(network),
+            network.allocator,
+            settings.model,
+            settings.num_threads,
+        )
 
     def can_use_allocator(self, allocator: ICustomAllocator) -> Support:
         """Programs' memory is taken from any allocator of memory that the processor sees."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from armpy.graph import Layer
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.model import MachineModel
+
+if TYPE_CHECKING:  # saved programs run without graphs
+    from armpy.graph import Layer
 
 Option: TypeAlias = tuple[int, ...]
 """One of several ways, as the numbers that it differs in."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +21,6 @@ from armpy_numba_acc.machine.execution import Command, Execution, Slot, num_word
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.memory import Space
-from armpy_numba_acc.machine.model import MachineModel
-from armpy_numba_acc.machine.model_figures import typical
 from armpy_numba_acc.native.python_function import (
     DEFINITION_WORDS,
     HEADER_BYTES,
@@ -31,13 +30,12 @@ from armpy_numba_acc.native.python_function import (
     new_lock,
     python_function,
 )
-from armpy_numba_acc.program.estimate import (
-    estimated_all_us,
-    least_shared_us,
-)
 from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.runtime.threads import WORKER, Pool, pool
-from armpy_numba_acc.store.objects import kernel_addresses
+
+if TYPE_CHECKING:  # saved programs run without what estimates and compiles
+    from armpy_numba_acc.machine.model import MachineModel
+    from armpy_numba_acc.program.estimate import Timing
 
 EXECUTOR = Kernel("executor")
 """What the thread that an application calls from runs."""
@@ -77,6 +75,12 @@ class Code:
         The one that the program is for.
     model : MachineModel, optional
         Says which commands are worth several threads; the typical one of `isa` if left out.
+    addresses : mapping of Kernel to int, optional
+        Of all code that it needs, where that came with the program; else it is compiled if need be.
+    timing : Timing, optional
+        How long commands take; estimated by the model if left out.
+    most_threads : int, optional
+        Fewer than the program is for, where it was made for other machines than this.
 
     Attributes
     ----------
@@ -99,24 +103,36 @@ class Code:
         If native code cannot look into the arrays of this interpreter.
     """
 
-    def __init__(self, program: Program, isa: Isa, model: MachineModel | None = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        isa: Isa,
+        model: MachineModel | None = None,
+        addresses: Mapping[Kernel, int] | None = None,
+        timing: Timing | None = None,
+        most_threads: int | None = None,
+    ) -> None:
         check_layout()
         self.program = program
         self.isa = isa
-        self.model = model or typical(isa)
+        self._model = model
         self.figures = program.figures
-        durations_us = estimated_all_us(self.figures, isa, self.model)
-        least_us, least_total_us = least_shared_us(self.model)
+        durations_us, least_us, least_total_us = timing or self.timing()
         self.is_parallel = durations_us >= least_us
         is_worth_it = durations_us[self.is_parallel].sum() >= least_total_us
         self.num_threads = program.num_threads if is_worth_it else 1
+        if most_threads is not None:
+            self.num_threads = min(self.num_threads, most_threads)
         self.has_loops = program.has_loops
         self.is_long = self.has_loops or durations_us.sum() >= _LONG_US
         self.is_patient = durations_us.sum() >= _PATIENT_US
         # Nobody may wait and keep the interpreter's lock.
         self.is_counted = self.is_long and (self.is_patient or self.num_threads > 1)
         needed = needed_kernels(program, self.num_threads)
-        addresses = kernel_addresses(needed, isa, program.num_threads)
+        if addresses is None:
+            from armpy_numba_acc.store.objects import kernel_addresses  # noqa: PLC0415 - as above
+
+            addresses = kernel_addresses(needed, isa, program.num_threads)
         self.executor = addresses[EXECUTOR]
         self.python_call = addresses[PYTHON_CALL]
         self.kernels = [addresses[kernel] for kernel in program.kernels]
@@ -128,6 +144,19 @@ class Code:
         self.is_limited = self.num_threads <= self.pool.num_cores
         if self.num_threads > 1:
             self.pool.hold(self)
+
+    @property
+    def model(self) -> MachineModel:
+        """What things cost."""
+        from armpy_numba_acc.machine.model_figures import typical  # noqa: PLC0415 - as above
+
+        return self._model or typical(self.isa)
+
+    def timing(self) -> Timing:
+        """How long its commands take, estimated by the model."""
+        from armpy_numba_acc.program.estimate import estimated_timing  # noqa: PLC0415 - as above
+
+        return estimated_timing(self.figures, self.isa, self.model)
 
 
 class Instance:

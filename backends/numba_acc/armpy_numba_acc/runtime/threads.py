@@ -29,7 +29,6 @@ from armpy_numba_acc.machine.cores import usable_cores
 from armpy_numba_acc.machine.execution import ASLEEP, LINE_BYTES, OWNER, STOP
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.store.objects import kernel_addresses
 
 _log = logging.getLogger("armpy.NumbaAcc")
 
@@ -43,6 +42,9 @@ _ASLEEP, _OWNER, _STOP = ASLEEP // 8, OWNER // 8, STOP // 8
 
 WORKER = Kernel("worker", (1 << 13,))
 """Looks some hundred microseconds for more to do."""
+
+WORKERS: dict[str, int] = {}
+"""Addresses of `WORKER` that came with saved programs, by the key of the instruction set."""
 
 FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 """What a kernel is for Python."""
@@ -252,7 +254,7 @@ class Pool:
         """Start the workers that are missing, or as many as there can be."""
         if time.monotonic() < self._retry_at:
             return
-        function = FUNCTION(kernel_addresses([WORKER], isa)[WORKER])
+        function = FUNCTION(_worker_address(isa))
         for number in range(len(self._workers), num_workers):
             ticket = self.tickets + 8 * LINE_WORDS * number
             line = slice(LINE_WORDS * number, LINE_WORDS * (number + 1))
@@ -315,3 +317,13 @@ def _current_processor() -> Callable[[], int] | None:
 def pool() -> Pool:
     """The process's workers."""
     return Pool()
+
+
+def _worker_address(isa: Isa) -> int:
+    """Address of the code that workers run."""
+    if isa.key in WORKERS:
+        return WORKERS[isa.key]
+    # Where programs come with their code, there need not be anything that compiles.
+    from armpy_numba_acc.store.objects import kernel_addresses  # noqa: PLC0415
+
+    return kernel_addresses([WORKER], isa)[WORKER]

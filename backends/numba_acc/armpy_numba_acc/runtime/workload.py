@@ -6,25 +6,16 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
-from armpy.backend import (
-    Cancellation,
-    HostTensorHandle,
-    ICustomAllocator,
-    ITensorHandle,
-    IWorkload,
-    IWorkloadFactory,
-    WorkloadInfo,
-    current_cancellation,
-)
+from armpy.backend import HostTensorHandle, IWorkload, current_cancellation
 from armpy.backend.control_flow import control_flow_time_left_s, loop_timeout_s
-from armpy.errors import UnimplementedError
-from armpy.ops import PreCompiled
-from armpy.ops.operation import Array, Operation
-from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.machine.model import MachineModel
 from armpy_numba_acc.runtime.instance import Code, Instance
-from armpy_numba_acc.runtime.profiling import Recorder
+
+if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+    from armpy.backend import Cancellation, ICustomAllocator, ITensorHandle
+    from armpy.ops.operation import Array
+    from armpy_numba_acc.runtime.profiling import Recorder
 
 _MOST_IDLE = 16
 """Instances that are kept for the next executions: where more callers come at a time, some have
@@ -132,44 +123,3 @@ class ProgramWorkload(IWorkload):
         if self._code.has_loops or self._code.num_threads > 1 or self._recorder is not None:
             return partial(self._run, instance, (), cancellation)
         return instance.bound_call(cancellation)
-
-
-class ProgramFactory(IWorkloadFactory):
-    """Makes the workloads of compiled regions.
-
-    Parameters
-    ----------
-    isa : Isa
-    recorder : Recorder, optional
-        For all of them.
-    allocator : ICustomAllocator, optional
-        Gives the memory of all of them.
-    """
-
-    def __init__(
-        self,
-        isa: Isa,
-        recorder: Recorder | None = None,
-        allocator: ICustomAllocator | None = None,
-        model: MachineModel | None = None,
-    ) -> None:
-        self._isa = isa
-        self._model = model
-        self._recorder = recorder
-        self._allocator = allocator
-
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        """Load a program's kernels.
-
-        Raises
-        ------
-        UnimplementedError
-            If the layer is no compiled region.
-        """
-        if not isinstance(operation, PreCompiled):
-            raise UnimplementedError(
-                f"NumbaAcc runs compiled regions only, not a single {operation.name}",
-                where=f"NumbaAcc / '{info.name}'",
-            )
-        code = Code(operation.program, self._isa, self._model)
-        return ProgramWorkload(code, self._recorder, self._allocator)

@@ -1,0 +1,162 @@
+"""Compiled programs in prepared files: how a backend writes its own down, and takes them again."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from armpy.ops.operation import Array
+
+if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+    from armpy.backend.options import OptionValues
+    from armpy.backend.workload import IWorkload, WorkloadInfo
+    from armpy.graph import SubgraphView
+
+
+class ProgramFit(Enum):
+    """What may be done with a saved program on this machine."""
+
+    ACCEPTED = "accepted"
+    """It can be loaded."""
+
+    REBUILD = "needs rebuild"
+    """It is this backend's, but of another version, processor or option: the layers are prepared
+    anew from the graph that the file has for them."""
+
+    FOREIGN = "foreign"
+    """It is for a device that is not here at all."""
+
+
+class ProgramCheck(NamedTuple):
+    """The answer of `IPrograms.check`.
+
+    Parameters
+    ----------
+    fit : ProgramFit
+    reason : str
+        Why it is not accepted, for people; empty if it is.
+
+    Notes
+    -----
+    Since 1.4.
+    """
+
+    fit: ProgramFit
+    reason: str = ""
+
+
+class SavedProgram(NamedTuple):
+    """A program as it is in a file.
+
+    Parameters
+    ----------
+    about : mapping of str to (str, int, float, bool, None, list or mapping of these)
+        What `IPrograms.check` needs to know, and whatever else is small. People see it, too.
+    parts : mapping of str to (bytes or ndarray, uint8)
+        Anything large, by name. Arrays that were read are read-only, begin at a multiple of 64
+        bytes and may be mapped from the file.
+    code : tuple of str
+        Names of the parts that hold machine code or anything else that is executed. They are read
+        as copies of what was checked, and not at all where the file's code is not trusted.
+
+    Notes
+    -----
+    Since 1.4.
+    """
+
+    about: Mapping[str, object]
+    parts: Mapping[str, bytes | Array]
+    code: tuple[str, ...] = ()
+
+
+class IPrograms(ABC):
+    """Writes the programs of `PreCompiled` layers down, and makes programs of what was written.
+
+    Notes
+    -----
+    Since 1.4. `IBackendInternal.get_programs` gives it. A distribution may announce it besides in
+    the entry-point group ``armpy.programs``, under the backend's id, as a class without parameters:
+    then a prepared model starts without importing the backend. It must not need the backend's
+    compiler, as files are used where that is not installed.
+    """
+
+    @abstractmethod
+    def save(self, program: object, options: OptionValues) -> SavedProgram | None:
+        """What a program is in a file.
+
+        Parameters
+        ----------
+        program : object
+            Of a `PreCompiled` layer that this backend has made, or that `load` has given.
+        options : mapping of str to value
+            What it was made with.
+
+        Returns
+        -------
+        SavedProgram or None
+            None if it cannot be kept: its layers are prepared anew at every load then.
+        """
+
+    @abstractmethod
+    def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
+        """Whether a saved program can be used here; nothing else of it has been read yet.
+
+        Parameters
+        ----------
+        about : mapping
+            Of the saved program. Its form is whatever a file holds: nothing can be taken for sure.
+        options : mapping of str to value
+            The runtime's for the backend, and the network's; those that the application gave.
+        """
+
+    @abstractmethod
+    def load(self, saved: SavedProgram) -> object:
+        """The program, for a `PreCompiled` layer.
+
+        Raises
+        ------
+        ArmpyError
+            If it cannot be used after all: the layers are prepared anew.
+        """
+
+    def create_workload(
+        self, program: object, info: WorkloadInfo, options: OptionValues
+    ) -> IWorkload | None:
+        """The workload of a program on plain memory of the host; None to have the backend make it.
+
+        Parameters
+        ----------
+        program : object
+            What `load` gave.
+        info : WorkloadInfo
+        options : mapping of str to value
+            As for `check`.
+        """
+        return None
+
+    def save_for(
+        self, view: SubgraphView, target: str, options: OptionValues
+    ) -> SavedProgram | None:
+        """What a subgraph becomes on another machine than this one.
+
+        Parameters
+        ----------
+        view : SubgraphView
+            What a program of this backend's was made of.
+        target : str
+            Name of the machine, as ``armpy compile --target`` is given it.
+        options : mapping of str to value
+
+        Returns
+        -------
+        SavedProgram or None
+            None if the backend makes nothing for others, as by default.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such target.
+        """
+        return None

@@ -1,0 +1,41 @@
+"""What takes programs from prepared files, without the backends that have made them."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+
+from armpy.backend.programs import IPrograms
+from armpy.errors import BackendUnavailableError
+from armpy.plugins.installed import PLUGINS_GROUP, PROGRAMS_GROUP, installed_entry_points
+
+
+@cache
+def announced_programs(backend_id: str) -> IPrograms | None:
+    """What a distribution announces for a backend; None if there is nothing.
+
+    Raises
+    ------
+    BackendUnavailableError
+        If it cannot be imported, or is something else.
+    """
+    for entry in installed_entry_points():
+        if (entry.group, entry.name) == (PROGRAMS_GROUP, backend_id):
+            module, _, name = entry.value.partition(":")
+            try:
+                made = getattr(import_module(module), name)()
+            except Exception as error:  # plugin boundary: whatever its import raises
+                raise BackendUnavailableError(
+                    f"what takes its programs cannot be imported: {error!r}", where=backend_id
+                ) from error
+            if not isinstance(made, IPrograms):
+                raise BackendUnavailableError(
+                    "what takes its programs is no IPrograms", where=backend_id
+                )
+            return made
+    return None
+
+
+def has_plugins() -> bool:
+    """Whether there are plugins, which may have a say in how models are loaded."""
+    return any(entry.group == PLUGINS_GROUP for entry in installed_entry_points())

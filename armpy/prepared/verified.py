@@ -1,0 +1,87 @@
+"""What was verified before: files whose checksums need not be computed at every start.
+
+Notes
+-----
+A record says of a file, by its path, which state of it was read whole and found right. A file that
+has been written since has another time of change, which nobody but the system sets. As times have a
+resolution, a state counts only if it was some time old when it was verified.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from armpy.backend.caches import cache_directory
+from armpy.caching.own_files import UnusableError, is_switched_off, opened, write_whole
+from armpy.prepared.container import Container, Stamp
+
+FOLDER = "verified"
+"""Of armpy's cache directory."""
+
+SETTLED_NS = 2_000_000_000
+"""How old a state has to be before it is remembered: file systems tell times apart by at most two
+seconds."""
+
+_LARGEST = 4096
+
+
+def check_once(container: Container, always: Sequence[str] = ()) -> None:
+    """Check a file's sections, unless the same state of it has been checked before.
+
+    Parameters
+    ----------
+    container : Container
+    always : sequence of str
+        Sections that whoever reads them checks every time, such as code.
+
+    Raises
+    ------
+    ParserError
+        If a checksum is wrong.
+    """
+    if container.info is None or container.path is None:
+        container.check(always)
+        return
+    stamp = Stamp.of(container.info)
+    record = [*stamp, container.digest.hex()]
+    place = _place(container.path)
+    if place is not None and _read(place) == record:
+        return
+    container.check(always)
+    now = time.time_ns()
+    if place is not None and max(stamp.changed_ns, stamp.status_ns) < now - SETTLED_NS:
+        _write(place, record)
+
+
+def _place(path: str) -> Path | None:
+    """Where the record of a file is; None if nothing is kept."""
+    if is_switched_off(os.environ):
+        return None
+    try:
+        folder = cache_directory() / FOLDER
+    except RuntimeError:
+        return None
+    name = hashlib.sha256(os.fsencode(os.path.abspath(path))).hexdigest()[:32]
+    return folder / f"{name}.json"
+
+
+def _read(place: Path) -> object:
+    """A record, if it is the user's own; None if there is none that can be used."""
+    try:
+        with opened(place) as handle:
+            return json.loads(os.read(handle, _LARGEST))
+    except (OSError, UnusableError, ValueError, RecursionError):
+        return None
+
+
+def _write(place: Path, record: Sequence[object]) -> None:
+    """Keep a record, if that can be done; it appears whole."""
+    with contextlib.suppress(OSError):
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(place, [json.dumps(record).encode()], ".tmp")

@@ -1,0 +1,162 @@
+"""Loads prepared files as ordinary networks: for other shapes, options, machines than theirs."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from armpy.backend.caches import model_named
+from armpy.errors import InvalidArgumentError, ParserError
+from armpy.hooks.metadata import ModelMetadata
+from armpy.optimizer import Placement
+from armpy.optimizer.files.layout import MODEL
+from armpy.optimizer.files.plain import PlainReader
+from armpy.optimizer.files.reading import read_contents
+from armpy.optimizer.saved import SavedPart, SavedParts, given_parts
+from armpy.runtime.file_signatures import signature_records, signatures_of
+from armpy.runtime.model import Model
+from armpy.runtime.quick_loading import PreparedFile
+from armpy.runtime.runtime import Runtime
+from armpy.runtime.signatures import Signatures
+
+
+def load_ordinary(file: PreparedFile) -> Model:
+    """Load a prepared file as a network; errors as for `armpy.load`."""
+    request = file.request
+    runtime = request.runtime
+    options = request.options()
+    is_own = runtime is None
+    section = section_of(file, request.signature)
+    if runtime is None:
+        runtime = Runtime(options)
+    try:
+        return _loaded(
+            file,
+            section,
+            runtime,
+            signatures_of(file, request.signature),
+            request.signature,
+            closes_runtime=is_own,
+        )
+    except BaseException:
+        if is_own:
+            runtime.close()
+        raise
+
+
+def open_signature(file: PreparedFile, name: str, signatures: Signatures, first: Model) -> Model:
+    """The model for another signature of the file, on the first one's runtime."""
+    return _loaded(
+        file, section_of(file, name), first.runtime, signatures, name, shares_state_with=first
+    )
+
+
+def section_of(file: PreparedFile, name: str | None) -> str:
+    """The section with the network of a signature; of the first one for None.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such signature.
+    """
+    records = signature_records(file)
+    if name is None:
+        return str(records[0]["section"])
+    for one in records:
+        if one["name"] == name:
+            return str(one["section"])
+    names = [str(one["name"]) for one in records if one["name"] is not None]
+    raise InvalidArgumentError(
+        f"the model has no signature '{name}'",
+        expected=", ".join(f"'{known}'" for known in names) or "none, as it has no signatures",
+    )
+
+
+def _loaded(
+    file: PreparedFile,
+    section: str,
+    runtime: Runtime,
+    signatures: Signatures,
+    name: str | None,
+    *,
+    closes_runtime: bool = False,
+    shares_state_with: Model | None = None,
+) -> Model:
+    """The model of a network in the file."""
+    request = file.request
+    contents = read_contents(file.container, section)
+    network = contents.graph
+    if contents.optimized is not None and network.is_fully_shaped and keeps_places(file, runtime):
+        network = contents.optimized  # type: ignore[assignment]  # loaded as it is placed
+    first = shares_state_with
+    with model_named(str(file.container.manifest.get("title", ""))), given_parts(saved_parts(file)):
+        return Model(
+            network,
+            runtime,
+            closes_runtime=closes_runtime,
+            quantize_inputs=request.quantize_inputs,
+            shares_state_with=first,
+            signatures=signatures,
+            properties=request.properties if first is None else first.properties,
+            read_metadata=partial(read_metadata, file),
+        )
+
+
+def keeps_places(file: PreparedFile, runtime: Runtime) -> bool:
+    """Whether the layers go where they were when the file was made."""
+    options = file.container.manifest.get("options")
+    saved = options if isinstance(options, dict) else {}
+    wanted = runtime.options
+    backends = None if wanted.backends is None else list(wanted.backends)
+    same_order = backends is None or backends == saved.get("backends")
+    return same_order and wanted.preference.value == saved.get("preference")
+
+
+def saved_parts(file: PreparedFile) -> SavedParts:
+    """The compiled parts of the file, those of the targets that come first before others."""
+    parts = []
+    for record in file.programs:
+        try:
+            shapes = tuple([tuple(map(int, shape)) for shape in record["shapes"]])
+            about = dict(record["about"])
+            part = SavedPart(
+                str(record["backend"]),
+                str(record["digest"]),
+                shapes,
+                int(record["working_bytes"]),
+                about,
+                partial(file.saved_program, record),
+            )
+        except (ValueError, TypeError, LookupError) as error:
+            raise ParserError(
+                f"a program cannot be read: {error!r}", where=file.container.where
+            ) from error
+        parts.append(part)
+    problem = "" if file.verdict.uses_code else f"its code is not used: {file.verdict.reason}"
+    return SavedParts(parts, problem)
+
+
+def read_placement(file: PreparedFile) -> Placement:
+    """The placement report of the file's first network.
+
+    Raises
+    ------
+    ParserError
+        If it cannot be read.
+    """
+    document = file.container.document(section_of(file, None) or MODEL)
+    plan = document.get("plan") if isinstance(document, dict) else None
+    found = plan.get("placement") if isinstance(plan, dict) else None
+    return PlainReader().read(Placement, found, "placement")
+
+
+def read_metadata(file: PreparedFile) -> ModelMetadata:
+    """What the original file said of itself.
+
+    Raises
+    ------
+    ParserError
+        If it cannot be read.
+    """
+    if "metadata" not in file.container.sections:
+        return ModelMetadata()
+    return PlainReader().read(ModelMetadata, file.container.document("metadata"), "metadata")

@@ -1,0 +1,297 @@
+"""Saves loaded models as prepared files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from armpy import __version__
+from armpy.backend import NO_OPTIONS, IPrograms, OptionValues, SavedProgram
+from armpy.errors import InvalidArgumentError, ParserError
+from armpy.graph import Layer, SubgraphView
+from armpy.ops.backend_internal import PreCompiled
+from armpy.ops.operation import Array
+from armpy.optimizer import OptimizedNetwork
+from armpy.optimizer.files.layout import CONSTANTS, MODEL, ModelRecord
+from armpy.optimizer.files.plain import plain
+from armpy.optimizer.files.writing import ArrayStore, NetworkWriter
+from armpy.optimizer.saved import part_digest
+from armpy.plugins.boundary import ask_method
+from armpy.plugins.guard import GuardedBackend
+from armpy.prepared.container import ALIGNMENT_BYTES, write_container
+from armpy.runtime.loaded_network import LoadedNetwork
+from armpy.runtime.static_plan import StaticPlan
+from armpy.runtime.stepwise_plan import StepwisePlan
+from armpy.tensor import TensorInfo
+from armpy.types import BackendId
+
+if TYPE_CHECKING:
+    from armpy.prepared.signing import Signature
+    from armpy.runtime.model import Model
+
+KIND_MODEL = "model"
+"""What a file says that it is."""
+
+METADATA = "metadata"
+"""Name of the section with what the original file says of itself."""
+
+_log = logging.getLogger("armpy.runtime")
+
+
+def save_model(
+    model: Model,
+    path: str | os.PathLike[str],
+    *,
+    targets: Sequence[str] = (),
+    sign: Callable[[bytes], Signature] | None = None,
+) -> int:
+    """Write a model with all that preparing it has made; see `armpy.Model.save`.
+
+    Returns
+    -------
+    int
+        Bytes of the file.
+    """
+    if model._loaded.latest is None:
+        raise InvalidArgumentError(
+            "the model is prepared for no shapes, so that there is nothing compiled to save",
+            expected=model._loaded.describe_shapes(),
+            fix="Say for which with Model.prepare, or armpy compile --shapes",
+        )
+    arrays, programs = ArrayStore(), _Programs(targets)
+    writers = []
+    first_name = model._signatures.first_name
+    others = [name for name in model.signatures if name != first_name]
+    for name in (first_name, *others):
+        one = model if name == first_name else model.signature(str(name))
+        network = one._loaded
+        for inner in (network, *network.inner_networks):
+            for plan in static_plans(inner.plans):
+                programs.add(plan, network.backends)
+        latest = None if network.latest is None else network.latest.plan
+        optimized = latest.network if isinstance(latest, StaticPlan) else None
+        record = NetworkWriter(arrays).record(network.graph, optimized)
+        writers.append((name, network, record))
+    sections: dict[str, bytes | Array] = {}
+    signatures = []
+    for number, (name, _, record) in enumerate(writers):
+        section = MODEL if number == 0 else f"{MODEL}/{number}"
+        signatures.append({"name": name, "section": section})
+        sections[section] = _text(arrays, record)
+    sections[CONSTANTS] = arrays.elements()
+    sections |= programs.sections
+    network = writers[0][1]
+    manifest: dict[str, object] = {
+        "kind": KIND_MODEL,
+        "armpy": __version__,
+        "title": network.title,
+        "signatures": signatures,
+        "options": _options(model),
+        "programs": programs.records,
+        "quick": quick_record(network, programs),
+    }
+    try:
+        sections[METADATA] = json.dumps(plain(model.metadata)).encode()
+    except ParserError as error:
+        _log.warning("the metadata is left out: %s", error)
+    return write_container(path, manifest, sections, sign)
+
+
+def _text(arrays: ArrayStore, record: ModelRecord) -> bytes:
+    """A network's section, once it is known where all arrays are."""
+    from dataclasses import replace  # noqa: PLC0415 - few models are saved
+
+    return NetworkWriter.text(replace(record, arrays=arrays.records()))
+
+
+def _options(model: Model) -> dict[str, object]:
+    """What the model was prepared with, that decides where layers run."""
+    options = model.runtime.options
+    return {
+        "backends": None if options.backends is None else list(options.backends),
+        "preference": str(options.preference.value),
+    }
+
+
+class _Written(NamedTuple):
+    """A program in the file, and the backend that takes it."""
+
+    number: int
+    programs: IPrograms
+
+
+class _Programs:
+    """Programs of all parts, each once.
+
+    Parameters
+    ----------
+    targets : sequence of str
+        Machines that they are for; this one alone if there are none.
+    """
+
+    def __init__(self, targets: Sequence[str]) -> None:
+        self._targets = targets or ("host",)
+        self._known: dict[tuple[BackendId, str], int | None] = {}
+        self.sections: dict[str, bytes | Array] = {}
+        self._by_contents: dict[bytes, str] = {}
+        self.records: list[dict[str, object]] = []
+
+    def add(self, plan: StaticPlan, backends: Sequence[GuardedBackend]) -> None:
+        """Save the programs of a plan."""
+        by_id = {backend.backend_id: backend for backend in backends}
+        network = plan.network
+        for layer in network.graph.layers:
+            backend = by_id.get(network.backend_ids[layer.id])
+            if backend is not None and isinstance(layer.operation, PreCompiled):
+                self._add(network, layer, backend)
+
+    def number(self, network: OptimizedNetwork, layer: Layer) -> int | None:
+        """The number of the record of a layer's program; None if it has none."""
+        key = network.backend_ids[layer.id], part_digest(_view(network, layer))
+        return self._known.get(key)
+
+    def _add(self, network: OptimizedNetwork, layer: Layer, backend: GuardedBackend) -> None:
+        """Save the program of a layer."""
+        view, operation = _view(network, layer), layer.operation
+        assert isinstance(operation, PreCompiled)
+        digest = part_digest(view)
+        key = backend.backend_id, digest
+        if not digest or key in self._known:
+            return
+        self._known[key] = None
+        programs = backend.get_programs()
+        if programs is None:
+            return
+        options = network.model_options.get(backend.backend_id, NO_OPTIONS)
+        for target in self._targets:
+            saved = _saved(backend.backend_id, programs, view, operation, target, options)
+            if saved is not None:
+                number = self._write(key, target, operation, saved)
+                if self._known[key] is None:
+                    self._known[key] = number
+
+    def _section(self, number: int, name: str, part: bytes | Array) -> str:
+        """The section with a part of a program; one for all of the same bytes."""
+        payload = np.ascontiguousarray(np.frombuffer(part, np.uint8))
+        digest = hashlib.sha256(payload.data).digest()
+        section = self._by_contents.setdefault(digest, f"programs/{number}/{name}")
+        self.sections[section] = payload
+        return section
+
+    def _write(
+        self, key: tuple[BackendId, str], target: str, operation: PreCompiled, saved: SavedProgram
+    ) -> int:
+        """Put a program into sections of its own; its number."""
+        number = len(self.records)
+        names = {name: self._section(number, name, part) for name, part in saved.parts.items()}
+        record = {
+            "backend": key[0],
+            "digest": key[1],
+            "target": target,
+            "shapes": [list(shape) for shape in operation.output_shapes],
+            "working_bytes": operation.working_bytes,
+            "about": dict(saved.about),
+            "parts": names,
+            "code": list(saved.code),
+        }
+        self.records.append(record)
+        return number
+
+
+def _saved(
+    backend_id: BackendId,
+    programs: IPrograms,
+    view: SubgraphView,
+    operation: PreCompiled,
+    target: str,
+    options: OptionValues,
+) -> SavedProgram | None:
+    """What a backend writes of a part for a machine."""
+    kinds = (SavedProgram, type(None))
+    if target == "host":
+        return ask_method(backend_id, kinds, programs, "save", operation.program, options)
+    return ask_method(backend_id, kinds, programs, "save_for", view, target, options)
+
+
+def _view(network: OptimizedNetwork, layer: Layer) -> SubgraphView:
+    """The layers that a compiled one stands for."""
+    ids = set(network.origins.get(layer.id, ()))
+    layers = [one for one in network.source.layers if one.id in ids]
+    return SubgraphView.of(network.source, layers)
+
+
+def quick_record(network: LoadedNetwork, programs: _Programs) -> dict[str, object] | None:
+    """What a quick network is made of; None if it takes more than programs to run the model."""
+    latest = network.latest
+    plan = None if latest is None else latest.plan
+    if not isinstance(plan, StaticPlan) or network.graph.variables:
+        return None
+    optimized = plan.network
+    graph = optimized.graph
+    written = [value for layer in graph.layers for value in layer.outputs]
+    has_all = set(graph.results) <= set(written) and len(set(graph.results)) == len(graph.results)
+    if not has_all or optimized.imports or not graph.layers:
+        return None
+    between = [value for value in written if value not in set(graph.results)]
+    places = {v: n for n, v in enumerate((*graph.sources, *graph.results, *between))}
+    begins: dict[object, int] = {}
+    size = 0
+    for arena, num_bytes in optimized.memory.arenas.items():
+        begins[arena] = size
+        size += num_bytes + -num_bytes % ALIGNMENT_BYTES
+    steps = []
+    for layer in graph.layers:
+        number = programs.number(optimized, layer)
+        if number is None or any(value not in places for value in layer.inputs):
+            return None
+        step = {
+            "program": number,
+            "layer": layer.name,
+            "inputs": [places[value] for value in layer.inputs if value is not None],
+            "outputs": [places[value] for value in layer.outputs],
+        }
+        steps.append(step)
+    planned = optimized.memory.tensors
+    assert latest is not None
+    return {
+        "inputs": [[value.name, _info(value.info)] for value in network.graph.inputs],
+        "outputs": [
+            [name, _info(value.info)]
+            for name, value in zip(network.graph.output_names, network.graph.outputs, strict=True)
+        ],
+        "shapes": [list(shape) for shape in latest.shapes],
+        "results": [_info(value.info) for value in graph.results],
+        "tensors": [
+            [_info(v.info), begins[planned[v].arena] + planned[v].offset_bytes] for v in between
+        ],
+        "arena_bytes": size,
+        "needed_bytes": optimized.placement.peak_bytes
+        + sum(value.info.size_bytes for value in graph.results),
+        "falls_back": any(refusal for refusal in optimized.placement.refusals),
+        "steps": steps,
+    }
+
+
+def _info(info: TensorInfo) -> list[object]:
+    """A tensor's info: shape, type, and scales, zero points and axis if it is quantised."""
+    quantization = info.quantization
+    shape = None if info.shape is None else list(info.shape)
+    if quantization is None:
+        return [shape, info.data_type.name]
+    about = [list(quantization.scales), list(quantization.zero_points), quantization.axis]
+    return [shape, info.data_type.name, *about]
+
+
+def static_plans(plans: Sequence[object]) -> Iterator[StaticPlan]:
+    """The static plans among some plans, and in them."""
+    for plan in plans:
+        if isinstance(plan, StaticPlan):
+            yield plan
+        elif isinstance(plan, StepwisePlan):
+            yield plan.head

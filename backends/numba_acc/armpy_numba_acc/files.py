@@ -1,0 +1,293 @@
+"""NumbaAcc's programs in prepared files: saved with their code, and run without any compiler."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from armpy import __version__
+from armpy.backend.programs import IPrograms, ProgramCheck, ProgramFit, SavedProgram
+from armpy.errors import BackendUnavailableError, ParserError
+from armpy_numba_acc.machine.cores import usable_cores
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.native import elf
+from armpy_numba_acc.program.program import CommandInfo, Figures, Program, SizedInfos
+from armpy_numba_acc.runtime import threads
+from armpy_numba_acc.runtime.loaded import LoadedProgram
+from armpy_numba_acc.runtime.workload import ProgramWorkload
+from armpy_numba_acc.store.abi import abi_digest
+
+# What saves programs, and what looks at processors, is not needed at every start.
+# ruff: noqa: PLC0415
+
+if TYPE_CHECKING:
+    from armpy.backend import IWorkload, OptionValues, WorkloadInfo
+    from armpy.graph import SubgraphView
+    from armpy.ops.operation import Array
+    from armpy_numba_acc.machine.targets import Target
+    from armpy_numba_acc.program.estimate import Timing
+
+ISA_VARIABLE = "ARMPY_NUMBA_ISA"
+"""Environment variable that names the instruction set to use."""
+
+_TABLES: Mapping[str, str] = {
+    "command_kernels": "<i4",
+    "argument_starts": "<i4",
+    "argument_values": "<i8",
+    "argument_bases": "<i2",
+}
+_CODE = "code"
+
+
+class SavedInfos(SizedInfos):
+    """What commands are, read from a file when somebody asks.
+
+    Parameters
+    ----------
+    text : ndarray, uint8
+        JSON: a list of fields for each command.
+    num_commands : int
+    figures : Figures
+    """
+
+    def __init__(self, text: Array, num_commands: int, figures: Figures) -> None:
+        super().__init__((), figures)
+        self._text = text
+        self._num_commands = num_commands
+
+    def __len__(self) -> int:
+        return self._num_commands
+
+    def __getitem__(self, index: Any) -> Any:  # Any: as of the base
+        self._read()
+        return super().__getitem__(index)
+
+    def __iter__(self) -> Iterator[CommandInfo]:
+        self._read()
+        return super().__iter__()
+
+    def _read(self) -> None:
+        """Read the text, once."""
+        if not self._infos:
+            self._infos = tuple([CommandInfo(*row) for row in json.loads(self._text.tobytes())])
+
+
+class NumbaPrograms(IPrograms):
+    """Saves programs as flat tables, packed constants and linked code."""
+
+    def save(self, program: object, options: OptionValues) -> SavedProgram | None:
+        """The program of this machine, with the code of its kernels."""
+        if isinstance(program, LoadedProgram):
+            return program.saved
+        from armpy_numba_acc.ahead import target
+        from armpy_numba_acc.machine.targets import HOST
+
+        assert isinstance(program, Program)
+        aim = target(HOST, {**options, "isa": program.isa})
+        return saved_program(program, aim, options)
+
+    def save_for(
+        self, view: SubgraphView, target: str, options: OptionValues
+    ) -> SavedProgram | None:
+        """The region compiled for another processor."""
+        from armpy_numba_acc.ahead import compile_for
+        from armpy_numba_acc.ahead import target as named
+
+        aim = named(target, options)
+        program, _ = compile_for(view, aim, options)
+        return saved_program(program, aim, options)
+
+    def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
+        """Whether layouts, processor and options are those that the program is for."""
+        if about.get("abi") != abi_digest():
+            version = str(about.get("version"))[:40]
+            return _rebuild(
+                f"it was made by NumbaAcc {version}, whose programs are laid out otherwise"
+            )
+        aim = _target_of(about)
+        if aim is None:
+            return _rebuild("what it says of itself cannot be understood")
+        from armpy_numba_acc.machine.targets import runs_on
+
+        if reason := runs_on(aim):
+            return ProgramCheck(ProgramFit.FOREIGN, reason)
+        wanted = str(options.get("isa") or os.environ.get(ISA_VARIABLE, ""))
+        if wanted not in ("", aim.isa.name):
+            return _rebuild(f"it is for {aim.isa.name}, and {wanted} is wanted")
+        if bool(options.get("fast_math_enabled", False)) != aim.isa.is_relaxed:
+            return _rebuild("fast_math_enabled is another than it was made with")
+        num_threads = int(options.get("num_threads") or 0) or usable_cores()
+        if num_threads > aim.num_threads and _has_compiler():
+            return _rebuild(f"it is for {aim.num_threads} threads, and there can be {num_threads}")
+        return ProgramCheck(ProgramFit.ACCEPTED)
+
+    def load(self, saved: SavedProgram) -> LoadedProgram:
+        """Put the code where it can be run.
+
+        Raises
+        ------
+        ParserError
+            If the file holds something else.
+        BackendUnavailableError
+            If code cannot be loaded here.
+        """
+        try:
+            program, timing, image = _unpacked(saved)
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            raise ParserError(f"a saved program cannot be read: {error!r}") from error
+        aim = _target_of(saved.about)
+        if aim is None:
+            raise ParserError("a saved program does not say what it is for")
+        try:
+            found = elf.load_image(image)
+        except elf.UnsupportedError as error:
+            raise BackendUnavailableError(f"saved code cannot be run here: {error}") from error
+        addresses = _addresses(program, found)
+        if threads.WORKER in addresses:
+            threads.WORKERS.setdefault(aim.isa.key, addresses[threads.WORKER])
+        return LoadedProgram(saved, program, aim.isa, addresses, timing)
+
+    def create_workload(
+        self, program: object, info: WorkloadInfo, options: OptionValues
+    ) -> IWorkload:
+        """What runs the program."""
+        assert isinstance(program, LoadedProgram)
+        return ProgramWorkload(program.code(int(options.get("num_threads") or 0)))
+
+
+def saved_program(program: Program, aim: Target, options: OptionValues) -> SavedProgram | None:
+    """What a program is in a file.
+
+    Parameters
+    ----------
+    program : Program
+    aim : Target
+        What it was made for.
+    options : mapping
+        What it was made with.
+
+    Returns
+    -------
+    SavedProgram or None
+        None if its code cannot be linked here, or its constants are another program's as well.
+    """
+    from armpy_numba_acc.ahead import objects_of, settings_for
+    from armpy_numba_acc.program.estimate import estimated_timing
+
+    if program.held:
+        return None
+    settings = settings_for(aim, options)
+    codes = objects_of(program, settings.isa)
+    try:
+        image = elf.link({kernel.symbol: code for kernel, code in codes.items()})
+    except elf.UnsupportedError:
+        return None
+    figures = program.figures
+    timing = estimated_timing(figures, settings.isa, settings.model)
+    fields = [getattr(settings.isa, name) for name in Isa.__slots__]
+    about = {
+        "abi": abi_digest(),
+        "version": __version__,
+        "target": aim.name,
+        "isa": fields,
+        "needs": sorted(aim.needs),
+        "threads": program.num_threads,
+        "arena_bytes": program.arena_bytes,
+        "tensors": [program.num_inputs, program.num_outputs],
+        "kernels": [[kernel.name, *kernel.parameters] for kernel in codes],
+        "own_kernels": len(program.kernels),
+        "functions": [image.functions[kernel.symbol] for kernel in codes],
+        "jumps": dict(image.jumps),
+        "architecture": image.architecture,
+        "least_us": [timing.least_us, timing.least_total_us],
+    }
+    numbers = np.stack([figures.num_bytes, figures.num_operations, figures.num_pieces])
+    infos = [[getattr(info, name) for name in CommandInfo.__slots__] for info in program.infos]
+    parts: dict[str, bytes | Array] = {
+        name: _flat(getattr(program, name), dtype) for name, dtype in _TABLES.items()
+    }
+    parts["figures"] = _flat(numbers, "<i8")
+    parts["durations_us"] = _flat(timing.durations_us, "<f8")
+    parts["infos"] = json.dumps(infos).encode()
+    parts[_CODE] = image.code
+    parts["constants"] = program.constants
+    return SavedProgram(about, parts, (_CODE,))
+
+
+def _flat(array: Array, dtype: str) -> Array:
+    """An array's elements as bytes."""
+    return np.ascontiguousarray(array, dtype).reshape(-1).view(np.uint8)
+
+
+def _unpacked(saved: SavedProgram) -> tuple[Program, Timing, elf.Image]:
+    """The program, its timing and its code; raises whatever comes of what was not written here."""
+    from armpy_numba_acc.program.estimate import Timing
+
+    about: Mapping[str, Any] = saved.about
+    parts = {name: np.frombuffer(data, np.uint8) for name, data in saved.parts.items()}
+    tables = {name: parts[name].view(dtype) for name, dtype in _TABLES.items()}
+    num_commands = len(tables["command_kernels"])
+    num_bytes, num_operations, num_pieces = parts["figures"].view("<i8").reshape(3, num_commands)
+    figures = Figures(num_bytes, num_operations, num_pieces, {})
+    kernels = tuple([Kernel(name, tuple(rest)) for name, *rest in about["kernels"]])
+    num_inputs, num_outputs = about["tensors"]
+    program = Program(
+        kernels[: int(about["own_kernels"])],
+        **cast("dict[str, Any]", tables),
+        constants=parts["constants"],
+        arena_bytes=int(about["arena_bytes"]),
+        num_inputs=int(num_inputs),
+        num_outputs=int(num_outputs),
+        infos=SavedInfos(parts["infos"], num_commands, figures),
+        isa=str(about["isa"][0]),
+        num_threads=int(about["threads"]),
+    )
+    timing = Timing(parts["durations_us"].view("<f8"), *map(float, about["least_us"]))
+    symbols = [kernel.symbol for kernel in kernels]
+    functions = dict(zip(symbols, map(int, about["functions"]), strict=True))
+    jumps = {str(name): int(place) for name, place in about["jumps"].items()}
+    code = parts[_CODE].tobytes()
+    return program, timing, elf.Image(code, functions, jumps, str(about["architecture"]))
+
+
+def _addresses(program: Program, found: Mapping[str, int]) -> dict[Kernel, int]:
+    """Addresses by kernel."""
+    from armpy_numba_acc.runtime.instance import needed_kernels
+
+    needed = needed_kernels(program, program.num_threads)
+    try:
+        return {kernel: found[kernel.symbol] for kernel in needed}
+    except KeyError as error:
+        raise ParserError(f"a saved program has no code for {error}") from error
+
+
+def _target_of(about: Mapping[str, object]) -> Target | None:
+    """What a saved program is for; None if it does not say so in a form that is understood."""
+    from armpy_numba_acc.machine.targets import Target
+
+    fields, needs, count = about.get("isa"), about.get("needs"), about.get("threads")
+    kinds = [str, str, str, str, int, int, str, bool, bool, bool, str, bool, bool, bool]
+    if not isinstance(fields, list) or list(map(type, fields)) != kinds:
+        return None
+    if not isinstance(needs, list) or not all(isinstance(name, str) for name in needs):
+        return None
+    if type(count) is not int or not 1 <= count <= threads.MOST_THREADS:
+        return None
+    return Target(str(about.get("target")), Isa(*fields), frozenset(needs), count)
+
+
+def _rebuild(reason: str) -> ProgramCheck:
+    """The answer for a program that has to be made anew."""
+    return ProgramCheck(ProgramFit.REBUILD, reason)
+
+
+def _has_compiler() -> bool:
+    """Whether something can be made anew at all."""
+    from importlib.util import find_spec
+
+    return all(find_spec(name) is not None for name in ("numba", "llvmlite"))

@@ -1,0 +1,66 @@
+"""Programs that came with their code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from armpy_numba_acc.machine.cores import usable_cores
+from armpy_numba_acc.runtime.instance import Code
+
+if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+    from armpy.backend.programs import SavedProgram
+    from armpy_numba_acc.machine.isa import Isa
+    from armpy_numba_acc.machine.kernel import Kernel
+    from armpy_numba_acc.program.estimate import Timing
+    from armpy_numba_acc.program.program import Program
+
+
+class LoadedProgram:
+    """A program that came with its code.
+
+    Parameters
+    ----------
+    saved : SavedProgram
+        What it was made of.
+    program : Program
+    isa : Isa
+    addresses : mapping of Kernel to int
+        Of all code that it needs.
+    timing : Timing
+    """
+
+    __slots__ = ("_addresses", "_isa", "_timing", "program", "saved")
+
+    def __init__(
+        self,
+        saved: SavedProgram,
+        program: Program,
+        isa: Isa,
+        addresses: Mapping[Kernel, int],
+        timing: Timing,
+    ) -> None:
+        self.saved = saved
+        self.program = program
+        self._isa = isa
+        self._addresses = addresses
+        self._timing = timing
+
+    def __str__(self) -> str:
+        return f"{self.program}, from a file"
+
+    @property
+    def arena_bytes(self) -> int:
+        """Working memory of one execution."""
+        return self.program.arena_bytes
+
+    def code(self, num_threads: int = 0) -> Code:
+        """What workloads run.
+
+        Parameters
+        ----------
+        num_threads : int
+            Most threads of an execution; 0 for as many as there are cores.
+        """
+        most = num_threads or usable_cores()
+        return Code(self.program, self._isa, None, self._addresses, self._timing, most)
