@@ -35,6 +35,47 @@ NUMBERS = [(table, name) for table, name in FIELDS if TABLES[table][name][1] in 
 VECTORS = [
     (t, n) for t, n in FIELDS if TABLES[t][n][1].strip("[]") in FLAGS and (t, n) not in NUMBERS
 ]
+TEXTS = [(table, name) for table, name in FIELDS if TABLES[table][name][1] == "text"]
+UNIONS = [(table, name) for table, name in FIELDS if TABLES[table][name][1] == "union"]
+INNER = [(table, name) for table, name in FIELDS if TABLES[table][name][1] in TABLES]
+ROWS = [(table, name) for table, name in FIELDS if TABLES[table][name][1].strip("[]") in TABLES]
+ROWS = [field for field in ROWS if field not in INNER]
+
+UNREAD = {
+    "BatchMatMulOptions": {"AsymmetricQuantizeInputs"},
+    "BidirectionalSequenceLSTMOptions": {"AsymmetricQuantizeInputs"},
+    "BidirectionalSequenceRNNOptions": {"AsymmetricQuantizeInputs"},
+    "Conv2DOptions": {"QuantizedBiasType"},
+    "DepthwiseConv2DOptions": {"DepthMultiplier"},
+    "FullyConnectedOptions": {"QuantizedBiasType"},
+    "LSTMOptions": {"AsymmetricQuantizeInputs"},
+    "Model": {"MetadataBuffer"},
+    "Operator": {
+        "CustomOptionsFormat",
+        "DebugMetadataIndex",
+        "LargeCustomOptionsOffset",
+        "LargeCustomOptionsSize",
+        "MutatingVariableInputs",
+    },
+    "OperatorCode": {"Version"},
+    "QuantizationParameters": {"Details", "Max", "Min"},
+    "RNNOptions": {"AsymmetricQuantizeInputs"},
+    "SVDFOptions": {"AsymmetricQuantizeInputs"},
+    "SequenceRNNOptions": {"AsymmetricQuantizeInputs"},
+    "StableHLOCompositeOptions": {
+        "CompositeAttributes",
+        "CompositeAttributesFormat",
+        "Name",
+        "Version",
+    },
+    "StablehloGatherOptions": {"IndicesAreSorted"},
+    "StablehloScatterOptions": {"IndicesAreSorted", "UniqueIndices"},
+    "SubGraph": {"DebugMetadataIndex"},
+    "Tensor": {"VariantTensors"},
+    "TransposeConvOptions": {"QuantizedBiasType"},
+    "UnidirectionalSequenceLSTMOptions": {"AsymmetricQuantizeInputs"},
+}
+"""Fields of the tables that armpy reads which it leaves alone."""
 
 
 def read(table: str, content: bytes) -> tuple[Table, Any]:  # Any: a generated class
@@ -43,6 +84,21 @@ def read(table: str, content: bytes) -> tuple[Table, Any]:  # Any: a generated c
     generated = getattr(tflite, table)()
     generated.Init(content, position)
     return Table(memoryview(content), position, table, Ledger(len(content)), ""), generated
+
+
+def table_of_nothing(builder: flatbuffers.Builder) -> int:
+    """A table without fields, inside a file that is being written."""
+    builder.StartObject(0)
+    return int(builder.EndObject())
+
+
+def holding(builder: flatbuffers.Builder, fields: dict[int, int]) -> bytes:
+    """A file of one table whose fields lead to what was written before."""
+    builder.StartObject(16)
+    for number, offset in fields.items():
+        builder.PrependUOffsetTRelativeSlot(number, offset, 0)
+    builder.Finish(builder.EndObject())
+    return bytes(builder.Output())
 
 
 @pytest.mark.parametrize(("table", "name"), NUMBERS)
@@ -82,6 +138,67 @@ def test_vectors_are_read_where_the_package_reads_them(table: str, name: str) ->
     ours, theirs = read(table, bytes(builder.Output()))
     assert ours.numbers(name) == getattr(theirs, f"{name}AsNumpy")().tolist() == [1, 2, 3]
     assert ours.vector(name).dtype == getattr(theirs, f"{name}AsNumpy")().dtype
+
+
+@pytest.mark.parametrize(("table", "name"), TEXTS)
+def test_texts_are_read_where_the_package_reads_them(table: str, name: str) -> None:
+    builder = flatbuffers.Builder(64)
+    text = builder.CreateString("a text")
+    ours, theirs = read(table, holding(builder, {TABLES[table][name][0]: text}))
+    assert ours.text(name) == getattr(theirs, name)().decode() == "a text"
+
+
+@pytest.mark.parametrize(("table", "name"), INNER)
+def test_tables_are_read_where_the_package_reads_them(table: str, name: str) -> None:
+    builder = flatbuffers.Builder(64)
+    number, kind, _ = TABLES[table][name]
+    ours, theirs = read(table, holding(builder, {number: table_of_nothing(builder)}))
+    found, expected = ours.table(name), getattr(theirs, name)()
+    assert found is not None
+    assert found._position == expected._tab.Pos
+    assert kind == type(expected).__name__
+
+
+@pytest.mark.parametrize(("table", "name"), ROWS)
+def test_vectors_of_tables_are_read_where_the_package_reads_them(table: str, name: str) -> None:
+    builder = flatbuffers.Builder(64)
+    number, kind, _ = TABLES[table][name]
+    rows = [table_of_nothing(builder) for _ in range(3)]
+    builder.StartVector(4, 3, 4)
+    for row in rows:
+        builder.PrependUOffsetTRelative(row)
+    ours, theirs = read(table, holding(builder, {number: builder.EndVector()}))
+    expected = [getattr(theirs, name)(n) for n in range(getattr(theirs, f"{name}Length")())]
+    assert [row._position for row in ours.tables(name, "row")] == [e._tab.Pos for e in expected]
+    assert [kind] * 3 == [f"[{type(e).__name__}]" for e in expected]
+
+
+@pytest.mark.parametrize(("table", "name"), UNIONS)
+def test_unions_are_read_where_the_package_reads_them(table: str, name: str) -> None:
+    enumeration = getattr(tflite, name, None) or tflite.SparseIndexVector
+    kinds = {n: kind for kind, n in vars(enumeration).items() if kind in TABLES}
+    for stored, kind in kinds.items():
+        builder = flatbuffers.Builder(64)
+        inner = table_of_nothing(builder)
+        number = TABLES[table][name][0]
+        builder.StartObject(16)
+        builder.PrependUint8Slot(number - 1, stored, 0)
+        builder.PrependUOffsetTRelativeSlot(number, inner, 0)
+        builder.Finish(builder.EndObject())
+        ours, theirs = read(table, bytes(builder.Output()))
+        assert getattr(theirs, f"{name}Type")() == stored
+        assert ours.union_kind(name) == kind
+        assert ours.union(name, kind)._position == getattr(theirs, name)().Pos
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_what_the_package_knows_of_a_table_is_read_or_left_alone_knowingly(table: str) -> None:
+    kinds = {f"{name}Type" for name, field in TABLES[table].items() if field[1] == "union"}
+    methods = {name for name in vars(getattr(tflite, table)) if name[0] != "_"} - {"Init"}
+    forms = {f"{name}{form}" for name in methods for form in ("AsNumpy", "Length", "IsNone")}
+    fields = {name for name in methods - forms if not name.startswith("GetRootAs")}
+    fields = {name for name in fields if not name.endswith("BufferHasIdentifier")}
+    assert fields == TABLES[table].keys() | UNREAD.get(table, set()) | kinds
 
 
 @pytest.mark.parametrize("kind", ENUMERATIONS)
