@@ -56,6 +56,23 @@ def settings_for(aim: Target, options: OptionValues = NO_OPTIONS) -> Settings:
     return Settings(isa, aim.num_threads, typical(isa))
 
 
+def lower_for(view: SubgraphView, aim: Target, options: OptionValues = NO_OPTIONS) -> Program:
+    """The program of a region for a target, as it is on any machine; nothing is compiled.
+
+    Parameters
+    ----------
+    view, aim, options
+        As for `compile_for`.
+
+    Raises
+    ------
+    TooLargeError
+        If a layer is larger than kernels can count.
+    """
+    settings = settings_for(aim, options)
+    return compiled_program(view, settings.isa, settings.num_threads, settings.model)
+
+
 def compile_for(
     view: SubgraphView, aim: Target, options: OptionValues = NO_OPTIONS
 ) -> tuple[Program, dict[Kernel, bytes]]:
@@ -80,9 +97,8 @@ def compile_for(
     TooLargeError
         If a layer is larger than kernels can count.
     """
-    settings = settings_for(aim, options)
-    program = compiled_program(view, settings.isa, settings.num_threads, settings.model)
-    return program, objects_of(program, settings.isa)
+    program = lower_for(view, aim, options)
+    return program, objects_of(program, aim.isa)
 
 
 def objects_of(program: Program, isa: Isa) -> dict[Kernel, bytes]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
-from importlib.util import find_spec
+from functools import cache
 
 from armpy import __version__
 from armpy.backend import (
@@ -34,18 +35,17 @@ from armpy.ops import PreCompiled, While
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DeviceType
+from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.options import OPTIONS, Settings, known_figures, matrix_unit_state
 from armpy_numba_acc.passes.support import support
 from armpy_numba_acc.program.limits import TooLargeError
 from armpy_numba_acc.runtime.factory import ProgramFactory
 from armpy_numba_acc.runtime.profiling import NumbaProfilingContext, recorder_of
+from armpy_numba_acc.store.given import offered_isa
 from armpy_numba_acc.store.programs import compiled_program
 from armpy_numba_acc.store.settings import disk_entries, machine_entries
 
-# They are imported when something is to be compiled; that they are missing is to be known before.
-for _name in ("numba", "llvmlite"):
-    if find_spec(_name) is None:
-        raise ModuleNotFoundError(f"No module named '{_name}'", name=_name)
+_log = logging.getLogger("armpy.NumbaAcc")
 
 
 class NumbaLayerSupport(ILayerSupport):
@@ -54,7 +54,10 @@ class NumbaLayerSupport(ILayerSupport):
     def is_layer_supported(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> Support:
-        """Whether there is a lowering that takes the layer."""
+        """Whether there is a lowering that takes the layer, and something that compiles it."""
+        if (reason := missing_compiler()) and offered_isa() is None:
+            _warn_once(reason)
+            return Support.no(ReasonCode.DEVICE, reason)
         return support(operation, inputs, outputs)
 
 
@@ -100,6 +103,7 @@ class NumbaBackend(IBackendInternal):
             Capability.TRACED_SIZES: True,
             "Machine": known_figures(),
             "MatrixUnit": matrix_unit_state(),
+            "Compiler": missing_compiler() or "Numba and LLVM",
         }
 
     def get_layer_support(self) -> ILayerSupport:
@@ -166,6 +170,12 @@ class NumbaBackend(IBackendInternal):
             Substitution.by_operation(view, PreCompiled(program, shapes, program.arena_bytes))
         )
         return views
+
+
+@cache
+def _warn_once(reason: str) -> None:
+    """Say that everything will be slow."""
+    _log.warning("NumbaAcc takes no layers: %s", reason)
 
 
 def _without(view: SubgraphView, error: TooLargeError) -> OptimizationViews:

@@ -122,8 +122,11 @@ class NumbaPrograms(IPrograms):
         if bool(options.get("fast_math_enabled", False)) != aim.isa.is_relaxed:
             return _rebuild("fast_math_enabled is another than it was made with")
         num_threads = int(options.get("num_threads") or 0) or usable_cores()
-        if num_threads > aim.num_threads and _has_compiler():
-            return _rebuild(f"it is for {aim.num_threads} threads, and there can be {num_threads}")
+        if num_threads > aim.num_threads:
+            from armpy_numba_acc.machine.compiler import missing_compiler
+
+            few = f"it is for {aim.num_threads} threads, and there can be {num_threads}"
+            return ProgramCheck(ProgramFit.ACCEPTED) if missing_compiler() else _rebuild(few)
         return ProgramCheck(ProgramFit.ACCEPTED)
 
     def load(self, saved: SavedProgram) -> LoadedProgram:
@@ -148,8 +151,6 @@ class NumbaPrograms(IPrograms):
         except elf.UnsupportedError as error:
             raise BackendUnavailableError(f"saved code cannot be run here: {error}") from error
         addresses = _addresses(program, found)
-        if threads.WORKER in addresses:
-            threads.WORKERS.setdefault(aim.isa.key, addresses[threads.WORKER])
         return LoadedProgram(saved, program, aim.isa, addresses, timing)
 
     def create_workload(
@@ -284,10 +285,3 @@ def _target_of(about: Mapping[str, object]) -> Target | None:
 def _rebuild(reason: str) -> ProgramCheck:
     """The answer for a program that has to be made anew."""
     return ProgramCheck(ProgramFit.REBUILD, reason)
-
-
-def _has_compiler() -> bool:
-    """Whether something can be made anew at all."""
-    from importlib.util import find_spec
-
-    return all(find_spec(name) is not None for name in ("numba", "llvmlite"))

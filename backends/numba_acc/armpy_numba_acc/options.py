@@ -9,6 +9,7 @@ from functools import cache, lru_cache
 
 from armpy.backend import NO_OPTIONS, BackendOption, OptionScope, OptionValues
 from armpy.errors import InvalidArgumentError
+from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.machine.cores import usable_cores
 from armpy_numba_acc.machine.isa import NAMES, Isa
 from armpy_numba_acc.machine.matrix_unit import has_matrix_unit, may_use_matrix_unit
@@ -16,6 +17,7 @@ from armpy_numba_acc.machine.model import MachineModel
 from armpy_numba_acc.machine.model_figures import BUILT_IN, typical
 from armpy_numba_acc.runtime.machine import this_machine
 from armpy_numba_acc.runtime.threads import LOOK_S, MOST_THREADS
+from armpy_numba_acc.store.given import offered_isa
 from armpy_numba_acc.store.host import known_isas
 from armpy_numba_acc.store.machine import kept_model
 from armpy_numba_acc.store.settings import machine_entries
@@ -127,6 +129,8 @@ def chosen_model(isa: Isa) -> MachineModel:
         If there are none of that name.
     """
     name = os.environ.get(MACHINE_VARIABLE, "") or MEASURED
+    if name == MEASURED and missing_compiler():
+        return typical(isa)  # as code from files was compiled, if it is not this machine's own
     if name == MEASURED:
         return this_machine()
     if name == TYPICAL:
@@ -146,6 +150,8 @@ def known_figures() -> str:
     name = os.environ.get(MACHINE_VARIABLE, "") or MEASURED
     if name != MEASURED:
         return name
+    if reason := missing_compiler():
+        return f"{TYPICAL}: {reason}"
     if this_machine.cache_info().currsize:
         model: MachineModel | None = this_machine()
     else:
@@ -157,9 +163,16 @@ def known_figures() -> str:
     return f"{model.name}: {shown}"
 
 
-@cache
 def _isa_named(name: str, where: str) -> Isa:
     """The instruction set of a name; the best for an empty one."""
+    given = offered_isa() if missing_compiler() else None
+    # Where nothing can be compiled, there is code for no other one.
+    return given if given is not None and name in ("", given.name) else _known_isa(name, where)
+
+
+@cache
+def _known_isa(name: str, where: str) -> Isa:
+    """An instruction set that the processor has; parameters as for `_isa_named`."""
     available = {isa.name: isa for isa in known_isas()}
     if not name:
         return next(isa for isa in available.values() if _is_permitted(isa))

@@ -20,7 +20,7 @@ from armpy.backend import Cancellation
 from armpy.errors import ExecutionCancelledError
 from armpy.graph import SubgraphView
 from backends.numba_acc.tests.networks import convolutions, image, runtime_of
-from backends.numba_acc.tests.test_threads import num_workers, run_once, wait_until
+from backends.numba_acc.tests.test_threads import num_workers, run_once, wait_until, worker_code
 
 
 @pytest.fixture
@@ -171,7 +171,7 @@ def test_a_long_execution_lets_workers_go_once_another_one_comes(words: memoryvi
     words[gate.LIMIT], words[gate.SEATS] = 2, 5
     _, alone = runner(code_of(1, size=96, num_layers=60), size=96)
     _, run = runner(code_of(2, size=96, num_layers=60), size=96)
-    wait_until(lambda: pool().engage(2, host_isas()[0]) == 2)
+    wait_until(lambda: pool().engage(2, worker_code()) == 2)
     first = started(run)
     wait_until(lambda: words[gate.RUNNING] == 2)
     second = started(alone)
@@ -184,26 +184,25 @@ def test_a_long_execution_lets_workers_go_once_another_one_comes(words: memoryvi
 
 
 def test_two_executions_have_half_of_the_processors_each(words: memoryview) -> None:
-    isa = host_isas()[0]
     words[gate.LIMIT] = 6
     owner = threading.Event()
     pool().hold(owner)
     words[gate.ACTIVE] = 1
-    assert pool().engage(6, isa) == 3
+    assert pool().engage(6, worker_code()) == 3
     words[gate.ACTIVE] = 0
-    assert pool().engage(6, isa) == 6
+    assert pool().engage(6, worker_code()) == 6
 
 
 def test_an_execution_has_no_more_threads_than_processors_that_are_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    isa, owner, workers_of_all = host_isas()[0], threading.Event(), Pool()
+    owner, workers_of_all = threading.Event(), Pool()
     workers_of_all.hold(owner)
     for num_cores in (3, 1, 2):
         monkeypatch.setattr(threads, "usable_cores", partial(int, num_cores))
         workers_of_all._look_at = 0.0  # some seconds have passed
-        assert workers_of_all.engage(4, isa) == num_cores
-        assert workers_of_all.engage(4, isa, is_limited=False) == 4
+        assert workers_of_all.engage(4, worker_code()) == num_cores
+        assert workers_of_all.engage(4, worker_code(), is_limited=False) == 4
 
 
 def test_a_thread_that_dies_before_it_runs_is_done_without(

@@ -14,7 +14,8 @@ from armpy_numba_acc.machine import execution, gate
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.runtime import threads
 from armpy_numba_acc.runtime.instance import Code, Instance
-from armpy_numba_acc.runtime.threads import MOST_THREADS, Pool, pool
+from armpy_numba_acc.runtime.threads import MOST_THREADS, WORKER, Pool, pool
+from armpy_numba_acc.store.objects import kernel_addresses
 
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
@@ -25,6 +26,11 @@ from backends.numba_acc.tests.support import run_apart
 def num_workers() -> int:
     """Threads that are NumbaAcc's."""
     return pool().num_workers
+
+
+def worker_code() -> int:
+    """Address of what workers run."""
+    return kernel_addresses([WORKER], host_isas()[0])[WORKER]
 
 
 def run_once(num_threads: int) -> Array:
@@ -105,15 +111,14 @@ def run_once_of(seed: int) -> Array:
 
 
 def test_workers_that_are_busy_are_not_waited_for() -> None:
-    isa = host_isas()[0]
     workers_of_all = Pool()
     owner = threading.Event()  # anything that can be referred to
     workers_of_all.hold(owner)
-    assert workers_of_all.engage(2, isa, is_limited=False) == 2
+    assert workers_of_all.engage(2, worker_code(), is_limited=False) == 2
     workers_of_all._gate[gate.ACTIVE] = 2  # as executions' native code does
-    assert workers_of_all.engage(2, isa) == 1
+    assert workers_of_all.engage(2, worker_code()) == 1
     workers_of_all._gate[gate.ACTIVE] = 0
-    assert workers_of_all.engage(3, isa, is_limited=False) == 3
+    assert workers_of_all.engage(3, worker_code(), is_limited=False) == 3
     assert workers_of_all.num_workers == 2
     del owner
     assert workers_of_all.num_workers == 0

@@ -6,6 +6,8 @@ import logging
 import threading
 from collections.abc import Mapping
 
+from armpy.errors import BackendUnavailableError
+from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.native import elf
 
 _log = logging.getLogger("armpy.NumbaAcc")
@@ -25,13 +27,26 @@ def load_objects(objects: Mapping[str, bytes]) -> dict[str, int]:
     -------
     dict of str to int
         Address of each function.
+
+    Raises
+    ------
+    BackendUnavailableError
+        If LLVM would have to load them, and is not there.
     """
     with _LOCK:
+        reason = "code of this system is loaded by LLVM"
         if elf.can_load():
             try:
                 return elf.load(objects)
             except elf.UnsupportedError as error:
+                reason = str(error)
                 _log.info("LLVM has to load the kernels: %s", error)
+        if missing_compiler():
+            raise BackendUnavailableError(
+                "object code cannot be loaded",
+                where="NumbaAcc",
+                actual=f"{reason}; {missing_compiler()}",
+            )
         # Importing LLVM takes longer than loading the kernels of a model.
         from armpy_numba_acc.llvm.loader import load_by_llvm  # noqa: PLC0415
 

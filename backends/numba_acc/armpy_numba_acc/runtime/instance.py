@@ -13,7 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.backend import Cancellation, ICustomAllocator
-from armpy.errors import BackendError, ExecutionTimeoutError, InvalidArgumentError
+from armpy.errors import (
+    BackendError,
+    BackendUnavailableError,
+    ExecutionTimeoutError,
+    InvalidArgumentError,
+)
 from armpy.ops.operation import Array
 from armpy_numba_acc.machine import execution as layout
 from armpy_numba_acc.machine.alignment import ALIGNMENT_BYTES, address_of, aligned, is_aligned
@@ -76,7 +81,8 @@ class Code:
     model : MachineModel, optional
         Says which commands are worth several threads; the typical one of `isa` if left out.
     addresses : mapping of Kernel to int, optional
-        Of all code that it needs, where that came with the program; else it is compiled if need be.
+        Where the code of every kernel is that the program needs, if it comes with the program:
+        nobody else's is used then. Otherwise it is looked for, and compiled if it is missing.
     timing : Timing, optional
         How long commands take; estimated by the model if left out.
     most_threads : int, optional
@@ -100,7 +106,8 @@ class Code:
     Raises
     ------
     BackendUnavailableError
-        If native code cannot look into the arrays of this interpreter.
+        If native code cannot look into the arrays of this interpreter, or a kernel is missing that
+        cannot be compiled here.
     """
 
     def __init__(
@@ -133,8 +140,16 @@ class Code:
             from armpy_numba_acc.store.objects import kernel_addresses  # noqa: PLC0415 - as above
 
             addresses = kernel_addresses(needed, isa, program.num_threads)
+        elif missing := [kernel.symbol for kernel in needed if kernel not in addresses]:
+            raise BackendUnavailableError(
+                "a program came without the code of its kernels",
+                where="NumbaAcc",
+                expected=f"that of {len(needed)}",
+                actual=f"{', '.join(missing)} missing",
+            )
         self.executor = addresses[EXECUTOR]
         self.python_call = addresses[PYTHON_CALL]
+        self.worker = addresses.get(WORKER, 0)
         self.kernels = [addresses[kernel] for kernel in program.kernels]
         self.constants = program.constants
         if not is_aligned(self.constants):
@@ -335,7 +350,7 @@ class Instance:
         if self._is_parallel:
             code = self._code
             self._call[_NUM_THREADS] = code.pool.engage(
-                code.num_threads, code.isa, is_limited=code.is_limited
+                code.num_threads, code.worker, is_limited=code.is_limited
             )
         if self._code.has_loops:
             self._run_loops(tensors, cancellation or self._never, time_left_s)

@@ -27,7 +27,6 @@ from armpy_numba_acc.machine import gate
 from armpy_numba_acc.machine.alignment import address_of, aligned
 from armpy_numba_acc.machine.cores import usable_cores
 from armpy_numba_acc.machine.execution import ASLEEP, LINE_BYTES, OWNER, STOP
-from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 
 _log = logging.getLogger("armpy.NumbaAcc")
@@ -42,9 +41,6 @@ _ASLEEP, _OWNER, _STOP = ASLEEP // 8, OWNER // 8, STOP // 8
 
 WORKER = Kernel("worker", (1 << 13,))
 """Looks some hundred microseconds for more to do."""
-
-WORKERS: dict[str, int] = {}
-"""Addresses of `WORKER` that came with saved programs, by the key of the instruction set."""
 
 FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 """What a kernel is for Python."""
@@ -202,14 +198,15 @@ class Pool:
             if self._num_holders == 0:
                 self._stop()
 
-    def engage(self, num_threads: int, isa: Isa, *, is_limited: bool = True) -> int:
+    def engage(self, num_threads: int, worker: int, *, is_limited: bool = True) -> int:
         """Get workers ready for one execution, whose native code takes them if they are free.
 
         Parameters
         ----------
         num_threads : int
             That the execution may have, the caller's among them.
-        isa : Isa
+        worker : int
+            Address of the code of `WORKER`.
         is_limited : bool
             Whether it has no more than there are processors to use.
 
@@ -232,7 +229,7 @@ class Pool:
             return 1
         try:
             if len(self._workers) < num_threads - 1:
-                self._start(num_threads - 1, isa)
+                self._start(num_threads - 1, worker)
             self._wake(num_threads - 1)
             return 1 + min(num_threads - 1, len(self._workers))
         finally:
@@ -250,11 +247,11 @@ class Pool:
                     place_elsewhere(worker)
                     worker.wake()
 
-    def _start(self, num_workers: int, isa: Isa) -> None:
+    def _start(self, num_workers: int, code: int) -> None:
         """Start the workers that are missing, or as many as there can be."""
         if time.monotonic() < self._retry_at:
             return
-        function = FUNCTION(_worker_address(isa))
+        function = FUNCTION(code)
         for number in range(len(self._workers), num_workers):
             ticket = self.tickets + 8 * LINE_WORDS * number
             line = slice(LINE_WORDS * number, LINE_WORDS * (number + 1))
@@ -317,13 +314,3 @@ def _current_processor() -> Callable[[], int] | None:
 def pool() -> Pool:
     """The process's workers."""
     return Pool()
-
-
-def _worker_address(isa: Isa) -> int:
-    """Address of the code that workers run."""
-    if isa.key in WORKERS:
-        return WORKERS[isa.key]
-    # Where programs come with their code, there need not be anything that compiles.
-    from armpy_numba_acc.store.objects import kernel_addresses  # noqa: PLC0415
-
-    return kernel_addresses([WORKER], isa)[WORKER]

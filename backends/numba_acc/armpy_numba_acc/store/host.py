@@ -7,7 +7,9 @@ import json
 from functools import cache
 
 from armpy_numba_acc.machine.arm import arm_features
+from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.machine.isa import Host, Isa, isas_of
+from armpy_numba_acc.machine.processor import this_processor
 from armpy_numba_acc.store.keys import package_version
 from armpy_numba_acc.store.settings import disk_entries
 
@@ -29,6 +31,8 @@ def known_isas() -> tuple[Isa, ...]:
     Importing LLVM to ask takes longer than a small model does, so the answer is kept for as
     long as the kernel describes the processor in the same words.
     """
+    if missing_compiler():
+        return isas_of(_told_host())
     entries, key = disk_entries(), _key()
     if entries is None or not key:
         return isas_of(_read_host())
@@ -52,9 +56,15 @@ def _read_host() -> Host:
     return read_host()
 
 
+def _told_host() -> Host:
+    """What the operating system says: enough to name instruction sets, not to compile for them."""
+    here = this_processor()
+    return Host(f"{here.architecture}-unknown-{here.system}", "generic", here.features, frozenset())
+
+
 def processor() -> str:
     """Which processor this is, more precisely than instruction sets say."""
-    return _key() or _read_host().cpu
+    return _key() or (_told_host() if missing_compiler() else _read_host()).cpu
 
 
 def _key() -> str:

@@ -9,9 +9,12 @@ from collections.abc import Mapping, Sequence
 
 from armpy.backend import CacheUse, Progress, report_cache_use, report_progress
 from armpy.caching.entries import Entries
+from armpy.errors import BackendUnavailableError
+from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.store.companions import Companions, companions
+from armpy_numba_acc.store.given import addresses_of, offered
 from armpy_numba_acc.store.keys import is_current, object_key
 from armpy_numba_acc.store.settings import disk_entries
 
@@ -37,8 +40,20 @@ def kernel_addresses(
     isa : Isa
     num_processes : int
         Limit for those that compile side by side if many are missing.
+
+    Raises
+    ------
+    BackendUnavailableError
+        If a kernel is missing that cannot be compiled here.
     """
     with _LOCK:
+        given = {
+            kernel: code
+            for kernel in dict.fromkeys(kernels)
+            if (isa.key, kernel) not in _ADDRESSES and (code := offered(kernel, isa)) is not None
+        }
+        if given:
+            _ADDRESSES.update({(isa.key, k): place for k, place in addresses_of(given).items()})
         missing = [k for k in dict.fromkeys(kernels) if (isa.key, k) not in _ADDRESSES]
         if missing:
             # A process that has the backend and does not use it must not load LLVM.
@@ -63,6 +78,11 @@ def object_codes(
     isa : Isa
     num_processes : int
         As for `kernel_addresses`.
+
+    Raises
+    ------
+    BackendUnavailableError
+        If a kernel is missing that cannot be compiled here.
     """
     entries = disk_entries()
     keys = {kernel: object_key(kernel, isa) if entries else "" for kernel in kernels}
@@ -71,6 +91,13 @@ def object_codes(
         if entries is not None and key and (parts := entries.read(_KIND, key)):
             codes[kernel] = bytes(parts[0])
     absent = [kernel for kernel in kernels if kernel not in codes]
+    if absent and (reason := missing_compiler()):
+        raise BackendUnavailableError(
+            reason,
+            where="NumbaAcc",
+            expected=f"code of '{absent[0].symbol}' for {isa.name}",
+            actual=f"none; {len(absent)} of {len(kernels)} kernels are missing",
+        )
     if entries is not None:
         reason = f"{len(absent)} of them were not there" if absent else ""
         report_cache_use(CacheUse("NumbaAcc", f"{len(kernels)} kernels", not absent, reason))
