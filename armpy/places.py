@@ -1,4 +1,4 @@
-"""Places on disk: whether another user can change a file, or what a path leads to.
+"""Places on disk: what armpy keeps, and whether another user can change a file or path.
 
 Notes
 -----
@@ -12,7 +12,8 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 HAS_OWNERS = sys.platform != "win32"
 """Whether files have owners and permission bits that can be judged."""
@@ -133,3 +134,33 @@ def why_exposed(path: str, opened: os.stat_result) -> str:
     # It may have been another's, and given away, since its descriptor was asked.
     what = f"file {path}"
     return why_foreign(opened, what, trusted) or why_writable(opened, what)
+
+
+def cache_directory(environment: Mapping[str, str] | None = None) -> Path:
+    """Where armpy and its backends keep what they can make again; each in a folder of its own.
+
+    Parameters
+    ----------
+    environment : mapping of str to str, optional
+        The process's own if left out.
+
+    Notes
+    -----
+    ``ARMPY_CACHE_DIR``, else ``armpy`` in ``XDG_CACHE_HOME``, else in the platform's folder for
+    the user's caches: ``~/.cache``, ``~/Library/Caches`` on macOS, ``LOCALAPPDATA`` on Windows.
+    It need not exist.
+
+    Raises
+    ------
+    RuntimeError
+        If nothing is said and the user has no home.
+    """
+    variables = os.environ if environment is None else environment
+    if own := variables.get("ARMPY_CACHE_DIR"):
+        return Path(own)
+    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA" if sys.platform == "win32" else ""):
+        # The convention says that a relative path there does not count.
+        if os.path.isabs(shared := variables.get(name, "")):
+            return Path(shared) / "armpy"
+    home = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
+    return Path(home).expanduser() / "armpy"

@@ -3,7 +3,6 @@ from armpy.backend.caches import (
     CacheUse as CacheUse,
     GroupedCacheEntry as GroupedCacheEntry,
     IBackendCache as IBackendCache,
-    cache_directory as cache_directory,
     model_name as model_name,
     report_cache_use as report_cache_use,
 )
@@ -131,3 +130,4 @@ from armpy.backend.workload import (
 )
 
 __all__: list[str]
+from armpy.places import cache_directory as cache_directory

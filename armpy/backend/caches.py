@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from pathlib import Path
 
 from armpy.types import BackendId
 
@@ -171,33 +168,3 @@ class IBackendCache(ABC):
         OSError
             If one cannot be deleted.
         """
-
-
-def cache_directory(environment: Mapping[str, str] | None = None) -> Path:
-    """Where armpy and its backends keep what they can make again; each in a folder of its own.
-
-    Parameters
-    ----------
-    environment : mapping of str to str, optional
-        The process's own if left out.
-
-    Notes
-    -----
-    ``ARMPY_CACHE_DIR``, else ``armpy`` in ``XDG_CACHE_HOME``, else in the platform's folder for
-    the user's caches: ``~/.cache``, ``~/Library/Caches`` on macOS, ``LOCALAPPDATA`` on Windows.
-    It need not exist.
-
-    Raises
-    ------
-    RuntimeError
-        If nothing is said and the user has no home.
-    """
-    variables = os.environ if environment is None else environment
-    if own := variables.get("ARMPY_CACHE_DIR"):
-        return Path(own)
-    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA" if sys.platform == "win32" else ""):
-        # The convention says that a relative path there does not count.
-        if os.path.isabs(shared := variables.get(name, "")):
-            return Path(shared) / "armpy"
-    home = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
-    return Path(home).expanduser() / "armpy"

@@ -7,14 +7,16 @@ import os
 import stat
 import weakref
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from armpy.backend.device_memory import IDeviceMemory
 from armpy.errors import InvalidArgumentError, MemoryImportError
 from armpy.ops.operation import Array
+
+if TYPE_CHECKING:
+    from armpy.backend.device_memory import IDeviceMemory
 
 
 class MemorySource(enum.Flag):
@@ -204,6 +206,8 @@ class ExternalMemory:
     @property
     def device(self) -> IDeviceMemory | None:
         """The backend's own buffer; None for memory of other kinds. Since 1.3."""
+        from armpy.backend.device_memory import IDeviceMemory  # noqa: PLC0415 - few have any
+
         return self.keep_alive if isinstance(self.keep_alive, IDeviceMemory) else None
 
     def map(self, *, read: bool = True, write: bool = True) -> Array:

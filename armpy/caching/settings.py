@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from armpy.backend.caches import cache_directory
 from armpy.caching.own_files import SWITCH_VARIABLE
 from armpy.errors import InvalidArgumentError
+from armpy.places import cache_directory
 
 LIMIT_VARIABLE = "ARMPY_COMPILED_CACHE_MB"
 """Environment variable for how many MiB it may take."""

@@ -22,8 +22,8 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import NamedTuple
 
-from armpy.backend.caches import cache_directory
 from armpy.caching.own_files import UnusableError, is_switched_off, opened, refuse, write_whole
+from armpy.places import cache_directory
 
 BACKENDS_GROUP = "armpy.backends"
 """Distributions announce backends here: ``CpuRef = "armpy_reference:ReferenceBackend"``."""

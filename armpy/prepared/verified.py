@@ -17,8 +17,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from armpy.backend.caches import cache_directory
 from armpy.caching.own_files import UnusableError, is_switched_off, opened, write_whole
+from armpy.places import cache_directory
 from armpy.prepared.container import Container, Stamp
 
 FOLDER = "verified"

@@ -108,7 +108,7 @@ def _be_first_to_go() -> None:
 def _cache() -> Path | None:
     """The cache of armpy; None if the user has no home."""
     # NumPy's threads would be there before rights are given up if more were imported first.
-    from armpy.backend.caches import cache_directory  # noqa: PLC0415
+    from armpy.places import cache_directory  # noqa: PLC0415
 
     try:
         return cache_directory()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numpy import ndarray
 
@@ -268,8 +267,7 @@ def read_inputs(
     return [slot.converted(named[slot.name], quantize=quantize_inputs) for slot in slots]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Call:
+class Call(NamedTuple):
     """A call whose arrays have been checked.
 
     Parameters

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.backend import ExternalMemory, HostTensorHandle, ITensorHandle, MemorySource
 from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy.logs import wants_traceback
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId
@@ -25,11 +22,8 @@ from armpy.types import BackendId
 if TYPE_CHECKING:
     from armpy.plugins.guard import GuardedHandleFactory
 
-_log = logging.getLogger("armpy.runtime")
 
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Import:
+class Import(NamedTuple):
     """What a backend has made of imported memory.
 
     Parameters
@@ -290,7 +284,12 @@ def unimport(imports: tuple[Import, ...]) -> None:
         try:
             found.factory.unimport(found.handle)
         except ArmpyError as error:
-            _log.warning("%s", error, exc_info=wants_traceback(_log))
+            import logging  # noqa: PLC0415 - seldom needed, and slow to import
+
+            from armpy.logs import wants_traceback  # noqa: PLC0415
+
+            log = logging.getLogger("armpy.runtime")
+            log.warning("%s", error, exc_info=wants_traceback(log))
 
 
 def _closed(where: str) -> InvalidArgumentError:

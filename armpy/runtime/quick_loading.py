@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,8 +32,6 @@ KIND_MODEL = "model"
 
 _ORDINARY = ("ARMPY_BACKENDS", "ARMPY_DUMP_GRAPHS", "ARMPY_TRUST_FILE", "ARMPY_VLOG")
 """Environment variables that ask for what only ordinary networks do."""
-
-_log = logging.getLogger("armpy.runtime")
 
 
 class NotQuickError(Exception):
@@ -84,7 +81,10 @@ def load_prepared(request: LoadRequest) -> Model:
     try:
         return quick_model(file)
     except NotQuickError as reason:
-        _log.info("%s is loaded as an ordinary network: %s", file.container.where, reason)
+        import logging  # what is not quick may take its time
+
+        text = "%s is loaded as an ordinary network: %s"
+        logging.getLogger("armpy.runtime").info(text, file.container.where, reason)
     from armpy.runtime.prepared_loading import load_ordinary
 
     return load_ordinary(file)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from armpy.backend import NO_OPTIONS, OptionValues
 from armpy.graph import SubgraphView
 from armpy_numba_acc.machine.isa import Isa
@@ -39,7 +37,7 @@ def target(name: str, options: OptionValues = NO_OPTIONS) -> Target:
         settings = Settings.of(options)
         return host_target(settings.isa.strict(), settings.num_threads)
     named = named_target(name)
-    return replace(named, num_threads=int(options.get("num_threads", 0)) or named.num_threads)
+    return named._replace(num_threads=int(options.get("num_threads", 0)) or named.num_threads)
 
 
 def settings_for(aim: Target, options: OptionValues = NO_OPTIONS) -> Settings:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from armpy.graph import SubgraphView
     from armpy.ops.operation import Array
     from armpy_numba_acc.machine.targets import Target
-    from armpy_numba_acc.program.estimate import Timing
+    from armpy_numba_acc.program.program import Timing
 
 ISA_VARIABLE = "ARMPY_NUMBA_ISA"
 """Environment variable that names the instruction set to use."""
@@ -227,7 +227,7 @@ def _flat(array: Array, dtype: str) -> Array:
 
 def _unpacked(saved: SavedProgram) -> tuple[Program, Timing, elf.Image]:
     """The program, its timing and its code; raises whatever comes of what was not written here."""
-    from armpy_numba_acc.program.estimate import Timing
+    from armpy_numba_acc.program.program import Timing
 
     about: Mapping[str, Any] = saved.about
     parts = {name: np.frombuffer(data, np.uint8) for name, data in saved.parts.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +186,7 @@ def _baseline(triple: str) -> str:
     return "x86-64" if triple.startswith("x86_64") else "generic"
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(NamedTuple):
     """A processor, in LLVM's words.
 
     Parameters

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import platform
 import sys
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from armpy_numba_acc.machine.arm import arm_features
 
@@ -65,8 +65,7 @@ _LINUX_X86 = {
 """LLVM's name of each feature that generated code may use, by the kernel's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Processor:
+class Processor(NamedTuple):
     """A processor, as far as the operating system tells.
 
     Parameters

@@ -14,9 +14,9 @@ for the levels ``x86-64-v2`` to ``v4``.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from armpy.errors import InvalidArgumentError
 from armpy_numba_acc.machine.isa import NAMES as ISA_NAMES
@@ -55,8 +55,7 @@ _V8_4 = _N1 | frozenset(["complxnum", "flagm", "fp16fml", "jsconv", "lse2", "rcp
 _V1 = _V8_4 | {"bf16", "i8mm", "sha3"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(NamedTuple):
     """What is written down of a target: instruction set, LLVM's triple and model, features."""
 
     isa: str
@@ -93,8 +92,7 @@ PROCESSORS = tuple(_TABLE)
 """Targets that are no particular machine."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """What kernels are compiled for.
 
     Parameters
@@ -129,6 +127,8 @@ def named_target(name: str) -> Target:
         If there is none of this name.
     """
     if name not in _TABLE:
+        import difflib  # noqa: PLC0415 - seldom needed
+
         close = difflib.get_close_matches(name, [HOST, *PROCESSORS], n=1)
         raise InvalidArgumentError(
             "there is no such target",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from armpy.sizes import computed
 from armpy_numba_acc.machine.call import Work
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.model import MachineModel
-from armpy_numba_acc.program.program import CommandInfo, Figures
+from armpy_numba_acc.program.program import CommandInfo, Figures, Timing
 
 if TYPE_CHECKING:  # saved programs run without what lowers them
     from armpy_numba_acc.program.choices import Choices
@@ -41,22 +41,6 @@ _WINDOWS = (Work.WINDOWS, Work.BYTE_WINDOWS)
 def least_shared_us(model: MachineModel) -> tuple[float, float]:
     """What a command takes at least that several threads share, and all of these together."""
     return _SHARED_GAIN * model.fork_ns / 1000, _SHARED_GAIN * model.wake_ns / 1000
-
-
-class Timing(NamedTuple):
-    """How long a program takes, about, and what is worth sharing of it.
-
-    Parameters
-    ----------
-    durations_us : ndarray, float64, shape (commands,)
-        Of each command on one thread.
-    least_us, least_total_us : float
-        See `least_shared_us`.
-    """
-
-    durations_us: npt.NDArray[np.float64]
-    least_us: float
-    least_total_us: float
 
 
 def estimated_timing(figures: Figures, isa: Isa, model: MachineModel) -> Timing:

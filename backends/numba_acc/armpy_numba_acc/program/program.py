@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import overload
+from typing import NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -82,6 +82,22 @@ class Figures:
             np.array([info.num_pieces for info in infos], np.int64),
             commands_by_work(infos),
         )
+
+
+class Timing(NamedTuple):
+    """How long a program takes, about, and what is worth sharing of it.
+
+    Parameters
+    ----------
+    durations_us : ndarray, float64, shape (commands,)
+        Of each command on one thread.
+    least_us, least_total_us : float
+        See `armpy_numba_acc.program.estimate.least_shared_us`.
+    """
+
+    durations_us: npt.NDArray[np.float64]
+    least_us: float
+    least_total_us: float
 
 
 def commands_by_work(infos: Sequence[CommandInfo]) -> dict[str, npt.NDArray[np.int64]]:

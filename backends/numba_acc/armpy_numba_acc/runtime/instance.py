@@ -40,7 +40,7 @@ from armpy_numba_acc.runtime.threads import WORKER, Pool, pool
 
 if TYPE_CHECKING:  # saved programs run without what estimates and compiles
     from armpy_numba_acc.machine.model import MachineModel
-    from armpy_numba_acc.program.estimate import Timing
+    from armpy_numba_acc.program.program import Timing
 
 EXECUTOR = Kernel("executor")
 """What the thread that an application calls from runs."""

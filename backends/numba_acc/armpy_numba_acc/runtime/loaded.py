@@ -12,8 +12,7 @@ if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepa
     from armpy.backend.programs import SavedProgram
     from armpy_numba_acc.machine.isa import Isa
     from armpy_numba_acc.machine.kernel import Kernel
-    from armpy_numba_acc.program.estimate import Timing
-    from armpy_numba_acc.program.program import Program
+    from armpy_numba_acc.program.program import Program, Timing
 
 
 class LoadedProgram:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import logging
 import math
 import os
 import threading
@@ -28,8 +27,6 @@ from armpy_numba_acc.machine.alignment import address_of, aligned
 from armpy_numba_acc.machine.cores import usable_cores
 from armpy_numba_acc.machine.execution import ASLEEP, LINE_BYTES, OWNER, STOP
 from armpy_numba_acc.machine.kernel import Kernel
-
-_log = logging.getLogger("armpy.NumbaAcc")
 
 MOST_THREADS = 256
 """That one execution can have."""
@@ -268,7 +265,10 @@ class Pool:
                 self._retry_at = time.monotonic() + RETRY_S
                 self._workers.pop().stop()
                 worker.join()
-                _log.warning("executions go on with %d threads: %s", 1 + number, reason)
+                import logging  # noqa: PLC0415 - seldom needed, and slow to import
+
+                log = logging.getLogger("armpy.NumbaAcc")
+                log.warning("executions go on with %d threads: %s", 1 + number, reason)
                 break
             place_elsewhere(worker)
         self._gate[gate.NUM_WORKERS] = len(self._workers)
