@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
+
+_GAP = 2
+"""Blanks between columns."""
 
 _PIPE_WIDTH = 100_000
 """Columns where there is no terminal, so that nothing is folded."""
@@ -41,23 +46,35 @@ def _plain(value: object) -> object:
 
 
 class Printer:
-    """Prints lines and tables, plain where stdout is no terminal."""
+    """Prints lines and tables, plain where stdout is no terminal.
+
+    Notes
+    -----
+    To import what knows terminals, and how wide characters are, takes longer than to run a small
+    network. What is plain and of ASCII is laid out here, as that would do it.
+    """
 
     def __init__(self) -> None:
-        self._console = _console()
+        self._rich = None if _is_plain() else _console()
 
     def line(self, text: str) -> None:
         """Print a line; a terminal may break it."""
+        if self._rich is None:
+            sys.stdout.write(printable(text) + "\n")
+            return
         from rich.text import Text  # noqa: PLC0415  # slow to import
 
-        self._console.print(Text(printable(text)), soft_wrap=True)
+        self._rich.print(Text(printable(text)), soft_wrap=True)
 
     def heading(self, text: str) -> None:
         """Print a line that stands out, after an empty one."""
+        self.line("")
+        if self._rich is None:
+            self.line(text)
+            return
         from rich.text import Text  # noqa: PLC0415
 
-        self._console.print()
-        self._console.print(Text(printable(text), style="bold"), soft_wrap=True)
+        self._rich.print(Text(printable(text), style="bold"), soft_wrap=True)
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Print a table; cells are folded where a terminal is too narrow, never cut off.
@@ -68,24 +85,59 @@ class Printer:
             Headings; those that end in ``>`` have their cells at the right.
         rows : iterable of sequence
         """
-        from rich.table import Table  # noqa: PLC0415
-        from rich.text import Text  # noqa: PLC0415
-
-        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-        for column in columns:
-            right = column.endswith(">")
-            table.add_column(
-                column.rstrip(">"), justify="right" if right else "left", overflow="fold"
-            )
-        for row in rows:
-            table.add_row(*(Text(printable(str(cell))) for cell in row))
-        if self._console.is_terminal:
-            self._console.print(table)
+        cells = [[printable(str(cell)) for cell in row] for row in rows]
+        if self._rich is not None:
+            self._rich.print(_rich_table(columns, cells))
             return
-        with self._console.capture() as capture:
-            self._console.print(table)
-        for line in capture.get().splitlines():
+        lines = _laid_out(columns, cells)
+        for line in _laid_out_by_rich(columns, cells) if lines is None else lines:
             self.line(line.rstrip())
+
+
+def _laid_out(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str] | None:
+    """A table's lines; None if not every character is known to be as wide as any other."""
+    table = [[column.rstrip(">") for column in columns], *rows]
+    if not all(cell.isascii() for row in table for cell in row):
+        return None
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    if sum(widths) + _GAP * len(widths) > _PIPE_WIDTH:
+        return None
+    sides = [">" if column.endswith(">") else "<" for column in columns]
+    return [
+        (" " * _GAP).join(
+            f"{cell.rstrip():{side}{width}}"
+            for cell, side, width in zip(row, sides, widths, strict=True)
+        )
+        for row in table
+    ]
+
+
+def _laid_out_by_rich(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table's lines, whatever its characters are."""
+    console = _console()
+    with console.capture() as capture:
+        console.print(_rich_table(columns, rows))
+    return capture.get().splitlines()
+
+
+def _rich_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A table for a console."""
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
+    for column in columns:
+        side: Literal["left", "right"] = "right" if column.endswith(">") else "left"
+        table.add_column(column.rstrip(">"), justify=side, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _is_plain() -> bool:
+    """Whether stdout is certain to be no terminal, and nobody asks to take it for one."""
+    asked = any(name in os.environ for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))
+    return sys.stdout is not None and not asked and not sys.stdout.isatty()
 
 
 def _console() -> Console:
