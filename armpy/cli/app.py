@@ -7,12 +7,6 @@ from typing import Any
 import click
 
 import armpy
-from armpy.cli.backend_commands import backends, doctor, new_backend
-from armpy.cli.cache_commands import cache
-from armpy.cli.calibrate import calibrate
-from armpy.cli.conformance import conformance
-from armpy.cli.diff import diff
-from armpy.cli.keys import keys
 from armpy.cli.load_request import LoadRequest, load_model
 from armpy.cli.options import (
     MODEL_FILE,
@@ -22,7 +16,6 @@ from armpy.cli.options import (
     verbosity_options,
 )
 from armpy.cli.plugin_commands import PluginGroup
-from armpy.cli.tune import tune
 from armpy.cli.values import parse_numbers, parse_range, parse_size, parse_trace, parsed
 
 # What a command needs is imported when it runs: --help and usage errors are quick.
@@ -40,6 +33,17 @@ _SIZE = click.option(
 
 @click.group(
     cls=PluginGroup,
+    elsewhere={
+        "backends": "armpy.cli.backend_commands:backends",
+        "cache": "armpy.cli.cache_commands:cache",
+        "calibrate": "armpy.cli.calibrate:calibrate",
+        "conformance": "armpy.cli.conformance:conformance",
+        "diff": "armpy.cli.diff:diff",
+        "doctor": "armpy.cli.backend_commands:doctor",
+        "keys": "armpy.cli.keys:keys",
+        "new-backend": "armpy.cli.backend_commands:new_backend",
+        "tune": "armpy.cli.tune:tune",
+    },
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -194,7 +198,3 @@ def inspect(
         print_json(document)
     else:
         report.print_model(result, with_layers=with_layers)
-
-
-for _command in (backends, doctor, new_backend, conformance, diff, cache, tune, calibrate, keys):
-    app.add_command(_command)

@@ -28,7 +28,7 @@ def examine_plugin(plugin: object) -> dict[str, object]:
     plugins = HookPlugins()
     plugins.register(_NAME, plugin)
     front_ends = [f for f in FrontEnds(plugins) if not f.is_own]
-    commands = collect_commands(plugins, set(app.commands))
+    commands = collect_commands(plugins, app.own_names)
     return {
         "hooks": [name for name in hooks if hasattr(HookSpecifications, name)],
         "front_ends": [_front_end(front_end) for front_end in front_ends],

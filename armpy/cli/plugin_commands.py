@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -27,21 +29,46 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
 class PluginGroup(OnceGroup):
-    """A group that has the commands of plugins behind its own."""
+    """A group that imports a command when it is asked for, and has those of plugins behind its own.
+
+    Parameters
+    ----------
+    *arguments, **named
+        As for `click.Group`.
+    elsewhere : mapping of str to str
+        Where commands are that are not imported yet, ``module:object`` by name.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,  # Any: click's own
+        elsewhere: Mapping[str, str],
+        **named: Any,  # Any: click's own
+    ) -> None:
+        super().__init__(*arguments, **named)
+        self._elsewhere = elsewhere
+
+    @property
+    def own_names(self) -> set[str]:
+        """Names of the group's own commands."""
+        return {*self.commands, *self._elsewhere}
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         """One of the group's own commands, or a plugin's."""
+        if name in self._elsewhere and name not in self.commands:
+            module, _, found = self._elsewhere[name].partition(":")
+            self.add_command(getattr(import_module(module), found), name)
         return super().get_command(context, name) or self._plugins(context).get(name)
 
     def list_commands(self, context: click.Context) -> list[str]:
         """Names of all commands, for help."""
-        return sorted({*super().list_commands(context), *self._plugins(context)})
+        return sorted({*self.own_names, *self._plugins(context)})
 
     def _plugins(self, context: click.Context) -> dict[str, click.Command]:
         """The commands of plugins by name; they are asked once for a command line."""
         found: dict[str, click.Command] | None = context.meta.get(_HOOK)
         if found is None:
-            found = context.meta[_HOOK] = plugin_commands(set(self.commands))
+            found = context.meta[_HOOK] = plugin_commands(self.own_names)
         return found
 
 
@@ -53,6 +80,8 @@ def plugin_commands(taken: set[str]) -> dict[str, click.Command]:
     InvalidArgumentError
         If there is a trust file that cannot be used.
     """
+    if not _may_have_plugins():
+        return {}
     from armpy.plugins import BackendRegistry
 
     registry = BackendRegistry.discover()
@@ -60,6 +89,16 @@ def plugin_commands(taken: set[str]) -> dict[str, click.Command]:
         return {}
     registry.plugins.around_calls = stdout_kept
     return collect_commands(registry.plugins, taken)
+
+
+def _may_have_plugins() -> bool:
+    """Whether there are plugins, or something that finding them has to complain about."""
+    from armpy.plugins.installed import PLUGINS_GROUP, installed_entry_points
+
+    told = ("ARMPY_DYNAMIC_BACKENDS_PATH", "ARMPY_TRUST_FILE")
+    return any(os.environ.get(name) for name in told) or any(
+        entry.group == PLUGINS_GROUP for entry in installed_entry_points()
+    )
 
 
 def collect_commands(plugins: HookPlugins, taken: set[str]) -> dict[str, click.Command]:

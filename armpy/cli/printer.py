@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import sys
@@ -30,6 +29,8 @@ def stdout_kept() -> Iterator[None]:
 
 def print_json(document: object) -> None:
     """Write one JSON document; NaN and infinities, which JSON lacks, become null."""
+    import json  # noqa: PLC0415  # few commands need it
+
     if sys.stdout is not None:
         sys.stdout.write(json.dumps(_plain(document), indent=2, allow_nan=False) + "\n")
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
-from armpy.cli.inspect import FormatReport, MetadataReport, ModelReport, TensorReport
 from armpy.cli.printer import Printer
-from armpy.cli.profile import PartReport, ProfileReport, StepReport
-from armpy.cli.results import OutputReport
-from armpy.cli.run import RunReport
-from armpy.optimizer import Alternative
 from armpy.tensor import format_shape
+
+if TYPE_CHECKING:
+    from armpy.cli.inspect import FormatReport, MetadataReport, ModelReport, TensorReport
+    from armpy.cli.profile import PartReport, ProfileReport, StepReport
+    from armpy.cli.results import OutputReport
+    from armpy.cli.run import RunReport
+    from armpy.optimizer import Alternative
 
 _KIB = 1024
 

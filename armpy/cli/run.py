@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armpy.cli.file_metadata import FileMetadata
-from armpy.cli.files import file_stems, read_inputs, write_outputs
-from armpy.cli.images import Normalization, image_input, open_image, sized_shapes
-from armpy.cli.labels import Labels, read_labels
-from armpy.cli.profile import ProfileReport, StepReport, profile_report, steps_of
 from armpy.cli.results import Array, Mask, OutputReport, as_mask, report_output
 from armpy.errors import InvalidArgumentError, LayerValidationError
-from armpy.optimizer import Alternative
-from armpy.runtime import Model
 from armpy.tensor import TensorInfo, format_shape
 from armpy.types import DataType
+
+if TYPE_CHECKING:
+    from armpy.cli.file_metadata import FileMetadata
+    from armpy.cli.images import Normalization
+    from armpy.cli.labels import Labels
+    from armpy.cli.profile import ProfileReport, StepReport
+    from armpy.optimizer import Alternative
+    from armpy.profiling import Profiler
+    from armpy.runtime import Model
+
+# A run on random numbers is as quick as its network: what reads pictures, arrays and labels, or
+# writes files, is imported where it is asked for.
+# ruff: noqa: PLC0415
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,8 @@ class RunRequest:
     @property
     def normalization(self) -> Normalization | None:
         """How pixels become real numbers; None if nothing was said about it."""
+        from armpy.cli.images import Normalization
+
         if self.value_range is not None:
             return Normalization.from_range(*self.value_range)
         if self.mean or self.std:
@@ -108,6 +115,8 @@ def run_requests(images: Sequence[str], **options: Any) -> list[RunRequest]:  # 
         return [RunRequest(image=images[0], **options)]
     if options.get("trace") is not None:
         raise InvalidArgumentError("--profile goes with one --image")
+    from armpy.cli.files import file_stems
+
     requests = [RunRequest(image=image, **options) for image in images]
     stems = file_stems(Path(image).stem for image in images)
     return [
@@ -180,19 +189,20 @@ def run_model(model: Model, request: RunRequest) -> RunReport:
     InvalidArgumentError
         If what the request names does not go with the model.
     """
-    labels = read_labels(request.labels) if request.labels is not None else None
-    is_random = request.image is None and not request.inputs
-    metadata = None if is_random else FileMetadata(model)
+    labels = _labels(request)
+    metadata = _metadata(model, request)
     arrays, origin, hints = prepare_inputs(model, request, metadata)
     results = _run(model, arrays, request)
-    profiler = model.runtime.get_profiler(model.network_id)
+    profiler = None
+    if request.trace is not None:
+        profiler = model.runtime.get_profiler(model.network_id)
     timing = None
     if request.repeat is not None:
         if profiler is not None:
             profiler.clear()  # the first execution does not count
         timing = time_runs(model, arrays, request.repeat)
     reports, masks = _describe(model, results, labels, request.top, metadata)
-    files = write_outputs(request.output, results, masks) if request.output is not None else []
+    files = _written(request, results, masks)
     if profiler is not None and request.trace:
         Path(request.trace).write_text(profiler.to_chrome_trace(), "utf-8")
         files.append(request.trace)
@@ -205,11 +215,50 @@ def run_model(model: Model, request: RunRequest) -> RunReport:
         timing,
         tuple(files),
         (*hints, *(metadata.hints if metadata else ())),
-        () if profiler is None else tuple(steps_of(profiler)),
-        None if profiler is None else profile_report(profiler),
+        *_profiled(profiler),
         () if placement is None else placement.alternatives,
         tuple(metadata.used) if metadata else (),
     )
+
+
+def _labels(request: RunRequest) -> Labels | None:
+    """The labels that the request names."""
+    if request.labels is None:
+        return None
+    from armpy.cli.labels import read_labels
+
+    return read_labels(request.labels)
+
+
+def _metadata(model: Model, request: RunRequest) -> FileMetadata | None:
+    """The file's metadata; None for random numbers, which are read without."""
+    if request.image is None and not request.inputs:
+        return None
+    from armpy.cli.file_metadata import FileMetadata
+
+    return FileMetadata(model)
+
+
+def _written(
+    request: RunRequest, results: Mapping[str, Array], masks: Mapping[str, Mask]
+) -> list[str]:
+    """Write the outputs, if the request names a folder; paths of the files."""
+    if request.output is None:
+        return []
+    from armpy.cli.files import write_outputs
+
+    return write_outputs(request.output, results, masks)
+
+
+def _profiled(
+    profiler: Profiler | None,
+) -> tuple[tuple[StepReport, ...], ProfileReport | None]:
+    """What a profiler has seen: the slowest steps, and where all of the time went."""
+    if profiler is None:
+        return (), None
+    from armpy.cli.profile import profile_report, steps_of
+
+    return tuple(steps_of(profiler)), profile_report(profiler)
 
 
 def _run(model: Model, arrays: dict[str, Array], request: RunRequest) -> dict[str, Array]:
@@ -236,6 +285,8 @@ def prepare_inputs(
     if request.image is not None:
         return _image_inputs(model, request, request.image, metadata)
     if request.inputs:
+        from armpy.cli.files import read_inputs
+
         arrays = read_inputs(request.inputs, [spec.name for spec in model.inputs])
         _refuse_real_numbers(model, arrays)
         return arrays, ", ".join(request.inputs), []
@@ -268,6 +319,8 @@ def _image_inputs(
             actual=f"{len(model.inputs)}: " + ", ".join(f"'{s.name}'" for s in model.inputs),
             fix="Give each input with --input name=file.npy",
         )
+    from armpy.cli.images import image_input, open_image
+
     spec = model.inputs[0]
     image = open_image(path)
     normalization = request.normalization
@@ -297,17 +350,26 @@ def random_inputs(model: Model, seed: int, size: tuple[int, int] | None = None) 
         model's default, or 1.
     """
     generator = np.random.default_rng(seed)
+    shapes = _random_shapes(model, size)
+    return {
+        spec.name: _random(generator, spec.info, shape)
+        for spec, shape in zip(model.inputs, shapes, strict=True)
+    }
+
+
+def _random_shapes(model: Model, size: tuple[int, int] | None) -> list[tuple[int, ...]]:
+    """Shapes of random inputs."""
+    if size is None and all(spec.info.is_fully_shaped for spec in model.inputs):
+        return [tuple(dim or 0 for dim in spec.shape or ()) for spec in model.inputs]
+    from armpy.cli.images import sized_shapes
+
     sized = {} if size is None else sized_shapes(model.inputs, size)
-    arrays: dict[str, Array] = {}
-    defaults = model.graph.default_shapes
-    for spec, default in zip(model.inputs, defaults, strict=True):
-        shape = (
-            sized.get(spec.name)
-            or default
-            or tuple(1 if dim is None else dim for dim in spec.shape or ())
-        )
-        arrays[spec.name] = _random(generator, spec.info, shape)
-    return arrays
+    return [
+        sized.get(spec.name)
+        or default
+        or tuple(1 if dim is None else dim for dim in spec.shape or ())
+        for spec, default in zip(model.inputs, model.graph.default_shapes, strict=True)
+    ]
 
 
 def _random(generator: np.random.Generator, info: TensorInfo, shape: Sequence[int]) -> Array:
@@ -326,6 +388,8 @@ def _random(generator: np.random.Generator, info: TensorInfo, shape: Sequence[in
 
 def time_runs(model: Model, arrays: dict[str, Array], repeat: int) -> Timing:
     """Time executions one by one; the model has been executed before."""
+    import statistics
+
     durations_ms = []
     for _ in range(repeat):
         begin = time.perf_counter()

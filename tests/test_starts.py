@@ -1,0 +1,152 @@
+"""What starts may import: each line of a table is a start and its budget.
+
+Times of starts are not measured here: they are the imports' for the most part, and these do not
+depend on what else a machine does.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import armpy
+from armpy.plugins import installed
+from armpy.processes.worker import Worker
+from tests.support.module_lister import ModuleLister
+
+MODEL = str(Path(__file__).parents[1] / "examples" / "digits" / "digits_int8.tflite")
+
+COMPILERS = frozenset({"numba", "llvmlite"})
+LIBRARIES = frozenset({"click", "rich", "PIL", "pluggy", "tflite", "flatbuffers", "onnx"})
+BACKENDS = frozenset({"armpy_numba_acc", "armpy_reference"})
+SELDOM = frozenset(
+    {"asyncio", "ssl", "email", "http", "unittest", "importlib.metadata", "multiprocessing"}
+)
+"""Of the standard library: what takes long, and few programs need."""
+
+HEAVY = COMPILERS | LIBRARIES | BACKENDS | SELDOM
+
+
+@dataclass(frozen=True)
+class Start:
+    """A start of a process, and what it may import.
+
+    Parameters
+    ----------
+    name : str
+    code : str
+        What is run; a command line begins with ``$ armpy``.
+    most_modules : int
+        Of armpy.
+    without : frozenset of str
+        Modules and packages that are not imported, neither they nor their parts.
+    """
+
+    name: str
+    code: str
+    most_modules: int
+    without: frozenset[str]
+
+
+STARTS = [
+    Start(
+        "import armpy", "import armpy", 4, HEAVY | {"numpy", "dataclasses", "inspect", "logging"}
+    ),
+    Start("version", "$ armpy --version", 14, HEAVY - {"click"} | {"numpy"}),
+    Start("usage", "$ armpy run", 14, HEAVY - {"click"} | {"numpy"}),
+    Start("help of a command", "$ armpy run --help", 14, HEAVY - {"click"} | {"numpy"}),
+    Start("help of all", "$ armpy --help", 32, HEAVY - {"click"} | {"numpy"}),
+    Start("wrong file", "$ armpy run nowhere.tflite", 14, HEAVY - {"click"} | {"numpy"}),
+    Start(
+        "what is installed",
+        "from armpy.plugins.installed import installed_entry_points as f; assert f()",
+        9,
+        HEAVY | {"numpy", "logging"},
+    ),
+    Start(
+        "digest of the environment",
+        "from armpy.plugins.environment import environment_digest as f; assert f()",
+        11,
+        HEAVY | {"numpy"},
+    ),
+    Start("a run", f"$ armpy run {MODEL}", 275, COMPILERS | {"rich", "PIL"} | SELDOM),
+]
+
+
+def modules_of(start: Start, cache: Path) -> set[str]:
+    """What a process has imported at its end.
+
+    Notes
+    -----
+    Without the ``site`` module, which imports what the environment's ``.pth`` files say: each path
+    is given.
+    """
+    code = start.code
+    if code.startswith("$ armpy "):
+        arguments = code.split()[2:]
+        code = f"from armpy.cli.__main__ import main; main({arguments!r})"
+    places = [str(Path(armpy.__file__).parents[1]), *sys.path]
+    places += [str(Path(_file(backend)).parents[1]) for backend in sorted(BACKENDS)]
+    told = "sys.stderr.write('\\n' + ' '.join(sys.modules))"
+    whole = f"import sys; sys.path[:] = {places!r}\n{code}\n{told}"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", whole],
+        env={**os.environ, "ARMPY_CACHE_DIR": str(cache)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.splitlines()[-1].split())
+
+
+def _file(package: str) -> str:
+    """A package's first file."""
+    spec = importlib.util.find_spec(package)
+    assert spec is not None
+    return str(spec.origin)
+
+
+@pytest.fixture(scope="module")
+def warm_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache directory with what earlier starts keep there."""
+    cache = tmp_path_factory.mktemp("cache")
+    modules_of(STARTS[-1], cache)
+    if not (cache / installed.FOLDER).exists():
+        pytest.skip("something is being installed in this environment just now")
+    return cache
+
+
+@pytest.mark.parametrize("start", STARTS, ids=lambda start: start.name)
+def test_a_start_imports_no_more_than_its_budget(start: Start, warm_cache: Path) -> None:
+    modules = modules_of(start, warm_cache)
+    of_armpy = sorted(name for name in modules if name.partition(".")[0] == "armpy")
+    found = [name for name in sorted(start.without) if name in modules]
+    assert not found
+    assert len(of_armpy) <= start.most_modules, of_armpy
+
+
+def test_a_worker_imports_no_more_than_its_budget() -> None:
+    worker = Worker(f"{ModuleLister.__module__}:{ModuleLister.__qualname__}")
+    try:
+        modules = set(worker.request(None, timeout_s=60)["modules"])
+    finally:
+        worker.stop()
+    of_armpy = sorted(name for name in modules if name.partition(".")[0] == "armpy")
+    assert not modules & (HEAVY | {"numpy"})
+    assert len(of_armpy) <= 9, of_armpy
+
+
+def test_what_is_too_much_is_noticed(warm_cache: Path) -> None:
+    greedy = Start("greedy", "import armpy.errors, armpy.types, asyncio", 3, HEAVY)
+    with pytest.raises(AssertionError, match="asyncio"):
+        test_a_start_imports_no_more_than_its_budget(greedy, warm_cache)
+    many = Start("many", "import armpy.errors, armpy.types", 3, HEAVY)
+    with pytest.raises(AssertionError, match=r"armpy\.types"):
+        test_a_start_imports_no_more_than_its_budget(many, warm_cache)
