@@ -46,6 +46,7 @@ the manifest. This is what a signature is over."""
 _KEY = slice(64, 96)
 _SIGNATURE = slice(96, 160)
 _LARGEST_MANIFEST = 1 << 26
+_LARGEST_DOCUMENT = 1 << 30
 _LARGEST_COUNT = 1 << 20
 _DIGEST_TEXT = 64
 _UNFINISHED = ".tmp"
@@ -151,8 +152,20 @@ class Container:
         return copied
 
     def document(self, name: str) -> Any:  # Any: whatever JSON holds
-        """What a section holds as JSON, checked."""
-        return self._json(self.checked(name), name)
+        """What a section holds as compressed JSON, checked; see `written_document`."""
+        import zlib  # noqa: PLC0415 - a start does not need it
+
+        inflater = zlib.decompressobj()
+        try:
+            text = inflater.decompress(self.checked(name), _LARGEST_DOCUMENT)
+        except zlib.error as error:
+            raise ParserError(
+                f"the prepared file is damaged: section '{name[:80]}' cannot be inflated ({error})",
+                where=self.where,
+            ) from error
+        if not inflater.eof or inflater.unused_data:
+            self.refuse(f"section '{name[:80]}' is not one compressed text")
+        return self._json(text, name)
 
     def check(self, leave_out: Sequence[str] = ()) -> None:
         """Check every section's checksum.
@@ -225,6 +238,14 @@ class Container:
             return name, Section(offset, size, bytes.fromhex(digits))
         except ValueError:
             self.refuse(f"the checksum of section '{name[:80]}' is none")
+
+
+def written_document(document: object) -> bytes:
+    """A section with what JSON can hold: UTF-8, compressed by zlib (RFC 1950)."""
+    import zlib  # noqa: PLC0415 - few write files
+
+    text = json.dumps(document, allow_nan=False, separators=(",", ":"))
+    return zlib.compress(text.encode(), 9)
 
 
 def open_container(

@@ -25,6 +25,7 @@ from armpy.optimizer.saved import part_digest
 from armpy.plugins.boundary import ask_method
 from armpy.plugins.guard import GuardedBackend
 from armpy.prepared.container import ALIGNMENT_BYTES, write_container
+from armpy.prepared.views import find_views
 from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.runtime.static_plan import StaticPlan
 from armpy.runtime.stepwise_plan import StepwisePlan
@@ -40,6 +41,9 @@ KIND_MODEL = "model"
 
 METADATA = "metadata"
 """Name of the section with what the original file says of itself."""
+
+_LEAST_SHARED_BYTES = 512
+"""A view takes some bytes of text itself."""
 
 _log = logging.getLogger("armpy.runtime")
 
@@ -78,6 +82,7 @@ def save_model(
         optimized = latest.network if isinstance(latest, StaticPlan) else None
         record = NetworkWriter(arrays).record(network.graph, optimized)
         writers.append((name, network, record))
+    _share(arrays, programs)
     sections: dict[str, bytes | Array] = {}
     signatures = []
     for number, (name, _, record) in enumerate(writers):
@@ -101,6 +106,20 @@ def save_model(
     except ParserError as error:
         _log.warning("the metadata is left out: %s", error)
     return write_container(path, manifest, sections, sign)
+
+
+def _share(arrays: ArrayStore, programs: _Programs) -> None:
+    """Have constants read out of what programs have packed, instead of writing them twice."""
+    for section, payload in programs.packed.items():
+        left = [
+            (number, array)
+            for number, array in enumerate(arrays.arrays)
+            if array.nbytes >= _LEAST_SHARED_BYTES and not arrays.is_read_elsewhere(number)
+        ]
+        found = find_views([array for _, array in left], payload)
+        for (number, _), view in zip(left, found, strict=True):
+            if view is not None:
+                arrays.read_from(number, section, view)
 
 
 def _text(arrays: ArrayStore, record: ModelRecord) -> bytes:
@@ -140,6 +159,7 @@ class _Programs:
         self._known: dict[tuple[BackendId, str], int | None] = {}
         self.sections: dict[str, bytes | Array] = {}
         self._by_contents: dict[bytes, str] = {}
+        self.packed: dict[str, Array] = {}  # what constants may be read out of
         self.records: list[dict[str, object]] = []
 
     def add(self, plan: StaticPlan, backends: Sequence[GuardedBackend]) -> None:
@@ -176,12 +196,14 @@ class _Programs:
                 if self._known[key] is None:
                     self._known[key] = number
 
-    def _section(self, number: int, name: str, part: bytes | Array) -> str:
+    def _section(self, number: int, name: str, part: bytes | Array, code: Sequence[str]) -> str:
         """The section with a part of a program; one for all of the same bytes."""
         payload = np.ascontiguousarray(np.frombuffer(part, np.uint8))
         digest = hashlib.sha256(payload.data).digest()
         section = self._by_contents.setdefault(digest, f"programs/{number}/{name}")
         self.sections[section] = payload
+        if payload.size >= _LEAST_SHARED_BYTES and name not in code:
+            self.packed[section] = payload
         return section
 
     def _write(
@@ -189,7 +211,10 @@ class _Programs:
     ) -> int:
         """Put a program into sections of its own; its number."""
         number = len(self.records)
-        names = {name: self._section(number, name, part) for name, part in saved.parts.items()}
+        names = {
+            name: self._section(number, name, part, saved.code)
+            for name, part in saved.parts.items()
+        }
         record = {
             "backend": key[0],
             "digest": key[1],

@@ -175,7 +175,7 @@ class _Reader:
         """Elements that lie in the file."""
         data = self._find_section(record.section)
         if record.view is not None:
-            raise ParserError("views are not read", where=where)
+            return _viewed(record.view, data, info, where)
         begin, size = record.begin, record.size
         fits = info.is_fully_shaped and info.size_bytes == size
         if not fits or begin < 0 or begin % ALIGNMENT_BYTES or begin + size > data.size:
@@ -248,6 +248,21 @@ class _Reader:
         initial = self._elements(record.initial, value.info, where)
         key = read_key(record.key, where)
         return Variable(value, _at(values, record.next_value, where), initial, key)
+
+
+def _viewed(view: object, data: Array, info: TensorInfo, where: str) -> Array:
+    """Elements that are read out of packed ones."""
+    from armpy.prepared.views import read_view  # noqa: PLC0415 - few files have them
+
+    elements: Array = read_view(view, data)  # type: ignore[arg-type]  # it looks for itself
+    if elements.shape != info.shape or elements.dtype != info.data_type.dtype:
+        raise ParserError(
+            "a view gives other elements",
+            where=where,
+            expected=str(info),
+            actual=f"{elements.dtype}{elements.shape}",
+        )
+    return elements
 
 
 def _at(items: Sequence[T], number: object, where: str) -> T:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
@@ -32,7 +31,7 @@ from armpy.optimizer.files.layout import (
 )
 from armpy.optimizer.files.plain import plain
 from armpy.plugins.boundary import ask_backend, describe
-from armpy.prepared.container import ALIGNMENT_BYTES, write_container
+from armpy.prepared.container import ALIGNMENT_BYTES, write_container, written_document
 
 if TYPE_CHECKING:
     from armpy.optimizer.optimized import OptimizedNetwork
@@ -75,6 +74,10 @@ class ArrayStore:
                 self._arrays.append(array)
             self._numbers[id(array)] = number
         return self._numbers[id(array)]
+
+    def is_read_elsewhere(self, number: int) -> bool:
+        """Whether an array is read out of another section."""
+        return number in self._views
 
     def read_from(self, number: int, section: str, view: object) -> None:
         """Have an array read out of a section instead of writing its elements."""
@@ -123,8 +126,8 @@ class NetworkWriter:
 
     @staticmethod
     def text(record: ModelRecord) -> bytes:
-        """A record as JSON."""
-        return json.dumps(plain(record), allow_nan=False, separators=(",", ":")).encode()
+        """A record as compressed JSON."""
+        return written_document(plain(record))
 
     def record(self, loaded: Graph, network: OptimizedNetwork | None) -> ModelRecord:
         """The record of a network.
