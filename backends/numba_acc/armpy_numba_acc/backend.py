@@ -54,10 +54,7 @@ class NumbaLayerSupport(ILayerSupport):
     def is_layer_supported(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> Support:
-        """Whether there is a lowering that takes the layer, and something that compiles it."""
-        if (reason := missing_compiler()) and offered_isa() is None:
-            _warn_once(reason)
-            return Support.no(ReasonCode.DEVICE, reason)
+        """Whether there is a lowering that takes the layer."""
         return support(operation, inputs, outputs)
 
 
@@ -148,6 +145,10 @@ class NumbaBackend(IBackendInternal):
     ) -> OptimizationViews:
         """Put one program in the place of the region."""
         views = OptimizationViews()
+        if (reason := missing_compiler()) and offered_isa() is None:
+            _warn_once(reason)
+            views.fail(view, reason)
+            return views
         if any(isinstance(layer.operation, While) for layer in view.layers):
             # Few networks have loops.
             from armpy_numba_acc.lowering.loops import refusal_of_region  # noqa: PLC0415
