@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +23,7 @@ from armpy.optimizer.files.writing import ArrayStore, NetworkWriter
 from armpy.optimizer.saved import part_digest
 from armpy.plugins.boundary import ask_method
 from armpy.plugins.guard import GuardedBackend
-from armpy.prepared.container import ALIGNMENT_BYTES, write_container
+from armpy.prepared.container import ALIGNMENT_BYTES, write_container, written_document
 from armpy.prepared.views import find_views
 from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.runtime.static_plan import StaticPlan
@@ -102,7 +101,7 @@ def save_model(
         "quick": quick_record(network, programs),
     }
     try:
-        sections[METADATA] = json.dumps(plain(model.metadata)).encode()
+        sections[METADATA] = written_document(plain(model.metadata))
     except ParserError as error:
         _log.warning("the metadata is left out: %s", error)
     return write_container(path, manifest, sections, sign)

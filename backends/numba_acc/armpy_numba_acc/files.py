@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
@@ -42,6 +43,7 @@ _TABLES: Mapping[str, str] = {
     "argument_bases": "<i2",
 }
 _CODE = "code"
+_LARGEST_TEXT = 1 << 28
 
 
 class SavedInfos(SizedInfos):
@@ -50,7 +52,7 @@ class SavedInfos(SizedInfos):
     Parameters
     ----------
     text : ndarray, uint8
-        JSON: a list of fields for each command.
+        Compressed JSON: a list of fields for each command.
     num_commands : int
     figures : Figures
     """
@@ -74,7 +76,17 @@ class SavedInfos(SizedInfos):
     def _read(self) -> None:
         """Read the text, once."""
         if not self._infos:
-            self._infos = tuple([CommandInfo(*row) for row in json.loads(self._text.tobytes())])
+            self._infos = tuple(
+                [CommandInfo(*row) for row in json.loads(_inflated(self._text.tobytes()))]
+            )
+
+
+def _inflated(data: bytes) -> bytes:
+    """A compressed text."""
+    try:
+        return zlib.decompressobj().decompress(data, _LARGEST_TEXT)
+    except zlib.error as error:
+        raise ParserError(f"what commands are cannot be read: {error}") from error
 
 
 class NumbaPrograms(IPrograms):
@@ -214,7 +226,7 @@ def saved_program(program: Program, aim: Target, options: OptionValues) -> Saved
     }
     parts["figures"] = _flat(numbers, "<i8")
     parts["durations_us"] = _flat(timing.durations_us, "<f8")
-    parts["infos"] = json.dumps(infos).encode()
+    parts["infos"] = zlib.compress(json.dumps(infos).encode())
     parts[_CODE] = image.code
     parts["constants"] = program.constants
     return SavedProgram(about, parts, (_CODE,))
