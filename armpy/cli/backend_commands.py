@@ -6,12 +6,23 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from armpy.cli.options import EXIT_PROBLEMS, dynamic_backends_option, json_option, verbosity_options
+from armpy.cli.options import (
+    EXIT_PROBLEMS,
+    MODEL_FILE,
+    dynamic_backends_option,
+    json_option,
+    trust_options,
+    verbosity_options,
+)
 from armpy.cli.settings import Settings
 from armpy.cli.values import FiniteRange
+
+if TYPE_CHECKING:
+    from armpy.plugins import PluginOptions
 
 # What a command needs is imported when it runs: --help and usage errors are quick.
 # ruff: noqa: PLC0415
@@ -68,7 +79,9 @@ def backends(
         print_backends(found, registry.skipped_paths, with_rejected=with_rejected)
 
 
-@click.command(short_help="Find out what is wrong with backends, and what to do.")
+@click.command(short_help="Find out what is wrong with backends or a file, and what to do.")
+@click.argument("file", type=MODEL_FILE, required=False)
+@trust_options
 @dynamic_backends_option
 @click.option(
     "--probe-timeout",
@@ -83,31 +96,68 @@ def backends(
 @click.pass_context
 def doctor(
     context: click.Context,
+    file: str | None,
+    trusted_keys: tuple[str, ...],
+    code: str,
     dynamic_backends_path: tuple[str, ...],
     probe_timeout: float,
     as_json: bool,
 ) -> None:
     """Load each backend in a process of its own, run small networks on it, and say what to do.
 
+    With a prepared FILE, say instead what of it would be used here, and why the rest would not.
+
     Exit code 0 if all is well, 1 if there is a problem.
     """
-    from armpy.cli.doctor import examine
-    from armpy.cli.doctor_report import doctor_document, print_examination
-    from armpy.cli.printer import print_json
     from armpy.plugins import PluginOptions
 
     options = PluginOptions(
         dynamic_backends_path=dynamic_backends_path, probe_timeout_s=probe_timeout
     )
     settings = context.ensure_object(Settings)
+    if file is None and (trusted_keys or code != "trusted"):
+        raise click.UsageError("--trusted-key and --code go with a FILE")
     with _reasons_told_once(settings):
-        examination = examine(options)
+        if file is None:
+            is_well = _examine_backends(options, as_json=as_json, with_tracebacks=settings.debug)
+        else:
+            is_well = _examine_file(file, options, trusted_keys, code, as_json=as_json)
+    if not is_well:
+        context.exit(EXIT_PROBLEMS)
+
+
+def _examine_backends(options: PluginOptions, *, as_json: bool, with_tracebacks: bool) -> bool:
+    """Say what is wrong with backends and plugins; whether nothing is."""
+    from armpy.cli.doctor import examine
+    from armpy.cli.doctor_report import doctor_document, print_examination
+    from armpy.cli.printer import print_json
+
+    examination = examine(options)
     if as_json:
         print_json(doctor_document(examination))
     else:
-        print_examination(examination, with_tracebacks=settings.debug)
-    if examination.num_problems:
-        context.exit(EXIT_PROBLEMS)
+        print_examination(examination, with_tracebacks=with_tracebacks)
+    return not examination.num_problems
+
+
+def _examine_file(
+    file: str, options: PluginOptions, keys: tuple[str, ...], code: str, *, as_json: bool
+) -> bool:
+    """Say what of a prepared file would be used; whether all that can be is."""
+    from armpy.cli.doctor_report import file_document, print_file_examination
+    from armpy.cli.examine_file import examine_file
+    from armpy.cli.printer import print_json, stdout_kept
+    from armpy.plugins import BackendRegistry
+    from armpy.prepared.signing import trusted_keys
+
+    with stdout_kept():  # backends may print
+        registry = BackendRegistry.discover(options)
+        examination = examine_file(file, registry, trusted_keys(keys), code)
+    if as_json:
+        print_json(file_document(examination))
+    else:
+        print_file_examination(examination)
+    return examination.is_ok
 
 
 @click.command("new-backend", short_help="Write the project of a new backend.")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from armpy.cli.doctor import Diagnosis, Examination
+from armpy.cli.examine_file import FileExamination
 from armpy.cli.printer import Printer
 
 
@@ -50,6 +51,34 @@ def print_examination(examination: Examination, *, with_tracebacks: bool = False
     count = len(examination.diagnoses)
     plugins = f", plugins: {len(examination.plugins)}" if examination.plugins else ""
     printer.line(f"candidates: {count}{plugins}, problems: {examination.num_problems}")
+
+
+def file_document(examination: FileExamination) -> dict[str, object]:
+    """What was found out about a prepared file, as a JSON document."""
+    return {**asdict(examination), "is_ok": examination.is_ok}
+
+
+def print_file_examination(examination: FileExamination) -> None:
+    """Print what was found out about a prepared file."""
+    printer = Printer()
+    printer.heading(examination.path)
+    for name, text in examination.facts.items():
+        printer.line(f"{name}: {text}")
+    outcome = "used" if examination.uses_code else "not used"
+    if examination.is_refused:
+        outcome = "refused, and the file with it"
+    printer.line(f"code: {outcome}: {examination.trust}")
+    printer.line(f"contents: {examination.damage or 'sound'}")
+    for program in examination.programs:
+        reason = f": {program.reason}" if program.reason else ""
+        printer.line(
+            f"program of {program.backend_id} for {program.target}, "
+            f"{program.size_bytes} bytes: {program.status}{reason}"
+        )
+    if examination.unprepared:
+        printer.line(f"parts to be prepared anew: {examination.unprepared}")
+    if examination.remedy:
+        printer.line(f"to do: {examination.remedy}")
 
 
 def _lines(diagnosis: Diagnosis) -> Iterator[str]:

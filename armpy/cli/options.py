@@ -62,6 +62,25 @@ def json_option(command: Command) -> Command:
     )(command)
 
 
+_TRUST_OPTIONS = (
+    click.option(
+        "--trusted-key",
+        "trusted_keys",
+        multiple=True,
+        metavar="KEY",
+        help="A public key, as PEM file or ed25519:BASE64, whose holder's prepared files may bring "
+        "code; may be repeated.",
+    ),
+    click.option(
+        "--code",
+        type=click.Choice(["trusted", "signed", "never"]),
+        default="trusted",
+        show_default=True,
+        help="Use code in prepared files of your own places and of trusted keys, of trusted keys "
+        "alone, or none.",
+    ),
+)
+
 _MODEL_OPTIONS = (
     click.option(
         "--backends",
@@ -108,24 +127,16 @@ _MODEL_OPTIONS = (
         metavar="ID.NAME=VALUE",
         help="An option of a backend, as 'armpy doctor' lists them; may be repeated.",
     ),
-    click.option(
-        "--trusted-key",
-        "trusted_keys",
-        multiple=True,
-        metavar="KEY",
-        help="A public key, as PEM file or ed25519:BASE64, whose holder's prepared files may bring "
-        "code; may be repeated.",
-    ),
-    click.option(
-        "--code",
-        type=click.Choice(["trusted", "signed", "never"]),
-        default="trusted",
-        show_default=True,
-        help="Use code in prepared files of your own places and of trusted keys, of trusted keys "
-        "alone, or none.",
-    ),
+    *_TRUST_OPTIONS,
     dynamic_backends_option,
 )
+
+
+def trust_options(command: Command) -> Command:
+    """Add the options that say whose code in prepared files is used."""
+    for option in reversed(_TRUST_OPTIONS):
+        command = option(command)
+    return command
 
 
 def model_options(

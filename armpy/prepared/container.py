@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from armpy.prepared.signing import Signature
 
     Bytes: TypeAlias = npt.NDArray[np.uint8]
+    Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | mmap.mmap
 
 VERSION = 2
 """Of the layout; another one is not read."""
@@ -248,15 +249,13 @@ def written_document(document: object) -> bytes:
     return zlib.compress(text.encode(), 9)
 
 
-def open_container(
-    source: str | os.PathLike[str] | bytes | bytearray | memoryview, where: str = ""
-) -> Container:
+def open_container(source: Source, where: str = "") -> Container:
     """Open a prepared file; the header and the manifest are checked, the sections are not.
 
     Parameters
     ----------
     source : path or bytes-like
-        A file is mapped, and must stay as it is while it is used.
+        A file is mapped, and must stay as it is while it is used; bytes are copied.
     where : str
         What messages call it; the path if left out.
 
@@ -265,9 +264,8 @@ def open_container(
     ParserError
         If it cannot be read, is damaged or of another version.
     """
-    if isinstance(source, bytes | bytearray | memoryview):
-        data = np.frombuffer(bytes(source), np.uint8)
-        return Container(data, where or "a prepared file in memory")
+    if not isinstance(source, str | os.PathLike):
+        return Container(_copied(source), where or "a prepared file in memory")
     where = where or os.fspath(source)
     flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
@@ -286,6 +284,17 @@ def open_container(
     finally:
         os.close(handle)
     return Container(np.frombuffer(mapped, np.uint8), where, info, os.fspath(source))
+
+
+def _copied(source: bytes | bytearray | memoryview | mmap.mmap) -> Bytes:
+    """A copy of bytes that begins at a multiple of the alignment."""
+    given = np.frombuffer(source, np.uint8)
+    memory = np.empty(given.size + ALIGNMENT_BYTES, np.uint8)
+    skip = -int(memory.ctypes.data) % ALIGNMENT_BYTES
+    copied = memory[skip : skip + given.size]
+    copied[:] = given
+    copied.flags.writeable = False
+    return copied
 
 
 def _checked_header(header: bytes, size: int, where: str) -> tuple[int, bytes]:

@@ -11,12 +11,12 @@ computed, and the checksums are what the signature is over.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.places import why_exposed
+from armpy.prepared.container import Container, open_container
 from armpy.prepared.signing import (
     NO_KEY,
     NO_SIGNATURE,
@@ -25,6 +25,9 @@ from armpy.prepared.signing import (
     key_text,
     verify,
 )
+
+if TYPE_CHECKING:
+    from armpy.prepared.container import Source
 
 TRUSTED = "trusted"
 """Code is taken from the user's own places, and from files that a trusted key has signed."""
@@ -38,28 +41,6 @@ NEVER = "never"
 CODE_CHOICES = (TRUSTED, SIGNED, NEVER)
 
 _GRAPH_ALONE = "code='never' takes the graph alone"
-
-
-class SignedFile(Protocol):
-    """What is judged of a file that was opened: a `Container`.
-
-    Attributes
-    ----------
-    where : str
-        What messages call it.
-    info : os.stat_result or None
-        Of its descriptor; None for bytes in memory.
-    signed : bytes, 64
-        What a signature is over.
-    key, signature : bytes
-        Ed25519 public key and signature; zeros if it is not signed.
-    """
-
-    where: str
-    info: os.stat_result | None
-    signed: bytes
-    key: bytes
-    signature: bytes
 
 
 class Verdict(NamedTuple):
@@ -90,8 +71,7 @@ class Verdict(NamedTuple):
 
 
 def judge(
-    file: SignedFile,
-    path: str | os.PathLike[str] | None,
+    container: Container,
     trusted_keys: Sequence[bytes] = (),
     code: str = TRUSTED,
 ) -> Verdict:
@@ -99,10 +79,8 @@ def judge(
 
     Parameters
     ----------
-    file : SignedFile
+    container : Container
         The file, as it was opened.
-    path : path, optional
-        By which it was opened; None for bytes in memory.
     trusted_keys : sequence of (bytes, 32)
         Ed25519 public keys.
     code : {"trusted", "signed", "never"}
@@ -120,38 +98,31 @@ def judge(
     keys. Without one, files in the user's own places are still taken: keys add places that files
     may come from, and take none away unless `code` is "signed".
     """
-    if code == NEVER:
-        return Verdict(False, "code is not wanted (code='never')")
-    signature = Signature(file.key, file.signature)
-    signer = key_text(signature.public_key)
-    if signature.public_key in trusted_keys:
-        try:
-            verify(file.signed, signature)
-        except WrongSignatureError:
-            return _refused(
-                file.where,
-                "its signature is wrong: the file is not what was signed",
-                f"a signature by the trusted key {signer}",
-                f"Get the file anew from whoever has signed it; {_GRAPH_ALONE}",
-            )
-        return Verdict(True, f"it is signed by the trusted key {signer}")
-    without = _why_unsigned(signature, signer, has_keys=bool(trusted_keys))
-    if code == SIGNED:
-        return _refused(
-            file.where,
-            without,
-            "a signature by one of the trusted keys, as code='signed' says",
-            f"Sign it with armpy compile --sign, and give the key as trusted; {_GRAPH_ALONE}",
-        )
-    exposed = _why_exposed(file, path)
-    if not exposed:
-        return Verdict(True, f"it lies where nobody else can write ({without})")
-    return _refused(
-        file.where,
-        f"{exposed}, and {without}",
-        "a file that nobody else can change, or a signature by a trusted key",
-        f"Copy it to a place of your own, or have it signed; {_GRAPH_ALONE}",
-    )
+    return _judged(container, _why_exposed(container), trusted_keys, code)
+
+
+def open_judged(
+    source: Source,
+    trusted_keys: Sequence[bytes] = (),
+    code: str = TRUSTED,
+) -> tuple[Container, Verdict]:
+    """Open a file, and judge whether its code may be used; parameters and errors as of `judge`.
+
+    Raises
+    ------
+    ParserError
+        If the file cannot be read, is damaged or of another version; not if it is refused.
+
+    Notes
+    -----
+    What others can write to is read and not mapped, so that they can no longer change or truncate
+    what a signature is over.
+    """
+    container = open_container(source)
+    exposed = _why_exposed(container)
+    if exposed and container.path is not None and container.key in trusted_keys and code != NEVER:
+        container = open_container(container.data.data, container.where)
+    return container, _judged(container, exposed, trusted_keys, code)
 
 
 def check_code_choice(code: str) -> None:
@@ -171,6 +142,43 @@ def check_code_choice(code: str) -> None:
         )
 
 
+def _judged(
+    container: Container, exposed: str, trusted_keys: Sequence[bytes], code: str
+) -> Verdict:
+    """The verdict on a file, of which it is known why others can change it, if they can."""
+    if code == NEVER:
+        return Verdict(False, "code is not wanted (code='never')")
+    signature = Signature(container.key, container.signature)
+    signer = key_text(signature.public_key)
+    if signature.public_key in trusted_keys:
+        try:
+            verify(container.signed, signature)
+        except WrongSignatureError:
+            return _refused(
+                container.where,
+                "its signature is wrong: the file is not what was signed",
+                f"a signature by the trusted key {signer}",
+                f"Get the file anew from whoever has signed it; {_GRAPH_ALONE}",
+            )
+        return Verdict(True, f"it is signed by the trusted key {signer}")
+    without = _why_unsigned(signature, signer, has_keys=bool(trusted_keys))
+    if code == SIGNED:
+        return _refused(
+            container.where,
+            without,
+            "a signature by one of the trusted keys, as code='signed' says",
+            f"Sign it with armpy compile --sign, and give the key as trusted; {_GRAPH_ALONE}",
+        )
+    if not exposed:
+        return Verdict(True, f"it lies where nobody else can write ({without})")
+    return _refused(
+        container.where,
+        f"{exposed}, and {without}",
+        "a file that nobody else can change, or a signature by a trusted key",
+        f"Copy it to a place of your own, or have it signed; {_GRAPH_ALONE}",
+    )
+
+
 def _why_unsigned(signature: Signature, signer: str, *, has_keys: bool) -> str:
     """Why a file counts as not signed."""
     if signature == (NO_KEY, NO_SIGNATURE):
@@ -180,11 +188,11 @@ def _why_unsigned(signature: Signature, signer: str, *, has_keys: bool) -> str:
     return f"it is signed by {signer}, which is not one of the trusted keys"
 
 
-def _why_exposed(file: SignedFile, path: str | os.PathLike[str] | None) -> str:
+def _why_exposed(container: Container) -> str:
     """Why others may have made a file what it is; empty if they cannot."""
-    if path is None or file.info is None:
+    if container.path is None or container.info is None:
         return "it comes from memory, so that nobody knows who has written it"
-    return why_exposed(os.fspath(path), file.info)
+    return why_exposed(container.path, container.info)
 
 
 def _refused(where: str, reason: str, expected: str, fix: str) -> Verdict:

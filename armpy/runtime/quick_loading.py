@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
 from armpy.plugins.program_loaders import announced_programs, has_plugins
-from armpy.prepared.container import Container, open_container
-from armpy.prepared.trust import TRUSTED, Verdict, judge
+from armpy.prepared.container import Container
+from armpy.prepared.signing import trusted_keys
+from armpy.prepared.trust import TRUSTED, Verdict, check_code_choice, open_judged
 from armpy.prepared.verified import check_once
 from armpy.runtime.model import Model
 from armpy.runtime.quick_network import QuickGraph, QuickNetwork, QuickValue
@@ -66,7 +67,7 @@ class PreparedFile(NamedTuple):
         about, parts, code = record.get("about"), record.get("parts"), record.get("code")
         if not (isinstance(about, dict) and isinstance(parts, dict) and isinstance(code, list)):
             self.container.refuse("a program cannot be read")
-        if code and not self.verdict.uses_code:
+        if not self.verdict.uses_code:  # tables without code say where code reads and writes
             raise ParserError(
                 f"the file's code is not used: {self.verdict.reason}", where=self.container.where
             )
@@ -98,17 +99,14 @@ def open_prepared(request: LoadRequest) -> PreparedFile:
     ParserError
         If it is damaged, or may not be loaded.
     """
-    source = request.source
-    path = request.path
-    container = open_container(source)  # type: ignore[arg-type]  # a path or bytes
-    keys: Sequence[bytes] = ()
-    code = request.code or TRUSTED
-    if request.runtime is not None:
-        keys, code = request.runtime.options.trusted_keys, request.runtime.options.code  # type: ignore[assignment]
-    elif request.trusted_keys or request.code:
+    if request.runtime is None:
+        code = request.code or TRUSTED
+        check_code_choice(code)
+        keys = trusted_keys(request.trusted_keys or ())
+    else:
         options = request.options()
-        keys, code = options.trusted_keys, options.code  # type: ignore[assignment]
-    verdict = judge(container, path, keys, code)
+        code, keys = options.code, trusted_keys(options.trusted_keys)
+    container, verdict = open_judged(request.source, keys, code)
     verdict.check()
     file = PreparedFile(container, verdict, request)
     check_once(container, _code_sections(file))

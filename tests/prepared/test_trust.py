@@ -9,12 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import pytest
 
 from armpy.errors import InvalidArgumentError, ParserError, UnimplementedError
 from armpy.places import steps_to
+from armpy.prepared.container import Container
 from armpy.prepared.signing import generate_keys, key_text, sign
 from armpy.prepared.trust import Verdict, check_code_choice, judge
 
@@ -32,13 +33,14 @@ signing = pytest.mark.skipif(
 
 @dataclass
 class File:
-    """A file as it was opened."""
+    """What is judged of a `Container`."""
 
     where: str = "model.armpy"
     info: os.stat_result | None = None
     signed: bytes = SIGNED
     key: bytes = bytes(32)
     signature: bytes = bytes(64)
+    path: str | None = None
 
 
 class Signer(NamedTuple):
@@ -72,23 +74,24 @@ def make_signer(path: Path) -> Signer:
     return Signer(key, lambda message: sign(message, path).signature)
 
 
-def opened(path: Path | str, **fields: object) -> File:
+def opened(path: Path | str, **fields: object) -> Container:
     """A file as a container has it, with the descriptor's status."""
     handle = os.open(path, os.O_RDONLY)
     try:
-        return File(str(path), os.fstat(handle), **fields)  # type: ignore[arg-type]
+        file = File(str(path), os.fstat(handle), path=str(path), **fields)  # type: ignore[arg-type]
+        return cast(Container, file)
     finally:
         os.close(handle)
 
 
-def in_memory(key: bytes = bytes(32), signature: bytes = bytes(64)) -> File:
+def in_memory(key: bytes = bytes(32), signature: bytes = bytes(64)) -> Container:
     """A file that came as bytes."""
-    return File("model", None, SIGNED, key, signature)
+    return cast(Container, File("model", None, SIGNED, key, signature))
 
 
 def judged(path: Path | str, **options: object) -> Verdict:
     """The verdict on an unsigned file."""
-    return judge(opened(path), path, **options)  # type: ignore[arg-type]
+    return judge(opened(path), **options)  # type: ignore[arg-type]
 
 
 def refusal(path: Path | str) -> str:
@@ -301,7 +304,7 @@ def test_a_file_that_has_taken_anothers_place_is_refused(place: Path) -> None:
     other = place.with_name("other")
     other.write_bytes(b"other")
     other.replace(place)
-    verdict = judge(before, place)
+    verdict = judge(before)
     assert not verdict.uses_code
     assert "another file has taken its place since it was opened" in verdict.reason
 
@@ -310,25 +313,24 @@ def test_a_file_that_others_could_write_when_it_was_opened_is_refused(place: Pat
     place.chmod(0o666)
     before = opened(place)
     place.chmod(0o644)
-    verdict = judge(before, place)
+    verdict = judge(before)
     assert f"its file {place} can be written by everybody" in verdict.reason
     assert not verdict.uses_code
 
 
-def test_bytes_in_memory_are_refused_without_a_signature(place: Path) -> None:
-    verdict = judge(in_memory(), None)
+def test_bytes_in_memory_are_refused_without_a_signature() -> None:
+    verdict = judge(in_memory())
     assert not verdict.uses_code
     with pytest.raises(ParserError, match="it comes from memory, so that nobody knows who"):
         verdict.check()
-    assert not judge(in_memory(), place).uses_code  # a path says nothing about bytes
-    assert not judge(opened(place), None).uses_code
 
 
 def test_links_in_a_circle_are_a_reason(place: Path, tmp_path: Path) -> None:
-    info = opened(place)
+    file = opened(place)
+    file.path = str(tmp_path / "a")
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
-    assert "Too many levels of symbolic links" in judge(info, tmp_path / "a").reason
+    assert "Too many levels of symbolic links" in judge(file).reason
 
 
 def test_every_folder_is_looked_at_from_the_root_on(place: Path) -> None:
@@ -347,11 +349,11 @@ def test_a_signature_by_a_trusted_key_is_enough(
 ) -> None:
     place.chmod(0o666)
     fields = {"key": signer.key, "signature": signer.sign(SIGNED)}
-    for file, path in ((opened(place, **fields), place), (in_memory(**fields), None)):
+    for file in (opened(place, **fields), in_memory(**fields)):
         keys = (stranger.key, signer.key)
-        verdict = judge(file, path, keys)
+        verdict = judge(file, keys)
         assert verdict == Verdict(True, f"it is signed by the trusted key {key_text(signer.key)}")
-        assert judge(file, path, keys, "signed").uses_code
+        assert judge(file, keys, "signed").uses_code
 
 
 @signing
@@ -360,7 +362,7 @@ def test_the_signature_of_another_file_is_refused_even_in_an_own_place(
     place: Path, signer: Signer, code: str
 ) -> None:
     other = signer.sign(bytes(64))
-    verdict = judge(opened(place, key=signer.key, signature=other), place, (signer.key,), code)
+    verdict = judge(opened(place, key=signer.key, signature=other), (signer.key,), code)
     assert not verdict.uses_code
     with pytest.raises(ParserError) as caught:
         verdict.check()
@@ -375,12 +377,12 @@ def test_a_trusted_key_put_in_the_place_of_the_signers_is_refused(
     place: Path, signer: Signer, stranger: Signer
 ) -> None:
     file = opened(place, key=signer.key, signature=stranger.sign(SIGNED))
-    assert "its signature is wrong" in judge(file, place, (signer.key,)).reason
+    assert "its signature is wrong" in judge(file, (signer.key,)).reason
 
 
 @signing
 def test_a_signers_key_without_a_signature_is_refused(place: Path, signer: Signer) -> None:
-    verdict = judge(opened(place, key=signer.key), place, (signer.key,))
+    verdict = judge(opened(place, key=signer.key), (signer.key,))
     assert "its signature is wrong" in verdict.reason
     assert not verdict.uses_code
 
@@ -388,7 +390,7 @@ def test_a_signers_key_without_a_signature_is_refused(place: Path, signer: Signe
 @signing
 def test_a_truncated_signature_is_refused(place: Path, signer: Signer) -> None:
     half = signer.sign(SIGNED)[:32].ljust(64, b"\0")
-    verdict = judge(opened(place, key=signer.key, signature=half), place, (signer.key,))
+    verdict = judge(opened(place, key=signer.key, signature=half), (signer.key,))
     assert "its signature is wrong" in verdict.reason
 
 
@@ -399,17 +401,17 @@ def test_a_signature_by_an_unknown_key_counts_as_none(
     fields = {"key": stranger.key, "signature": stranger.sign(SIGNED)}
     text = key_text(stranger.key)
     unknown = f"it is signed by {text}, which is not one of the trusted keys"
-    verdict = judge(opened(place, **fields), place, (signer.key,))
+    verdict = judge(opened(place, **fields), (signer.key,))
     assert verdict == Verdict(True, f"it lies where nobody else can write ({unknown})")
-    elsewhere = judge(in_memory(**fields), None, (signer.key,))
+    elsewhere = judge(in_memory(**fields), (signer.key,))
     assert not elsewhere.uses_code
     assert elsewhere.reason.endswith(unknown)
 
 
 def test_without_trusted_keys_a_signature_counts_as_none(place: Path) -> None:
     fields = {"key": b"\1" * 32, "signature": b"\2" * 64}
-    assert "but no keys are trusted" in judge(opened(place, **fields), place).reason
-    assert not judge(in_memory(**fields), None).uses_code
+    assert "but no keys are trusted" in judge(opened(place, **fields)).reason
+    assert not judge(in_memory(**fields)).uses_code
 
 
 def test_an_unsigned_file_in_an_own_place_is_used_where_keys_are_trusted(place: Path) -> None:
@@ -426,8 +428,8 @@ def test_signed_alone_takes_no_unsigned_file_from_an_own_place(place: Path) -> N
 def test_never_takes_the_graph_alone_and_asks_nothing_else(place: Path, tmp_path: Path) -> None:
     place.chmod(0o666)
     wrong = {"key": b"\1" * 32, "signature": b"\2" * 64}
-    for file, path in ((opened(place, **wrong), place), (in_memory(**wrong), None)):
-        verdict = judge(file, path, (b"\1" * 32,), "never")
+    for file in (opened(place, **wrong), in_memory(**wrong)):
+        verdict = judge(file, (b"\1" * 32,), "never")
         assert verdict == Verdict(False, "code is not wanted (code='never')")
         verdict.check()
 
@@ -444,20 +446,23 @@ def test_a_trusted_signature_is_not_taken_for_granted_without_the_package(
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric.ed25519", None)
     file = opened(place, key=b"\1" * 32, signature=b"\2" * 64)
     with pytest.raises(UnimplementedError, match=r"pip install 'armpy\[sign\]'"):
-        judge(file, place, (b"\1" * 32,))
-    assert judge(file, place).uses_code  # which key it is does not count here
+        judge(file, (b"\1" * 32,))
+    assert judge(file).uses_code  # which key it is does not count here
 
 
 def test_files_without_a_trusted_signature_are_judged_without_the_package(place: Path) -> None:
     code = f"""
 import os, sys, types
+import numpy
+before = set(sys.modules)
 from armpy.prepared.trust import judge
 info = os.stat({str(place)!r})
 file = types.SimpleNamespace(
-    where="model", info=info, signed=bytes(64), key=b"\\1" * 32, signature=b"\\2" * 64
+    where="model", info=info, signed=bytes(64), key=b"\\1" * 32, signature=b"\\2" * 64,
+    path={str(place)!r},
 )
-assert judge(file, {str(place)!r}, (b"\\3" * 32,)).uses_code
-assert "cryptography" not in sys.modules and "dataclasses" not in sys.modules
+assert judge(file, (b"\\3" * 32,)).uses_code
+assert not {{"cryptography", "dataclasses"}} & (set(sys.modules) - before)
 print(*sorted(name for name in sys.modules if name.startswith("armpy")))
 """
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
@@ -468,6 +473,8 @@ print(*sorted(name for name in sys.modules if name.startswith("armpy")))
         "armpy.module_tables",
         "armpy.places",
         "armpy.prepared",
+        "armpy.prepared.container",
+        "armpy.prepared.magic",
         "armpy.prepared.signing",
         "armpy.prepared.trust",
     ]

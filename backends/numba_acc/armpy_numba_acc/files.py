@@ -242,6 +242,8 @@ def _unpacked(saved: SavedProgram) -> tuple[Program, Timing, elf.Image]:
     from armpy_numba_acc.program.program import Timing
 
     about: Mapping[str, Any] = saved.about
+    if _CODE not in saved.code:
+        raise ValueError("its code is not said to be code, so that nobody has checked it")
     parts = {name: np.frombuffer(data, np.uint8) for name, data in saved.parts.items()}
     tables = {name: parts[name].view(dtype) for name, dtype in _TABLES.items()}
     num_commands = len(tables["command_kernels"])
