@@ -16,7 +16,6 @@ from armpy.ops.operation import Array, Operation, as_attribute, located
 from armpy.ops.trimming import trimmed
 from armpy.optimizer.branches import chosen, with_known_shapes
 from armpy.optimizer.evaluate import Evaluator, folding_allowance, is_small
-from armpy.optimizer.loops import bindable, with_fixed_shapes
 from armpy.profiling import phase
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
@@ -175,6 +174,9 @@ class _Specializer:
 
     def _shaped(self, operation: If | While, inputs: Sequence[Value | None]) -> ControlFlow:
         """What runs graphs, with the shapes that these have whenever they run."""
+        # Few models have loops, and this imports what loops are looked through for.
+        from armpy.optimizer.loops import bindable, with_fixed_shapes  # noqa: PLC0415
+
         infos = tuple(None if value is None else value.info for value in inputs)
         known = (bindable(value) for value in inputs)
         key = (operation, infos, tuple(None if data is None else data.tobytes() for data in known))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.errors import ArmpyError
 from armpy.profiling.counters import Counters, CounterSample, CounterValue
@@ -19,7 +19,9 @@ from armpy.profiling.events import (
     statistics_of,
 )
 from armpy.profiling.spans import spans_for_application
-from armpy.profiling.summary import Summary, summarize
+
+if TYPE_CHECKING:
+    from armpy.profiling.summary import Summary
 
 MAX_EVENTS = 100_000
 """Events that a profiler keeps; later ones are counted but dropped."""
@@ -209,6 +211,8 @@ class Profiler:
         ArmpyError
             As `events` does.
         """
+        from armpy.profiling.summary import summarize  # noqa: PLC0415 - few ask for it
+
         return summarize(self.events, self.load_events, self.num_dropped)
 
     def statistics(self) -> list[ProfilingStatistics]:

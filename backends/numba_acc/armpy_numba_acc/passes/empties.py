@@ -1,21 +1,20 @@
-"""Empty tensors: leaves them out, as there is nothing to compute."""
+"""Empty tensors: leaves them out, as there is nothing to compute.
+
+Notes
+-----
+The kinds of layers that are asked for by name are imported when there is an empty tensor.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+from armpy import ops
 from armpy.graph import Layer, SubgraphView, Value
 from armpy.graph.nesting import graphs_of
-from armpy.ops.generation import Rank, Shape
-from armpy.ops.indexing import ScatterNd
-from armpy.ops.joining import Concat
 from armpy.ops.operation import OperandInfos, Operation
-from armpy.ops.slicing import Gather, GatherNd, Splitter
 from armpy.tensor import TensorInfo
-
-_ASKS_SHAPES = (Rank, Shape)
-_CHECKS_INDICES = (Gather, GatherNd, ScatterNd)
 
 
 def has_empty(infos: OperandInfos) -> bool:
@@ -27,7 +26,8 @@ def gives_nothing(
     operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
 ) -> bool:
     """Whether there is nothing to compute for a layer, and nothing to check."""
-    if isinstance(operation, _CHECKS_INDICES) and not _is_empty(inputs[1]):
+    checks_indices = isinstance(operation, ops.Gather | ops.GatherNd | ops.ScatterNd)
+    if checks_indices and not _is_empty(inputs[1]):
         return False
     # A graph within may look something up, or never come to its end.
     return all(map(_is_empty, outputs)) and not any(graphs_of(operation))
@@ -35,7 +35,7 @@ def gives_nothing(
 
 def needed_inputs(operation: Operation, inputs: OperandInfos) -> OperandInfos:
     """What a layer is made of; all of it, but for what adds nothing to a longer tensor."""
-    if isinstance(operation, Concat):
+    if isinstance(operation, ops.Concat):
         return tuple(info for info in inputs if not _is_empty(info))
     return inputs
 
@@ -44,8 +44,9 @@ def refusal_of_empty(
     operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
 ) -> str:
     """Why a layer that has elements to compute cannot do without those that are not there."""
-    needed = () if isinstance(operation, _ASKS_SHAPES) else needed_inputs(operation, inputs)
-    made = () if isinstance(operation, Splitter) else outputs
+    asks_shapes = isinstance(operation, ops.Rank | ops.Shape)
+    needed = () if asks_shapes else needed_inputs(operation, inputs)
+    made = () if isinstance(operation, ops.Splitter) else outputs
     missing = [info for info in (*needed, *made) if _is_empty(info)]
     return f"{missing[0]} has no elements" if missing else ""
 
@@ -71,9 +72,9 @@ def without_empties(view: SubgraphView) -> SubgraphView:
 def _without_empty(layer: Layer) -> Layer:
     """A layer without those tensors that have no elements and that it can do without."""
     inputs, outputs = layer.inputs, layer.outputs
-    if isinstance(layer.operation, Concat):
+    if isinstance(layer.operation, ops.Concat):
         inputs = tuple(value for value in inputs if _has_elements(value))
-    if isinstance(layer.operation, Splitter):
+    if isinstance(layer.operation, ops.Splitter):
         outputs = tuple(value for value in outputs if _has_elements(value))
     if (inputs, outputs) == (layer.inputs, layer.outputs):
         return layer
