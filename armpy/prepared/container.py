@@ -47,7 +47,7 @@ the manifest. This is what a signature is over."""
 _KEY = slice(64, 96)
 _SIGNATURE = slice(96, 160)
 _LARGEST_MANIFEST = 1 << 26
-_LARGEST_DOCUMENT = 1 << 30
+_LARGEST_DOCUMENT = 1 << 26
 _LARGEST_COUNT = 1 << 20
 _DIGEST_TEXT = 64
 _UNFINISHED = ".tmp"
@@ -125,7 +125,8 @@ class Container:
         if hashlib.sha256(text).digest() != self.digest:
             self.refuse("the manifest's checksum is wrong")
         self.manifest: dict[str, Any] = self._manifest(text)
-        self.sections = self._sections(HEADER_BYTES + num_manifest)
+        self._begin = HEADER_BYTES + num_manifest
+        self.sections = self._sections(self._begin)
 
     def section(self, name: str) -> Bytes:
         """The bytes of a section, without checking them; see `check`.
@@ -169,7 +170,7 @@ class Container:
         return self._json(text, name)
 
     def check(self, leave_out: Sequence[str] = ()) -> None:
-        """Check every section's checksum.
+        """Check every section's checksum, and that zeros are between them.
 
         Parameters
         ----------
@@ -181,8 +182,12 @@ class Container:
         ParserError
             If one is wrong.
         """
+        others, end = set(leave_out), self._begin
         for name, section in self.sections.items():
-            if name not in leave_out:
+            if self.data[end : section.offset].any():
+                self.refuse(f"there is something between its sections, before '{name[:80]}'")
+            end = section.offset + section.size
+            if name not in others:
                 found = hashlib.sha256(self.section(name).data).digest()
                 if found != section.digest:
                     self.refuse(f"the checksum of section '{name[:80]}' is wrong")
@@ -196,9 +201,9 @@ class Container:
         )
 
     def _json(self, text: bytes, what: str) -> Any:  # Any: whatever JSON holds
-        """Read JSON, in which no name comes twice."""
+        """Read JSON, in which no name comes twice and every number is one."""
         try:
-            return json.loads(text)
+            return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
         except (ValueError, RecursionError) as error:
             raise ParserError(
                 f"the prepared file is damaged: {what} is no JSON ({error})", where=self.where
@@ -225,6 +230,8 @@ class Container:
             if begin > self.data.size:
                 self.refuse(f"section '{name[:80]}' is not whole")
             found[name] = section
+        if begin != self.data.size:
+            self.refuse("there is something behind its last section")
         return found
 
     def _row(self, row: object) -> tuple[str, Section]:
@@ -249,6 +256,19 @@ def written_document(document: object) -> bytes:
     return zlib.compress(text.encode(), 9)
 
 
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:  # Any: whatever JSON holds
+    """An object of JSON, unless a name comes twice."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name comes twice")
+    return found
+
+
+def _no_number(text: str) -> NoReturn:
+    """Refuse what Python's own reader takes besides JSON: ``NaN`` and infinities."""
+    raise ValueError(f"{text} is no number")
+
+
 def open_container(source: Source, where: str = "") -> Container:
     """Open a prepared file; the header and the manifest are checked, the sections are not.
 
@@ -270,8 +290,9 @@ def open_container(source: Source, where: str = "") -> Container:
     flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         handle = os.open(source, flags | getattr(os, "O_BINARY", 0))
-    except OSError as error:
-        raise ParserError(f"the file cannot be read: {error.strerror}", where=where) from error
+    except (OSError, ValueError) as error:  # the latter if a path has a zero byte
+        reason = getattr(error, "strerror", error)
+        raise ParserError(f"the file cannot be read: {reason}", where=where) from error
     try:
         info = os.fstat(handle)
         if not stat.S_ISREG(info.st_mode):
@@ -279,7 +300,7 @@ def open_container(source: Source, where: str = "") -> Container:
         if info.st_size < HEADER_BYTES:
             _checked_header(os.read(handle, HEADER_BYTES), info.st_size, where)
         mapped = mmap.mmap(handle, 0, access=mmap.ACCESS_READ)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # the latter if it has become empty meanwhile
         raise ParserError(f"the file cannot be mapped: {error}", where=where) from error
     finally:
         os.close(handle)

@@ -53,8 +53,8 @@ def check_once(container: Container, always: Sequence[str] = ()) -> None:
     place = _place(container.path)
     if place is not None and _read(place) == record:
         return
+    now = time.time_ns()  # what is written while it is read counts as later than this
     container.check(always)
-    now = time.time_ns()
     if place is not None and max(stamp.changed_ns, stamp.status_ns) < now - SETTLED_NS:
         _write(place, record)
 

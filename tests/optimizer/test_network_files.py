@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import inspect
 import json
 import math
 import random
 import struct
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -32,12 +32,17 @@ from tests.support.control_flow import doubling, loop
 from tests.support.fake_backends import CompilingBackend, OwnMemoryBackend, runtime_of
 from tests.support.mutations import mutated
 from tests.support.networks import ADD, RELU, diamond, f32, floats, ints
+from tests.support.prepared_layouts import (
+    document,
+    newest_layout,
+    oldest_layout,
+    read_document,
+    read_plainly,
+)
 from tests.support.vendor_extension import RecordsBackend, Reverse
 
 FUZZED = 300
 """Files that are damaged, of each kind."""
-
-HEADER = struct.Struct("<8sIIQQ32s")  # as the documentation says
 
 
 def mixed() -> Graph:
@@ -84,21 +89,16 @@ def optimized(graph: Graph) -> OptimizedNetwork:
 
 
 def parts(path: Path) -> tuple[Any, bytes]:
-    """Text and constants of a file, read as the documentation describes it."""
-    contents = path.read_bytes()
-    magic, version, zero, text_bytes, size, digest = HEADER.unpack(contents[:64])
-    assert (magic, version, zero, size) == (b"armpyNet", 1, 0, len(contents))
-    assert digest == hashlib.sha256(contents[64:]).digest()
-    start = 64 + text_bytes + -(64 + text_bytes) % 64
-    return json.loads(contents[64 : 64 + text_bytes]), contents[start:]
+    """Record and constants of a file, read as the documentation describes it."""
+    sections = read_plainly(path.read_bytes()).sections
+    assert list(sections) == ["model", "constants"]
+    return read_document(sections["model"]), sections["constants"]
 
 
 def write(path: Path, record: object, data: bytes = b"", *, raw: bytes | None = None) -> None:
-    """A file with a sound header around whatever is in it."""
-    text = json.dumps(record).encode() if raw is None else raw
-    rest = text + bytes(-(64 + len(text)) % 64) + data
-    digest = hashlib.sha256(rest).digest()
-    path.write_bytes(HEADER.pack(b"armpyNet", 1, 0, len(text), 64 + len(rest), digest) + rest)
+    """A file with a sound header and manifest around whatever is in it."""
+    text = document(record) if raw is None else raw
+    path.write_bytes(newest_layout({"model": text, "constants": data}))
 
 
 @pytest.mark.parametrize("name", GRAPHS)
@@ -213,16 +213,27 @@ def damaged(contents: bytes, offset: int, new: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("damage", "text"),
     [
-        (lambda c: b"", "no optimised network"),
-        (lambda c: c[:63], "no optimised network"),
-        (lambda c: damaged(c, 0, b"ARMPYnet"), "no optimised network"),
-        (lambda c: damaged(c, 8, b"\x02"), "another version. Expected version 1; got 2"),
-        (lambda c: damaged(c, 12, b"\x01"), "not complete"),
-        (lambda c: damaged(c, 16, b"\xff" * 8), "not complete"),
-        (lambda c: c[:-1], "not complete"),
-        (lambda c: c + b"\0", "not complete"),
-        (lambda c: damaged(c, 70, b"?"), "check sum"),
-        (lambda c: damaged(c, len(c) - 1, b"\x01"), "check sum"),
+        (lambda c: b"", "no prepared file"),
+        (lambda c: c[:7], "no prepared file"),
+        (lambda c: damaged(c, 0, b"ARMPYnet"), "no prepared file"),
+        (lambda c: damaged(c, 8, b"\x03"), "Expected version 2; got version 3"),
+        (lambda c: damaged(c, 8, b"\x01"), "Expected version 2; got version 1"),
+        (lambda c: damaged(c, 12, b"\x01"), "its header cannot be"),
+        (lambda c: damaged(c, 16, b"\xff" * 8), "its header cannot be"),
+        (lambda c: damaged(c, 16, b"\xff"), "manifest's checksum"),
+        (lambda c: damaged(c, 24, b"\xff" * 8), "not whole"),
+        (lambda c: damaged(c, 32, b"?"), "manifest's checksum"),
+        (lambda c: damaged(c, 160, b"?"), "its header cannot be"),
+        (lambda c: damaged(c, 255, b"?"), "its header cannot be"),
+        (lambda c: c[:63], "not whole"),
+        (lambda c: c[:255], "not whole"),
+        (lambda c: c[:-1], "not whole"),
+        (lambda c: c + b"\0", "not whole"),
+        (lambda c: damaged(c, 270, b"?"), "manifest's checksum"),
+        (lambda c: damaged(c, place_of(c, "model"), b"?"), "checksum of section 'model'"),
+        (lambda c: damaged(c, place_of(c, "constants"), b"?"), "checksum of section 'constants'"),
+        (lambda c: damaged(c, place_of(c, "constants") - 1, b"?"), "between its sections"),
+        (lambda c: damaged(c, len(c) - 1, b"\x01"), "checksum of section 'constants'"),
     ],
 )
 def test_damage_is_found(damage: Callable[[bytes], bytes], text: str, path: Path) -> None:
@@ -230,6 +241,29 @@ def test_damage_is_found(damage: Callable[[bytes], bytes], text: str, path: Path
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(ParserError, match=f"{path.name}.*{text}"):
         OptimizedNetwork.load(path)
+
+
+def place_of(contents: bytes, name: str) -> int:
+    """Where a section begins."""
+    return read_plainly(contents).offsets[name]
+
+
+def test_the_oldest_layout_is_refused_with_its_version(path: Path) -> None:
+    path.write_bytes(oldest_layout({"graphs": []}, b"constants"))
+    expected = "version that is not read. Expected version 2; got version 1. Make it again"
+    with pytest.raises(ParserError, match=expected):
+        OptimizedNetwork.load(path)
+
+
+def test_the_newest_layout_is_what_is_written(path: Path) -> None:
+    """The generator of the tests, which knows the documentation alone, makes the same bytes."""
+    optimized(mixed()).save(path)
+    contents = path.read_bytes()
+    found = read_plainly(contents)
+    manifest = {name: part for name, part in found.manifest.items() if name != "sections"}
+    assert manifest == {"kind": "network", "armpy": armpy.__version__}
+    text_bytes = len(found.manifest_text)
+    assert newest_layout(found.sections, manifest, room=text_bytes) == contents
 
 
 def at(record: Any, *keys: str | int) -> Any:
@@ -240,15 +274,16 @@ def at(record: Any, *keys: str | int) -> Any:
 
 
 Place = tuple[str | int, ...]
-SOURCE, EXECUTED = ("graphs", -2), ("graphs", -1)
+SOURCE = ("graphs", 0)  # and the executed one: CpuRef takes layers as they are
 LAYER = (*SOURCE, "layers", 0)
+INITIAL = ("arrays", 2)  # of the variable: weights and bias come before
 
 
 @pytest.mark.parametrize(
     ("place", "value", "text"),
     [
-        (("more",), 1, "Expected an object with graphs, assignment"),
-        (("graphs",), [], "Expected two or more"),
+        (("more",), 1, "Expected an object with arrays, graphs, loaded, plan"),
+        (("graphs",), [], "Expected a number below 0"),
         (("graphs",), 5, "Expected list; got 5"),
         ((*LAYER, "operation"), "Operation", "the operation cannot be|other attributes"),
         ((*LAYER, "operation"), "os.system", "there is no operation 'os.system'"),
@@ -267,18 +302,46 @@ LAYER = (*SOURCE, "layers", 0)
         ((*SOURCE, "values", 0, "info", "data_type"), "FLOAT99", "Expected one of FLOAT32|one of"),
         ((*SOURCE, "values", 0, "info", "quantization", "scales"), ["nan"], "scale"),
         ((*SOURCE, "values", 0, "id"), 1, "value ids repeat"),
-        ((*SOURCE, "variables", 0, "initial"), [0, 4], "do not lie in the file"),
-        ((*SOURCE, "variables", 0, "initial"), [-64, 8], "do not lie in the file"),
-        ((*SOURCE, "variables", 0, "initial"), [2**40, 8], "do not lie in the file"),
-        ((*SOURCE, "variables", 0, "initial"), [1, 8], "do not lie in the file"),
+        ((*INITIAL, "size"), 4, "do not lie in the file"),
+        ((*INITIAL, "begin"), -64, "do not lie in the file"),
+        ((*INITIAL, "begin"), 2**40, "do not lie in the file"),
+        ((*INITIAL, "begin"), 1, "do not lie in the file"),
+        ((*INITIAL, "section"), "none", "no section 'none'"),
+        ((*INITIAL, "view"), 5, "recipe: .*Expected an object"),
+        ((*SOURCE, "variables", 0, "initial"), 99, "Expected a number below"),
+        (("loaded",), 99, "Expected a number below"),
+        (("plan",), None, "no optimised network"),
+        (("plan", "source"), 99, "Expected a number below"),
+        (("plan", "executed"), -1, "Expected a number below"),
         ((*SOURCE, "variables", 0, "key"), {"a": 1}, "Expected text, integers"),
         ((*SOURCE, "output_names"), ["y", "y"], "output names repeat"),
         ((*SOURCE, "default_shapes"), [None], "default shapes differ"),
-        (("assignment",), [], "not every layer has one backend"),
-        (("backend_ids", 0, 1), 5, "Expected str; got 5"),
-        (("model_options",), {"A": {"b": None}}, "model_options.A.b"),
-        (("placement", "fallbacks"), 1.5, "Expected int; got 1.5"),
-        (("tensors",), [{"value": 0, "arena": 7, "offset_bytes": 0, "lifetime": [0, 0]}], "below"),
+        (
+            (
+                "plan",
+                "assignment",
+            ),
+            [],
+            "not every layer has one backend",
+        ),
+        (("plan", "backend_ids", 0, 1), 5, "Expected str; got 5"),
+        (
+            (
+                "plan",
+                "model_options",
+            ),
+            {"A": {"b": None}},
+            "model_options.A.b",
+        ),
+        (("plan", "placement", "fallbacks"), 1.5, "Expected int; got 1.5"),
+        (
+            (
+                "plan",
+                "tensors",
+            ),
+            [{"value": 0, "arena": 7, "offset_bytes": 0, "lifetime": [0, 0]}],
+            "below",
+        ),
     ],
 )
 def test_each_field_is_checked(place: Place, value: object, text: str, path: Path) -> None:
@@ -292,8 +355,25 @@ def test_each_field_is_checked(place: Place, value: object, text: str, path: Pat
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"\xff", b"NaN", b"[" * 100_000, b"9" * 100_000])
 def test_a_text_that_is_no_record_is_an_error(raw: bytes, path: Path) -> None:
-    write(path, None, raw=raw)
-    with pytest.raises(ParserError):
+    for section in (raw, zlib.compress(raw)):
+        write(path, None, raw=section)
+        with pytest.raises(ParserError):
+            OptimizedNetwork.load(path)
+
+
+def test_a_text_is_compressed_once_and_alone(path: Path) -> None:
+    optimized(mixed()).save(path)
+    record, data = parts(path)
+    sound = document(record)
+    for raw in (sound[:-1], sound + b"?", sound + sound, zlib.compress(sound)):
+        write(path, None, data, raw=raw)
+        with pytest.raises(ParserError, match=r"inflated|one compressed text|no JSON"):
+            OptimizedNetwork.load(path)
+
+
+def test_a_text_that_is_too_large_when_inflated_is_not_inflated(path: Path) -> None:
+    write(path, None, raw=zlib.compress(b" " * (1 << 26) + b"{}"))
+    with pytest.raises(ParserError, match="one compressed text"):
         OptimizedNetwork.load(path)
 
 
@@ -301,7 +381,7 @@ def test_what_was_compiled_is_not_loaded_from_a_file(path: Path) -> None:
     armpy.optimize(diamond(), runtime_of(CompilingBackend())).save(path)
     record, data = parts(path)
     record["graphs"][-2] = record["graphs"][-1]
-    record["assignment"] = record["backend_ids"]
+    record["plan"]["assignment"] = record["plan"]["backend_ids"]
     write(path, record, data)
     with pytest.raises(ParserError, match="what was compiled cannot be loaded"):
         OptimizedNetwork.load(path)
@@ -387,12 +467,14 @@ def test_whatever_is_in_a_file_is_a_network_or_a_parser_error(name: str, path: P
 
 
 def test_damaged_bytes_are_a_parser_error(path: Path) -> None:
-    optimized(mixed()).save(path)
+    network = optimized(mixed())
+    network.save(path)
     sound = path.read_bytes()
     for number in range(FUZZED):
         contents = mutated([sound], number)
         path.write_bytes(contents)
-        if contents == sound:
+        if contents[:64] + contents[160:] == sound[:64] + sound[160:]:  # but for who has signed it
+            assert str(OptimizedNetwork.load(path)) == str(network)
             continue
         with pytest.raises(ParserError):
             OptimizedNetwork.load(path)

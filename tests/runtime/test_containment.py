@@ -20,6 +20,7 @@ from armpy.backend import (
     ICustomAllocator,
     IDeviceMemory,
     IMemoryOptimizerStrategy,
+    IPrograms,
     IResizableProgram,
     ITensorHandle,
     ITensorHandleFactory,
@@ -54,6 +55,8 @@ NOT_CALLED = {
     (IBackendInternal, "get_device_figures"),  # for devices and placement: tests/devices
     (IBackendInternal, "save_compiled"),  # if it keeps files; see tests/caching/test_compiled.py
     (IBackendInternal, "load_compiled"),
+    (IBackendInternal, "get_programs"),  # with prepared files: tests/prepared/test_saved_parts.py
+    *((IPrograms, member) for member in members(IPrograms)),
     *((IBackendCache, member) for member in members(IBackendCache)),
     (IBackendContext, "close"),  # when the runtime has gone; see test_lifetimes
     (ICustomAllocator, "allocate_external"),  # by backends, through what checks it

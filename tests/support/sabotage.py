@@ -26,6 +26,7 @@ from armpy.backend import (
     ILayerSupport,
     IMemoryManager,
     IMemoryOptimizerStrategy,
+    IPrograms,
     IResizableProgram,
     ITensorArena,
     ITensorHandle,
@@ -70,6 +71,7 @@ CONTRACT = (
     IBackendCache,
     IMemoryOptimizerStrategy,
     IResizableProgram,
+    IPrograms,
 )
 """Every interface that a plugin implements and the core calls."""
 

@@ -98,6 +98,11 @@ class PlainReader:
 
     def _one_of(self, kinds: tuple[Any, ...], value: object, where: str) -> object:
         """Something of the first type that it fits."""
+        if value is None and types.NoneType in kinds:
+            return None
+        kinds = tuple([kind for kind in kinds if kind is not types.NoneType])
+        if len(kinds) == 1:  # whose own error says more
+            return self.value(kinds[0], value, where)
         for kind in kinds:
             try:
                 return self.value(kind, value, where)
