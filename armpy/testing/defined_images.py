@@ -112,7 +112,7 @@ def _sampled(operation: GridSample, inputs: Sequence[Numbers], _: object) -> Seq
     letters = "yxz"[: len(weights)]
     samples = "abc"[: len(weights)]
     terms = ",".join(f"n{samples}{letter}" for letter in letters)
-    return (np.einsum(f"n{letters}k,{terms}->n{samples}k", found, *weights),)
+    return (np.einsum(f"n{letters}k,{terms}->n{samples}k", found, *weights, optimize=True),)
 
 
 IMAGES: Mapping[type[Operation], Definition] = {
