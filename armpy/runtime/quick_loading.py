@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from armpy.runtime.loaded_network import LoadedNetwork
 
 KIND_MODEL = "model"
+"""What a file says that it is."""
 
 _ORDINARY = ("ARMPY_BACKENDS", "ARMPY_DUMP_GRAPHS", "ARMPY_TRUST_FILE", "ARMPY_VLOG")
 """Environment variables that ask for what only ordinary networks do."""
@@ -108,6 +109,14 @@ def open_prepared(request: LoadRequest) -> PreparedFile:
         code, keys = options.code, trusted_keys(options.trusted_keys)
     container, verdict = open_judged(request.source, keys, code)
     verdict.check()
+    kind = container.manifest.get("kind")
+    if kind != KIND_MODEL:
+        raise ParserError(
+            "the prepared file holds no model",
+            where=container.where,
+            expected="what armpy compile or Model.save has written",
+            actual=f"a file of kind {kind!r:.80}",
+        )
     file = PreparedFile(container, verdict, request)
     check_once(container, _code_sections(file))
     return file

@@ -26,6 +26,7 @@ from armpy.plugins.guard import GuardedBackend
 from armpy.prepared.container import ALIGNMENT_BYTES, write_container, written_document
 from armpy.prepared.views import find_views
 from armpy.runtime.loaded_network import LoadedNetwork
+from armpy.runtime.quick_loading import KIND_MODEL
 from armpy.runtime.static_plan import StaticPlan
 from armpy.runtime.stepwise_plan import StepwisePlan
 from armpy.tensor import TensorInfo
@@ -34,9 +35,6 @@ from armpy.types import BackendId
 if TYPE_CHECKING:
     from armpy.prepared.signing import Signature
     from armpy.runtime.model import Model
-
-KIND_MODEL = "model"
-"""What a file says that it is."""
 
 METADATA = "metadata"
 """Name of the section with what the original file says of itself."""

@@ -196,6 +196,15 @@ def test_code_that_nobody_checks_is_not_run_from_ones_own_places(
     np.testing.assert_array_equal(outputs(model), DOUBLED)
 
 
+def test_a_file_of_another_kind_is_no_model(tmp_path: Path) -> None:
+    network = Network()
+    value = network.input("x", TensorInfo((32,), DataType.FLOAT32))
+    network.output("y", network.add(ops.ElementwiseBinary(ops.BinaryOperation.ADD), value, value))
+    armpy.optimize(network).save(tmp_path / "network.armpy")
+    with pytest.raises(ParserError, match=r"holds no model.* got a file of kind 'network'"):
+        armpy.load(tmp_path / "network.armpy")
+
+
 def code_section(contents: bytes) -> slice:
     """Where the code of the first program is."""
     count = int.from_bytes(contents[16:24], "little")
