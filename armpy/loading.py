@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from armpy.runtime.load_request import LoadRequest, begins_prepared
+from armpy.runtime.model_cache import cached_path, load_cached
 
 # A prepared file is loaded without what parses and prepares others.
 # ruff: noqa: PLC0415
@@ -113,6 +114,21 @@ def load(
         from armpy.runtime.quick_loading import load_prepared
 
         return load_prepared(request)
-    from armpy.model_files import load_file
+    path = cached_path(request)
 
-    return load_file(request)
+    def load_original() -> Model:
+        from armpy.model_files import load_file
+
+        return load_file(request)
+
+    if path is None:
+        return load_original()
+    found = load_cached(request, path, load_original)
+    if found is not None:
+        return found
+    from armpy.runtime.keeping import keep_model
+
+    model = load_original()
+    assert request.path is not None
+    keep_model(path, model, request.path)
+    return model

@@ -13,6 +13,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 HAS_OWNERS = sys.platform != "win32"
@@ -164,3 +165,25 @@ def cache_directory(environment: Mapping[str, str] | None = None) -> Path:
             return Path(shared) / "armpy"
     home = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
     return Path(home).expanduser() / "armpy"
+
+
+_CHOICES = "choices"
+"""A file of the cache directory that is made anew when measurements have been made."""
+
+
+def choices_state() -> object:
+    """What is another one when measurements were made that decide how models are prepared."""
+    try:
+        info = os.stat(cache_directory() / _CHOICES)
+    except (OSError, RuntimeError):
+        return None
+    return info.st_ino, info.st_mtime_ns
+
+
+def mark_choices() -> None:
+    """Have models that were kept prepared anew, as measurements decide otherwise now."""
+    with suppress(OSError, RuntimeError):
+        mark = cache_directory() / _CHOICES
+        mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        mark.unlink(missing_ok=True)
+        mark.touch()

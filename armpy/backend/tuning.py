@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from armpy.errors import InvalidArgumentError
+from armpy.places import mark_choices
 from armpy.types import BackendId
 
 
@@ -133,6 +134,7 @@ def request_tuning(seconds: float) -> Iterator[TuningRequest]:
         yield request
     finally:
         _REQUEST.reset(token)
+        mark_choices()
 
 
 def requested_tuning() -> TuningRequest | None:

@@ -14,6 +14,7 @@ from armpy.errors import BackendError
 from armpy.plugins import BackendRegistry, preferred_backends
 from armpy.plugins.boundary import ask_method, call_backend, read_backend
 from armpy.plugins.guard import GuardedBackend
+from armpy.runtime.keeping import ModelCache
 from armpy.types import BackendId
 
 _NO_GROUP = "(not said)"
@@ -121,6 +122,9 @@ def _caches(
         cache = compiled_cache(backend_id)
         if cache is not None and cache.list_entries():
             found.append((shown, cache))
+    models = ModelCache()
+    if backend_ids is None and models.list_entries():
+        found.append(("armpy", models))
     devices = DevicesCache()
     if backend_ids is None and devices.list_entries():
         found.append(("armpy", devices))

@@ -15,6 +15,7 @@ from typing import TypeVar
 from armpy.backend import cache_directory
 from armpy.devices.machine import machine_identity
 from armpy.devices.records import DeviceRecord, Fields, record_fields, record_from
+from armpy.places import mark_choices
 from armpy.types import BackendId
 
 T = TypeVar("T")
@@ -100,6 +101,7 @@ class FiguresStore:
 
     def forget_answers(self) -> int:
         """Forget every answer that was kept for this machine; how many there were."""
+        mark_choices()
         try:
             paths = [*(self.directory / "answers").glob("*.json")]
             for path in paths:

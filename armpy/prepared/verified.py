@@ -59,6 +59,30 @@ def check_once(container: Container, always: Sequence[str] = ()) -> None:
         _write(place, record)
 
 
+def content_digest(path: str) -> str:
+    """SHA-256 of a file's contents, remembered as long as the file stays as it is.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    info = os.stat(path)
+    stamp = Stamp.of(info)
+    place = _place(path)
+    if place is not None:
+        known = _read(place)
+        if isinstance(known, list) and known[:-1] == [*stamp] and isinstance(known[-1], str):
+            return known[-1]
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        stamp = Stamp.of(os.fstat(file.fileno()))
+    latest_ns = max(stamp.changed_ns, stamp.status_ns)
+    if place is not None and latest_ns < time.time_ns() - SETTLED_NS and stamp == Stamp.of(info):
+        _write(place, [*stamp, digest])
+    return digest
+
+
 def _place(path: str) -> Path | None:
     """Where the record of a file is; None if nothing is kept."""
     if is_switched_off(os.environ):

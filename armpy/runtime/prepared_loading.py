@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
-from armpy.backend.caches import model_named
+from armpy.backend.caches import CacheUse, model_named
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.hooks.metadata import ModelMetadata
 from armpy.optimizer import Placement
@@ -135,8 +136,14 @@ def saved_parts(file: PreparedFile) -> SavedParts:
     return SavedParts(parts, problem)
 
 
-def read_placement(file: PreparedFile) -> Placement:
+def read_placement(file: PreparedFile, *, is_cached: bool = False) -> Placement:
     """The placement report of the file's first network.
+
+    Parameters
+    ----------
+    file : PreparedFile
+    is_cached : bool
+        Whether it was kept by armpy itself when the model was loaded before.
 
     Raises
     ------
@@ -146,7 +153,11 @@ def read_placement(file: PreparedFile) -> Placement:
     document = file.container.document(section_of(file, None) or MODEL)
     plan = document.get("plan") if isinstance(document, dict) else None
     found = plan.get("placement") if isinstance(plan, dict) else None
-    return PlainReader().read(Placement, found, "placement")
+    report = PlainReader().read(Placement, found, "placement")
+    place = "the model cache" if is_cached else "the prepared file"
+    used = {str(record.get("backend")): None for record in file.programs}
+    uses = [CacheUse(name, "the whole model", True, f"from {place}") for name in used]
+    return replace(report, cache_uses=tuple(uses))
 
 
 def read_metadata(file: PreparedFile) -> ModelMetadata:

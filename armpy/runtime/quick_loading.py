@@ -132,8 +132,15 @@ def _code_sections(file: PreparedFile) -> list[str]:
     return found
 
 
-def quick_model(file: PreparedFile) -> Model:
+def quick_model(file: PreparedFile, load_original: Callable[[], Model] | None = None) -> Model:
     """A model that runs at once.
+
+    Parameters
+    ----------
+    file : PreparedFile
+    load_original : callable, optional
+        Loads the model file that it was made from, where that is still what it was; the ordinary
+        network is made from the prepared file if left out.
 
     Raises
     ------
@@ -155,6 +162,8 @@ def quick_model(file: PreparedFile) -> Model:
         return QuickNetwork(graph, plan, load_whole, limit)
 
     def ordinary() -> Model:
+        if load_original is not None:
+            return load_original()
         from armpy.runtime.prepared_loading import load_ordinary
 
         return load_ordinary(file)
@@ -162,7 +171,7 @@ def quick_model(file: PreparedFile) -> Model:
     def placement() -> Placement:
         from armpy.runtime.prepared_loading import read_placement
 
-        return read_placement(file)
+        return read_placement(file, is_cached=load_original is not None)
 
     from armpy.runtime.file_signatures import signatures_of
 

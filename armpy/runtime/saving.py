@@ -51,8 +51,16 @@ def save_model(
     *,
     targets: Sequence[str] = (),
     sign: Callable[[bytes], Signature] | None = None,
+    shares: bool = True,
 ) -> int:
     """Write a model with all that preparing it has made; see `armpy.Model.save`.
+
+    Parameters
+    ----------
+    model, path, targets, sign
+        As there.
+    shares : bool
+        Whether constants are read out of what programs have packed, which takes a while to find.
 
     Returns
     -------
@@ -79,7 +87,8 @@ def save_model(
         optimized = latest.network if isinstance(latest, StaticPlan) else None
         record = NetworkWriter(arrays).record(network.graph, optimized)
         writers.append((name, network, record))
-    _share(arrays, programs)
+    if shares:
+        _share(arrays, programs)
     sections: dict[str, bytes | Array] = {}
     signatures = []
     for number, (name, _, record) in enumerate(writers):
@@ -103,6 +112,15 @@ def save_model(
     except ParserError as error:
         _log.warning("the metadata is left out: %s", error)
     return write_container(path, manifest, sections, sign)
+
+
+def can_be_quick(model: Model) -> bool:
+    """Whether a file of the model would run without anything being prepared."""
+    network = model._loaded
+    latest = None if network.latest is None else network.latest.plan
+    if not isinstance(latest, StaticPlan) or network.graph.variables or network.profiler:
+        return False
+    return all(isinstance(layer.operation, PreCompiled) for layer in latest.layers)
 
 
 def _share(arrays: ArrayStore, programs: _Programs) -> None:

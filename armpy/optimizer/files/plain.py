@@ -89,7 +89,7 @@ class PlainReader:
             return self._one_of(arguments, value, where)
         if origin is tuple:
             return self._tuple(arguments, value, where)
-        if origin is dict:
+        if origin in (dict, Mapping):
             items = _expect(dict, value, where).items()
             return {name: self.value(arguments[1], item, f"{where}.{name}") for name, item in items}
         if dataclasses.is_dataclass(declared):

@@ -13,7 +13,6 @@ import numpy as np
 from armpy import __version__
 from armpy.backend.programs import IPrograms, ProgramCheck, ProgramFit, SavedProgram
 from armpy.errors import BackendUnavailableError, ParserError
-from armpy_numba_acc.machine.cores import usable_cores
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.native import elf
@@ -133,11 +132,11 @@ class NumbaPrograms(IPrograms):
             return _rebuild(f"it is for {aim.isa.name}, and {wanted} is wanted")
         if bool(options.get("fast_math_enabled", False)) != aim.isa.is_relaxed:
             return _rebuild("fast_math_enabled is another than it was made with")
-        num_threads = int(options.get("num_threads") or 0) or usable_cores()
+        num_threads = int(options.get("num_threads") or 0)
         if num_threads > aim.num_threads:
             from armpy_numba_acc.machine.compiler import missing_compiler
 
-            few = f"it is for {aim.num_threads} threads, and there can be {num_threads}"
+            few = f"it is for {aim.num_threads} threads, and {num_threads} are wanted"
             return ProgramCheck(ProgramFit.ACCEPTED) if missing_compiler() else _rebuild(few)
         return ProgramCheck(ProgramFit.ACCEPTED)
 

@@ -1,0 +1,128 @@
+"""Keeps loaded models as prepared files in armpy's cache directory, and shows what is there."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from armpy.backend import GroupedCacheEntry, IBackendCache
+from armpy.errors import ArmpyError
+from armpy.places import cache_directory
+from armpy.prepared.container import open_container
+from armpy.runtime.model import Model
+from armpy.runtime.model_cache import FOLDER, LIMIT_BYTES, SUFFIX
+from armpy.runtime.saving import can_be_quick, save_model
+
+_UNFINISHED = ".tmp"
+
+_log = logging.getLogger("armpy.runtime")
+
+
+def keep_model(path: str, model: Model, source: str | os.PathLike[str]) -> None:
+    """Keep a model that was loaded, if that can be done.
+
+    Parameters
+    ----------
+    path : str
+        As `armpy.runtime.model_cache.cached_path` gave it.
+    model : Model
+    source : path
+        The file that it was loaded from.
+    """
+    if not can_be_quick(model) or _has_other_files(source):
+        return
+    place = Path(path)
+    try:
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        size = save_model(model, path, shares=False)
+        if size > LIMIT_BYTES // 4:
+            place.unlink()
+        _make_room(place.parent)
+    except (ArmpyError, OSError) as error:
+        _log.info("%s is not kept: %s", path, error)
+
+
+def _has_other_files(source: str | os.PathLike[str]) -> bool:
+    """Whether a model's elements may be in files beside it, whose contents name nothing.
+
+    References
+    ----------
+    ONNX: the key ``location`` of ``TensorProto.external_data``.
+    """
+    if os.fspath(source).lower().endswith(".onnx"):
+        return b"location" in Path(source).read_bytes()
+    return False
+
+
+def _make_room(folder: Path) -> None:
+    """Drop what was used longest ago, if the limit is exceeded."""
+    left = LIMIT_BYTES
+    for path, info in _files(folder):
+        left -= info.st_size
+        if left < 0:
+            path.unlink(missing_ok=True)
+
+
+def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:
+    """Prepared files, the last used first."""
+    found = []
+    with contextlib.suppress(OSError), os.scandir(folder) as listing:
+        for item in listing:
+            if item.name.endswith((SUFFIX, _UNFINISHED)):
+                with contextlib.suppress(OSError):  # another process may have dropped it
+                    found.append((Path(item.path), item.stat(follow_symlinks=False)))
+    # To set a time would look like a change of the file.
+    return sorted(found, key=lambda pair: (-max(pair[1].st_atime_ns, pair[1].st_mtime_ns), pair[0]))
+
+
+class ModelCache(IBackendCache):
+    """The models that are kept, for people; parameters of `list_entries` and so on as there."""
+
+    @property
+    def name(self) -> str:
+        """What it holds."""
+        return "models"
+
+    @property
+    def location(self) -> str:
+        """The folder."""
+        return os.fspath(cache_directory() / FOLDER)
+
+    @property
+    def limit_bytes(self) -> int:
+        """Of all of them together."""
+        return LIMIT_BYTES
+
+    def list_entries(self) -> Sequence[GroupedCacheEntry]:
+        """What is there, as the files say themselves."""
+        return list(self._described(verify=False))
+
+    def verify(self) -> Sequence[GroupedCacheEntry]:
+        """What is there, every file read and checked."""
+        return list(self._described(verify=True))
+
+    def clear(self) -> int:
+        """Delete every file."""
+        found = _files(Path(self.location))
+        for path, _ in found:
+            path.unlink(missing_ok=True)
+        return len([path for path, _ in found if path.suffix == SUFFIX])
+
+    def _described(self, *, verify: bool) -> Iterator[GroupedCacheEntry]:
+        """Files for people."""
+        for path, info in _files(Path(self.location)):
+            if path.suffix != SUFFIX:
+                continue
+            title = problem = ""
+            try:
+                container = open_container(path)
+                title = str(container.manifest.get("title", ""))
+                if verify:
+                    container.check()
+            except ArmpyError as error:
+                problem = str(error)
+            about = f"prepared model {title}".strip()
+            yield GroupedCacheEntry(path.name, info.st_size, info.st_mtime, about, problem, title)

@@ -1,0 +1,126 @@
+"""Model cache: what has been loaded before starts from a prepared file the next time.
+
+Notes
+-----
+A file of the cache is named by everything that what is loaded depends on: the contents of the
+model file, the arguments of `armpy.load`, armpy and the environment that it finds backends and
+options in, and the machine. So none is ever out of date; what is not asked for any more goes when
+there is no room.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from armpy import __version__
+from armpy.caching.own_files import SWITCH_VARIABLE
+from armpy.errors import ArmpyError
+from armpy.places import cache_directory, choices_state
+from armpy.prepared.verified import content_digest
+
+# What is imported here is paid for at every start of a model.
+# ruff: noqa: PLC0415
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from armpy.runtime.load_request import LoadRequest
+    from armpy.runtime.model import Model
+
+VARIABLE = "ARMPY_MODEL_CACHE"
+"""Environment variable that switches the cache ``on`` or ``off``; left out, it is on for installed
+packages and off where armpy's own code is being worked on, as that has no version."""
+
+FOLDER = "models"
+"""Of armpy's cache directory."""
+
+SUFFIX = ".armpy"
+LIMIT_BYTES = 1 << 30
+"""Of all files together."""
+
+_KNOWN = (".tflite", ".onnx")
+_ORDINARY = ("ARMPY_DUMP_GRAPHS", "ARMPY_VLOG")
+_INSTALLED = ("site-packages", "dist-packages")
+
+
+def is_on() -> bool:
+    """Whether models are kept."""
+    switch = os.environ.get(VARIABLE, "").strip().lower()
+    if os.environ.get(SWITCH_VARIABLE, "").strip().lower() == "off" or switch == "off":
+        return False
+    return switch == "on" or any(f"{os.sep}{name}{os.sep}" in __file__ for name in _INSTALLED)
+
+
+def cached_path(request: LoadRequest) -> str | None:
+    """Where the prepared file of a request is or would be; None if it is not kept.
+
+    Notes
+    -----
+    Only what is loaded by a path and without objects of the application's own is kept.
+    """
+    path = request.path
+    plain = request._replace(source="", quantize_inputs=False)
+    objects = (plain.runtime, plain.properties, plain.trusted_keys, plain.front_end_options)
+    if path is None or any(one is not None for one in objects) or not is_on():
+        return None
+    if plain.signature is not None or plain.front_end is not None or plain.code is not None:
+        return None
+    name = os.fspath(path)
+    if isinstance(name, bytes) or os.path.splitext(name)[1].lower() not in _KNOWN:
+        return None
+    tuning = sys.modules.get("armpy.backend.tuning")
+    if tuning is not None and tuning.requested_tuning() is not None:
+        return None
+    if plain.on_fallback not in (None, "allow") or any(map(os.environ.get, _ORDINARY)):
+        return None
+    try:
+        contents = content_digest(name)
+        folder = cache_directory() / FOLDER
+    except (OSError, RuntimeError):
+        return None
+    from armpy.plugins.environment import environment_digest
+
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = sorted(affinity(0)) if affinity is not None else os.cpu_count()
+    asked = plain.backends, plain.num_threads, plain.preference, plain.memory_limit_bytes
+    machine = (*os.uname()[1:], cores) if hasattr(os, "uname") else (sys.platform, cores)
+    parts = (contents, asked, __version__, sys.version, machine, choices_state())
+    digest = hashlib.sha256(repr(parts).encode(errors="surrogatepass"))
+    digest.update(environment_digest())
+    return os.fspath(folder / f"{digest.hexdigest()[:32]}{SUFFIX}")
+
+
+def load_cached(
+    request: LoadRequest, path: str, load_original: Callable[[], Model]
+) -> Model | None:
+    """The model from the cache; None if it is not there, or cannot be used.
+
+    Parameters
+    ----------
+    request : LoadRequest
+    path : str
+        As `cached_path` gave it.
+    load_original : callable
+        Loads the model file, for whatever a quick model does not do.
+    """
+    from armpy.runtime.load_request import begins_prepared
+
+    if not begins_prepared(path):
+        return None
+    from armpy.runtime.quick_loading import NotQuickError, open_prepared, quick_model
+
+    try:
+        return quick_model(open_prepared(request._replace(source=path)), load_original)
+    except (ArmpyError, NotQuickError) as reason:
+        _say("%s is not used: %s", path, reason)
+        return None
+
+
+def _say(text: str, *about: object) -> None:
+    """Log something."""
+    import logging
+
+    logging.getLogger("armpy.runtime").info(text, *about)

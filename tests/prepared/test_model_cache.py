@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armpy
+from armpy.backend import request_tuning
+from armpy.prepared import verified
+from armpy.runtime import model_cache
+from armpy.runtime.keeping import ModelCache
+from tests.support.example_backends import DIGITS
+
+
+def changed(contents: bytes) -> bytes:
+    """The same model with another description."""
+    assert b"MLIR Converted" in contents
+    return contents.replace(b"MLIR Converted", b"mlir converted")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of its own, switched on."""
+    monkeypatch.setenv("ARMPY_MODEL_CACHE", "on")
+    monkeypatch.setattr(model_cache, "cache_directory", lambda: tmp_path / "cache")
+    monkeypatch.setattr(verified, "cache_directory", lambda: tmp_path / "cache")
+    return tmp_path / "cache" / "models"
+
+
+@pytest.fixture
+def digits(tmp_path: Path) -> Path:
+    """A model file of one's own."""
+    return Path(shutil.copy(DIGITS, tmp_path / "digits.tflite"))
+
+
+def image(seed: int = 0) -> np.ndarray:
+    """An input of the model."""
+    shape = [size or 1 for size in armpy.load(DIGITS, backends=["CpuRef"]).inputs[0].shape or ()]
+    return np.random.default_rng(seed).integers(-128, 127, shape).astype(np.int8)
+
+
+def files(cache: Path) -> list[Path]:
+    """What is kept."""
+    return sorted(cache.glob("*.armpy"))
+
+
+def test_the_second_load_starts_from_what_the_first_has_kept(digits: Path, cache: Path) -> None:
+    first = armpy.load(digits)
+    assert not first.is_quick
+    assert len(files(cache)) == 1
+    second = armpy.load(digits)
+    assert second.is_quick
+    given = image()
+    np.testing.assert_array_equal(second(given), first(given))
+    assert second.metadata == first.metadata
+    assert second.inputs == first.inputs
+    assert second.outputs == first.outputs
+    placement = second.placement
+    assert placement is not None
+    assert [use.is_hit for use in placement.cache_uses] == [True]
+    assert first.placement is not None
+    assert placement.layers == first.placement.layers
+
+
+def test_another_file_with_the_same_contents_is_the_same_model(
+    digits: Path, tmp_path: Path
+) -> None:
+    armpy.load(digits)
+    copy = Path(shutil.copy(digits, tmp_path / "copy.tflite"))
+    assert armpy.load(copy).is_quick
+
+
+def test_a_file_that_was_changed_in_place_is_another_model(digits: Path, cache: Path) -> None:
+    armpy.load(digits)
+    info = digits.stat()
+    digits.write_bytes(changed(digits.read_bytes()))
+    os.utime(digits, ns=(info.st_atime_ns, info.st_mtime_ns))
+    assert not armpy.load(digits).is_quick
+    assert len(files(cache)) == 2
+
+
+def test_contents_are_read_again_as_long_as_the_file_may_yet_change(digits: Path) -> None:
+    before = verified.content_digest(os.fspath(digits))
+    digits.write_bytes(changed(digits.read_bytes()))
+    assert verified.content_digest(os.fspath(digits)) != before
+
+
+def test_the_digest_of_a_settled_file_is_remembered(
+    digits: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verified, "SETTLED_NS", 0)
+    time.sleep(0.02)
+    before = verified.content_digest(os.fspath(digits))
+
+    def refuse(*_: object) -> object:
+        raise AssertionError("it is read again")
+
+    monkeypatch.setattr("hashlib.file_digest", refuse)
+    assert verified.content_digest(os.fspath(digits)) == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"num_threads": 3}, {"backends": ["CpuRef"]}, {"memory_limit_bytes": 1 << 29}],
+)
+def test_other_arguments_are_another_entry(
+    digits: Path, arguments: dict[str, object], cache: Path
+) -> None:
+    armpy.load(digits)
+    assert not armpy.load(digits, **arguments).is_quick  # type: ignore[arg-type]
+
+
+def test_another_variable_of_the_environment_is_another_entry(
+    digits: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    armpy.load(digits)
+    monkeypatch.setenv("ARMPY_WHATEVER", "1")
+    assert not armpy.load(digits).is_quick
+
+
+def test_what_needs_the_network_is_loaded_from_the_original(digits: Path) -> None:
+    first, second = armpy.load(digits), None
+    second = armpy.load(digits)
+    given = image()
+    before = second(given)
+    name = second.inputs[0].name
+    bound = second.bind({name: given})
+    assert not second.is_quick
+    np.testing.assert_array_equal(next(iter(bound().values())), before)
+    assert len(second.graph.layers) == len(first.graph.layers)
+
+
+def test_objects_of_the_application_are_not_looked_up(digits: Path) -> None:
+    armpy.load(digits)
+    with armpy.Runtime() as runtime:
+        assert not armpy.load(digits, runtime=runtime).is_quick
+    assert not armpy.load(digits, properties=armpy.NetworkProperties(profiling=True)).is_quick
+    assert not armpy.load(digits, on_fallback="error").is_quick
+    assert not armpy.load(digits.read_bytes()).is_quick
+
+
+def test_the_switch_is_heard(digits: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    monkeypatch.setenv("ARMPY_MODEL_CACHE", "off")
+    armpy.load(digits)
+    assert not armpy.load(digits).is_quick
+    assert not files(cache)
+
+
+@pytest.mark.parametrize("damage", ["shorter", "empty", "another byte", "another model"])
+def test_a_damaged_entry_costs_time_alone(digits: Path, cache: Path, damage: str) -> None:
+    expected = armpy.load(digits)(image())
+    (kept,) = files(cache)
+    contents = bytearray(kept.read_bytes())
+    if damage == "shorter":
+        kept.write_bytes(contents[:-100])
+    elif damage == "empty":
+        kept.write_bytes(b"")
+    elif damage == "another byte":
+        contents[len(contents) // 2] ^= 255
+        kept.write_bytes(contents)
+    else:
+        other = digits.with_name("other.tflite")
+        other.write_bytes(changed(digits.read_bytes()))
+        armpy.load(other).save(kept)
+        kept.write_bytes(kept.read_bytes()[:200] + contents[200:])
+    again = armpy.load(digits)
+    np.testing.assert_array_equal(again(image()), expected)
+    assert not again.is_quick
+    assert armpy.load(digits).is_quick  # it was replaced
+
+
+def test_a_cache_that_others_can_write_to_is_not_used(digits: Path, cache: Path) -> None:
+    armpy.load(digits)
+    cache.chmod(0o777)
+    assert not armpy.load(digits).is_quick
+
+
+def test_tuning_goes_by_no_kept_model_and_makes_them_old(digits: Path) -> None:
+    armpy.load(digits)
+    with request_tuning(0.01):
+        assert not armpy.load(digits).is_quick
+    assert not armpy.load(digits).is_quick
+    assert armpy.load(digits).is_quick
+
+
+def test_elements_in_other_files_are_not_taken_for_known(tmp_path: Path, cache: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    value = onnx.helper.make_tensor_value_info
+    weights = onnx.numpy_helper.from_array(np.arange(4096, dtype=np.float32), "w")
+    node = onnx.helper.make_node("Add", ["x", "w"], ["y"])
+    shape = [4096]
+    graph = onnx.helper.make_graph(
+        [node], "g", [value("x", 1, shape)], [value("y", 1, shape)], [weights]
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)])
+    path = tmp_path / "big.onnx"
+    onnx.save(model, path, save_as_external_data=True, location="big.data", size_threshold=0)
+    armpy.load(path)
+    np.arange(4096, dtype=np.float32)[::-1].tofile(tmp_path / "big.data")
+    made = armpy.load(path)(np.zeros(4096, np.float32))
+    np.testing.assert_array_equal(made, np.arange(4096, dtype=np.float32)[::-1])
+    assert not files(cache)
+
+
+def test_the_oldest_go_when_there_is_no_room(
+    digits: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    armpy.load(digits)
+    (first,) = files(cache)
+    os.utime(first, (1, 1))
+    monkeypatch.setattr("armpy.runtime.keeping.LIMIT_BYTES", 5 * first.stat().st_size)
+    for number in range(5):
+        armpy.load(digits, num_threads=1, memory_limit_bytes=(1 << 30) + number)
+    assert first not in files(cache)
+    assert len(files(cache)) == 5
+
+
+def test_people_can_look_at_it_and_clear_it(
+    digits: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("armpy.runtime.keeping.cache_directory", lambda: tmp_path / "cache")
+    armpy.load(digits)
+    models = ModelCache()
+    (entry,) = models.list_entries()
+    assert entry.group == "digits"
+    assert not entry.problem
+    (kept,) = files(cache)
+    contents = bytearray(kept.read_bytes())
+    contents[-1] ^= 255
+    kept.write_bytes(contents)
+    (entry,) = models.verify()
+    assert "checksum" in entry.problem
+    assert models.clear() == 1
+    assert not files(cache)
