@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,6 +13,10 @@ if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepa
     from armpy.backend.options import OptionValues
     from armpy.backend.workload import IWorkload, WorkloadInfo
     from armpy.graph import SubgraphView
+
+
+HOST_TARGET = "host"
+"""The target that is this machine."""
 
 
 class ProgramFit(Enum):
@@ -82,6 +86,16 @@ class IPrograms(ABC):
     compiler, as files are used where that is not installed.
     """
 
+    @property
+    def targets(self) -> Sequence[str]:
+        """Names of the machines that programs can be made for, ``host`` (this one) among them.
+
+        Notes
+        -----
+        ``host`` is what `save` is for, the others are what `save_for` takes.
+        """
+        return (HOST_TARGET,)
+
     @abstractmethod
     def save(self, program: object, options: OptionValues) -> SavedProgram | None:
         """What a program is in a file.
@@ -146,17 +160,12 @@ class IPrograms(ABC):
         view : SubgraphView
             What a program of this backend's was made of.
         target : str
-            Name of the machine, as ``armpy compile --target`` is given it.
+            One of `targets`.
         options : mapping of str to value
 
         Returns
         -------
         SavedProgram or None
             None if the backend makes nothing for others, as by default.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If there is no such target.
         """
         return None

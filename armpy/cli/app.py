@@ -37,6 +37,7 @@ _SIZE = click.option(
         "backends": "armpy.cli.backend_commands:backends",
         "cache": "armpy.cli.cache_commands:cache",
         "calibrate": "armpy.cli.calibrate:calibrate",
+        "compile": "armpy.cli.compile:compile_command",
         "conformance": "armpy.cli.conformance:conformance",
         "diff": "armpy.cli.diff:diff",
         "doctor": "armpy.cli.backend_commands:doctor",

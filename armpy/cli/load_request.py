@@ -58,9 +58,20 @@ class LoadRequest:
 
 
 def load_model(
-    request: LoadRequest, *, quantize_inputs: bool = False, profiling: bool = False
+    request: LoadRequest,
+    *,
+    quantize_inputs: bool = False,
+    profiling: bool = False,
+    num_plans: int = 0,
 ) -> Model:
     """Load a model.
+
+    Parameters
+    ----------
+    request : LoadRequest
+    quantize_inputs, profiling : bool
+    num_plans : int
+        How many shapes it has to stay prepared for at least.
 
     Raises
     ------
@@ -68,18 +79,61 @@ def load_model(
         If the model has no such signature, or a backend or front-end no such option.
     """
     import armpy
+    from armpy.runtime.load_request import begins_prepared
 
+    front_end_options = None
+    is_prepared = begins_prepared(request.model)
+    if is_prepared:
+        _check_no_front_end(request)
+        if not profiling and (quick := _load_quick(request, quantize_inputs)) is not None:
+            return quick
     registry = registry_of(request)
-    origin = find_origin(request, registry)
-    _check_signature(origin, request.signature)
+    if not is_prepared:
+        origin = find_origin(request, registry)
+        _check_signature(origin, request.signature)
+        front_end_options = origin.options
     return armpy.load(
         request.model,
         quantize_inputs=quantize_inputs,
         signature=request.signature,
-        runtime=_runtime(request, registry, profiling=profiling),
+        runtime=_runtime(request, registry, profiling=profiling, num_plans=num_plans),
         front_end=request.front_end,
-        front_end_options=origin.options,
+        front_end_options=front_end_options,
     )
+
+
+def _check_no_front_end(request: LoadRequest) -> None:
+    """Check that a prepared file is not to be parsed."""
+    if request.front_end or request.front_end_options:
+        raise InvalidArgumentError(
+            "the file is prepared, and no front-end parses it",
+            where="--front-end" if request.front_end else "--front-end-option",
+            fix="Leave it out, or give the file that this one was made of",
+        )
+
+
+def _load_quick(request: LoadRequest, quantize_inputs: bool) -> Model | None:
+    """A prepared model that runs at once; None if more is asked for than that."""
+    if request.backend_options or request.dynamic_backends_path or request.on_fallback != "allow":
+        return None
+    from armpy.runtime.load_request import LoadRequest as Arguments
+    from armpy.runtime.quick_loading import NotQuickError, open_prepared, quick_model
+
+    arguments = Arguments(
+        request.model,
+        request.backends,
+        request.num_threads,
+        quantize_inputs=quantize_inputs,
+        signature=request.signature,
+        preference=request.preference,
+        # The defaults are left out: what reads them is not imported for nothing.
+        trusted_keys=request.trusted_keys or None,
+        code=None if request.code == "trusted" else request.code,
+    )
+    try:
+        return quick_model(open_prepared(arguments))
+    except NotQuickError:
+        return None
 
 
 def load_anything(request: LoadRequest, registry: BackendRegistry) -> Model:
@@ -106,10 +160,11 @@ def registry_of(request: LoadRequest) -> BackendRegistry:
 
 
 def _runtime(
-    request: LoadRequest, registry: BackendRegistry, *, profiling: bool = False
+    request: LoadRequest, registry: BackendRegistry, *, profiling: bool = False, num_plans: int = 0
 ) -> Runtime:
     """A runtime as the command line says."""
     from armpy.runtime import Runtime, RuntimeOptions
+    from armpy.runtime.settings import DEFAULT_PLAN_CACHE_SIZE
     from armpy.types import Preference
 
     given = [split_option(text) for text in request.backend_options]
@@ -124,6 +179,7 @@ def _runtime(
             preference=Preference(request.preference),
             trusted_keys=request.trusted_keys,
             code=request.code,
+            plan_cache_size=max(num_plans, DEFAULT_PLAN_CACHE_SIZE),
         )
     )
 

@@ -75,6 +75,34 @@ def parse_trace(text: str) -> str:
     return text
 
 
+Shapes = dict[str, tuple[int, ...]]
+"""Of inputs, by name."""
+
+
+def parse_shape(text: str) -> tuple[str, tuple[int, ...]]:
+    """Name and sizes of ``x=1,224,224,3``; a scalar has no sizes."""
+    name, equals, sizes = text.rpartition("=")
+    if not (name and equals) or not re.fullmatch(r"(\d{1,9}(,\d{1,9})*)?", sizes):
+        raise ValueError("expected NAME=SIZES such as x=1,224,224,3")
+    return name, tuple([int(size) for size in sizes.split(",") if size])
+
+
+def parse_shape_sets(
+    context: click.Context, param: click.Parameter, texts: tuple[str, ...]
+) -> list[Shapes]:
+    """Sets of shapes: a name that comes again begins the next one; an option's callback."""
+    sets: list[Shapes] = []
+    for text in texts:
+        try:
+            name, shape = parse_shape(text)
+        except ValueError as error:
+            raise click.BadParameter(f"'{text}': {error}.", context, param) from error
+        if not sets or name in sets[-1]:
+            sets.append({})
+        sets[-1][name] = shape
+    return sets
+
+
 def parsed(
     parse: Callable[[str], _Value],
 ) -> Callable[[click.Context, click.Parameter, str | None], _Value | None]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from armpy import __version__
 from armpy.backend import NO_OPTIONS, IPrograms, OptionValues, SavedProgram
+from armpy.backend.programs import HOST_TARGET
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.graph import Layer, SubgraphView
 from armpy.ops.backend_internal import PreCompiled
@@ -29,6 +30,7 @@ from armpy.runtime.loaded_network import LoadedNetwork
 from armpy.runtime.quick_loading import KIND_MODEL
 from armpy.runtime.static_plan import StaticPlan
 from armpy.runtime.stepwise_plan import StepwisePlan
+from armpy.runtime.targets import check_targets, targets_of
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId
 
@@ -73,6 +75,7 @@ def save_model(
             expected=model._loaded.describe_shapes(),
             fix="Say for which with Model.prepare, or armpy compile --shapes",
         )
+    check_targets(targets, model._loaded.backends)
     arrays, programs = ArrayStore(), _Programs(targets)
     writers = []
     first_name = model._signatures.first_name
@@ -105,6 +108,7 @@ def save_model(
         "signatures": signatures,
         "options": _options(model),
         "programs": programs.records,
+        "left_out": programs.left_out,
         "quick": quick_record(network, programs),
     }
     try:
@@ -170,12 +174,13 @@ class _Programs:
     """
 
     def __init__(self, targets: Sequence[str]) -> None:
-        self._targets = targets or ("host",)
+        self._targets = tuple(dict.fromkeys(targets)) or (HOST_TARGET,)
         self._known: dict[tuple[BackendId, str], int | None] = {}
         self.sections: dict[str, bytes | Array] = {}
         self._by_contents: dict[bytes, str] = {}
         self.packed: dict[str, Array] = {}  # what constants may be read out of
         self.records: list[dict[str, object]] = []
+        self.left_out: list[dict[str, object]] = []
 
     def add(self, plan: StaticPlan, backends: Sequence[GuardedBackend]) -> None:
         """Save the programs of a plan."""
@@ -197,19 +202,41 @@ class _Programs:
         assert isinstance(operation, PreCompiled)
         digest = part_digest(view)
         key = backend.backend_id, digest
+        if not digest:
+            self._leave_out(backend, view, None, "nobody can tell by contents what it consists of")
         if not digest or key in self._known:
             return
         self._known[key] = None
         programs = backend.get_programs()
         if programs is None:
+            self._leave_out(backend, view, None, "the backend saves no programs")
             return
         options = network.model_options.get(backend.backend_id, NO_OPTIONS)
+        known = targets_of(backend)
         for target in self._targets:
+            if target not in known:
+                self._leave_out(backend, view, target, "the backend makes no programs for it")
+                continue
             saved = _saved(backend.backend_id, programs, view, operation, target, options)
-            if saved is not None:
-                number = self._write(key, target, operation, saved)
-                if self._known[key] is None:
-                    self._known[key] = number
+            if saved is None:
+                self._leave_out(backend, view, target, "the program cannot be kept")
+                continue
+            number = self._write(key, target, view, operation, saved)
+            if self._known[key] is None:
+                self._known[key] = number
+
+    def _leave_out(
+        self, backend: GuardedBackend, view: SubgraphView, target: str | None, reason: str
+    ) -> None:
+        """Note that a part has no program in the file, for a target or for all (None)."""
+        about: dict[str, object] = {
+            "backend": backend.backend_id,
+            "target": target,
+            "layers": len(view.layers),
+            "first": view.layers[0].name,
+            "reason": reason,
+        }
+        self.left_out.append(about)
 
     def _section(self, number: int, name: str, part: bytes | Array, code: Sequence[str]) -> str:
         """The section with a part of a program; one for all of the same bytes."""
@@ -222,7 +249,12 @@ class _Programs:
         return section
 
     def _write(
-        self, key: tuple[BackendId, str], target: str, operation: PreCompiled, saved: SavedProgram
+        self,
+        key: tuple[BackendId, str],
+        target: str,
+        view: SubgraphView,
+        operation: PreCompiled,
+        saved: SavedProgram,
     ) -> int:
         """Put a program into sections of its own; its number."""
         number = len(self.records)
@@ -234,6 +266,8 @@ class _Programs:
             "backend": key[0],
             "digest": key[1],
             "target": target,
+            "layers": len(view.layers),
+            "first": view.layers[0].name,
             "shapes": [list(shape) for shape in operation.output_shapes],
             "working_bytes": operation.working_bytes,
             "about": dict(saved.about),
@@ -254,7 +288,7 @@ def _saved(
 ) -> SavedProgram | None:
     """What a backend writes of a part for a machine."""
     kinds = (SavedProgram, type(None))
-    if target == "host":
+    if target == HOST_TARGET:
         return ask_method(backend_id, kinds, programs, "save", operation.program, options)
     return ask_method(backend_id, kinds, programs, "save_for", view, target, options)
 

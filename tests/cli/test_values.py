@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from armpy.cli.values import parse_names, parse_numbers, parse_range, parse_size
+from armpy.cli.values import parse_names, parse_numbers, parse_range, parse_shape, parse_size
 
 
 def test_a_size_is_height_and_width() -> None:
@@ -48,3 +48,11 @@ def test_names_have_commas_between_them() -> None:
     assert parse_names("NumbaAcc, CpuRef") == ("NumbaAcc", "CpuRef")
     with pytest.raises(ValueError, match="expected names"):
         parse_names("A,")
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [("x=1,224,3", ("x", (1, 224, 3))), ("a=b:0=2", ("a=b:0", (2,))), ("x=", ("x", ()))],
+)
+def test_a_shape_has_a_name_and_sizes(text: str, shape: tuple[str, tuple[int, ...]]) -> None:
+    assert parse_shape(text) == shape

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -90,6 +90,13 @@ def _inflated(data: bytes) -> bytes:
 
 class NumbaPrograms(IPrograms):
     """Saves programs as flat tables, packed constants and linked code."""
+
+    @property
+    def targets(self) -> Sequence[str]:
+        """The host, and the processors of `armpy_numba_acc.machine.targets`."""
+        from armpy_numba_acc.machine.targets import HOST, PROCESSORS
+
+        return (HOST, *PROCESSORS)
 
     def save(self, program: object, options: OptionValues) -> SavedProgram | None:
         """The program of this machine, with the code of its kernels."""

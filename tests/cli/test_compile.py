@@ -1,0 +1,250 @@
+"""`armpy compile`, and prepared files in the place of models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any  # JSON documents
+
+import numpy as np
+import pytest
+from armpy_numba_acc.files import NumbaPrograms
+
+import armpy
+from armpy.cli.__main__ import main
+from armpy.prepared.container import open_container
+from armpy.prepared.signing import Signature, generate_keys, key_text, verify
+from tests.support.networks import RELU, f32
+
+for library in ("click", "rich", "PIL"):
+    pytest.importorskip(library)
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits"
+MODEL = str(DIGITS / "digits_int8.tflite")
+NAME = "serving_default_image:0"
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def armpy_command(capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs the command; gives its exit code and what it wrote to stdout and stderr."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(arguments)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def succeed(command: Command, *arguments: str) -> str:
+    code, out, err = command(*arguments)
+    assert (code, err) == (0, "")
+    return out
+
+
+def document(command: Command, *arguments: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(succeed(command, *arguments, "--json"))
+    return found
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> str:
+    return str(tmp_path / "model.armpy")
+
+
+def test_a_compiled_model_gives_what_the_original_gives(
+    armpy_command: Command, output: str
+) -> None:
+    said = succeed(armpy_command, "compile", MODEL, "-o", output)
+    assert f"written: {output}" in said
+    assert "10  NumbaAcc  host" in said
+    assert "not in it" not in said
+    image = np.random.default_rng(0).integers(-128, 128, (1, 16, 16, 1)).astype(np.int8)
+    with armpy.load(MODEL) as original, armpy.load(output) as compiled:
+        assert compiled.is_quick
+        np.testing.assert_array_equal(compiled(image), original(image))
+
+
+def test_the_bytes_add_up_to_the_file(armpy_command: Command, output: str) -> None:
+    report = document(armpy_command, "compile", MODEL, "-o", output)
+    sizes = dict(report["bytes"])
+    assert sizes.pop("total") == Path(output).stat().st_size == sum(sizes.values())
+    assert min(sizes.values()) > 0
+    assert report["original_bytes"] == Path(MODEL).stat().st_size
+
+
+def test_targets_are_compiled_in_their_order(armpy_command: Command, output: str) -> None:
+    report = document(
+        armpy_command,
+        *("compile", MODEL, "-o", output),
+        *("--target", "cortex-a72", "--target", "host", "--target", "cortex-a72"),
+    )
+    assert report["targets_by_backend"] == {"NumbaAcc": ["cortex-a72", "host"]}
+    with armpy.load(output) as compiled:
+        assert compiled.is_quick
+
+
+def test_targets_are_listed(armpy_command: Command) -> None:
+    lines = succeed(armpy_command, "compile", "--target", "help").splitlines()
+    assert ["neoverse-n1", "NumbaAcc"] in [line.split() for line in lines]
+    assert ["host", "NumbaAcc"] in [line.split() for line in lines]
+
+
+def test_a_target_that_there_is_not_names_the_nearest(armpy_command: Command, output: str) -> None:
+    code, _, err = armpy_command("compile", MODEL, "-o", output, "--target", "neoverse-n11")
+    assert code == 2
+    assert "Did you mean 'neoverse-n1'?" in err
+    assert not Path(output).exists()
+
+
+def test_layers_of_the_reference_are_said_to_be_the_graph(
+    armpy_command: Command, output: str
+) -> None:
+    said = succeed(armpy_command, "compile", MODEL, "-o", output, "--backends", "CpuRef")
+    assert "not in it: CpuRef compiles nothing, its 10 layers are the graph" in said
+
+
+def test_what_a_backend_does_not_keep_is_said(
+    armpy_command: Command, output: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(NumbaPrograms, "save", lambda *_: None)
+    said = succeed(armpy_command, "compile", MODEL, "-o", output)
+    assert "10  NumbaAcc  nothing" in said
+    assert "for host: the program cannot be kept" in said
+
+
+def test_a_backend_without_the_target_is_said_to_lack_it(
+    armpy_command: Command, output: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(NumbaPrograms, "targets", ("znver4",))
+    said = succeed(armpy_command, "compile", MODEL, "-o", output, "--target", "host")
+    assert "for host: the backend makes no programs for it" in said
+
+
+def test_a_model_of_any_size_is_prepared_for_the_shapes(
+    armpy_command: Command, tmp_path: Path, output: str
+) -> None:
+    network = armpy.Network("open")
+    network.output("y", network.add(RELU, network.input("x", f32(None, 3))))
+    original = armpy.Model(network)
+    original.prepare({"x": (1, 3)})
+    source = str(tmp_path / "open.armpy")
+    original.save(source)
+    shapes = ("--shapes", "x=2,3", "--shapes", "x=5,3")
+    succeed(armpy_command, "compile", source, "-o", output, *shapes)
+    with armpy.load(output) as compiled:
+        compiled(np.zeros((2, 3), np.float32))
+        assert compiled.is_quick
+        compiled(np.zeros((5, 3), np.float32))
+        assert not compiled.is_quick
+
+
+@pytest.mark.parametrize("text", ["x", "=1", "x=a", "x=1,", "x=-1", "x=1.5"])
+def test_what_is_no_shape_is_refused(armpy_command: Command, output: str, text: str) -> None:
+    code, _, err = armpy_command("compile", MODEL, "-o", output, "--shapes", text)
+    assert code == 2
+    assert f"'{text}': expected NAME=SIZES such as x=1,224,224,3" in err
+
+
+def test_an_input_that_there_is_not_is_refused(armpy_command: Command, output: str) -> None:
+    code, _, err = armpy_command("compile", MODEL, "-o", output, "--shapes", "x=1,2")
+    assert code == 2
+    assert "no such input" in err
+    assert NAME in err
+
+
+@pytest.mark.parametrize("arguments", [["-o", "x"], [MODEL], []])
+def test_model_and_output_must_be_given(armpy_command: Command, arguments: list[str]) -> None:
+    code, _, err = armpy_command("compile", *arguments)
+    assert code == 2
+    assert "Missing" in err
+
+
+def test_a_signed_file_says_by_whom(armpy_command: Command, tmp_path: Path, output: str) -> None:
+    pytest.importorskip("cryptography")
+    key = str(tmp_path / "key.pem")
+    _, public = generate_keys(key)
+    said = succeed(armpy_command, "compile", MODEL, "-o", output, "--sign", key)
+    assert f"written: {output}, signed by {key_text(public)}" in said
+    container = open_container(output)
+    verify(container.signed, Signature(container.key, container.signature))
+    assert container.key == public
+    with armpy.load(output, trusted_keys=[public], code="signed") as compiled:
+        assert compiled.is_quick
+
+
+def test_a_file_is_signed_with_an_encrypted_key(
+    armpy_command: Command, tmp_path: Path, output: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("cryptography")
+    key = str(tmp_path / "key.pem")
+    _, public = generate_keys(key, b"correct horse")
+    monkeypatch.setattr("click.termui.hidden_prompt_func", lambda _: "correct horse")
+    code, out, _ = armpy_command("compile", MODEL, "-o", output, "--sign", key)
+    assert code == 0
+    assert key_text(public) in out
+
+
+def test_a_wrong_key_is_found_before_compiling(
+    armpy_command: Command, output: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("cryptography")
+    monkeypatch.setattr("armpy.load", None)
+    code, _, err = armpy_command("compile", MODEL, "-o", output, "--sign", MODEL)
+    assert code == 2
+    assert "no private key" in err
+
+
+def test_a_compiled_file_is_compiled_for_others(
+    armpy_command: Command, tmp_path: Path, output: str
+) -> None:
+    succeed(armpy_command, "compile", MODEL, "-o", output)
+    other = str(tmp_path / "other.armpy")
+    report = document(armpy_command, "compile", output, "-o", other, "--target", "znver4")
+    assert report["targets_by_backend"] == {"NumbaAcc": ["znver4"]}
+
+
+@pytest.fixture
+def compiled(armpy_command: Command, output: str) -> str:
+    succeed(armpy_command, "compile", MODEL, "-o", output)
+    return output
+
+
+def test_run_takes_a_compiled_file(armpy_command: Command, compiled: str) -> None:
+    picture = str(DIGITS / "pictures" / "seven.png")
+    found, expected = (
+        document(armpy_command, "run", path, "--image", picture) for path in (compiled, MODEL)
+    )
+    assert found["outputs"] == expected["outputs"]
+    assert found["layers_by_backend"] == {"NumbaAcc": 10}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--profile"], ["--backends", "CpuRef"], ["--on-fallback", "error"], ["--code", "never"]],
+)
+def test_run_takes_a_compiled_file_with_options_of_ordinary_networks(
+    armpy_command: Command, compiled: str, arguments: list[str]
+) -> None:
+    found, expected = (
+        document(armpy_command, "run", path, *arguments) for path in (compiled, MODEL)
+    )
+    assert found["outputs"] == expected["outputs"]
+    assert found["layers_by_backend"] == expected["layers_by_backend"]
+
+
+def test_a_compiled_file_is_parsed_by_no_front_end(armpy_command: Command, compiled: str) -> None:
+    code, _, err = armpy_command("run", compiled, "--front-end", "tflite")
+    assert code == 2
+    assert "no front-end parses it" in err
+
+
+def test_a_signature_that_a_compiled_file_lacks_is_refused(
+    armpy_command: Command, compiled: str
+) -> None:
+    code, _, err = armpy_command("run", compiled, "--signature", "train")
+    assert code == 2
+    assert "no signature 'train'" in err
