@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from armpy.testing import ConformanceResult
+    from armpy.backend import IBackendInternal
+    from armpy.testing.result import CaseResult, ConformanceResult
 
-RESULT: pytest.StashKey[ConformanceResult] = pytest.StashKey()
-"""Where the cases of a session leave what they have found so far, in the session's config."""
+RESULTS: pytest.StashKey[tuple[IBackendInternal, list[CaseResult]]] = pytest.StashKey()
+"""Where the cases of a session leave their backend and what they have found so far."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -33,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail a session whose cases prove nothing about the backend."""
-    result = session.config.stash.get(RESULT, None)
+    result = _result(session.config)
     if result is not None and result.shortcomings and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -42,7 +43,19 @@ def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     """Say how many layers ran on the backend, and what it claims and has not shown."""
-    result = config.stash.get(RESULT, None)
+    result = _result(config)
     if result is not None:
         for line in (*result.shortcomings, result.coverage):
             terminalreporter.write_line(line)
+
+
+def _result(config: pytest.Config) -> ConformanceResult | None:
+    """What the cases of a session have found; None if it has none."""
+    if RESULTS not in config.stash:
+        return None
+    # Every run of pytest loads this, and few have cases.
+    from armpy.testing.result import ConformanceResult  # noqa: PLC0415
+
+    backend, results = config.stash[RESULTS]
+    version = backend.version, backend.api_version
+    return ConformanceResult(backend.backend_id, *version, tuple(results))

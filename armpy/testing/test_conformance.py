@@ -11,8 +11,8 @@ from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.runtime import RuntimeOptions
 from armpy.testing.conformance import NamedCase, all_cases, cases_for
 from armpy.testing.known_failures import read_known_failures
-from armpy.testing.plugin import RESULT
-from armpy.testing.result import CaseResult, ConformanceResult, Outcome
+from armpy.testing.plugin import RESULTS
+from armpy.testing.result import CaseResult, Outcome
 from armpy.testing.subject import Subject
 
 _SUBJECT: pytest.StashKey[Subject] = pytest.StashKey()
@@ -95,7 +95,5 @@ def test_conformance(
 
 def _note(config: pytest.Config, subject: Subject, result: CaseResult) -> None:
     """Add a result to those of the session."""
-    backend = subject.backend
-    empty = ConformanceResult(backend.backend_id, backend.version, backend.api_version, ())
-    found = config.stash.get(RESULT, empty)
-    config.stash[RESULT] = replace(found, results=(*found.results, result))
+    _, results = config.stash.setdefault(RESULTS, (subject.backend, []))
+    results.append(result)
