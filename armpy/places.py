@@ -100,6 +100,32 @@ def links_to(path: str) -> list[str]:
     return [place for place, info in steps_to(path) if stat.S_ISLNK(info.st_mode)]
 
 
+def is_private_group(gid: int) -> bool:
+    """Whether a group is a user's own, and nobody else's, whose files count as the user's own.
+
+    Notes
+    -----
+    Many systems make such a group for each user, of his name and without other members, and let
+    groups write what is made (a umask of 002). By the same tokens it is recognised here.
+
+    References
+    ----------
+    Linux-PAM, pam_umask(8), option ``usergroups``.
+    """
+    import grp  # noqa: PLC0415 - few files can be written by a group
+    import pwd  # noqa: PLC0415 - likewise
+
+    for owner in trusted_owners():
+        try:
+            user, group = pwd.getpwuid(owner), grp.getgrgid(gid)
+        except KeyError:
+            continue
+        is_own = user.pw_gid == gid and group.gr_name == user.pw_name
+        if is_own and set(group.gr_mem) <= {user.pw_name}:
+            return True
+    return False
+
+
 def why_exposed(path: str, opened: os.stat_result) -> str:
     """Why others can change a file that was opened, or have put it there; empty if they cannot.
 
@@ -113,9 +139,9 @@ def why_exposed(path: str, opened: os.stat_result) -> str:
     Notes
     -----
     The file, every directory above it and every link on the way have to belong to the current
-    user or root, and neither file nor directories may be written by others. In a directory with a
-    sticky bit only an entry's owner can put another in its place, so that such ones may be. What
-    the path leads to has to be what was opened.
+    user or root, and neither file nor directories may be written by others; the user's private
+    group is no other. In a directory with a sticky bit only an entry's owner can put another in
+    its place, so that such ones may be. What the path leads to has to be what was opened.
     """
     if not HAS_OWNERS:  # pragma: no cover - of Windows
         return ""
@@ -125,8 +151,7 @@ def why_exposed(path: str, opened: os.stat_result) -> str:
             what = f"{kind_of(info)} {place}"
             if reason := why_foreign(info, what, trusted):
                 return reason
-            spared = stat.S_ISVTX if stat.S_ISDIR(info.st_mode) else 0
-            if not stat.S_ISLNK(info.st_mode) and (reason := why_writable(info, what, spared)):
+            if not stat.S_ISLNK(info.st_mode) and (reason := _why_shared(info, what)):
                 return reason
     except OSError as error:
         return f"the way to it cannot be followed: {error.strerror}"
@@ -134,7 +159,16 @@ def why_exposed(path: str, opened: os.stat_result) -> str:
         return "another file has taken its place since it was opened"
     # It may have been another's, and given away, since its descriptor was asked.
     what = f"file {path}"
-    return why_foreign(opened, what, trusted) or why_writable(opened, what)
+    return why_foreign(opened, what, trusted) or _why_shared(opened, what)
+
+
+def _why_shared(info: os.stat_result, what: str) -> str:
+    """Why others can write to a file, or replace what others have put into a directory."""
+    spared = stat.S_ISVTX if stat.S_ISDIR(info.st_mode) else 0
+    reason = why_writable(info, what, spared)
+    if reason and not info.st_mode & stat.S_IWOTH and is_private_group(info.st_gid):
+        return ""
+    return reason
 
 
 def cache_directory(environment: Mapping[str, str] | None = None) -> Path:

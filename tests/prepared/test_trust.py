@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 import subprocess
 import sys
 from collections.abc import Callable
@@ -51,11 +53,25 @@ class Signer(NamedTuple):
 
 
 @pytest.fixture
+def group(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of those who are in every group."""
+    members = ["somebody"]
+
+    def found(gid: int) -> grp.struct_group:
+        return grp.struct_group((pwd.getpwuid(os.geteuid()).pw_name, "x", gid, members))
+
+    monkeypatch.setattr(grp, "getgrgid", found)
+    return members
+
+
+@pytest.fixture
 def place(tmp_path: Path) -> Path:
     """A file in a folder of the user's own."""
     path = tmp_path / "models" / "model.armpy"
     path.parent.mkdir()
     path.write_bytes(b"model")
+    path.parent.chmod(0o755)
+    path.chmod(0o644)
     return path
 
 
@@ -115,12 +131,14 @@ def test_an_unsigned_file_in_a_place_of_the_users_own_is_used(place: Path) -> No
 
 
 @pytest.mark.parametrize("mode", [0o664, 0o646, 0o666, 0o662])
+@pytest.mark.usefixtures("group")
 def test_a_file_that_others_can_write_is_refused(place: Path, mode: int) -> None:
     place.chmod(mode)
     who = "everybody" if mode & 2 else "its group"
     assert refusal(place) == f"its file {place} can be written by {who}, and it is not signed"
 
 
+@pytest.mark.usefixtures("group")
 @pytest.mark.parametrize("above", [0, 1])
 @pytest.mark.parametrize(("mode", "who"), [(0o775, "its group"), (0o777, "everybody")])
 def test_a_folder_above_that_others_can_write_is_a_reason(
@@ -141,10 +159,48 @@ def test_folders_in_which_only_an_owner_can_replace_a_file_are_none(place: Path,
     assert judged(place).uses_code
 
 
+@pytest.mark.usefixtures("group")
 @pytest.mark.parametrize("mode", [0o2775, 0o4777])
 def test_other_bits_than_the_sticky_one_spare_nothing(place: Path, mode: int) -> None:
     place.parent.chmod(mode)
     assert "can be written by" in refusal(place)
+
+
+@pytest.mark.parametrize(
+    ("members", "is_exposed"), [([], False), (["<user>"], False), (["<user>", "other"], True)]
+)
+def test_a_group_of_the_users_own_counts_as_the_user(
+    place: Path, group: list[str], members: list[str], is_exposed: bool
+) -> None:
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    group[:] = [user if name == "<user>" else name for name in members]
+    for path in (place, place.parent):
+        path.chmod(0o775)
+    os.chown(place, -1, pwd.getpwuid(os.geteuid()).pw_gid)
+    os.chown(place.parent, -1, pwd.getpwuid(os.geteuid()).pw_gid)
+    assert judged(place).uses_code != is_exposed
+    place.parent.chmod(0o755)
+    place.chmod(0o666)
+    assert "can be written by everybody" in refusal(place)
+
+
+@pytest.mark.parametrize("field", ["name", "gid", "unknown"])
+def test_a_group_is_the_users_own_by_its_name_and_as_his_first(
+    place: Path, monkeypatch: pytest.MonkeyPatch, field: str
+) -> None:
+    user = pwd.getpwuid(os.geteuid())
+
+    def found(gid: int) -> grp.struct_group:
+        if field == "unknown":
+            raise KeyError(gid)
+        return grp.struct_group(("users" if field == "name" else user.pw_name, "x", gid, []))
+
+    first = 7654321 if field == "gid" else user.pw_gid
+    fields = (user.pw_name, "x", user.pw_uid, first, "", user.pw_dir, user.pw_shell)
+    monkeypatch.setattr(grp, "getgrgid", found)
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: pwd.struct_passwd(fields))
+    place.chmod(0o664)
+    assert f"its file {place} can be written by its group" in refusal(place)
 
 
 @as_root
