@@ -114,7 +114,17 @@ def check_against_reference(
     sums are long; all else has to be equal.
     """
     expected = run_reference(network, inputs) if expected is None else expected
-    actual = run_compiled(network, inputs, isa)
+    check_outputs(network, expected, run_compiled(network, inputs, isa), isa.name, tolerance)
+
+
+def check_outputs(
+    network: Network,
+    expected: Mapping[str, Array],
+    actual: Mapping[str, Array],
+    where: str,
+    tolerance: Tolerance | None = None,
+) -> None:
+    """Check outputs that were computed somewhere; rules as of `check_against_reference`."""
     graph = network.build()
     outputs = dict(zip(graph.output_names, graph.outputs, strict=True))
     behind = behind_floats(graph.layers)
@@ -126,7 +136,7 @@ def check_against_reference(
             largest = np.abs(want[np.isfinite(want)]).max(initial=1.0)
             allowed = Tolerance(1e-5 * float(largest), 5 * 2.0**-23)
         difference = compare(want, actual[name], info, allowed)
-        assert difference is None, f"{isa.name}, output {name!r}: {difference}"
+        assert difference is None, f"{where}, output {name!r}: {difference}"
 
 
 def without_subnormals(inputs: Mapping[str, Array]) -> dict[str, Array]:
