@@ -6,7 +6,8 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
 
 from armpy.backend import (
     CacheUse,
@@ -22,7 +23,7 @@ from armpy.backend import (
 )
 from armpy.caching.digests import UnknownContentsError, digest_of
 from armpy.errors import ArmpyError
-from armpy.graph import Graph, SubgraphView
+from armpy.graph import Graph, Layer, SubgraphView
 from armpy.logs import wants_traceback
 from armpy.ops.backend_internal import PreCompiled
 from armpy.optimizer.substitute import check_answer
@@ -48,6 +49,8 @@ class SavedPart(NamedTuple):
         For `IPrograms.check`.
     read : callable
         Reads all of it, checked.
+    layers : tuple of int
+        Ids of the layers in the graph that was assigned to backends.
     """
 
     backend_id: BackendId
@@ -56,6 +59,7 @@ class SavedPart(NamedTuple):
     working_bytes: int
     about: Mapping[str, object]
     read: Callable[[], SavedProgram]
+    layers: tuple[int, ...] = ()
 
 
 class SavedParts:
@@ -67,10 +71,18 @@ class SavedParts:
         The preferred ones first, where there are several of the same layers.
     problem : str
         Why none of them may be used; empty if they may.
+    kept : mapping of str to set of int
+        By backend id, ids of layers that it has left as they are.
     """
 
-    def __init__(self, parts: Sequence[SavedPart], problem: str = "") -> None:
+    def __init__(
+        self,
+        parts: Sequence[SavedPart],
+        problem: str = "",
+        kept: Mapping[BackendId, frozenset[int]] = MappingProxyType({}),
+    ) -> None:
         self.parts = parts
+        self.kept = kept
         self.problem = problem
 
     def preparation(
@@ -107,37 +119,70 @@ class SavedParts:
         """The answer that a saved program gives, or why there is none."""
         if self.problem:
             return None, self.problem
-        digest = part_digest(view)
-        parts = [part for part in parts if part.digest == digest]
-        if not parts:
+        pieces, left = _pieces(view, parts)
+        kept = self.kept.get(backend.backend_id, frozenset())
+        if not pieces or not all(layer.id in kept for layer in left):
             return None, "it has no program of these layers"
-        backend_id = backend.backend_id
-        reasons = []
-        for part in parts:
-            try:
-                programs = backend.get_programs()
-                if programs is None:
-                    return None, "the backend takes no programs from files"
-                ask = (backend_id, ProgramCheck, programs, "check")
-                check = ask_method(*ask, part.about, request.model_options)
-                if check.fit is ProgramFit.ACCEPTED:
-                    return _views(graph, backend_id, programs, view, part), ""
-                reasons.append(f"{check.fit.value}: {check.reason}")
-            except ArmpyError as error:
-                _log.warning("%s", error, exc_info=wants_traceback(_log))
-                reasons.append(str(error))
-        return None, "; ".join(dict.fromkeys(reasons))
+        views = OptimizationViews()
+        try:
+            programs = backend.get_programs()
+            if programs is None:
+                return None, "the backend takes no programs from files"
+            for piece, candidates in pieces:
+                compiled, reason = _compiled(backend.backend_id, programs, candidates, request)
+                if compiled is None:
+                    return None, reason
+                views.substitutions.append(Substitution.by_operation(piece, compiled))
+            if left:
+                views.untouched.append(view.part(left))
+            return check_answer(graph, f"{backend.backend_id} / load", view, views), ""
+        except ArmpyError as error:
+            _log.warning("%s", error, exc_info=wants_traceback(_log))
+            return None, str(error)
 
 
-def _views(
-    graph: Graph, backend_id: BackendId, programs: IPrograms, view: SubgraphView, part: SavedPart
-) -> OptimizationViews:
-    """The answer with a loaded program."""
-    program = ask_method(backend_id, object, programs, "load", part.read())
-    views = OptimizationViews()
-    compiled = PreCompiled(program, part.shapes, part.working_bytes)
-    views.substitutions.append(Substitution.by_operation(view, compiled))
-    return check_answer(graph, f"{backend_id} / load", view, views)
+_Pieces: TypeAlias = list[tuple[SubgraphView, list[SavedPart]]]
+
+
+def _pieces(view: SubgraphView, parts: Sequence[SavedPart]) -> tuple[_Pieces, list[Layer]]:
+    """What of a part there are programs of, each with these, and the layers without any."""
+    digest = part_digest(view)
+    whole = [part for part in parts if part.digest == digest]
+    if whole:
+        return [(view, whole)], []
+    by_id = {layer.id: layer for layer in view.layers}
+    candidates: dict[tuple[int, ...], list[SavedPart]] = {}
+    for part in parts:
+        if part.layers and by_id.keys() >= set(part.layers):
+            candidates.setdefault(part.layers, []).append(part)
+    found: _Pieces = []
+    for ids, of_layers in candidates.items():
+        if by_id.keys() >= set(ids):
+            piece = view.part([by_id[number] for number in ids])
+            same = [part for part in of_layers if part.digest == part_digest(piece)]
+            if same:
+                found.append((piece, same))
+                for number in ids:
+                    del by_id[number]
+    return found, [layer for layer in view.layers if layer.id in by_id]
+
+
+def _compiled(
+    backend_id: BackendId,
+    programs: IPrograms,
+    candidates: Sequence[SavedPart],
+    request: PreparationRequest,
+) -> tuple[PreCompiled | None, str]:
+    """The first program that can be used here, loaded; or why there is none."""
+    reasons = []
+    for part in candidates:
+        ask = (backend_id, ProgramCheck, programs, "check")
+        check = ask_method(*ask, part.about, request.model_options)
+        if check.fit is ProgramFit.ACCEPTED:
+            program = ask_method(backend_id, object, programs, "load", part.read())
+            return PreCompiled(program, part.shapes, part.working_bytes), ""
+        reasons.append(f"{check.fit.value}: {check.reason}")
+    return None, "; ".join(dict.fromkeys(reasons))
 
 
 def part_digest(view: SubgraphView) -> str:

@@ -126,6 +126,7 @@ def saved_parts(file: PreparedFile) -> SavedParts:
                 int(record["working_bytes"]),
                 about,
                 partial(file.saved_program, record),
+                tuple(map(int, record["layer_ids"])),
             )
         except (ValueError, TypeError, LookupError) as error:
             raise ParserError(
@@ -133,7 +134,10 @@ def saved_parts(file: PreparedFile) -> SavedParts:
             ) from error
         parts.append(part)
     problem = "" if file.verdict.uses_code else f"its code is not used: {file.verdict.reason}"
-    return SavedParts(parts, problem)
+    kept = file.container.manifest.get("kept")
+    if not isinstance(kept, dict) or not all(isinstance(ids, list) for ids in kept.values()):
+        file.container.refuse("what backends have left as it is cannot be read")
+    return SavedParts(parts, problem, {name: frozenset(ids) for name, ids in kept.items()})
 
 
 def read_placement(file: PreparedFile, *, is_cached: bool = False) -> Placement:

@@ -109,6 +109,7 @@ def save_model(
         "options": _options(model),
         "programs": programs.records,
         "left_out": programs.left_out,
+        "kept": programs.kept,
         "quick": quick_record(network, programs),
     }
     try:
@@ -178,6 +179,7 @@ class _Programs:
         self._known: dict[tuple[BackendId, str], int | None] = {}
         self.sections: dict[str, bytes | Array] = {}
         self._by_contents: dict[bytes, str] = {}
+        self.kept: dict[BackendId, list[int]] = {}  # layers that are no programs
         self.packed: dict[str, Array] = {}  # what constants may be read out of
         self.records: list[dict[str, object]] = []
         self.left_out: list[dict[str, object]] = []
@@ -188,8 +190,13 @@ class _Programs:
         network = plan.network
         for layer in network.graph.layers:
             backend = by_id.get(network.backend_ids[layer.id])
-            if backend is not None and isinstance(layer.operation, PreCompiled):
+            if backend is None:
+                continue
+            if isinstance(layer.operation, PreCompiled):
                 self._add(network, layer, backend)
+            else:
+                ids = network.origins.get(layer.id, (layer.id,))
+                self.kept.setdefault(backend.backend_id, []).extend(ids)
 
     def number(self, network: OptimizedNetwork, layer: Layer) -> int | None:
         """The number of the record of a layer's program; None if it has none."""
@@ -268,6 +275,7 @@ class _Programs:
             "target": target,
             "layers": len(view.layers),
             "first": view.layers[0].name,
+            "layer_ids": [one.id for one in view.layers],
             "shapes": [list(shape) for shape in operation.output_shapes],
             "working_bytes": operation.working_bytes,
             "about": dict(saved.about),

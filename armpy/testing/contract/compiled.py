@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from armpy.backend import CacheUse
+from armpy.backend import CacheUse, ProgramCheck, ProgramFit
 from armpy.caching.settings import CompilationCaching
 from armpy.optimizer.cached import KEEPS_NOTHING
-from armpy.runtime import Runtime
+from armpy.plugins.guard import GuardedBackend
+from armpy.prepared.trust import TRUSTED
+from armpy.runtime import Model, Runtime
+from armpy.runtime.load_request import LoadRequest
+from armpy.runtime.quick_loading import load_prepared
 from armpy.testing.contract.case import NothingToKeepError, check
 from armpy.testing.contract.networks import Bench, sample_bench, samples, with_constants
 from armpy.testing.subject import Subject
@@ -41,3 +46,44 @@ def _uses(
         bench.run(runtime, network_id, when)
         placement = runtime.get_network(network_id).placement
         return () if placement is None else placement.cache_uses
+
+
+_ODD_NOTES: tuple[dict[str, object], ...] = (
+    {},
+    {"format": None, "version": [], "abi": 2**70},
+    {"": {"": [None, True, -1.5, "\0"]}},
+)
+"""What a damaged file, or one of another version, may have in the place of a program's notes."""
+
+
+def saved_programs_compute_the_same(subject: Subject) -> None:
+    """What `IPrograms.save` wrote is accepted by `check` and taken by `load`, and is right."""
+    programs = GuardedBackend(subject.backend).get_programs()
+    if programs is None:
+        raise NothingToKeepError("it has no programs for prepared files")
+    for odd in _ODD_NOTES:
+        answer = programs.check(odd, {})
+        check(isinstance(answer, ProgramCheck), f"check answers {answer!r} to {odd!r}")
+        is_taken = answer.fit is ProgramFit.ACCEPTED
+        check(not is_taken, f"check accepts a program of which it is told {odd!r}")
+        check(bool(answer.reason), f"check gives no reason for refusing {odd!r}")
+    pairs = with_constants(subject)  # whose programs must not be taken for each other's
+    cases = dict.fromkeys((*samples(subject), *(case for pair in pairs for case in pair)))
+    with TemporaryDirectory(prefix="armpy-conformance-") as folder:
+        for number, case in enumerate(cases):
+            _check_saved(subject, sample_bench(subject, case), Path(folder, f"{number}.armpy"))
+
+
+def _check_saved(subject: Subject, bench: Bench, path: Path) -> None:
+    """Save a network in one runtime, and run it from the file in another one."""
+    with Runtime(subject.options) as runtime:
+        model = Model(bench.graph, runtime)
+        bench.run(runtime, model.network_id, "before it is saved")
+        model.save(path)
+    options = replace(subject.options, trusted_keys=(), code=TRUSTED)
+    with Runtime(options) as runtime:
+        loaded = load_prepared(LoadRequest(path, runtime=runtime))
+        bench.run(runtime, loaded.network_id, "when it comes from a prepared file")
+        placement = loaded.placement
+        for use in () if placement is None else placement.cache_uses:
+            check(use.is_hit, f"what was saved could not be loaded: {use}")

@@ -88,7 +88,10 @@ _RULES: dict[str, tuple[Check, ...]] = {
         executing.deadlines_are_told_from_cancellations,
         executing.executions_after_a_stopped_one_are_right,
     ),
-    "compiled": (compiled.kept_parts_compute_the_same,),
+    "compiled": (
+        compiled.kept_parts_compute_the_same,
+        compiled.saved_programs_compute_the_same,
+    ),
     "sizes": (sizes.new_sizes_are_as_if_compiled_for_them,),
     "profiles": (
         profiles.counters_are_declared,

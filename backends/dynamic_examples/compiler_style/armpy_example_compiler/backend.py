@@ -6,12 +6,14 @@ from armpy.backend import (
     IBackendInternal,
     ILayerSupport,
     IMemoryManager,
+    IPrograms,
     IWorkloadFactory,
     OptimizationViews,
 )
 from armpy.graph import SubgraphView
 from armpy.types import BackendId, DeviceType
 from armpy_example_compiler.compiler import compile_view
+from armpy_example_compiler.files import CompilerPrograms
 from armpy_example_compiler.layer_support import ExampleLayerSupport
 from armpy_example_compiler.workloads import ExampleWorkloadFactory
 
@@ -33,6 +35,10 @@ class ExampleCompilerBackend(IBackendInternal):
     def device_type(self) -> DeviceType:
         """As an accelerator it is asked before all others."""
         return DeviceType.ACCELERATOR
+
+    def get_programs(self) -> IPrograms:
+        """What writes programs into prepared files."""
+        return CompilerPrograms()
 
     def get_layer_support(self) -> ILayerSupport:
         """What it can compile or run."""

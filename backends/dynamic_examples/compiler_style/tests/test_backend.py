@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from pathlib import Path
 
-from armpy import DataType, Model, Network, TensorInfo
+import numpy as np
+import pytest
+
+from armpy import DataType, Model, Network, TensorInfo, load
 from armpy.graph import Value
 from armpy.ops import Activation, ActivationFunction, FullyConnected
 from armpy.runtime import Runtime, RuntimeOptions
@@ -58,3 +61,37 @@ def test_the_backend_keeps_to_the_contract_and_agrees_with_the_reference() -> No
     with np.errstate(all="ignore"):
         result = run_conformance(BACKEND_ID)
     assert result.is_passed, (result.shortcomings, result.problems)
+
+
+def test_a_prepared_file_brings_its_programs_and_leaves_the_rest_as_it_was(tmp_path: Path) -> None:
+    net = Network("both")
+    x = net.input("x", TensorInfo((1, 2), DataType.FLOAT32))
+    net.output("y", dense(net, net.add(RELU, x, name="alone"), 2, 2, "dense"))
+    saved = Model(net)
+    saved.save(tmp_path / "both.armpy")
+    loaded = load(tmp_path / "both.armpy")
+    given = np.array([[3, -3]], np.float32)
+    np.testing.assert_array_equal(loaded(given), saved(given))
+    assert placed(loaded) == placed(saved)
+    placement = loaded.placement
+    assert placement is not None
+    assert [use.is_hit for use in placement.cache_uses] == [True]
+
+
+def test_a_program_of_another_version_is_compiled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = Network("one")
+    x = net.input("x", TensorInfo((1, 2), DataType.FLOAT32))
+    net.output("y", dense(net, x, 2, 2, "dense"))
+    saved = Model(net)
+    saved.save(tmp_path / "one.armpy")
+    monkeypatch.setattr("armpy_example_compiler.files._FORMAT", 2)
+    loaded = load(tmp_path / "one.armpy")
+    given = np.array([[3, -3]], np.float32)
+    np.testing.assert_array_equal(loaded(given), saved(given))
+    placement = loaded.placement
+    assert placement is not None
+    (use,) = placement.cache_uses
+    assert not use.is_hit
+    assert "needs rebuild: another version of the compiler has made it" in use.reason

@@ -11,6 +11,7 @@ from armpy.backend import (
     IBackendInternal,
     ILayerSupport,
     IMemoryManager,
+    IPrograms,
     IWorkload,
     IWorkloadFactory,
     OptimizationViews,
@@ -26,6 +27,7 @@ from armpy.ops.operation import Operation
 from armpy.types import BackendId, DeviceType
 from armpy_onnxruntime.engine import BACKEND_ID, require
 from armpy_onnxruntime.export import export_model
+from armpy_onnxruntime.files import OnnxPrograms
 from armpy_onnxruntime.program import Program, ProgramWorkload
 from armpy_onnxruntime.support import OnnxLayerSupport
 
@@ -83,6 +85,10 @@ class OnnxRuntimeBackend(IBackendInternal):
         require("onnxruntime")
         require("onnx")
         return None
+
+    def get_programs(self) -> IPrograms:
+        """What writes sessions into prepared files."""
+        return OnnxPrograms()
 
     def get_layer_support(self) -> ILayerSupport:
         """What can be written as ONNX."""

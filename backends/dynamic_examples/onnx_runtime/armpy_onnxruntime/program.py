@@ -24,6 +24,8 @@ class Program:
     """
 
     def __init__(self, model: bytes, num_threads: int) -> None:
+        self.model = model
+        self.num_threads = num_threads
         runtime = require("onnxruntime")
         options = runtime.SessionOptions()
         options.intra_op_num_threads = num_threads

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from armpy import DataType, Model, Network, TensorInfo
+from armpy import DataType, Model, Network, TensorInfo, load
 from armpy.graph import Graph, SubgraphView, Value
 from armpy.ops import (
     Activation,
@@ -84,6 +87,20 @@ def test_images_are_transposed_at_the_edges_of_a_region_only() -> None:
     kinds = [node.op_type for node in model.graph.node]
     # In front of the first convolution, around the Reshape of the gate, before the classifier.
     assert kinds.count("Transpose") == 3
+
+
+def test_a_prepared_file_starts_its_session_without_the_onnx_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = image_network()
+    image = np.random.default_rng(1).normal(0, 1, (1, 9, 8, 3)).astype(np.float32)
+    with Model(graph, Runtime(RuntimeOptions(backends=[BACKEND_ID]))) as saved:
+        expected = saved(image)
+        saved.save(tmp_path / "image.armpy")
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    loaded = load(tmp_path / "image.armpy")
+    np.testing.assert_array_equal(loaded(image), expected)
+    assert loaded.is_quick
 
 
 def test_an_unknown_option_is_an_error() -> None:
