@@ -184,14 +184,14 @@ def test_code_that_nobody_checks_is_not_run_from_ones_own_places(
     made: Signed, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A backend runs nothing of which the file does not say that it is code."""
-    from armpy_numba_acc.native import elf
+    from armpy_numba_acc import files
 
     def deny(manifest: dict[str, object]) -> None:
         for record in manifest["programs"]:  # type: ignore[attr-defined]
             record["code"] = []
 
     images: list[object] = []
-    monkeypatch.setattr(elf, "load_image", images.append)
+    monkeypatch.setattr(files, "load_image", images.append)
     place.write_bytes(made.rewritten(deny))
     model = armpy.load(place)
     monkeypatch.undo()

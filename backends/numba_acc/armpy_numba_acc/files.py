@@ -15,7 +15,7 @@ from armpy.backend.programs import IPrograms, ProgramCheck, ProgramFit, SavedPro
 from armpy.errors import BackendUnavailableError, ParserError
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.native import elf
+from armpy_numba_acc.native.image import Image, UnsupportedError, load_image
 from armpy_numba_acc.program.program import CommandInfo, Figures, Program, SizedInfos
 from armpy_numba_acc.runtime import threads
 from armpy_numba_acc.runtime.loaded import LoadedProgram
@@ -165,8 +165,8 @@ class NumbaPrograms(IPrograms):
         if aim is None:
             raise ParserError("a saved program does not say what it is for")
         try:
-            found = elf.load_image(image)
-        except elf.UnsupportedError as error:
+            found = load_image(image)
+        except UnsupportedError as error:
             raise BackendUnavailableError(f"saved code cannot be run here: {error}") from error
         addresses = _addresses(program, found)
         return LoadedProgram(saved, program, aim.isa, addresses, timing)
@@ -196,6 +196,7 @@ def saved_program(program: Program, aim: Target, options: OptionValues) -> Saved
         None if its code cannot be linked here, or its constants are another program's as well.
     """
     from armpy_numba_acc.ahead import objects_of, settings_for
+    from armpy_numba_acc.native.elf import link
     from armpy_numba_acc.program.estimate import estimated_timing
 
     if program.held:
@@ -203,8 +204,8 @@ def saved_program(program: Program, aim: Target, options: OptionValues) -> Saved
     settings = settings_for(aim, options)
     codes = objects_of(program, settings.isa)
     try:
-        image = elf.link({kernel.symbol: code for kernel, code in codes.items()})
-    except elf.UnsupportedError:
+        image = link({kernel.symbol: code for kernel, code in codes.items()})
+    except UnsupportedError:
         return None
     figures = program.figures
     timing = estimated_timing(figures, settings.isa, settings.model)
@@ -243,7 +244,7 @@ def _flat(array: Array, dtype: str) -> Array:
     return np.ascontiguousarray(array, dtype).reshape(-1).view(np.uint8)
 
 
-def _unpacked(saved: SavedProgram) -> tuple[Program, Timing, elf.Image]:
+def _unpacked(saved: SavedProgram) -> tuple[Program, Timing, Image]:
     """The program, its timing and its code; raises whatever comes of what was not written here."""
     from armpy_numba_acc.program.program import Timing
 
@@ -273,7 +274,7 @@ def _unpacked(saved: SavedProgram) -> tuple[Program, Timing, elf.Image]:
     functions = dict(zip(symbols, map(int, about["functions"]), strict=True))
     jumps = {str(name): int(place) for name, place in about["jumps"].items()}
     code = parts[_CODE].tobytes()
-    return program, timing, elf.Image(code, functions, jumps, str(about["architecture"]))
+    return program, timing, Image(code, functions, jumps, str(about["architecture"]))
 
 
 def _addresses(program: Program, found: Mapping[str, int]) -> dict[Kernel, int]:

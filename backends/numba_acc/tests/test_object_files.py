@@ -10,7 +10,7 @@ import pytest
 from armpy_numba_acc.ahead import target
 from armpy_numba_acc.llvm.build import build_kernel
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.native import elf
+from armpy_numba_acc.native import elf, image
 from armpy_numba_acc.native.object_file import ObjectFile
 from armpy_numba_acc.native.relocations import relocate
 
@@ -58,13 +58,13 @@ def test_damaged_objects_are_refused_or_linked_within_bounds(objects: dict[str, 
         name, data = rng.choice([*objects.items()])
         damaged = mutated(data, rng)
         try:
-            image = elf.link({name: damaged})
+            linked = elf.link({name: damaged})
         except elf.UnsupportedError:
             refused += 1
             continue
-        assert len(image.code) <= elf._MOST_BYTES
-        assert 0 <= image.functions[name] < len(image.code)
-        assert all(place + 16 <= len(image.code) for place in image.jumps.values())
+        assert len(linked.code) <= elf._MOST_BYTES
+        assert 0 <= linked.functions[name] < len(linked.code)
+        assert all(place + 16 <= len(linked.code) for place in linked.jumps.values())
     assert NUM_MUTATIONS // 4 < refused < NUM_MUTATIONS
 
 
@@ -148,15 +148,15 @@ def test_objects_of_two_architectures_are_not_joined() -> None:
 
 
 def test_code_of_another_architecture_is_linked_and_never_mapped() -> None:
-    other = "cortex-a72" if elf._architecture() == "x86_64" else "x86-64-v3"
-    image = elf.link({"copy": build_kernel(Kernel("copy"), target(other).isa)})
-    with pytest.raises(elf.UnsupportedError, match=f"code for {image.architecture}"):
-        elf.load_image(image)
+    other = "cortex-a72" if image._architecture() == "x86_64" else "x86-64-v3"
+    linked = elf.link({"copy": build_kernel(Kernel("copy"), target(other).isa)})
+    with pytest.raises(elf.UnsupportedError, match=f"code for {linked.architecture}"):
+        elf.load_image(linked)
 
 
 @pytest.mark.skipif(not elf.can_load(), reason="nothing is loaded here")
 def test_images_that_lead_out_of_themselves_are_not_mapped() -> None:
-    good = elf.Image(bytes(64), {"f": 0}, {"memset": 48}, elf._architecture())
+    good = elf.Image(bytes(64), {"f": 0}, {"memset": 48}, image._architecture())
     for bad in (
         good._replace(jumps={"memset": 49}),
         good._replace(jumps={"memset": -16}),

@@ -12,7 +12,8 @@ import llvmlite.binding as llvm
 import pytest
 from armpy_numba_acc import NumbaBackend, ahead
 from armpy_numba_acc.llvm.host import host_isas
-from armpy_numba_acc.machine import arm, processor, targets
+from armpy_numba_acc.machine import arm, matrix_unit, processor, targets
+from armpy_numba_acc.machine.isa import make_isa
 from armpy_numba_acc.machine.processor import Processor, this_processor
 from armpy_numba_acc.machine.targets import PROCESSORS, best_first, named_target, runs_on
 from armpy_numba_acc.native.object_file import BEGINNING
@@ -112,7 +113,11 @@ GRAVITON2 = machine_with("aarch64", named_target("neoverse-n1").needs)
         ("cortex-a72", GRAVITON2, ""),
         ("neoverse-v1", GRAVITON2, "lacks bf16, complxnum, flagm, fp16fml, i8mm, jsconv, lse2,"),
         ("neoverse-n1", SAPPHIRE_RAPIDS, "it is for aarch64, and this is x86_64"),
-        ("haswell", machine_with("x86_64", X86_NAMES, "darwin"), "it is for .*linux.* is darwin"),
+        (
+            "haswell",
+            machine_with("x86_64", X86_NAMES, "darwin"),
+            "it is for linux, and this is darwin",
+        ),
         ("x86-64-v3", machine_with("x86_64", ()), "lacks avx, avx2, bmi, "),
     ],
 )
@@ -126,7 +131,7 @@ def test_it_is_said_why_a_processor_cannot_run_code(
 def test_the_matrix_unit_needs_the_systems_permission(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(targets, "this_processor", lambda: SAPPHIRE_RAPIDS)
     for allowed in (True, False):
-        monkeypatch.setattr(targets, "may_use_matrix_unit", lambda allowed=allowed: allowed)
+        monkeypatch.setattr(matrix_unit, "may_use_matrix_unit", lambda allowed=allowed: allowed)
         assert ("does not let" in runs_on(named_target("sapphirerapids"))) is not allowed
         assert runs_on(named_target("icelake-server")) == ""
 
@@ -151,6 +156,14 @@ def test_what_makes_most_of_a_processor_comes_first(machine: Processor, names: s
     assert found[: len(names.split())] == names.split()
     if not names:
         assert not found
+
+
+def test_macs_run_what_was_compiled_on_them() -> None:
+    machine = machine_with("aarch64", {"neon", "dotprod"}, "darwin")
+    isa = make_isa("neon", "arm64-apple-darwin24.0.0", "apple-m1", machine.features)
+    target = targets.host_target(isa, 4, machine)
+    assert runs_on(target, machine) == ""
+    assert runs_on(target, GRAVITON2) == "it is for darwin, and this is linux"
 
 
 def test_this_machine_runs_its_own_code() -> None:

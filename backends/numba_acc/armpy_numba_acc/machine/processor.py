@@ -18,8 +18,6 @@ import sys
 from functools import cache
 from typing import NamedTuple
 
-from armpy_numba_acc.machine.arm import arm_features
-
 _DESCRIPTION = "/proc/cpuinfo"
 
 _ARCHITECTURES = {"amd64": "x86_64", "x86_64": "x86_64", "arm64": "aarch64", "aarch64": "aarch64"}
@@ -84,12 +82,22 @@ class Processor(NamedTuple):
     features: frozenset[str]
 
 
+def architecture_of(name: str) -> str:
+    """An architecture by its name, as `Processor` has it, from any that systems call it by."""
+    return _ARCHITECTURES.get(name, name)
+
+
 @cache
 def this_processor() -> Processor:
     """The one that this process runs on."""
-    machine = platform.machine().lower()
-    architecture = _ARCHITECTURES.get(machine, machine)
-    features = _described() if architecture == "x86_64" else arm_features()
+    architecture = architecture_of(platform.machine().lower())
+    if architecture == "aarch64":
+        # Starts on other architectures do without.
+        from armpy_numba_acc.machine.arm import arm_features  # noqa: PLC0415
+
+        features = arm_features()
+    else:
+        features = _described()
     return Processor(sys.platform, architecture, features)
 
 

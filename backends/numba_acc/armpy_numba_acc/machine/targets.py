@@ -21,8 +21,7 @@ from typing import NamedTuple
 from armpy.errors import InvalidArgumentError
 from armpy_numba_acc.machine.isa import NAMES as ISA_NAMES
 from armpy_numba_acc.machine.isa import Isa, make_isa
-from armpy_numba_acc.machine.matrix_unit import may_use_matrix_unit
-from armpy_numba_acc.machine.processor import Processor, this_processor
+from armpy_numba_acc.machine.processor import Processor, architecture_of, this_processor
 
 HOST = "host"
 """The target that is this machine."""
@@ -178,25 +177,29 @@ def runs_on(target: Target, processor: Processor | None = None) -> str:
     is_here = processor is None
     processor = processor or this_processor()
     architecture, _, system = target.isa.triple.partition("-")
-    if architecture != processor.architecture:
+    if architecture_of(architecture) != processor.architecture:
         return f"it is for {architecture}, and this is {processor.architecture}"
-    if not _is_system(system, processor.system):
-        return f"it is for {system.rpartition('-')[0] or system}, and this is {processor.system}"
+    if (system := _system_of(system)) != processor.system:
+        return f"it is for {system}, and this is {processor.system}"
     missing = sorted(target.needs - processor.features)
     if missing:
         return f"this processor lacks {', '.join(missing)}, as far as the system tells"
-    if is_here and target.isa.matrix_unit == "amx" and not may_use_matrix_unit():
-        return "the system does not let this process use the matrix unit"
+    if is_here and target.isa.matrix_unit == "amx":
+        # Few processors have one.
+        from armpy_numba_acc.machine.matrix_unit import may_use_matrix_unit  # noqa: PLC0415
+
+        if not may_use_matrix_unit():
+            return "the system does not let this process use the matrix unit"
     return ""
 
 
-def _is_system(of_triple: str, platform: str) -> bool:
-    """Whether the rest of a triple names an operating system."""
-    return any(
-        part.startswith(name) and platform == system
-        for part in of_triple.split("-")
-        for name, system in _SYSTEMS.items()
+def _system_of(rest: str) -> str:
+    """What Python calls the operating system that the rest of a triple names."""
+    parts = rest.split("-")
+    found = (
+        system for name, system in _SYSTEMS.items() if any(part.startswith(name) for part in parts)
     )
+    return next(found, rest)
 
 
 def best_first(targets: Iterable[Target], processor: Processor | None = None) -> Sequence[Target]:

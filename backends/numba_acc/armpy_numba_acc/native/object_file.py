@@ -15,6 +15,8 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from armpy_numba_acc.native.image import UnsupportedError
+
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
@@ -36,10 +38,6 @@ _MOST_BYTES = 1 << 26
 
 _UNWINDING = ".eh_frame"
 """What only debuggers and exceptions need. x86-64 has a kind of its own for it."""
-
-
-class UnsupportedError(Exception):
-    """An object is damaged, or holds what only LLVM can load."""
 
 
 class Section(NamedTuple):

@@ -17,7 +17,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from armpy_numba_acc.native.object_file import UnsupportedError
+from armpy_numba_acc.native.image import UnsupportedError
 
 _WORD, _LONG = struct.Struct("<I"), struct.Struct("<q")
 _DISTANCE = struct.Struct("<i")

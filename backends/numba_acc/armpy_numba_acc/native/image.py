@@ -1,0 +1,138 @@
+"""Puts linked code into memory where it can be run, on Linux, x86-64 and 64-bit Arm.
+
+Notes
+-----
+What links code is in `armpy_numba_acc.native.elf`: prepared models start without it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import platform
+import struct
+import sys
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import NamedTuple
+
+JUMP = struct.Struct("<8sQ")
+"""To a function of the C library: instructions, and the function's address."""
+
+_JUMPS = {
+    "x86_64": b"\xff\x25\x02\x00\x00\x00\x0f\x0b",  # jmp [rip + 2]; ud2
+    "aarch64": b"\x50\x00\x00\x58\x00\x02\x1f\xd6",  # ldr x16, . + 8; br x16
+}
+"""A jump to the address that follows."""
+
+
+class UnsupportedError(Exception):
+    """Code is damaged, or of a kind that only LLVM can load."""
+
+
+class Image(NamedTuple):
+    """Code of several objects, linked: it runs wherever it is put at the beginning of a page.
+
+    Parameters
+    ----------
+    code : bytes
+        Zeros where the jumps are.
+    functions : dict of str to int
+        Offset of each object's function, by name.
+    jumps : dict of str to int
+        Offset of the jump to each function of the C library, by the function's name.
+    architecture : {"x86_64", "aarch64"}
+    """
+
+    code: bytes
+    functions: Mapping[str, int]
+    jumps: Mapping[str, int]
+    architecture: str
+
+
+def _architecture() -> str:
+    """The one whose code this process can run; empty if it is none that is loaded here."""
+    is_known = sys.platform == "linux" and sys.maxsize > 1 << 32 and sys.byteorder == "little"
+    machine = platform.machine()
+    return machine if is_known and machine in _JUMPS else ""
+
+
+def can_load() -> bool:
+    """Whether this process can run what is loaded here."""
+    return bool(_architecture())
+
+
+def load_image(image: Image) -> dict[str, int]:
+    """Put linked code into memory where it can be run, and no longer be written.
+
+    Returns
+    -------
+    dict of str to int
+        Address of each function. They stay until the process ends.
+
+    Raises
+    ------
+    UnsupportedError
+        If it is for another processor, calls what the process does not have, or memory cannot be
+        made executable.
+    """
+    if image.architecture != _architecture():
+        raise UnsupportedError(f"it is code for {image.architecture} on Linux")
+    size = len(image.code)
+    inside = range(size - JUMP.size + 1)
+    if not all(place in inside for place in image.jumps.values()):
+        raise UnsupportedError("a jump lies outside of the code")
+    if not all(0 <= place < size for place in image.functions.values()):
+        raise UnsupportedError("a function lies outside of the code")
+    addresses = {name: _library_address(name) for name in image.jumps}
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory[:] = image.code
+    for name, place in image.jumps.items():
+        JUMP.pack_into(memory, place, _JUMPS[image.architecture], addresses[name])
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    _make_executable(start, size)
+    # One more reference than there are: no interpreter that ends may unmap what threads still run.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
+    return {name: start + offset for name, offset in image.functions.items()}
+
+
+def _library_address(name: str) -> int:
+    """Address of a function that the process has."""
+    try:
+        function = getattr(ctypes.CDLL(None), name)
+    except AttributeError as error:
+        raise UnsupportedError(f"it calls '{name}', which the process does not have") from error
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+def _make_executable(start: int, size: int) -> None:
+    """Let memory be run, and no longer be written."""
+    if (flush := _flush_instructions()) is not None:
+        flush(start, start + size)
+    protect = ctypes.CDLL(None, use_errno=True).mprotect
+    protect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    if protect(start, size, mmap.PROT_READ | mmap.PROT_EXEC):
+        raise UnsupportedError(f"memory cannot be made executable: error {ctypes.get_errno()}")
+
+
+@cache
+def _flush_instructions() -> Callable[[int, int], object] | None:
+    """What makes Arm's instruction cache see what was written; None where nothing has to.
+
+    Notes
+    -----
+    x86-64 has no need of it. On Arm, Linux does it itself for pages that become executable
+    (``__sync_icache_dcache`` in ``arch/arm64/mm/flush.c``), on which the loader of shared
+    libraries relies; the compiler's library does what the architecture manual asks for.
+    """
+    if _architecture() != "aarch64":
+        return None
+    for library in (None, "libgcc_s.so.1"):
+        try:
+            function = ctypes.CDLL(library).__clear_cache
+        except (OSError, AttributeError):
+            continue
+        function.argtypes, function.restype = (ctypes.c_void_p, ctypes.c_void_p), None
+        found: Callable[[int, int], object] = function
+        return found
+    return None
