@@ -19,7 +19,7 @@ from armpy.testing.subject import Subject
 from tests.support.example_backends import EXAMPLES
 from tests.support.lying_backends import options_for, run_one
 
-(RULE,) = (case for case in CONTRACT_CASES if case.id.startswith("contract/compiled/"))
+(RULE,) = (case for case in CONTRACT_CASES if case.id.startswith("contract/compiled/kept"))
 
 
 @pytest.fixture

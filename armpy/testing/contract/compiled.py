@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from armpy.backend import CacheUse, ProgramCheck, ProgramFit
+from armpy.backend import CacheUse, IPrograms, ProgramCheck, ProgramFit
 from armpy.caching.settings import CompilationCaching
 from armpy.optimizer.cached import KEEPS_NOTHING
-from armpy.plugins.guard import GuardedBackend
+from armpy.plugins.boundary import ask_method
 from armpy.prepared.trust import TRUSTED
 from armpy.runtime import Model, Runtime
 from armpy.runtime.load_request import LoadRequest
@@ -58,12 +58,13 @@ _ODD_NOTES: tuple[dict[str, object], ...] = (
 
 def saved_programs_compute_the_same(subject: Subject) -> None:
     """What `IPrograms.save` wrote is accepted by `check` and taken by `load`, and is right."""
-    programs = GuardedBackend(subject.backend).get_programs()
+    backend = subject.backend
+    kinds = (IPrograms, type(None))
+    programs = ask_method(backend.backend_id, kinds, backend, "get_programs")
     if programs is None:
         raise NothingToKeepError("it has no programs for prepared files")
     for odd in _ODD_NOTES:
-        answer = programs.check(odd, {})
-        check(isinstance(answer, ProgramCheck), f"check answers {answer!r} to {odd!r}")
+        answer = ask_method(backend.backend_id, ProgramCheck, programs, "check", odd, {})
         is_taken = answer.fit is ProgramFit.ACCEPTED
         check(not is_taken, f"check accepts a program of which it is told {odd!r}")
         check(bool(answer.reason), f"check gives no reason for refusing {odd!r}")
