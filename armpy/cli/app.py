@@ -182,12 +182,19 @@ def inspect(
     dot: str | None,
     as_json: bool,
 ) -> None:
-    """Show what MODEL takes and gives, what it is made of, and where it would run."""
+    """Show what MODEL takes and gives, what it is made of, and where it would run.
+
+    Of a prepared file, show also what is in it, by whom, and what of it would be used here.
+    """
     from armpy.cli import report
     from armpy.cli.images import sized_shapes
     from armpy.cli.inspect import inspect_file, write_dot
     from armpy.cli.printer import print_json
+    from armpy.runtime.load_request import begins_prepared
 
+    if begins_prepared(load_request.model):
+        _inspect_prepared(load_request, size, dot, with_layers=with_layers, as_json=as_json)
+        return
     with load_model(load_request) as loaded:
         if size is not None:
             loaded.resize(sized_shapes(loaded.inputs, size))
@@ -199,3 +206,27 @@ def inspect(
         print_json(document)
     else:
         report.print_model(result, with_layers=with_layers)
+
+
+def _inspect_prepared(
+    load_request: LoadRequest,
+    size: tuple[int, int] | None,
+    dot: str | None,
+    *,
+    with_layers: bool,
+    as_json: bool,
+) -> None:
+    """Show a prepared file."""
+    from armpy.cli import report
+    from armpy.cli.inspect_prepared import inspect_prepared, prepared_document, print_prepared
+    from armpy.cli.printer import print_json
+
+    if size is not None:
+        raise click.UsageError("--size: a prepared file is shown with the shapes that it is for.")
+    result, found = inspect_prepared(load_request, dot)
+    if as_json:
+        document = report.model_document(load_request.model, result, with_layers=with_layers)
+        print_json({**document, "prepared": prepared_document(found)})
+        return
+    report.print_model(result, with_layers=with_layers)
+    print_prepared(found)

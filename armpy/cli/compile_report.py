@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 
 from armpy.cli.prepared_file import FileBytes, LeftOut, PreparedContents
 from armpy.cli.printer import Printer
+from armpy.prepared.container import open_container
 from armpy.prepared.signing import NO_KEY, key_text
 
 _KIB = 1024
@@ -43,7 +44,7 @@ class CompileReport:
 
 def describe_compiled(output: str, model: str) -> CompileReport:
     """Describe a file that was just written."""
-    contents = PreparedContents(output)
+    contents = PreparedContents(open_container(output))
     placement = contents.placement()
     targets: dict[str, list[str]] = {}
     for program in contents.programs:
@@ -71,10 +72,10 @@ def print_compiled(report: CompileReport) -> None:
     size = report.bytes
     ratio = size.total / max(report.original_bytes, 1)
     printer.line(
-        f"size: {_kib(size.total)}, {ratio:.2f} times the original's "
-        f"{_kib(report.original_bytes)}: constants {_kib(size.constants)}, "
-        f"programs' data {_kib(size.program_data)}, code {_kib(size.code)}, "
-        f"graph {_kib(size.graph)}, other {_kib(size.other)}"
+        f"size: {kib(size.total)}, {ratio:.2f} times the original's "
+        f"{kib(report.original_bytes)}: constants {kib(size.constants)}, "
+        f"programs' data {kib(size.program_data)}, code {kib(size.code)}, "
+        f"graph {kib(size.graph)}, other {kib(size.other)}"
     )
     rows = [
         (count, backend, ", ".join(report.targets_by_backend.get(backend, ())) or "nothing")
@@ -98,7 +99,7 @@ def _explained(report: CompileReport, backend: str) -> bool:
     return any(one.backend == backend for one in report.left_out)
 
 
-def _kib(size: int) -> str:
+def kib(size: int) -> str:
     """Bytes for people."""
     return f"{size / _KIB:.1f} KiB"
 

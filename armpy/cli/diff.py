@@ -135,7 +135,13 @@ def _compare_files(
 def _input_names(model: str) -> list[str]:
     """Names of a model's inputs."""
     from armpy.model_files import parse
+    from armpy.runtime.load_request import begins_prepared
 
+    if begins_prepared(model):
+        import armpy
+
+        with armpy.load(model) as loaded:
+            return [spec.name for spec in loaded.inputs]
     return [value.name for value in parse(model).inputs]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -16,10 +16,10 @@ from armpy.graph import Graph, nested_graphs
 from armpy.graph.dump import to_dot
 from armpy.hooks.metadata import ModelMetadata, TensorMetadata
 from armpy.hooks.section import ReportSection
-from armpy.optimizer import Alternative
+from armpy.optimizer import Alternative, Placement
 from armpy.plugins.boundary import plain_text
-from armpy.runtime import Model, TensorSpec
-from armpy.tensor import Quantization
+from armpy.runtime import Model
+from armpy.tensor import Quantization, TensorInfo
 
 if TYPE_CHECKING:
     from armpy.plugins.hooks import Answer
@@ -231,14 +231,14 @@ def inspect_file(model: Model, request: LoadRequest) -> ModelReport:
         inspect_model(model, signatures),
         format=file_format,
         sections=_sections(model, request.model),
-        metadata=_metadata(model),
+        metadata=metadata_report(lambda: model.metadata),
     )
 
 
-def _metadata(model: Model) -> MetadataReport:
+def metadata_report(read: Callable[[], ModelMetadata]) -> MetadataReport:
     """What a model's file says of itself, as text."""
     try:
-        found = model.metadata
+        found = read()
     except ParserError as error:
         return MetadataReport({"damaged": str(error)}, {})
     tensors = {**found.inputs, **found.outputs}
@@ -325,19 +325,24 @@ def inspect_model(model: Model, signatures: tuple[SignatureReport, ...] = ()) ->
     signatures : tuple of SignatureReport
         Of the file that the model is from.
     """
-    graph = model.graph
-    placement = model.placement
+    return report_of(model.graph, model.placement, signatures)
+
+
+def report_of(
+    graph: Graph, placement: Placement | None, signatures: tuple[SignatureReport, ...] = ()
+) -> ModelReport:
+    """Describe a network; the placement is None where it is not known yet."""
     graphs = (graph, *nested_graphs(graph))
     operators = Counter(layer.operation.name for part in graphs for layer in part.layers)
     return ModelReport(
-        tuple(_tensor(spec) for spec in model.inputs),
-        tuple(_tensor(spec) for spec in model.outputs),
+        tuple([_tensor(value.name, value.info) for value in graph.inputs]),
+        tuple([_tensor(*each) for each in _outputs(graph)]),
         dict(operators.most_common()),
         signatures,
         str(placement) if placement is not None else "not known before the inputs' shapes are",
         dict(placement.layers_by_backend) if placement is not None else {},
-        _layers(model),
-        _refusals(model),
+        () if placement is None else _layers(placement),
+        () if placement is None else _refusals(placement),
         placement.peak_bytes if placement is not None else 0,
         _weights_bytes(graph),
         sum(variable.initial.nbytes for variable in graph.variables),
@@ -355,18 +360,22 @@ def write_dot(model: Model, path: str) -> None:
     Path(path).write_text(text, "utf-8")
 
 
-def _tensor(spec: TensorSpec) -> TensorReport:
+def _outputs(graph: Graph) -> list[tuple[str, TensorInfo]]:
+    """Names and infos of a graph's outputs."""
+    infos = [value.info for value in graph.outputs]
+    return list(zip(graph.output_names, infos, strict=True))
+
+
+def _tensor(name: str, info: TensorInfo) -> TensorReport:
     """Describe an input or output."""
-    quantization: Quantization | None = spec.quantization
+    quantization: Quantization | None = info.quantization
     scale = None if quantization is None else quantization.scale
     zero_point = None if quantization is None else quantization.zero_point
-    return TensorReport(spec.name, spec.shape, spec.data_type.name, scale, zero_point)
+    return TensorReport(name, info.shape, info.data_type.name, scale, zero_point)
 
 
-def _layers(model: Model) -> tuple[LayerReport, ...]:
+def _layers(placement: Placement) -> tuple[LayerReport, ...]:
     """Describe the layers in order of execution."""
-    if model.placement is None:
-        return ()
     return tuple(
         LayerReport(
             number,
@@ -376,15 +385,13 @@ def _layers(model: Model) -> tuple[LayerReport, ...]:
             layer.partition,
             layer.origins,
         )
-        for number, layer in enumerate(model.placement.layers)
+        for number, layer in enumerate(placement.layers)
     )
 
 
-def _refusals(model: Model) -> tuple[RefusalReport, ...]:
+def _refusals(placement: Placement) -> tuple[RefusalReport, ...]:
     """Why layers do not run where they would have been preferred, commonest reason first."""
-    if model.placement is None:
-        return ()
-    reasons = Counter((r.operation, r.backend, r.text) for r in model.placement.refusals)
+    reasons = Counter((r.operation, r.backend, r.text) for r in placement.refusals)
     return tuple(
         RefusalReport(operation, backend, text, count)
         for (operation, backend, text), count in reasons.most_common()

@@ -9,7 +9,7 @@ from typing import Any
 from armpy.errors import ParserError
 from armpy.optimizer import Placement
 from armpy.optimizer.files.plain import PlainReader
-from armpy.prepared.container import Container, open_container
+from armpy.prepared.container import Container
 
 METADATA = "metadata"
 
@@ -95,18 +95,18 @@ class PreparedContents:
 
     Parameters
     ----------
-    path : str
+    container : Container
 
     Raises
     ------
     ParserError
-        If it is damaged, or of another version.
+        If it is damaged.
     """
 
-    def __init__(self, path: str) -> None:
-        self.container: Container = open_container(path)
-        self.container.check()
-        self.manifest = self.container.manifest
+    def __init__(self, container: Container) -> None:
+        container.check()
+        self.container = container
+        self.manifest = container.manifest
 
     @property
     def programs(self) -> tuple[ProgramReport, ...]:
@@ -140,6 +140,24 @@ class PreparedContents:
         total = self.container.data.size
         other = total - constants - graph - in_code - in_data
         return FileBytes(total, constants, in_data, in_code, graph, other)
+
+    @property
+    def networks(self) -> list[tuple[str | None, str]]:
+        """Name of the signature, and section, of each network; the first one comes first."""
+        if "signatures" not in self.manifest:
+            return [(None, "model")]
+        found = [(one.get("name"), one.get("section")) for one in self._records("signatures")]
+        if not all(isinstance(name, str | None) and isinstance(at, str) for name, at in found):
+            self.container.refuse("its signatures cannot be read")
+        return [(name, str(at)) for name, at in found]
+
+    def num_views(self, section: str = "model") -> int:
+        """How many constants of a network are read out of what programs have packed."""
+        document = self.container.document(section)
+        arrays = document.get("arrays") if isinstance(document, dict) else None
+        if not isinstance(arrays, list):
+            self.container.refuse("its constants cannot be read")
+        return sum(isinstance(one, dict) and one.get("view") is not None for one in arrays)
 
     def placement(self, section: str = "model") -> Placement | None:
         """The placement report of a network; None if it was prepared for no shapes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -67,7 +67,9 @@ def tune(
         clear_caches(registry, load_request.backends, "machine")
     results: list[TuningResult] = []
     if load_request.model:
-        with request_tuning(seconds) as request, load_model(load_request):
+        # What a prepared file has compiled is decided already: its graph is prepared anew.
+        untuned = replace(load_request, code="never")
+        with request_tuning(seconds) as request, load_model(untuned):
             results = request.results
     else:
         load_anything(load_request, registry).close()

@@ -248,3 +248,19 @@ def test_a_signature_that_a_compiled_file_lacks_is_refused(
     code, _, err = armpy_command("run", compiled, "--signature", "train")
     assert code == 2
     assert "no signature 'train'" in err
+
+
+def test_diff_takes_compiled_files(armpy_command: Command, compiled: str, tmp_path: Path) -> None:
+    array = str(tmp_path / "x.npy")
+    np.save(array, np.full((1, 16, 16, 1), 7, np.int8))
+    given = ("--input", f"{NAME}={array}")
+    said = succeed(armpy_command, "diff", compiled, "--backend", "NumbaAcc", *given)
+    assert "no difference: the outputs of all 10 layers agree" in said
+    assert "outputs agree" in succeed(armpy_command, "diff", compiled, MODEL, *given)
+
+
+def test_tune_measures_what_a_compiled_file_was_made_of(
+    armpy_command: Command, compiled: str
+) -> None:
+    results = document(armpy_command, "tune", compiled, "--seconds", "0.5")["results"]
+    assert [result["backend_id"] for result in results] == ["NumbaAcc"]

@@ -1,0 +1,173 @@
+"""`armpy inspect` of prepared files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any  # JSON documents
+
+import pytest
+
+import armpy
+from armpy.cli.__main__ import main
+from armpy.prepared.container import open_container
+from armpy.prepared.signing import generate_keys, key_text
+from tests.support.networks import RELU, f32
+
+for library in ("click", "rich", "PIL"):
+    pytest.importorskip(library)
+
+MODEL = str(Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite")
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs the command; gives its exit code and what it wrote to stdout and stderr."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main(arguments)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def compiled(command: Command, tmp_path: Path) -> str:
+    path = str(tmp_path / "model.armpy")
+    code, _, err = command(
+        "compile", MODEL, "-o", path, "--target", "cortex-a72", "--target", "host"
+    )
+    assert (code, err) == (0, "")
+    return path
+
+
+def document(command: Command, *arguments: str) -> dict[str, Any]:
+    code, out, err = command("inspect", *arguments, "--json")
+    assert (code, err) == (0, "")
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def test_the_model_is_described_as_the_original_is(command: Command, compiled: str) -> None:
+    found, original = (document(command, path, "--layers") for path in (compiled, MODEL))
+    names = ("inputs", "outputs", "operators", "weights_bytes", "layers_by_backend", "metadata")
+    for name in (*names, "layers", "arena_bytes"):
+        assert found[name] == original[name], name
+
+
+def test_what_is_in_the_file_is_what_the_container_has(command: Command, compiled: str) -> None:
+    found = document(command, compiled)["prepared"]
+    container = open_container(compiled)
+    assert found["version"] == 2
+    assert found["armpy"] == armpy.__version__
+    assert found["sections"] == {n: s.size for n, s in container.sections.items()}
+    sizes = dict(found["bytes"])
+    assert sizes.pop("total") == Path(compiled).stat().st_size == sum(sizes.values())
+    assert found["networks"][0]["inputs"][0]["shape"] == [1, 16, 16, 1]
+    assert found["networks"][0]["layers"] == 10
+    assert found["starts_at_once"]
+
+
+def test_programs_are_listed_with_what_becomes_of_them_here(
+    command: Command, compiled: str
+) -> None:
+    found = document(command, compiled)["prepared"]
+    pairs = zip(found["programs"], found["uses"], strict=True)
+    of_target = {program["target"]: (program, use) for program, use in pairs}
+    program, use = of_target["cortex-a72"]
+    assert use["status"] == "foreign"
+    assert "aarch64" in use["reason"]
+    assert program["layers"] == 10
+    program, use = of_target["host"]
+    assert use["status"] == "used"
+    container = open_container(compiled)
+    parts = container.manifest["programs"][program["number"]]["parts"]
+    sizes = {name: container.sections[section].size for name, section in parts.items()}
+    assert program["code_bytes"] == sizes.pop("code") > 0
+    assert program["data_bytes"] == sum(sizes.values())
+    assert program["about"]["target"] == "host"
+
+
+def test_people_are_told_the_same(command: Command, compiled: str) -> None:
+    code, out, err = command("inspect", compiled)
+    assert (code, err) == (0, "")
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert "Prepared file, version 2, by armpy " + armpy.__version__ in lines
+    assert "signature: none" in lines
+    assert any(line.startswith("NumbaAcc cortex-a72 10 ") for line in lines)
+    assert any(
+        line.endswith("foreign: it is for aarch64, and this is x86_64") for line in lines
+    ) or ("x86_64" not in out)
+
+
+def test_a_signature_is_checked(command: Command, tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    key, path = str(tmp_path / "key.pem"), tmp_path / "signed.armpy"
+    _, public = generate_keys(key)
+    assert command("compile", MODEL, "-o", str(path), "--sign", key)[0] == 0
+    found = document(command, str(path), "--trusted-key", f"{key}.pub")["prepared"]
+    assert (found["signature"], found["signer"]) == ("right", key_text(public))
+    assert "signed by the trusted key" in found["trust"]
+    data = bytearray(path.read_bytes())
+    data[100] ^= 1  # of the signature
+    path.write_bytes(data)
+    assert document(command, str(path))["prepared"]["signature"] == "wrong"
+
+
+def test_a_file_whose_code_is_refused_is_still_shown(command: Command, compiled: str) -> None:
+    Path(compiled).chmod(0o666)
+    found = document(command, compiled)["prepared"]
+    assert not found["uses_code"]
+    assert "not signed" in found["trust"]
+    assert "used" not in [use["status"] for use in found["uses"]]
+
+
+def test_a_damaged_file_is_refused(command: Command, compiled: str) -> None:
+    data = bytearray(Path(compiled).read_bytes())
+    data[-1] ^= 1
+    Path(compiled).write_bytes(data)
+    code, _, err = command("inspect", compiled)
+    assert code == 1
+    assert "the checksum of section" in err
+
+
+def test_a_network_without_programs_is_shown(command: Command, tmp_path: Path) -> None:
+    network = armpy.Network("small")
+    network.output("y", network.add(RELU, network.input("x", f32(2, 3))))
+    path = str(tmp_path / "network.armpy")
+    armpy.optimize(network, ["CpuRef"]).save(path)
+    found = document(command, path)
+    assert found["layers_by_backend"] == {"CpuRef": 1}
+    assert found["prepared"]["programs"] == []
+    assert not found["prepared"]["starts_at_once"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--backends", "CpuRef"], ["--size", "8x8"], ["--front-end", "tflite"]]
+)
+def test_what_the_file_has_decided_cannot_be_asked(
+    command: Command, compiled: str, arguments: list[str]
+) -> None:
+    code, _, err = command("inspect", compiled, *arguments)
+    assert code == 2
+    assert "a prepared file is shown" in err
+
+
+def test_one_signature_is_shown(command: Command, compiled: str) -> None:
+    found = document(command, compiled, "--signature", "serving_default")
+    assert [tensor["name"] for tensor in found["inputs"]] == ["image"]
+    code, _, err = command("inspect", compiled, "--signature", "train")
+    assert code == 2
+    assert "Expected 'serving_default'" in err
+
+
+def test_a_prepared_network_is_drawn_with_backends(
+    command: Command, compiled: str, tmp_path: Path
+) -> None:
+    assert command("inspect", compiled, "--dot", str(tmp_path / "a.dot"))[0] == 0
+    assert "NumbaAcc" in (tmp_path / "a.dot").read_text("utf-8")
