@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import TypeAlias
 
 import numpy as np
@@ -509,15 +511,23 @@ class Emitter:
         return tuple(held)
 
     def _packed_constants(self) -> Array:
-        """All constants in one array, their offsets set."""
-        size = 0
-        for buffer, _ in self._constants:
-            buffer.offset = size
-            size += -(-(buffer.size_bytes + SLACK_BYTES) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-        packed = aligned(size)
+        """All constants in one array, their offsets set; those of the same bytes lie there once."""
+        sizes = collections.Counter(array.nbytes for _, array in self._constants)
+        placed: dict[bytes, int] = {}
+        size, parts = 0, []
         for buffer, array in self._constants:
             data = array.reshape(-1).view(np.uint8)
-            packed[buffer.offset : buffer.offset + data.size] = data
+            # Large ones are seldom of a size that another one has as well.
+            key = sha256(data.data).digest() if sizes[data.size] > 1 else b""
+            buffer.offset = placed.get(key, size)
+            if buffer.offset == size:
+                if key:
+                    placed[key] = size
+                parts.append((size, data))
+                size += -(-data.size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        packed = aligned(size + SLACK_BYTES if size else 0)
+        for offset, data in parts:
+            packed[offset : offset + data.size] = data
         return packed
 
 

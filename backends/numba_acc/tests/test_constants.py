@@ -1,0 +1,51 @@
+"""Packed constants of a program: what is equal is there once, and nothing lies between them."""
+
+import numpy as np
+import pytest
+from armpy_numba_acc.llvm.host import host_isas
+from armpy_numba_acc.passes.region import lower_region
+from armpy_numba_acc.program.program import Program
+
+from armpy import Network
+from armpy.graph import SubgraphView
+from armpy.ops import FullyConnected
+from armpy.ops.operation import Array
+from backends.numba_acc.tests.support import run_compiled
+from tests.support.networks import f32
+
+SLACK_BYTES = 64
+"""That kernels may read behind the last one."""
+
+
+def matrices(*weights: Array) -> Network:
+    """A vector times matrices, one after the other."""
+    net = Network()
+    value = net.input("x", f32(1, weights[0].shape[1]))
+    for matrix in weights:
+        value = net.add(FullyConnected(), value, net.constant(matrix))
+    net.output("y", value)
+    return net
+
+
+def program_of(network: Network) -> Program:
+    graph = network.build()
+    return lower_region(SubgraphView.of(graph, graph.layers), host_isas()[0])
+
+
+@pytest.fixture
+def weights() -> Array:
+    return np.random.default_rng(0).normal(size=(64, 64)).astype(np.float32)
+
+
+def test_equal_weights_of_two_layers_are_packed_once(weights: Array) -> None:
+    once, twice = matrices(weights), matrices(weights, weights.copy())
+    assert program_of(twice).constants.size == program_of(once).constants.size
+    given = np.random.default_rng(1).normal(size=(1, 64)).astype(np.float32)
+    (found,) = run_compiled(twice, {"x": given}, host_isas()[0]).values()
+    np.testing.assert_allclose(found, given @ weights.T @ weights.T, rtol=1e-4, atol=1e-4)
+
+
+def test_weights_of_one_size_that_differ_are_packed_each(weights: Array) -> None:
+    one = program_of(matrices(weights)).constants.size - SLACK_BYTES
+    three = program_of(matrices(weights, weights + 1, weights * 2)).constants.size - SLACK_BYTES
+    assert three == 3 * one
