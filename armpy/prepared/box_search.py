@@ -115,7 +115,11 @@ class BoxSearch:
         """Where an array may lie: as it is, or wherever most lines of it say."""
         all_words = words.all_words(self._shift)
         for start, place in self._starts(all_words, words.is_telling):
-            axes = [[WORD_BYTES * np.arange(all_words.size)]] if all_words.ndim == 1 else []
+            axes = (
+                [[max(WORD_BYTES, self._layout.stored_bytes) * np.arange(all_words.size)]]
+                if all_words.ndim == 1
+                else []
+            )
             tables = self._tables(all_words, words.is_telling, start, place)
             if tables is not None:
                 axes.append(tables)

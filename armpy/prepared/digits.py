@@ -18,6 +18,8 @@ _PERIODS = (*range(1, 8), *range(8, 65, 8), *range(80, 257, 16), 384, 512, 1024)
 """Of panels and groups: few, as each is tried where something is missing."""
 
 _NUM_FITTED = 64
+_LEAST_REGULAR = 0.7
+_LEAST_EVEN = 0.2
 
 
 def segments_of(table: Integers) -> list[PlainSegment] | None:
@@ -71,38 +73,57 @@ def completed(table: Integers, known: Bools) -> Integers | None:
     Returns
     -------
     ndarray, int64, or None
-        None if there is no period at which all that is known fits.
+        None if there is no period at which most of what is known fits.
     """
     if known.all():
         return table
     if known.sum() < 2:
         return None
+    best, fitting = None, _LEAST_REGULAR
     for period in _PERIODS:
         if period >= len(table):
             break
-        made = _repeating(table, known, period)
-        if made is None:
-            made = _of_two_digits(table, known, period)
-        if made is not None and (made[known] == table[known]).all():
-            return made
-    return None
+        for made in (_repeating(table, known, period), _of_two_digits(table, known, period)):
+            right = 0.0 if made is None else float((made == table)[known].mean())
+            if right > fitting or (best is None and right == fitting):
+                best, fitting = made, right
+        if fitting == 1:
+            break
+    return best
 
 
 def _repeating(table: Integers, known: Bools, period: int) -> Integers | None:
     """What a table is if it repeats itself; None if some of a period is nowhere known."""
-    both = known[period:] & known[:-period]
-    steps = (table[period:] - table[:-period])[both]
-    if not steps.size or (steps != steps[0]).any():
+    both = np.flatnonzero(known[period:] & known[:-period])
+    steps = table[both + period] - table[both]
+    if not steps.size:
         return None
-    numbers = np.flatnonzero(known)[::-1]
+    found, counts = np.unique(steps, return_counts=True)
+    if counts.max() < _LEAST_EVEN * len(steps):
+        return None
+    step = found[counts.argmax()]
+    regular = both[steps == step]
+    numbers = np.concatenate([regular, regular + period])[::-1]
     firsts = np.full(period, -1)
     firsts[numbers % period] = numbers
-    if (firsts < 0).any():
+    one = _of_digits(table[firsts] - step * (firsts // period), firsts >= 0)
+    if one is None:
         return None
     indices = np.arange(len(table))
-    models = firsts[indices % period]
-    made: Integers = table[models] + steps[0] * ((indices - models) // period)
+    made: Integers = one[indices % period] + step * (indices // period)
     return made
+
+
+def _of_digits(table: Integers, known: Bools) -> Integers | None:
+    """What a period is whose indices are numbers of several digits themselves."""
+    if known.all():
+        return table
+    for period in _PERIODS:
+        if len(table) % period == 0 and period < len(table):
+            made = _repeating(table, known, period)
+            if made is not None and (made == table)[known].mean() >= _LEAST_REGULAR:
+                return made
+    return None
 
 
 def _of_two_digits(table: Integers, known: Bools, period: int) -> Integers | None:

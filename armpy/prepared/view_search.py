@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armpy.errors import ParserError
 from armpy.prepared.box_search import BoxSearch
 from armpy.prepared.views import DTYPES, Recipe, read_view
 from armpy.prepared.word_index import WordIndex
@@ -25,8 +26,12 @@ if TYPE_CHECKING:
 LEAST_BYTES = 128
 """Smaller arrays are not looked for: a recipe is as long."""
 
-_NUM_SAMPLES = 32
-_FEW_SAMPLES = 12
+_FEW_SAMPLES = 16
+_MANY_SAMPLES = 512
+_FEW_LAYOUTS = 6
+_MOST_FAILED = 24
+"""How many arrays are looked for in vain before others are by the likely layouts alone."""
+_MOST_SHIFTS = 24
 _LEAST_HITS = 0.75
 
 
@@ -53,19 +58,19 @@ class _Searcher:
 
     def __init__(self, index: WordIndex) -> None:
         self._index = index
-        self._shifts = [0, 128]
+        self._num_failed = 0
         self._keys: list[tuple[object, ...]] = []
 
     def recipe_of(self, constant: Array) -> Recipe | None:
         """A recipe that gives the array, if one is found."""
         size = constant.dtype.itemsize
         plain = np.ascontiguousarray(constant)
-        bits = plain.view(f"<u{size}") if plain.dtype.kind == "f" else plain
+        bits = plain if plain.dtype.kind in "iu" else plain.view(f"<u{size}")
         if (bits == bits.flat[0]).all():
             return self._repeated(constant, bits.flat[0])
         layouts = list(layouts_of(bits.shape, size))
         layouts.sort(key=lambda one: self._keys.index(one.key) if one.key in self._keys else 99)
-        for layout in layouts:
+        for layout in layouts[: None if self._num_failed < _MOST_FAILED else _FEW_LAYOUTS]:
             boxed = bits.reshape(layout.shape)
             words = Words(boxed, layout)
             shift = self._shift_of(words)
@@ -76,9 +81,9 @@ class _Searcher:
                 continue
             recipe = _recipe(constant, layout.stored_bytes, shift, axis, parts)
             if self._gives(recipe, plain):
-                self._shifts = [shift, *(n for n in self._shifts if n != shift)][:8]
                 self._keys = [layout.key, *(key for key in self._keys if key != layout.key)]
                 return recipe
+        self._num_failed += len(layouts) > _FEW_LAYOUTS
         return None
 
     def _repeated(self, constant: Array, element: np.generic) -> Recipe | None:
@@ -93,23 +98,28 @@ class _Searcher:
 
     def _gives(self, recipe: Recipe, wanted: Array) -> bool:
         """Whether a recipe gives an array, bit for bit."""
-        found = read_view(recipe, self._index.blob)
+        try:
+            found = read_view(recipe, self._index.blob)
+        except ParserError:  # an array of truths that are neither 0 nor 1
+            return False
         is_alike = found.shape == wanted.shape and found.dtype == wanted.dtype
         return is_alike and found.tobytes() == wanted.tobytes()
 
     def _shift_of(self, words: Words) -> int | None:
         """What was added to the elements, if most words of a layout are there then."""
-        elements, is_filled = words.samples(np.random.default_rng(0), _NUM_SAMPLES)
-        if not len(elements):
-            return None
-        likely = [shift for shift in self._shifts if shift in words.shifts]
-        for shifts, count in ((likely, _NUM_SAMPLES), (words.shifts, _FEW_SAMPLES)):
-            made = [words.packed(elements[:count], is_filled[:count], shift) for shift in shifts]
+        shifts: Sequence[int] = words.shifts
+        for count in (_FEW_SAMPLES, _MANY_SAMPLES):
+            elements, is_filled = words.samples(np.random.default_rng(0), count)
+            if not len(elements):
+                return None
+            made = [words.packed(elements, is_filled, shift) for shift in shifts]
             hits = self._index.has(np.stack(made)).mean(axis=1)
-            best = int(hits.argmax())
-            if hits[best] >= _LEAST_HITS:
-                return shifts[best]
-        return None
+            if hits.max() < _LEAST_HITS:
+                return None
+            # Of small numbers most words are there whatever is added: more of them must tell.
+            best = np.argsort(-hits, kind="stable")[:_MOST_SHIFTS]
+            shifts = [shifts[number] for number in best if hits[number] >= _LEAST_HITS]
+        return shifts[0]
 
 
 def _recipe(

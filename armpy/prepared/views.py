@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 
 Recipe: TypeAlias = dict[str, Any]  # Any: what JSON can hold
 
-DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "float16", "float32")
+DTYPES = (
+    *("bool", "int8", "uint8", "int16", "uint16", "float16"),
+    *("int32", "uint32", "float32", "int64", "uint64", "float64"),
+)
 """What arrays can be of."""
 
 _KEYS = {"dtype", "shape", "stored_bytes", "add", "axis", "parts"}
@@ -153,9 +156,12 @@ def read_view(recipe: Recipe, blob: Bytes) -> Array:
     view = checked(recipe, blob.size)
     if view.is_plain:
         pieces = list(_pieces(view.parts[0], view.stored, blob))
-        found: Array = pieces[0][1].view(view.dtype).reshape(view.shape)
+        stored = pieces[0][1]
     else:
-        found = _put_together(view, blob).view(view.dtype).reshape(view.shape)
+        stored = _put_together(view, blob)
+    if view.dtype.kind == "b" and (stored > 1).any():
+        _refuse("bytes of 0 and 1", "others")
+    found: Array = stored.view(view.dtype).reshape(view.shape)
     found.flags.writeable = False
     return found
 
@@ -212,14 +218,14 @@ def checked(recipe: object, size_bytes: int) -> View:
     if type(name) is not str or name not in DTYPES:
         _refuse(f"one of {', '.join(DTYPES)}", name)
     dtype = np.dtype(name).newbyteorder("<")
-    if type(stored_bytes) is not int or stored_bytes not in (1, 2, 4):
-        _refuse("1, 2 or 4 bytes of an element", stored_bytes)
+    if type(stored_bytes) is not int or stored_bytes not in (1, 2, 4, 8):
+        _refuse("1, 2, 4 or 8 bytes of an element", stored_bytes)
     if stored_bytes < dtype.itemsize:
         _refuse(f"at least {dtype.itemsize} bytes of an element", stored_bytes)
     shape = tuple([_number(n, 1) for n in _items(recipe["shape"], 0, _MOST_DIMENSIONS)])
     add = _number(recipe["add"], 0, (1 << 8 * dtype.itemsize) - 1)
-    if add and dtype.kind == "f":
-        _refuse("nothing added to floats", add)
+    if add and dtype.kind not in "iu":
+        _refuse("nothing added to what is no integer", add)
     parts = tuple([_part(part) for part in _items(recipe["parts"], 1, _MOST_PIECES)])
     axis = _number(recipe["axis"], 0, len(parts[0].axes) - 1)
     if sum(part.num_pieces for part in parts) > _MOST_PIECES:

@@ -18,7 +18,7 @@ Integers: TypeAlias = "npt.NDArray[np.int64]"
 
 WORD_BYTES = 4
 
-_GROUPS = {1: (((0, 1, 2, 3),),), 2: (((0, 1),), ((0, 2), (1, 3))), 4: (((0,),),)}
+_GROUPS = {1: (((0, 1, 2, 3),),), 2: (((0, 1),), ((0, 2), (1, 3))), 4: (((0,),),), 8: (((0,),),)}
 """By bytes of a stored element: which neighbours along an axis become the words of a group."""
 
 _MOST_AXES = 5
@@ -66,7 +66,7 @@ class Layout(NamedTuple):
 def layouts_of(shape: tuple[int, ...], item_bytes: int) -> Iterator[Layout]:
     """Every layout of an array, the most likely ones first."""
     shapes = _merged(tuple([n for n in shape if n != 1]))
-    for stored_bytes in (1, 2, 4):
+    for stored_bytes in (1, 2, 4) if item_bytes < 8 else (8,):
         if stored_bytes < item_bytes:
             continue
         for group in _GROUPS[stored_bytes]:
@@ -104,6 +104,9 @@ class Words:
         self._is_signed = array.dtype.kind == "i"
         if self._is_short:
             array = array.astype(np.int16)
+        elif layout.stored_bytes == 8:
+            halves = np.ascontiguousarray(array).view("<u4").reshape(*array.shape, 2)
+            array = halves[..., 0]  # the lower ones
         elif array.dtype.itemsize != layout.stored_bytes:
             array = array.astype(np.int32)
         count = array.shape[layout.axis]
@@ -137,7 +140,8 @@ class Words:
 
     def samples(self, random: np.random.Generator, count: int) -> tuple[Array, Array]:
         """Elements of some telling words, and where they are filled up."""
-        rows = np.flatnonzero(self.is_telling)
+        is_whole = ~self._is_filled.any(axis=1)  # the others are at many places
+        rows = np.flatnonzero(self.is_telling & is_whole if is_whole.any() else self.is_telling)
         if rows.size:
             rows = random.choice(rows, count)
         flat = self._elements.reshape(-1, self._elements.shape[-1])
@@ -149,7 +153,7 @@ class Words:
             elements = elements + elements.dtype.type(shift)
         if is_filled.any():
             elements = np.where(is_filled, elements.dtype.type(0), elements)
-        kind = f"<u{self.layout.stored_bytes}"
+        kind = f"<u{min(WORD_BYTES, self.layout.stored_bytes)}"
         stored = (
             elements
             if elements.dtype.itemsize == self.layout.stored_bytes
