@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import llvmlite.binding as llvm
+import numpy as np
 import pytest
 from armpy_numba_acc import NumbaBackend, ahead
 from armpy_numba_acc.llvm.host import host_isas
@@ -17,12 +18,15 @@ from armpy_numba_acc.machine.isa import make_isa
 from armpy_numba_acc.machine.processor import Processor, this_processor
 from armpy_numba_acc.machine.targets import PROCESSORS, best_first, named_target, runs_on
 from armpy_numba_acc.native.object_file import BEGINNING
+from armpy_numba_acc.runtime.instance import Code, Instance
+from armpy_numba_acc.store.given import addresses_of
 
 from armpy.errors import InvalidArgumentError
 from armpy.graph import SubgraphView
 from armpy.ops import PreCompiled
 
-from .networks import convolutions
+from .networks import convolutions, image
+from .support import check_outputs, run_reference
 
 X86_NAMES = frozenset(processor._LINUX_X86.values())
 ARM_NAMES = frozenset(name for name, _, _ in arm._LINUX)
@@ -231,3 +235,16 @@ def test_code_for_this_machine_is_what_it_compiles_anyway() -> None:
     _, objects = ahead.compile_for(view, ahead.target("host"))
     assert isinstance(layer.operation, PreCompiled)
     assert {*layer.operation.program.kernels} < objects.keys()
+
+
+@pytest.mark.parametrize("name", PROCESSORS)
+def test_code_runs_on_processors_that_have_what_it_needs(name: str) -> None:
+    aim = ahead.target(name, {"num_threads": 2})
+    if reason := runs_on(aim):
+        pytest.skip(reason)
+    network, inputs = convolutions(8, 4, 2), image(8, 4)
+    graph = network.build()
+    program, objects = ahead.compile_for(SubgraphView.of(graph, graph.layers), aim)
+    result = np.empty_like(inputs["x"])
+    Instance(Code(program, aim.isa, addresses=addresses_of(objects))).run([inputs["x"], result])
+    check_outputs(network, run_reference(network, inputs), {"y": result}, name)
