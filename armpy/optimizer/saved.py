@@ -27,7 +27,7 @@ from armpy.graph import Graph, Layer, SubgraphView
 from armpy.logs import wants_traceback
 from armpy.ops.backend_internal import PreCompiled
 from armpy.optimizer.substitute import check_answer
-from armpy.plugins.boundary import ask_method
+from armpy.plugins.boundary import ask_method, describe
 from armpy.types import BackendId
 
 _log = logging.getLogger("armpy.optimizer")
@@ -177,12 +177,21 @@ def _compiled(
     reasons = []
     for part in candidates:
         ask = (backend_id, ProgramCheck, programs, "check")
-        check = ask_method(*ask, part.about, request.model_options)
-        if check.fit is ProgramFit.ACCEPTED:
-            program = ask_method(backend_id, object, programs, "load", part.read())
-            return PreCompiled(program, part.shapes, part.working_bytes), ""
-        reasons.append(f"{check.fit.value}: {check.reason}")
+        try:
+            check = ask_method(*ask, part.about, request.model_options)
+            if check.fit is ProgramFit.ACCEPTED:
+                program = ask_method(backend_id, object, programs, "load", part.read())
+                return PreCompiled(program, part.shapes, part.working_bytes), ""
+            reasons.append(f"{_text(check.fit)}: {check.reason}")
+        except ArmpyError as error:  # the next one may be another machine's
+            _log.warning("%s", error, exc_info=wants_traceback(_log))
+            reasons.append(str(error))
     return None, "; ".join(dict.fromkeys(reasons))
+
+
+def _text(fit: object) -> str:
+    """An answer that is no acceptance; of whatever type a backend has given."""
+    return fit.value if isinstance(fit, ProgramFit) else describe(fit)
 
 
 def part_digest(view: SubgraphView) -> str:

@@ -709,9 +709,10 @@ class Model:
         if self._open is None:
             return
         self._signatures.close(self)
-        if self._runtime is None:
-            self._open = None
-            return
+        with self._loading:  # another thread may be loading the whole network
+            if self._runtime is None:
+                self._open = None
+                return
         if self._closes_runtime:
             self._open = None
             self.runtime.close()

@@ -8,14 +8,14 @@ from functools import partial
 from armpy.backend.caches import CacheUse, model_named
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.hooks.metadata import ModelMetadata
-from armpy.optimizer import Placement
+from armpy.optimizer import OptimizedNetwork, Placement
 from armpy.optimizer.files.layout import MODEL
 from armpy.optimizer.files.plain import PlainReader
 from armpy.optimizer.files.reading import read_contents
 from armpy.optimizer.saved import SavedPart, SavedParts, given_parts
 from armpy.runtime.file_signatures import signature_records, signatures_of
 from armpy.runtime.model import Model
-from armpy.runtime.quick_loading import PreparedFile
+from armpy.runtime.quick_loading import WRONG_FORM, PreparedFile
 from armpy.runtime.runtime import Runtime
 from armpy.runtime.signatures import Signatures
 
@@ -90,7 +90,7 @@ def _loaded(
         network = contents.optimized  # type: ignore[assignment]  # loaded as it is placed
     first = shares_state_with
     with model_named(str(file.container.manifest.get("title", ""))), given_parts(saved_parts(file)):
-        return Model(
+        model = Model(
             network,
             runtime,
             closes_runtime=closes_runtime,
@@ -100,6 +100,18 @@ def _loaded(
             properties=request.properties if first is None else first.properties,
             read_metadata=partial(read_metadata, file),
         )
+        if contents.optimized is not None and model._loaded.latest is None:
+            _prepare_for_saved_shapes(model, contents.optimized)
+        return model
+
+
+def _prepare_for_saved_shapes(model: Model, optimized: OptimizedNetwork) -> None:
+    """Prepare a model with open dimensions as it was when it was saved, with the saved parts."""
+    try:
+        model._loaded.prepare([value.info.known_shape for value in optimized.source.inputs])
+    except BaseException:
+        model.close()
+        raise
 
 
 def keeps_places(file: PreparedFile, runtime: Runtime) -> bool:
@@ -128,7 +140,7 @@ def saved_parts(file: PreparedFile) -> SavedParts:
                 partial(file.saved_program, record),
                 tuple(map(int, record["layer_ids"])),
             )
-        except (ValueError, TypeError, LookupError) as error:
+        except WRONG_FORM as error:
             raise ParserError(
                 f"a program cannot be read: {error!r}", where=file.container.where
             ) from error

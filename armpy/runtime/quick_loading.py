@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 KIND_MODEL = "model"
 """What a file says that it is."""
 
+WRONG_FORM = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
+"""What comes of reading a record that is of another form than armpy writes."""
+
 _ORDINARY = ("ARMPY_BACKENDS", "ARMPY_DUMP_GRAPHS", "ARMPY_TRUST_FILE", "ARMPY_VLOG")
 """Environment variables that ask for what only ordinary networks do."""
 
@@ -101,7 +104,7 @@ def open_prepared(request: LoadRequest) -> PreparedFile:
         If it is damaged, or may not be loaded.
     """
     if request.runtime is None:
-        code = request.code or TRUSTED
+        code = TRUSTED if request.code is None else request.code
         check_code_choice(code)
         keys = trusted_keys(request.trusted_keys or ())
     else:
@@ -123,12 +126,21 @@ def open_prepared(request: LoadRequest) -> PreparedFile:
 
 
 def _code_sections(file: PreparedFile) -> list[str]:
-    """Sections with code, which are checked whenever they are read."""
+    """Sections with code, which are checked whenever they are read.
+
+    Raises
+    ------
+    ParserError
+        If programs do not say in which sections they are.
+    """
     found = []
     for record in file.programs:
         parts, code = record.get("parts"), record.get("code")
-        if isinstance(parts, dict) and isinstance(code, list):
-            found += [str(parts[name]) for name in code if name in parts]
+        if not isinstance(parts, dict) or not all(isinstance(s, str) for s in parts.values()):
+            file.container.refuse("the parts of a program cannot be read")
+        if not isinstance(code, list) or not all(isinstance(n, str) and n in parts for n in code):
+            file.container.refuse("the code of a program cannot be read")
+        found += [parts[name] for name in code]
     return found
 
 
@@ -152,10 +164,12 @@ def quick_model(file: PreparedFile, load_original: Callable[[], Model] | None = 
     _check_request(request, file)
     if not isinstance(record, dict):
         raise NotQuickError("more than programs are needed to run it")
-    limit = request.memory_limit_bytes or DEFAULT_MEMORY_LIMIT_BYTES
+    limit = request.memory_limit_bytes
+    if limit is None:
+        limit = DEFAULT_MEMORY_LIMIT_BYTES
     try:
         graph, plan = _quick_parts(file, record, limit)
-    except (ArmpyError, ValueError, TypeError, LookupError, AttributeError) as error:
+    except (ArmpyError, *WRONG_FORM) as error:
         raise NotQuickError(str(error) or repr(error)) from error
 
     def make(load_whole: Callable[[], LoadedNetwork]) -> QuickNetwork:

@@ -1,0 +1,57 @@
+"""Runs one prepared file in a Python of few packages; see ``compare_prepared.py``.
+
+Usage: ``python -I -S prepared_child.py PACKAGES FILE INPUTS OUTPUTS``. What it has found out is
+printed as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from importlib.util import find_spec
+
+COMPILERS_AND_PARSERS = ("numba", "llvmlite", "tflite", "flatbuffers", "onnx")
+
+
+def main() -> None:
+    """Load, run, write the outputs."""
+    packages, path, inputs_path, outputs_path = sys.argv[1:]
+    sys.path.insert(0, packages)
+    found = [name for name in COMPILERS_AND_PARSERS if find_spec(name) is not None]
+    if found:
+        raise SystemExit(f"this Python has {', '.join(found)}")
+    import numpy as np  # noqa: PLC0415 - found there alone
+
+    import armpy  # noqa: PLC0415 - as above
+
+    with np.load(inputs_path) as file:
+        inputs = [file[name] for name in file.files]
+    begin = time.process_time()
+    model = armpy.load(path)
+    load_ms = 1e3 * (time.process_time() - begin)
+    # Names of tensors are no names of files in an archive: both sides go by position.
+    named = {spec.name: inputs[n] for n, spec in enumerate(model.inputs)}
+    outputs = model.run(named)
+    begin = time.process_time()
+    armpy.load(path)  # what is imported now is imported
+    again_ms = 1e3 * (time.process_time() - begin)
+    num_modules = sum(name.split(".")[0] == "armpy" for name in sys.modules)
+    is_quick = model.is_quick
+    np.savez(outputs_path, *[outputs[spec.name] for spec in model.outputs])
+    about: dict[str, object] = {
+        "is_quick": is_quick,
+        "load_ms": load_ms,
+        "again_ms": again_ms,
+        "num_modules": num_modules,
+    }
+    if not is_quick:
+        placement = model.placement
+        layers = [] if placement is None else placement.layers
+        about["backends"] = sorted({layer.backend for layer in layers})
+        about["refusals"] = sorted({str(r) for r in placement.refusals}) if placement else []
+    print(json.dumps(about))
+
+
+if __name__ == "__main__":
+    main()
