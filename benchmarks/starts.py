@@ -1,8 +1,13 @@
 """Compares armpy's starts with LiteRT's: time to the first result, first compile, peak memory.
 
-Every figure is of a process of its own on one core and one thread. armpy (on NumbaAcc) and
-LiteRT take turns, so that whatever else the machine does falls on both alike, and a ratio is
-the median of the pairs' ratios: armpy's figure divided by LiteRT's.
+Every figure is of a process of its own on one core and one thread. The ways to start and LiteRT
+take turns, so that whatever else the machine does falls on all alike, and a ratio is the median of
+the rounds' ratios: armpy's figure divided by LiteRT's in the same round. The ways of armpy (on
+NumbaAcc, with warm caches) are
+
+- ``model``: `armpy.load` of the model's file;
+- ``prepared``: `armpy.load` of a file that ``armpy compile`` made of it for this machine;
+- ``run``: ``armpy run`` on that file, to its end.
 
 Usage::
 
@@ -23,6 +28,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 Figures = dict[str, float]
+
+_PEER = "LiteRT"
+
+_SETTLED_S = 3
+"""How old a file has to be before armpy remembers that it has checked it."""
 
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
@@ -48,6 +58,24 @@ for details in model.get_input_details():
     model.set_tensor(details["index"], np.zeros(details["shape"], details["dtype"]))
 model.invoke()
 outputs = [model.get_tensor(details["index"]) for details in model.get_output_details()]
+"""
+
+PREPARED = ARMPY.replace('backends=["NumbaAcc", "CpuRef"], ', "")
+"""Of a prepared file: it says itself where its layers run."""
+
+RUN = """
+import contextlib, io, sys
+from armpy.cli.__main__ import main
+with contextlib.redirect_stdout(io.StringIO()):
+    code = main(["run", sys.argv[1], "--num-threads", "1"])
+if code:
+    raise SystemExit(code)
+"""
+
+COMPILE = """
+import sys
+import armpy
+armpy.load(sys.argv[1], backends=["NumbaAcc", "CpuRef"], num_threads=1).save(sys.argv[2])
 """
 
 TOLD = """
@@ -90,24 +118,30 @@ def start(code: str, path: Path, variables: Mapping[str, str] | None = None) -> 
 
 
 def compare(path: Path, pairs: int) -> Figures:
-    """Both engines' starts with warm caches, in turns."""
-    for code in (ARMPY, LITERT):
-        start(code, path)
-    rounds: list[tuple[Figures, Figures]] = []
-    for number in range(pairs):
-        if number % 2:
-            theirs = start(LITERT, path)
-            ours = start(ARMPY, path)
-        else:
-            ours = start(ARMPY, path)
-            theirs = start(LITERT, path)
-        rounds.append((ours, theirs))
+    """All ways to start with warm caches, in turns with LiteRT."""
+    with tempfile.TemporaryDirectory() as folder:
+        prepared = Path(folder).resolve() / "model.armpy"
+        subprocess.run([sys.executable, "-c", COMPILE, str(path), str(prepared)], check=True)
+        time.sleep(_SETTLED_S)
+        ways = {
+            "model": (ARMPY, path),
+            "prepared": (PREPARED, prepared),
+            "run": (RUN, prepared),
+            _PEER: (LITERT, path),
+        }
+        for way in ways.values():
+            start(*way)
+        rounds: list[dict[str, Figures]] = []
+        for number in range(pairs):
+            order = list(ways) if number % 2 else list(reversed(ways))
+            rounds.append({name: start(*ways[name]) for name in order})
     figures = {}
-    for name in rounds[0][0]:
-        figures[f"armpy {name}"] = statistics.median(ours[name] for ours, _ in rounds)
-        figures[f"LiteRT {name}"] = statistics.median(theirs[name] for _, theirs in rounds)
-        ratios = [ours[name] / theirs[name] for ours, theirs in rounds]
-        figures[f"ratio {name}"] = statistics.median(ratios)
+    for name in ways:
+        for what in ("wall_ms", "cpu_ms", "peak_mb"):
+            figures[f"{name} {what}"] = statistics.median(r[name][what] for r in rounds)
+            if name != _PEER:
+                ratios = [r[name][what] / r[_PEER][what] for r in rounds]
+                figures[f"ratio {name} {what}"] = statistics.median(ratios)
     return figures
 
 
@@ -126,7 +160,8 @@ def print_table(results: Mapping[str, Figures]) -> None:
         rows = {n: f for n, f in results.items() if any(key.startswith(group) for key in f)}
         if not rows:
             continue
-        columns = list(next(iter(rows.values())))
+        every = list(dict.fromkeys(column for figures in rows.values() for column in figures))
+        columns = [column for column in every if column.startswith(group)]
         print("| model | " + " | ".join(columns) + " |")
         print("|---" * (1 + len(columns)) + "|")
         for name, figures in rows.items():
