@@ -84,7 +84,6 @@ _TABLE: Mapping[str, _Entry] = {
     "neoverse-n1": _Entry("neon", _ARM, "neoverse-n1", _N1),
     "neoverse-v1": _Entry("i8mm", _ARM, "neoverse-v1", _V1),
     "neoverse-v2": _Entry("i8mm", _ARM, "neoverse-v2", (_V1 - {"sha3"}) | {"altnzcv", "fptoint"}),
-    "apple-m1": _Entry("neon", _ARM, "apple-m1", _V8_4 | {"altnzcv", "fptoint", "sha3"}),
 }
 
 PROCESSORS = tuple(_TABLE)
