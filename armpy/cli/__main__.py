@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from armpy.cli.printer import printable
+from armpy.cli.quick_run import quick_run
 from armpy.cli.settings import Settings
 from armpy.errors import ArmpyError, InvalidArgumentError
 
@@ -48,7 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = Settings()
     with _logging_to_stderr(settings):
         try:
-            code = _run(list(sys.argv[1:] if arguments is None else arguments), settings)
+            given = list(sys.argv[1:] if arguments is None else arguments)
+            code = 0 if quick_run(given) else _run(given, settings)
             if sys.stdout is not None:
                 sys.stdout.flush()
         except KeyboardInterrupt:

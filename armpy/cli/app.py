@@ -144,28 +144,14 @@ def run(
     Of several pictures, each is
     run alone; the outputs go to a folder each, and --json prints a list.
     """
-    from armpy.cli import report
-    from armpy.cli.printer import print_json
-    from armpy.cli.run import run_model, run_requests
+    from armpy.cli.run import print_runs, run_all, run_requests
 
     requests = run_requests(images, **options, trace=profile)
-    results = []
     with load_model(
         load_request, quantize_inputs=quantize_inputs, profiling=profile is not None
     ) as loaded:
-        for request in requests:
-            loaded.reset_state()
-            results.append(run_model(loaded, request))
-    for hint in dict.fromkeys(hint for result in results for hint in result.hints):
-        click.echo(f"armpy: hint: {hint}", err=True)
-    if as_json:
-        documents = [report.run_document(load_request.model, result) for result in results]
-        print_json(documents if len(images) > 1 else documents[0])
-        return
-    for number, result in enumerate(results):
-        if number:
-            click.echo()
-        report.print_run(result)
+        results = run_all(loaded, requests)
+    print_runs(load_request.model, results, as_json=as_json)
 
 
 @app.command(short_help="Show what a model is made of and where it would run.")

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
-from armpy.backend import Progress, watch_progress
-
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
+
+    from armpy.backend import Progress
 
 
 @contextmanager
@@ -28,6 +28,8 @@ def progress_shown(stream: TextIO | None = None) -> Iterator[None]:
     if stream is None or not stream.isatty():
         yield
         return
+    from armpy.backend import watch_progress  # noqa: PLC0415  # few have a terminal
+
     display = _Display(stream)
     try:
         with watch_progress(display.show):

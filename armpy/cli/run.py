@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -179,6 +180,35 @@ class RunReport:
     profile: ProfileReport | None = None
     alternatives: tuple[Alternative, ...] = ()
     metadata: tuple[str, ...] = ()
+
+
+def run_all(model: Model, requests: Sequence[RunRequest]) -> list[RunReport]:
+    """Run a model that was just loaded on each of some things; errors as of `run_model`."""
+    results = []
+    for number, request in enumerate(requests):
+        if number:
+            model.reset_state()
+        results.append(run_model(model, request))
+    return results
+
+
+def print_runs(path: str, results: Sequence[RunReport], *, as_json: bool = False) -> None:
+    """Print what runs of a model file have shown, and what was assumed without knowing."""
+    from armpy.cli import report
+    from armpy.cli.printer import print_json
+
+    hints = dict.fromkeys(hint for result in results for hint in result.hints)
+    if sys.stderr is not None:
+        for hint in hints:
+            print(f"armpy: hint: {hint}", file=sys.stderr)
+    if as_json:
+        documents = [report.run_document(path, result) for result in results]
+        print_json(documents if len(documents) > 1 else documents[0])
+        return
+    for number, result in enumerate(results):
+        if number:
+            print()
+        report.print_run(result)
 
 
 def run_model(model: Model, request: RunRequest) -> RunReport:

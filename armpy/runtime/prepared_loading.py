@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
-from armpy.backend.caches import CacheUse, model_named
-from armpy.errors import InvalidArgumentError, ParserError
-from armpy.hooks.metadata import ModelMetadata
-from armpy.optimizer import OptimizedNetwork, Placement
-from armpy.optimizer.files.layout import MODEL
-from armpy.optimizer.files.plain import PlainReader
+from armpy.backend.caches import model_named
+from armpy.errors import ParserError
+from armpy.optimizer import OptimizedNetwork
 from armpy.optimizer.files.reading import read_contents
 from armpy.optimizer.saved import SavedPart, SavedParts, given_parts
-from armpy.runtime.file_signatures import signature_records, signatures_of
+from armpy.runtime.file_reports import read_metadata, section_of
+from armpy.runtime.file_signatures import signatures_of
 from armpy.runtime.model import Model
 from armpy.runtime.quick_loading import WRONG_FORM, PreparedFile
 from armpy.runtime.runtime import Runtime
@@ -48,27 +45,6 @@ def open_signature(file: PreparedFile, name: str, signatures: Signatures, first:
     """The model for another signature of the file, on the first one's runtime."""
     return _loaded(
         file, section_of(file, name), first.runtime, signatures, name, shares_state_with=first
-    )
-
-
-def section_of(file: PreparedFile, name: str | None) -> str:
-    """The section with the network of a signature; of the first one for None.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there is no such signature.
-    """
-    records = signature_records(file)
-    if name is None:
-        return str(records[0]["section"])
-    for one in records:
-        if one["name"] == name:
-            return str(one["section"])
-    names = [str(one["name"]) for one in records if one["name"] is not None]
-    raise InvalidArgumentError(
-        f"the model has no signature '{name}'",
-        expected=", ".join(f"'{known}'" for known in names) or "none, as it has no signatures",
     )
 
 
@@ -150,40 +126,3 @@ def saved_parts(file: PreparedFile) -> SavedParts:
     if not isinstance(kept, dict) or not all(isinstance(ids, list) for ids in kept.values()):
         file.container.refuse("what backends have left as it is cannot be read")
     return SavedParts(parts, problem, {name: frozenset(ids) for name, ids in kept.items()})
-
-
-def read_placement(file: PreparedFile, *, is_cached: bool = False) -> Placement:
-    """The placement report of the file's first network.
-
-    Parameters
-    ----------
-    file : PreparedFile
-    is_cached : bool
-        Whether it was kept by armpy itself when the model was loaded before.
-
-    Raises
-    ------
-    ParserError
-        If it cannot be read.
-    """
-    document = file.container.document(section_of(file, None) or MODEL)
-    plan = document.get("plan") if isinstance(document, dict) else None
-    found = plan.get("placement") if isinstance(plan, dict) else None
-    report = PlainReader().read(Placement, found, "placement")
-    place = "the model cache" if is_cached else "the prepared file"
-    used = {str(record.get("backend")): None for record in file.programs}
-    uses = [CacheUse(name, "the whole model", True, f"from {place}") for name in used]
-    return replace(report, cache_uses=tuple(uses))
-
-
-def read_metadata(file: PreparedFile) -> ModelMetadata:
-    """What the original file said of itself.
-
-    Raises
-    ------
-    ParserError
-        If it cannot be read.
-    """
-    if "metadata" not in file.container.sections:
-        return ModelMetadata()
-    return PlainReader().read(ModelMetadata, file.container.document("metadata"), "metadata")

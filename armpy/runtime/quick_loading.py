@@ -183,7 +183,7 @@ def quick_model(file: PreparedFile, load_original: Callable[[], Model] | None = 
         return load_ordinary(file)
 
     def placement() -> Placement:
-        from armpy.runtime.prepared_loading import read_placement
+        from armpy.runtime.file_reports import read_placement
 
         return read_placement(file, is_cached=load_original is not None)
 
@@ -201,7 +201,7 @@ def quick_model(file: PreparedFile, load_original: Callable[[], Model] | None = 
 
 def _metadata(file: PreparedFile) -> Any:  # Any: a class that few import
     """What the original file said of itself."""
-    from armpy.runtime.prepared_loading import read_metadata
+    from armpy.runtime.file_reports import read_metadata
 
     return read_metadata(file)
 

@@ -1,0 +1,67 @@
+"""Runs prepared files without the library that parses command lines, which takes longer to import.
+
+Only the plainest commands are understood here: ``run FILE`` with ``--json`` or ``--input``. All
+others, and whatever is wrong with these, are left to the library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+# Most commands are not plain, and need nothing of this.
+# ruff: noqa: PLC0415
+
+_LONGEST = 64
+"""Arguments of a plain command; whoever gives more does not care for milliseconds."""
+
+
+def quick_run(arguments: Sequence[str]) -> bool:
+    """Follow a command, if it is a plain one; whether it was.
+
+    Raises
+    ------
+    ArmpyError, OSError
+        What goes wrong while it runs.
+    """
+    understood = _understood(arguments)
+    if understood is None:
+        return False
+    path, inputs, as_json = understood
+    from armpy.runtime.load_request import begins_prepared
+
+    if not begins_prepared(path):
+        return False
+    from armpy.plugins.program_loaders import has_plugins
+
+    if has_plugins():  # what they print would have to be kept from stdout
+        return False
+    import armpy
+    from armpy.cli.progress import progress_shown
+    from armpy.cli.run import RunRequest, print_runs, run_all
+
+    with progress_shown():
+        with armpy.load(path) as loaded:
+            results = run_all(loaded, [RunRequest(inputs=inputs)])
+        print_runs(path, results, as_json=as_json)
+    return True
+
+
+def _understood(arguments: Sequence[str]) -> tuple[str, tuple[str, ...], bool] | None:
+    """The file, the inputs, and whether JSON is wanted; None if there is anything else."""
+    if len(arguments) > _LONGEST or list(arguments[:1]) != ["run"]:
+        return None
+    paths, inputs, as_json = [], [], False
+    rest = iter(arguments[1:])
+    for argument in rest:
+        if argument == "--json":
+            as_json = True
+        elif argument == "--input":
+            value = next(rest, "")
+            if not value or value.startswith("-"):
+                return None
+            inputs.append(value)
+        elif argument and not argument.startswith("-"):
+            paths.append(argument)
+        else:
+            return None
+    return (paths[0], tuple(inputs), as_json) if len(paths) == 1 else None
