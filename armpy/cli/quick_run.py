@@ -1,4 +1,4 @@
-"""Runs prepared files without the library that parses command lines, which takes longer to import.
+"""Runs models without the library that parses command lines, which takes as long as to run one.
 
 Only the plainest commands are understood here: ``run FILE`` with ``--json`` or ``--input``. All
 others, and whatever is wrong with these, are left to the library.
@@ -6,6 +6,7 @@ others, and whatever is wrong with these, are left to the library.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 # Most commands are not plain, and need nothing of this.
@@ -27,9 +28,7 @@ def quick_run(arguments: Sequence[str]) -> bool:
     if understood is None:
         return False
     path, inputs, as_json = understood
-    from armpy.runtime.load_request import begins_prepared
-
-    if not begins_prepared(path):
+    if not os.path.isfile(path) or not os.access(path, os.R_OK):
         return False
     from armpy.plugins.program_loaders import has_plugins
 

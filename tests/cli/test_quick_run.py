@@ -1,4 +1,4 @@
-"""Plain runs of prepared files, which no library parses: all is as if one did."""
+"""Plain runs of models, which no library parses: all is as if one did."""
 
 from __future__ import annotations
 
@@ -44,11 +44,16 @@ def printed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.parametrize("is_prepared", [True, False])
 @pytest.mark.parametrize("options", [[], ["--json"], ["--input"], ["--input", "--json"]])
 def test_the_output_is_that_of_the_whole_command_line(
-    options: list[str], prepared: str, array: str, capsys: pytest.CaptureFixture[str]
+    options: list[str],
+    is_prepared: bool,
+    prepared: str,
+    array: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    arguments = ["run", *options, prepared]
+    arguments = ["run", *options, prepared if is_prepared else str(MODEL)]
     if "--input" in options:
         arguments.insert(2, array)
     plain = printed(arguments, capsys)
@@ -82,7 +87,6 @@ def test_the_output_is_that_of_the_whole_command_line(
         ["run", "--", "{}"],
         ["run", "{}", ""],
         ["inspect", "{}"],
-        ["run", str(MODEL)],
         ["run", "nowhere.armpy"],
         ["run", str(MODEL.parent)],
     ],
