@@ -129,6 +129,5 @@ def load(
     from armpy.runtime.keeping import keep_model
 
     model = load_original()
-    assert request.path is not None
-    keep_model(path, model, request.path)
+    keep_model(path, model, request)
     return model

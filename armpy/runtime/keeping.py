@@ -12,8 +12,9 @@ from armpy.backend import GroupedCacheEntry, IBackendCache
 from armpy.errors import ArmpyError
 from armpy.places import cache_directory
 from armpy.prepared.container import open_container
+from armpy.runtime.load_request import LoadRequest
 from armpy.runtime.model import Model
-from armpy.runtime.model_cache import FOLDER, LIMIT_BYTES, SUFFIX
+from armpy.runtime.model_cache import FOLDER, LIMIT_BYTES, SUFFIX, cached_path
 from armpy.runtime.saving import can_be_quick, save_model
 
 _UNFINISHED = ".tmp"
@@ -21,7 +22,7 @@ _UNFINISHED = ".tmp"
 _log = logging.getLogger("armpy.runtime")
 
 
-def keep_model(path: str, model: Model, source: str | os.PathLike[str]) -> None:
+def keep_model(path: str, model: Model, request: LoadRequest) -> None:
     """Keep a model that was loaded, if that can be done.
 
     Parameters
@@ -29,17 +30,27 @@ def keep_model(path: str, model: Model, source: str | os.PathLike[str]) -> None:
     path : str
         As `armpy.runtime.model_cache.cached_path` gave it.
     model : Model
-    source : path
-        The file that it was loaded from.
+    request : LoadRequest
+        What it was loaded for.
+
+    Notes
+    -----
+    `path` names what the file held before it was loaded. Another may have taken its place until it
+    was read, or it was written to while it was: nothing is kept then.
     """
-    if not can_be_quick(model) or _has_other_files(source):
+    source = request.path
+    if source is None or not can_be_quick(model) or _has_other_files(source):
         return
     place = Path(path)
+    unfinished = Path(f"{path}.{os.getpid()}.{os.urandom(4).hex()}{_UNFINISHED}")
     try:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        size = save_model(model, path, shares=False)
-        if size > LIMIT_BYTES // 4:
-            place.unlink()
+        try:
+            size = save_model(model, unfinished, shares=False, entry=place.name)
+            if size <= LIMIT_BYTES // 4 and cached_path(request) == path:
+                unfinished.replace(place)
+        finally:
+            unfinished.unlink(missing_ok=True)
         _make_room(place.parent)
     except (ArmpyError, OSError) as error:
         _log.info("%s is not kept: %s", path, error)

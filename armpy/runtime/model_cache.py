@@ -104,7 +104,8 @@ def load_cached(
     path : str
         As `cached_path` gave it.
     load_original : callable
-        Loads the model file, for whatever a quick model does not do.
+        Loads the model file, for whatever a quick model does not do; the entry's own graph is
+        loaded if the file is no longer what it was.
     """
     from armpy.runtime.load_request import begins_prepared
 
@@ -113,7 +114,22 @@ def load_cached(
     from armpy.runtime.quick_loading import NotQuickError, open_prepared, quick_model
 
     try:
-        return quick_model(open_prepared(request._replace(source=path)), load_original)
+        file = open_prepared(request._replace(source=path))
+        if file.container.manifest.get("entry") != os.path.basename(path):
+            raise NotQuickError("it was kept for something else")
+
+        def load_whole() -> Model:
+            if cached_path(request) == path:
+                model = load_original()
+                if cached_path(request) == path:
+                    return model
+                model.close()
+            # By now something else is where the original was.
+            from armpy.runtime.prepared_loading import load_ordinary
+
+            return load_ordinary(file)
+
+        return quick_model(file, load_whole)
     except (ArmpyError, NotQuickError) as reason:
         _say("%s is not used: %s", path, reason)
         return None

@@ -54,6 +54,7 @@ def save_model(
     targets: Sequence[str] = (),
     sign: Callable[[bytes], Signature] | None = None,
     shares: bool = True,
+    entry: str | None = None,
 ) -> int:
     """Write a model with all that preparing it has made; see `armpy.Model.save`.
 
@@ -63,6 +64,8 @@ def save_model(
         As there.
     shares : bool
         Whether constants are read out of what programs have packed, which takes a while to find.
+    entry : str, optional
+        Name of the file in the model cache, if it is one of those.
 
     Returns
     -------
@@ -112,6 +115,8 @@ def save_model(
         "kept": programs.kept,
         "quick": quick_record(network, programs),
     }
+    if entry is not None:
+        manifest["entry"] = entry
     try:
         sections[METADATA] = written_document(plain(model.metadata))
     except ParserError as error:

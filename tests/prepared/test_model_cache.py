@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 from pathlib import Path
@@ -9,10 +10,12 @@ import numpy as np
 import pytest
 
 import armpy
+from armpy import model_files
 from armpy.backend import request_tuning
 from armpy.prepared import verified
 from armpy.runtime import model_cache
 from armpy.runtime.keeping import ModelCache
+from armpy.runtime.load_request import LoadRequest
 from tests.support.example_backends import DIGITS
 
 
@@ -236,3 +239,62 @@ def test_people_can_look_at_it_and_clear_it(
     assert "checksum" in entry.problem
     assert models.clear() == 1
     assert not files(cache)
+
+
+def shifted(contents: bytes) -> bytes:
+    """A model of the same layout that answers otherwise: its largest constant has other signs."""
+    model = bytearray(contents)
+    longest = max(re.finditer(rb"[^\0]{64,}", contents), key=lambda found: len(found.group()))
+    begin, end = longest.span()
+    model[begin:end] = bytes(model[begin:end])[::-1]
+    return bytes(model)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_what_took_a_models_place_while_it_was_loaded_is_not_kept_for_it(
+    digits: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, in_place: bool
+) -> None:
+    contents = digits.read_bytes()
+    load_file = model_files.load_file
+
+    def replace_and_load(request: LoadRequest) -> armpy.Model:
+        if not in_place:
+            digits.unlink()
+        digits.write_bytes(shifted(contents))
+        return load_file(request)
+
+    with monkeypatch.context() as patches:
+        patches.setattr(model_files, "load_file", replace_and_load)
+        other = armpy.load(digits)(image())
+    digits.write_bytes(contents)
+    expected = armpy.load(contents)(image())
+    assert not np.array_equal(other, expected)
+    np.testing.assert_array_equal(armpy.load(digits)(image()), expected)
+    np.testing.assert_array_equal(armpy.load(digits)(image()), expected)
+    assert not list(cache.glob("*.tmp"))
+
+
+@pytest.mark.parametrize("change", ["another", "none"])
+def test_a_model_stays_what_it_was_when_its_file_is_replaced(digits: Path, change: str) -> None:
+    contents = digits.read_bytes()
+    expected = armpy.load(digits)(image())
+    model = armpy.load(digits)
+    assert model.is_quick
+    digits.unlink()
+    if change == "another":
+        digits.write_bytes(shifted(contents))
+    bound = model.bind({model.inputs[0].name: image()})
+    np.testing.assert_array_equal(next(iter(bound().values())), expected)
+
+
+def test_an_entry_under_anothers_name_is_not_used(digits: Path, cache: Path) -> None:
+    other = digits.with_name("other.tflite")
+    other.write_bytes(shifted(digits.read_bytes()))
+    armpy.load(other)
+    (kept,) = files(cache)
+    expected = armpy.load(digits)(image())
+    (own,) = set(files(cache)) - {kept}
+    kept.replace(own)
+    again = armpy.load(digits)
+    assert not again.is_quick
+    np.testing.assert_array_equal(again(image()), expected)
