@@ -15,7 +15,7 @@ from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.matrix_unit import may_use_matrix_unit
-from armpy_numba_acc.machine.memory import Space
+from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.passes.support import support
 from armpy_numba_acc.program.program import Program

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import subprocess
 import sys
 
 import pytest
 from armpy_numba_acc.machine import execution, gate
-from armpy_numba_acc.machine.memory import Space
+from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.store import abi
 
 NOW = abi.digest_of_layouts()
@@ -28,7 +27,7 @@ def test_fields_of_records_belong_to_it(
     place: int, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kind = abi._RECORDS[place]
-    fields = [(field.name, field.type) for field in dataclasses.fields(kind)]
+    fields = [*kind.__annotations__.items()]
     (first, its_type), (second, second_type), *others = fields
     changed = {
         "renamed": [("other", its_type), (second, second_type), *others],

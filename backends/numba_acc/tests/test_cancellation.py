@@ -5,9 +5,10 @@ import threading
 import numpy as np
 import pytest
 from armpy_numba_acc.llvm.host import host_isas
-from armpy_numba_acc.machine.call import Work
-from armpy_numba_acc.machine.execution import Command, word_of
+from armpy_numba_acc.machine.execution import Command
+from armpy_numba_acc.machine.layout import word_of
 from armpy_numba_acc.machine.model_figures import typical
+from armpy_numba_acc.machine.work import Work
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.estimate import MOST_PIECES, num_pieces

@@ -15,9 +15,10 @@ from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.lowering.tiles import F32, U8, Tile, tile_of
 from armpy_numba_acc.machine.isa import Isa, make_isa
 from armpy_numba_acc.machine.measured import ImplausibleError, measured_model
-from armpy_numba_acc.machine.memory import Buffer, Space
+from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.machine.model import Level, MachineModel
 from armpy_numba_acc.machine.model_figures import BUILT_IN, SAPPHIRE_RAPIDS, ZEN4, typical
+from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.machine.trials import NUM_ACCESSES, NUM_TOTALS, Trial, trials_of
 from armpy_numba_acc.options import Settings
 from armpy_numba_acc.program.choices import Choices

@@ -26,10 +26,9 @@ from armpy_numba_acc.machine.execution import (
     STAY,
     Command,
     Execution,
-    num_words,
-    word_of,
 )
 from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.layout import num_words, word_of
 
 _FINISHED = word_of(Execution, "finished")
 _COMMAND_WORDS, _IS_PARALLEL = num_words(Command), word_of(Command, "is_parallel")

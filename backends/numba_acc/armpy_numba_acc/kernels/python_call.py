@@ -5,8 +5,9 @@ from __future__ import annotations
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.compiler import Returning
 from armpy_numba_acc.llvm.pointers import call_address, call_kernel, load_i64, store_i64
-from armpy_numba_acc.machine.execution import NOT_RUN, Execution, Slot, num_words, word_of
+from armpy_numba_acc.machine.execution import NOT_RUN, Execution, Slot
 from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.layout import num_words, word_of
 
 _FINISHED = word_of(Execution, "finished")
 _SLOT_BYTES = 8 * num_words(Slot)

@@ -10,9 +10,10 @@ from numba import types
 from numba.extending import intrinsic
 
 from armpy_numba_acc.llvm.values import F32, I64, Code, Value
-from armpy_numba_acc.machine.call import Call, Pointer, word_fields
+from armpy_numba_acc.machine.call import Pointer
+from armpy_numba_acc.machine.layout import Layout
 
-CallT = TypeVar("CallT", bound=Call)
+LayoutT = TypeVar("LayoutT", bound=Layout)
 
 
 class CallFields:
@@ -30,7 +31,7 @@ class CallFields:
     Records within it are `CallFields` again; ``tuple[float, ...]`` is the address of the first one.
     """
 
-    def __init__(self, kind: type[Call], args: Value) -> None:
+    def __init__(self, kind: type[Layout], args: Value) -> None:
         self._places: dict[str, tuple[Any, Value]] = {}  # Any: a type
         for name, hint in _hints(kind).items():
             self._places[name] = hint, args
@@ -40,14 +41,14 @@ class CallFields:
         if name not in self._places:
             raise AttributeError(f"the call has no {name!r}, but {', '.join(self._places)}")
         hint, place = self._places[name]
-        if isinstance(hint, type) and issubclass(hint, Call):
+        if isinstance(hint, type) and issubclass(hint, Layout):
             return CallFields(hint, place)
         if hint is float:
             return place.load(F32)
         return place if hint == tuple[float, ...] else place.load(I64)
 
 
-def reader(kind: type[CallT]) -> Callable[[Pointer], CallT]:
+def reader(kind: type[LayoutT]) -> Callable[[Pointer], LayoutT]:
     """What reads a kernel's call, for code that Numba compiles.
 
     Parameters
@@ -71,26 +72,26 @@ def reader(kind: type[CallT]) -> Callable[[Pointer], CallT]:
         return result(types.int64), generate
 
     read.__name__ = f"read_{kind.__name__}"
-    made: Callable[[Pointer], CallT] = intrinsic(read)
+    made: Callable[[Pointer], LayoutT] = intrinsic(read)
     return made
 
 
-def _hints(kind: type[Call]) -> dict[str, Any]:  # Any: a type
+def _hints(kind: type[Layout]) -> dict[str, Any]:  # Any: a type
     """Types of a record's words."""
     hints = get_type_hints(kind)
-    return {field.name: hints[field.name] for field in word_fields(kind)}
+    return {name: hints[name] for name in kind.word_names()}
 
 
 def _num_words(hint: Any) -> int:  # Any: a type
     """CallFields that a field takes."""
-    if isinstance(hint, type) and issubclass(hint, Call):
+    if isinstance(hint, type) and issubclass(hint, Layout):
         return sum(map(_num_words, _hints(hint).values()))
     return 1
 
 
 def _numba_type(hint: Any) -> Any:  # Any: a type, and one of Numba's
     """What a record or a field of it is for Numba."""
-    if isinstance(hint, type) and issubclass(hint, Call):
+    if isinstance(hint, type) and issubclass(hint, Layout):
         fields = {name: _numba_type(each) for name, each in _hints(hint).items()}
         values = namedtuple(hint.__name__, fields)  # type: ignore[misc]
         return types.NamedTuple([*fields.values()], values)

@@ -16,7 +16,8 @@ from armpy_numba_acc.llvm.pointers import atomic_load, call_kernel, store_i64
 from armpy_numba_acc.llvm.primitives import inlined
 from armpy_numba_acc.llvm.waiting import compare_and_swap
 from armpy_numba_acc.machine.call import Pointer
-from armpy_numba_acc.machine.execution import Command, num_words
+from armpy_numba_acc.machine.execution import Command
+from armpy_numba_acc.machine.layout import num_words
 
 _COMMAND_BYTES = 8 * num_words(Command)
 _read_command = reader(Command)

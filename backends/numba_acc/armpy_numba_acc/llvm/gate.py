@@ -25,7 +25,6 @@ from armpy_numba_acc.machine.execution import (
     OWNER,
     PUBLISHED,
     Execution,
-    word_of,
 )
 from armpy_numba_acc.machine.gate import (
     ACTIVE,
@@ -44,6 +43,7 @@ from armpy_numba_acc.machine.gate import (
     WINDOW_NS,
 )
 from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.machine.layout import word_of
 
 _ENTER, _SHARE, _LEAVE = "armpy_enter_gate", "armpy_share_gate", "armpy_leave_gate"
 

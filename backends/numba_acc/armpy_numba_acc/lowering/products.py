@@ -11,8 +11,10 @@ from armpy_numba_acc.lowering.matrix_unit import MatrixPlan
 from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.lowering.tiles import ProductKind, Tile, panels_at_once
 from armpy_numba_acc.machine import calls
-from armpy_numba_acc.machine.call import Pointer, Work
-from armpy_numba_acc.machine.memory import Address, Buffer, Space
+from armpy_numba_acc.machine.call import Pointer
+from armpy_numba_acc.machine.memory import Address, Buffer
+from armpy_numba_acc.machine.space import Space
+from armpy_numba_acc.machine.work import Work
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.estimate import num_pieces
 

@@ -8,7 +8,8 @@ from armpy.types import DataType
 from armpy_numba_acc.lowering.matrix_unit import least_unit_ns
 from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.lowering.tiles import BF16, BF16_MATRIX, F32, fastest_ns
-from armpy_numba_acc.machine.memory import Buffer, Space
+from armpy_numba_acc.machine.memory import Buffer
+from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.fusion import CONVOLUTIONS, is_fusing
 

@@ -17,7 +17,8 @@ from armpy.types import DataType
 from armpy_numba_acc.lowering.operands import elements_of, expect
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.call import Pointer
-from armpy_numba_acc.machine.memory import Buffer, Space
+from armpy_numba_acc.machine.memory import Buffer
+from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.packing.quantized import zero_point_of
 from armpy_numba_acc.packing.weights_u8 import GROUP, lines_of_groups
 from armpy_numba_acc.program.emitter import Emitter

@@ -13,7 +13,8 @@ from armpy_numba_acc.lowering.operands import elements_of
 from armpy_numba_acc.lowering.weighted_u8 import largest_sums, output_factors
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.call import Pointer
-from armpy_numba_acc.machine.memory import Buffer, Space
+from armpy_numba_acc.machine.memory import Buffer
+from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.packing.factors import Factors
 from armpy_numba_acc.packing.quantized import stored_bounds, zero_point_of
 from armpy_numba_acc.packing.vector_matrix import (

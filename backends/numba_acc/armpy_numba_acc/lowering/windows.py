@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from armpy.ops.shapes import PaddingSpec, resolve_padding
 from armpy_numba_acc.machine import calls
-from armpy_numba_acc.machine.memory import Buffer, Space
+from armpy_numba_acc.machine.memory import Buffer
+from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.packing.depthwise import block_starts
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.emitter import Emitter

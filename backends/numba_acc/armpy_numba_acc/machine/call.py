@@ -10,15 +10,16 @@ addresses are integers. The records themselves are in `armpy_numba_acc.machine.c
 from __future__ import annotations
 
 import dataclasses
-import enum
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import ClassVar, Self, TypeAlias
 
 from armpy.sizes import fixed
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.layout import Layout
 from armpy_numba_acc.machine.memory import Address, Buffer
+from armpy_numba_acc.machine.work import Work
 
 Pointer: TypeAlias = Buffer | Address | int
 """An address: of a buffer while a program is made, an integer while it runs; 0 for none."""
@@ -27,33 +28,8 @@ Word: TypeAlias = Buffer | Address | int | float
 """What a field becomes a word of; a float is kept as the bits of a float32."""
 
 
-class Work(enum.StrEnum):
-    """What a kernel's time goes into, for those who estimate it."""
-
-    FLOATS = "floats"
-    """Arithmetic on float32, or memory."""
-
-    BYTES = "bytes"
-    """Products of bytes, by as few instructions as the processor needs."""
-
-    PAIRS = "pairs"
-    """Products of 16-bit elements, two by one instruction."""
-
-    WINDOWS = "windows"
-    """Products of float32 that wait for elements of an image."""
-
-    BYTE_WINDOWS = "byte windows"
-    """The same of bytes."""
-
-    WEIGHTS = "weights"
-    """float32 weights that are read once."""
-
-    BYTE_WEIGHTS = "byte weights"
-    """The same of bytes."""
-
-
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(Layout):
     """One call of the kernel that is named like the record: ``MoveRuns`` of ``move_runs``.
 
     Notes
@@ -73,6 +49,11 @@ class Call:
         given = dict(zip(cls.parameters, values, strict=True))
         return cls(**{each.name: given.get(each.name, 0) for each in dataclasses.fields(cls)})
 
+    @classmethod
+    def word_names(cls) -> tuple[str, ...]:
+        """Names of the fields that are words, or records of words, in order."""
+        return tuple([f.name for f in dataclasses.fields(cls) if f.name not in cls.parameters])
+
     @property
     def kernel(self) -> Kernel:
         """The kernel, made for the record's parameters."""
@@ -84,18 +65,13 @@ class Call:
     def words(self) -> tuple[Word, ...]:
         """The call's words in order."""
         result: list[Word] = []
-        for field in word_fields(self):
-            value = getattr(self, field.name)
+        for name in self.word_names():
+            value = getattr(self, name)
             if isinstance(value, Call):
                 result += value.words
             else:
                 result += value if isinstance(value, tuple) else (value,)
         return tuple(result)
-
-
-def word_fields(record: Call | type[Call]) -> tuple[dataclasses.Field[Any], ...]:
-    """Fields of a record that are words, or records of words, in order (Any: of every type)."""
-    return tuple(f for f in dataclasses.fields(record) if f.name not in record.parameters)
 
 
 @cache

@@ -10,13 +10,10 @@ in the execution's `SYNC_BYTES`; how workers are found is in the process's ticke
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from armpy_numba_acc.machine.call import Call, Pointer, word_fields
+from armpy_numba_acc.machine.layout import Layout, Pointer
 
 
-@dataclass(frozen=True, slots=True)
-class Execution(Call):
+class Execution(Layout):
     """What the executor is told, followed by what `armpy_numba_acc.kernels.python_call` needs.
 
     Parameters
@@ -88,8 +85,7 @@ class Execution(Call):
     next: Pointer
 
 
-@dataclass(frozen=True, slots=True)
-class Command(Call):
+class Command(Layout):
     """A command as the executor sees it.
 
     Parameters
@@ -108,8 +104,7 @@ class Command(Call):
     is_parallel: int
 
 
-@dataclass(frozen=True, slots=True)
-class Slot(Call):
+class Slot(Layout):
     """An argument that lies in one of the caller's arrays.
 
     Parameters
@@ -125,16 +120,6 @@ class Slot(Call):
     number: int
     target: Pointer
     offset: int
-
-
-def num_words(record: type[Call]) -> int:
-    """Integers of 64 bits that a record takes."""
-    return len(word_fields(record))
-
-
-def word_of(record: type[Call], field: str) -> int:
-    """Which of a record's integers a field is."""
-    return [each.name for each in word_fields(record)].index(field)
 
 
 LINE_BYTES = 64

@@ -10,13 +10,10 @@ then wait in a queue, asleep, and go in as they came.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from armpy_numba_acc.machine.call import Call, Pointer, word_fields
+from armpy_numba_acc.machine.layout import Layout, Pointer, num_words
 
 
-@dataclass(frozen=True, slots=True)
-class Gate(Call):
+class Gate(Layout):
     """What executions know of each other; Python writes `limit`, `seats` and `num_workers` only.
 
     Parameters
@@ -61,7 +58,7 @@ GATE_BYTES = 128
 """Room for a `Gate`, in cache lines of its own."""
 
 LOCK, LIMIT, SEATS, NUM_WORKERS, RUNNING, ACTIVE, WAITING, FIRST, LAST, CROWD, PEAK, SINCE = range(
-    len(word_fields(Gate))
+    num_words(Gate)
 )
 """Which word is which."""
 

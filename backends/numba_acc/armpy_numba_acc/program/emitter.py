@@ -21,7 +21,8 @@ from armpy_numba_acc.machine.call import Call, Word
 from armpy_numba_acc.machine.formats import FORMAT_BYTES
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.machine.memory import Address, Buffer, Space
+from armpy_numba_acc.machine.memory import Address, Buffer
+from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.fusion import Fusion
 from armpy_numba_acc.program.limits import Counter

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.sizes import computed
-from armpy_numba_acc.machine.call import Work
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.model import MachineModel
+from armpy_numba_acc.machine.work import Work
 from armpy_numba_acc.program.program import CommandInfo, Figures, Timing
 
 if TYPE_CHECKING:  # saved programs run without what lowers them

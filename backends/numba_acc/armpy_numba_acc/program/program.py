@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.ops.operation import Array
-from armpy_numba_acc.machine.call import Work
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.machine.memory import Space
+from armpy_numba_acc.machine.space import Space
+from armpy_numba_acc.machine.work import Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class CommandInfo:
     num_pieces : int
         How many pieces each thread's share is run in; executions can be stopped in between.
     work : str
-        What its time goes into, see `armpy_numba_acc.machine.call.Work`.
+        What its time goes into, see `armpy_numba_acc.machine.work.Work`.
     operation, layer : str
         Operation of the first layer that it computes, and names of all of them; with where the
         layer lies, such as ``loop/body/``. Empty if it belongs to none.

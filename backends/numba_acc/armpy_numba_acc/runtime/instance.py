@@ -22,10 +22,11 @@ from armpy.errors import (
 from armpy.ops.operation import Array
 from armpy_numba_acc.machine import execution as layout
 from armpy_numba_acc.machine.alignment import ALIGNMENT_BYTES, address_of, aligned, is_aligned
-from armpy_numba_acc.machine.execution import Command, Execution, Slot, num_words, word_of
+from armpy_numba_acc.machine.execution import Command, Execution, Slot
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.machine.memory import Space
+from armpy_numba_acc.machine.layout import num_words, word_of, words_of
+from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.native.python_function import (
     DEFINITION_WORDS,
     HEADER_BYTES,
@@ -236,7 +237,8 @@ class Instance:
         """What native code is told, and room for the interpreter behind it."""
         code, program = self._code, self._code.program
         lets_others = code.is_long
-        execution = Execution(
+        words = words_of(
+            Execution,
             commands=address_of(self._commands),
             num_commands=program.num_commands,
             sync=address_of(self._sync),
@@ -262,7 +264,7 @@ class Instance:
             granted=0,
             next=0,
         )
-        return np.array([*execution.words, *[0] * DEFINITION_WORDS], np.int64)
+        return np.array([*words, *[0] * DEFINITION_WORDS], np.int64)
 
     def _make_turn(self) -> int:
         """A lock of the interpreter's that is free once it is the execution's turn to run."""

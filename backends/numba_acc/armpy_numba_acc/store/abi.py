@@ -17,7 +17,7 @@ from types import ModuleType
 
 from armpy_numba_acc.machine import execution, gate
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.machine.memory import Space
+from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.native.python_function import HEADER_BYTES
 from armpy_numba_acc.program import program
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from armpy_numba_acc.machine.call import Call, Pointer, Work
+from armpy_numba_acc.machine.call import Call, Pointer
+from armpy_numba_acc.machine.work import Work
 
 
 @dataclass(frozen=True, slots=True)

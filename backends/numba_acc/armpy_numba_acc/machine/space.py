@@ -1,0 +1,24 @@
+"""What commands read and write is a part of."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Space(enum.IntEnum):
+    """What a buffer is a part of; TENSORS is followed by those of the program.
+
+    Notes
+    -----
+    TABLES are numbers for one size alone, which lie behind the arguments of the commands. SHARED
+    are constants that have their place already.
+    """
+
+    SHARED = -5
+    TABLES = -4
+    CONTROL = -3
+    FAILURE = -2
+    NUMBER = -1
+    ARENA = 0
+    CONSTANTS = 1
+    TENSORS = 2
