@@ -209,12 +209,11 @@ def saved_program(program: Program, aim: Target, options: OptionValues) -> Saved
         return None
     figures = program.figures
     timing = estimated_timing(figures, settings.isa, settings.model)
-    fields = [getattr(settings.isa, name) for name in Isa.__slots__]
     about = {
         "abi": abi_digest(),
         "version": __version__,
         "target": aim.name,
-        "isa": fields,
+        "isa": [*settings.isa],
         "needs": sorted(aim.needs),
         "threads": program.num_threads,
         "arena_bytes": program.arena_bytes,
@@ -227,7 +226,7 @@ def saved_program(program: Program, aim: Target, options: OptionValues) -> Saved
         "least_us": [timing.least_us, timing.least_total_us],
     }
     numbers = np.stack([figures.num_bytes, figures.num_operations, figures.num_pieces])
-    infos = [[getattr(info, name) for name in CommandInfo.__slots__] for info in program.infos]
+    infos = [[*info] for info in program.infos]
     parts: dict[str, bytes | Array] = {
         name: _flat(getattr(program, name), dtype) for name, dtype in _TABLES.items()
     }

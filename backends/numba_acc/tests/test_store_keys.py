@@ -103,9 +103,9 @@ def test_whatever_a_program_depends_on_is_in_its_key() -> None:
 def test_whatever_code_depends_on_is_in_its_key() -> None:
     isas = [
         ISA,
-        dataclasses.replace(ISA, cpu="other"),
-        dataclasses.replace(ISA, features="other"),
-        dataclasses.replace(ISA, triple="other"),
+        ISA._replace(cpu="other"),
+        ISA._replace(features="other"),
+        ISA._replace(triple="other"),
     ]
     kernels = [KERNEL, Kernel("convolution_f32", (14, 1)), Kernel("depthwise_f32", (14, 2))]
     kernels.append(Kernel("convolution_f32", ("14", "2")))

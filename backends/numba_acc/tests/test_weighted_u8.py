@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -176,8 +176,8 @@ def test_vectors_of_256_bits_multiply_bytes() -> None:
     isas = {isa.name: isa for isa in PRODUCT_ISAS}
     if "avx512vnni" not in isas:
         pytest.skip("this processor has no 8-bit dot products to try 256 bits with")
-    narrow = replace(
-        isas["avx512vnni"], name="avx2vnni", vector_bytes=32, num_registers=16, dot="vpdpbusd256"
+    narrow = isas["avx512vnni"]._replace(
+        name="avx2vnni", vector_bytes=32, num_registers=16, dot="vpdpbusd256"
     )
     for name in ("pointwise, odd", "u8 weights, odd", "first layer"):
         net, inputs = convolution(CONVOLUTIONS[name])
@@ -203,7 +203,7 @@ def test_products_of_signed_bytes_give_what_those_of_unsigned_ones_do(
 
     monkeypatch.setattr(ByteProducts, "add", add)
     monkeypatch.setenv("ARMPY_NUMBA_CACHE", "off")
-    signed = replace(isas["avx2"], name="avx2 signed", dot="vpdpbssd256")
+    signed = isas["avx2"]._replace(name="avx2 signed", dot="vpdpbssd256")
     for name in ("pointwise, odd", "u8 weights, odd", "first layer"):
         check_against_reference(*convolution(CONVOLUTIONS[name]), signed)
     check_against_reference(*fully_connected(Case((1, 70), 33), 70), signed)

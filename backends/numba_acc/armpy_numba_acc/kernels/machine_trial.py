@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from armpy_numba_acc.llvm.bfloat16 import add_pairs
 from armpy_numba_acc.llvm.calls import reader
@@ -35,7 +34,7 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
     @primitive(NOTHING, WORD, WORD, WORD, WORD)
     def run(code: Code, memory: Value, number: Value, repeats: Value, mask: Value) -> None:
         for place, trial in enumerate(trials_of(isa)):
-            loops = _Loops(replace(isa, vector_bytes=trial.vector_bytes or 16), code, memory)
+            loops = _Loops(isa._replace(vector_bytes=trial.vector_bytes or 16), code, memory)
 
             def write(loops: _Loops = loops, trial: Trial = trial) -> Sequence[Value]:
                 loops.run(trial, repeats, mask)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Isa:
+class Isa(NamedTuple):
     """An instruction set, as the kernels' generators need to know it.
 
     Parameters
@@ -60,11 +58,11 @@ class Isa:
 
     def relaxed(self) -> Isa:
         """The same, with dot products of bfloat16 for float32 if there are any."""
-        return replace(self, is_relaxed=self.has_bfloat16)
+        return self._replace(is_relaxed=self.has_bfloat16)
 
     def strict(self) -> Isa:
         """The same, with float32 as it is."""
-        return replace(self, is_relaxed=False)
+        return self._replace(is_relaxed=False)
 
     @property
     def has_matrix_unit(self) -> bool:
@@ -163,14 +161,14 @@ def make_isa(
     if "neon" in wanted:
         dot = "usdot" if "i8mm" in wanted else "sdot" if "dotprod" in wanted else ""
         isa = Isa(name, triple, cpu, features, 16, 32, dot, has_bfloat16, has_long_products=True)
-        return replace(isa, has_paired_products="i8mm" in wanted)
+        return isa._replace(has_paired_products="i8mm" in wanted)
     if "avx512f" in wanted:
         dot = "vpdpbusd512" if "avx512vnni" in wanted else ""
         # The processor's own model says how to schedule; more features than listed do no harm.
         isa = Isa(name, triple, cpu, features, 64, 32, dot, has_bfloat16, has_byte_permute)
         unit = _matrix_unit(name)
         has_unit_bfloat16 = unit == "emulated" or "amx-bf16" in wanted
-        return replace(isa, matrix_unit=unit, has_unit_bfloat16=has_unit_bfloat16)
+        return isa._replace(matrix_unit=unit, has_unit_bfloat16=has_unit_bfloat16)
     dot = "vpdpbusd256" if "avxvnni" in wanted else ""
     dot = "vpdpbssd256" if "avxvnniint8" in wanted else dot
     return Isa(name, triple, "haswell", features, 32, 16, dot)

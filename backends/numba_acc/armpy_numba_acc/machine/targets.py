@@ -15,7 +15,6 @@ for the levels ``x86-64-v2`` to ``v4``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from armpy.errors import InvalidArgumentError
@@ -138,7 +137,7 @@ def named_target(name: str) -> Target:
     entry = _TABLE[name]
     lacking = frozenset({"sve"}) if entry.triple == _ARM else frozenset[str]()
     isa = make_isa(entry.isa, entry.triple, entry.cpu, entry.features, lacking)
-    return Target(name, replace(isa, cpu=entry.cpu), entry.features)
+    return Target(name, isa._replace(cpu=entry.cpu), entry.features)
 
 
 def host_target(isa: Isa, num_threads: int, processor: Processor | None = None) -> Target:

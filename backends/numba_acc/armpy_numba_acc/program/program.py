@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple, overload
 
 import numpy as np
@@ -15,8 +15,7 @@ from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.machine.work import Work
 
 
-@dataclass(frozen=True, slots=True)
-class CommandInfo:
+class CommandInfo(NamedTuple):
     """What a command is, for people and for profiles.
 
     Parameters
@@ -57,8 +56,7 @@ class CommandInfo:
         return f"{self.operation} '{self.layer}'" + (f": {self.part}" if self.part else "")
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Figures:
+class Figures(NamedTuple):
     """Numbers of all commands of a program.
 
     Parameters
@@ -134,8 +132,7 @@ class SizedInfos(Sequence[CommandInfo]):
     def __getitem__(self, index: int | slice) -> CommandInfo | tuple[CommandInfo, ...]:
         if isinstance(index, slice):
             return tuple(self)[index]
-        return replace(
-            self._infos[index],
+        return self._infos[index]._replace(
             num_bytes=int(self.figures.num_bytes[index]),
             num_operations=int(self.figures.num_operations[index]),
             num_pieces=int(self.figures.num_pieces[index]),
@@ -145,7 +142,7 @@ class SizedInfos(Sequence[CommandInfo]):
         return (self[index] for index in range(len(self)))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Program:
     """A compiled region.
 

@@ -144,7 +144,7 @@ class ResizableProgram(IResizableProgram):
         self._arena = arena
         infos = program.infos
         self._infos = tuple(
-            replace(info, num_bytes=0, num_operations=0, num_pieces=1) for info in infos
+            info._replace(num_bytes=0, num_operations=0, num_pieces=1) for info in infos
         )
         self._num_bytes = Sized.of(info.num_bytes for info in infos)
         self._num_operations = Sized.of(info.num_operations for info in infos)

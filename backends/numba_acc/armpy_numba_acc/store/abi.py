@@ -47,13 +47,19 @@ def digest_of_layouts() -> str:
     """The same, computed again."""
     agreed = {
         "protocol": PROTOCOL,
-        "records": [[kind.__name__, [*kind.__annotations__.items()]] for kind in _RECORDS],
+        "records": [[kind.__name__, _fields(kind)] for kind in _RECORDS],
         "numbers": [_numbers(module) for module in (execution, gate)],
         "spaces": {space.name: space.value for space in Space},
         "interpreter": [sys.implementation.name, HEADER_BYTES],
         "words": [sys.byteorder, sys.maxsize.bit_length() + 1],
     }
     return hashlib.sha256(json.dumps(agreed).encode()).hexdigest()[:16]
+
+
+def _fields(kind: type) -> list[tuple[str, object]]:
+    """Names and types of a record's fields; named tuples wrap what is written of the types."""
+    annotations = kind.__annotations__.items()
+    return [(name, getattr(text, "__forward_arg__", text)) for name, text in annotations]
 
 
 def _numbers(module: ModuleType) -> dict[str, int]:

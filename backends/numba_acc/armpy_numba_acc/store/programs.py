@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -132,8 +131,8 @@ def _plain(value: object, arrays: list[Array]) -> object:
     if isinstance(value, np.ndarray):
         arrays.append(np.ascontiguousarray(value))
         return {"array": len(arrays), "dtype": value.dtype.str, "shape": list(value.shape)}
-    if type(value).__name__ in _CLASSES and dataclasses.is_dataclass(value):
-        fields = [getattr(value, field.name) for field in dataclasses.fields(value)]
+    if isinstance(value, Program | Kernel | CommandInfo):
+        fields = [getattr(value, name) for name in type(value).__annotations__]
         return {"class": type(value).__name__, "fields": [_plain(f, arrays) for f in fields]}
     if isinstance(value, tuple):
         return [_plain(item, arrays) for item in value]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from armpy_numba_acc.llvm.bytes import groups_of_four, pack_bytes, pack_words, store_bytes
 from armpy_numba_acc.llvm.control import repeat
@@ -30,7 +30,7 @@ def depthwise_block_u8(isa: Isa, tile: DepthwiseU8) -> str:
     in float32, and again exact by `ExactScaling` where that may round the wrong way. The block
     is computed in two parts, so that sums and weights stay in registers.
     """
-    narrow = replace(isa, vector_bytes=_size(tile))
+    narrow = isa._replace(vector_bytes=_size(tile))
 
     def compute(block: Block) -> None:
         call = block.call(DepthwiseU8)
