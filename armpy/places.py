@@ -14,7 +14,10 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # slow to import, and needed at every start of a prepared model otherwise
+    from pathlib import Path
 
 HAS_OWNERS = sys.platform != "win32"
 """Whether files have owners and permission bits that can be judged."""
@@ -190,15 +193,25 @@ def cache_directory(environment: Mapping[str, str] | None = None) -> Path:
     RuntimeError
         If nothing is said and the user has no home.
     """
+    from pathlib import Path  # noqa: PLC0415 - see above
+
+    return Path(cache_folder(environment))
+
+
+def cache_folder(environment: Mapping[str, str] | None = None) -> str:
+    """`cache_directory` as a text."""
     variables = os.environ if environment is None else environment
     if own := variables.get("ARMPY_CACHE_DIR"):
-        return Path(own)
+        return own
     for name in ("XDG_CACHE_HOME", "LOCALAPPDATA" if sys.platform == "win32" else ""):
         # The convention says that a relative path there does not count.
         if os.path.isabs(shared := variables.get(name, "")):
-            return Path(shared) / "armpy"
+            return os.path.join(shared, "armpy")
     home = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
-    return Path(home).expanduser() / "armpy"
+    folder = os.path.expanduser(home)
+    if folder == home:
+        raise RuntimeError("the user has no home directory")
+    return os.path.join(folder, "armpy")
 
 
 _CHOICES = "choices"
@@ -208,7 +221,7 @@ _CHOICES = "choices"
 def choices_state() -> object:
     """What is another one when measurements were made that decide how models are prepared."""
     try:
-        info = os.stat(cache_directory() / _CHOICES)
+        info = os.stat(os.path.join(cache_folder(), _CHOICES))
     except (OSError, RuntimeError):
         return None
     return info.st_ino, info.st_mtime_ns

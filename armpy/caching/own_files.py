@@ -6,7 +6,6 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import NoReturn
 
 SWITCH_VARIABLE = "ARMPY_COMPILED_CACHE"
@@ -56,12 +55,14 @@ def opened(path: str | os.PathLike[str]) -> Iterator[int]:
         os.close(handle)
 
 
-def write_whole(path: Path, pieces: Iterable[bytes | memoryview], suffix: str = "") -> None:
+def write_whole(
+    path: str | os.PathLike[str], pieces: Iterable[bytes | memoryview], suffix: str = ""
+) -> None:
     """Write a file that takes a path's place when all of it is there.
 
     Parameters
     ----------
-    path : Path
+    path : str or path-like
         Its folder has to be there.
     pieces : iterable of bytes or memoryview
         What it holds, one after the other.
@@ -75,7 +76,7 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview], suffix: str = 
     """
     import tempfile  # noqa: PLC0415 - not needed to read
 
-    handle, unfinished = tempfile.mkstemp(suffix=suffix, dir=path.parent)
+    handle, unfinished = tempfile.mkstemp(suffix=suffix, dir=os.path.dirname(path))
     try:
         with open(handle, "wb") as file:
             for piece in pieces:

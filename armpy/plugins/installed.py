@@ -19,11 +19,10 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.machinery import PathFinder
-from pathlib import Path
 from typing import NamedTuple
 
 from armpy.caching.own_files import UnusableError, is_switched_off, opened, refuse, write_whole
-from armpy.places import cache_directory
+from armpy.places import cache_folder
 
 BACKENDS_GROUP = "armpy.backends"
 """Distributions announce backends here: ``CpuRef = "armpy_reference:ReferenceBackend"``."""
@@ -128,7 +127,7 @@ def _entry_points(state: _State) -> tuple[InstalledEntryPoint, ...]:
     folder = None if is_switched_off(os.environ) else _folder()
     if folder is None:
         return _look_through()
-    path = folder / state.places
+    path = os.path.join(folder, state.places)
     kept = _recall(path, state)
     if kept is not None:
         return kept
@@ -177,10 +176,10 @@ def _names_of_all() -> str:
     return _digest([_described(distribution) for distribution in distributions()])
 
 
-def _folder() -> Path | None:
+def _folder() -> str | None:
     """Where the index is; None if the user has no home."""
     try:
-        return cache_directory() / FOLDER
+        return os.path.join(cache_folder(), FOLDER)
     except RuntimeError:
         return None
 
@@ -277,7 +276,7 @@ def _digest(parts: Sequence[object]) -> str:
     return hashlib.sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]
 
 
-def _recall(path: Path, state: _State) -> tuple[InstalledEntryPoint, ...] | None:
+def _recall(path: str, state: _State) -> tuple[InstalledEntryPoint, ...] | None:
     """What was kept of this state; None if there is nothing that can be believed."""
     with (
         suppress(OSError, UnusableError, ValueError, TypeError, RecursionError),
@@ -292,12 +291,13 @@ def _recall(path: Path, state: _State) -> tuple[InstalledEntryPoint, ...] | None
     return None
 
 
-def _remember(path: Path, state: _State, found: tuple[InstalledEntryPoint, ...]) -> None:
+def _remember(path: str, state: _State, found: tuple[InstalledEntryPoint, ...]) -> None:
     """Keep what was found, if that can be done; few files are kept."""
     text = json.dumps([state.all, found]).encode()
     with suppress(OSError):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = os.path.dirname(path)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
         write_whole(path, [hashlib.sha256(text).hexdigest().encode(), b"\n", text], ".tmp")
-        files = sorted(path.parent.iterdir(), key=lambda file: file.stat().st_mtime_ns)
+        files = sorted(os.scandir(folder), key=lambda file: file.stat().st_mtime_ns)
         for file in files[:-_MOST_FILES]:
-            file.unlink(missing_ok=True)
+            os.unlink(file)

@@ -15,10 +15,9 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from armpy.caching.own_files import UnusableError, is_switched_off, opened, write_whole
-from armpy.places import cache_directory
+from armpy.places import cache_folder
 from armpy.prepared.container import Container, Stamp
 
 FOLDER = "verified"
@@ -83,19 +82,19 @@ def content_digest(path: str) -> str:
     return digest
 
 
-def _place(path: str) -> Path | None:
+def _place(path: str) -> str | None:
     """Where the record of a file is; None if nothing is kept."""
     if is_switched_off(os.environ):
         return None
     try:
-        folder = cache_directory() / FOLDER
+        folder = os.path.join(cache_folder(), FOLDER)
     except RuntimeError:
         return None
     name = hashlib.sha256(os.fsencode(os.path.abspath(path))).hexdigest()[:32]
-    return folder / f"{name}.json"
+    return os.path.join(folder, f"{name}.json")
 
 
-def _read(place: Path) -> object:
+def _read(place: str) -> object:
     """A record, if it is the user's own; None if there is none that can be used."""
     try:
         with opened(place) as handle:
@@ -104,8 +103,8 @@ def _read(place: Path) -> object:
         return None
 
 
-def _write(place: Path, record: Sequence[object]) -> None:
+def _write(place: str, record: Sequence[object]) -> None:
     """Keep a record, if that can be done; it appears whole."""
     with contextlib.suppress(OSError):
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
         write_whole(place, [json.dumps(record).encode()], ".tmp")

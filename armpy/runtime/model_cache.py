@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from armpy import __version__
 from armpy.caching.own_files import SWITCH_VARIABLE
 from armpy.errors import ArmpyError
-from armpy.places import cache_directory, choices_state
+from armpy.places import cache_folder, choices_state
 from armpy.prepared.verified import content_digest
 
 # What is imported here is paid for at every start of a model.
@@ -78,7 +78,7 @@ def cached_path(request: LoadRequest) -> str | None:
         return None
     try:
         contents = content_digest(name)
-        folder = cache_directory() / FOLDER
+        folder = os.path.join(cache_folder(), FOLDER)
     except (OSError, RuntimeError):
         return None
     from armpy.plugins.environment import environment_digest
@@ -90,7 +90,7 @@ def cached_path(request: LoadRequest) -> str | None:
     parts = (contents, asked, __version__, sys.version, machine, choices_state())
     digest = hashlib.sha256(repr(parts).encode(errors="surrogatepass"))
     digest.update(environment_digest())
-    return os.fspath(folder / f"{digest.hexdigest()[:32]}{SUFFIX}")
+    return os.path.join(folder, f"{digest.hexdigest()[:32]}{SUFFIX}")
 
 
 def load_cached(

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator
-from pathlib import Path
 
 
-def usable_cores(root: Path = Path("/"), cpus: Collection[int] | None = None) -> int:
+def usable_cores(root: str | os.PathLike[str] = "/", cpus: Collection[int] | None = None) -> int:
     """Cores that this process may use.
 
     Parameters
     ----------
-    root : Path
+    root : str or path-like
         Of the file system.
     cpus : collection of int, optional
         Processors that its threads may run on; else the operating system is asked.
@@ -43,37 +42,37 @@ def _processors() -> Collection[int]:
     return range(os.cpu_count() or 1)
 
 
-def _siblings(root: Path, cpu: int) -> str:
+def _siblings(root: str | os.PathLike[str], cpu: int) -> str:
     """What the processors of one core have in common; a core of its own if it is not told."""
-    folder = root / f"sys/devices/system/cpu/cpu{cpu}/topology"
-    return _text(folder / "thread_siblings_list") or str(cpu)
+    path = f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"
+    return _text(os.path.join(root, path)) or str(cpu)
 
 
-def _limits(root: Path) -> Iterator[float]:
+def _limits(root: str | os.PathLike[str]) -> Iterator[float]:
     """Processors' worth of time that the control groups of this process allow."""
-    mounts = root / "sys/fs/cgroup"
-    for line in _text(root / "proc/self/cgroup").splitlines():
+    mounts = os.path.join(root, "sys/fs/cgroup")
+    for line in _text(os.path.join(root, "proc/self/cgroup")).splitlines():
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         if not controllers:
             # Beside groups of the first version, those of the second one are a folder deeper.
-            for mount in (mounts, mounts / "unified"):
+            for mount in (mounts, f"{mounts}/unified"):
                 for folder in _with_parents(mount, path):
-                    yield from _share(*_text(folder / "cpu.max").split()[:2])
+                    yield from _share(*_text(f"{folder}/cpu.max").split()[:2])
         elif "cpu" in controllers.split(","):
-            for mount in dict.fromkeys((mounts / controllers, mounts / "cpu")):
+            for mount in dict.fromkeys((f"{mounts}/{controllers}", f"{mounts}/cpu")):
                 for folder in _with_parents(mount, path):
                     quota, period = (
-                        _text(folder / f"cpu.cfs_{name}_us") for name in ("quota", "period")
+                        _text(f"{folder}/cpu.cfs_{name}_us") for name in ("quota", "period")
                     )
                     yield from _share(quota, period)
 
 
-def _with_parents(mount: Path, path: str) -> Iterator[Path]:
+def _with_parents(mount: str, path: str) -> Iterator[str]:
     """Folders of a control group and of those around it."""
     parts = [part for part in path.split("/") if part not in ("", "..")]
     for length in range(len(parts) + 1):
-        yield mount.joinpath(*parts[:length])
+        yield "/".join((mount, *parts[:length]))
 
 
 def _share(quota: str = "", period: str = "") -> Iterator[float]:
@@ -82,9 +81,10 @@ def _share(quota: str = "", period: str = "") -> Iterator[float]:
         yield int(quota) / int(period)
 
 
-def _text(path: Path) -> str:
+def _text(path: str) -> str:
     """A file's text; empty if there is none."""
     try:
-        return path.read_text(encoding="utf-8").strip()
+        with open(path, encoding="utf-8") as file:
+            return file.read().strip()
     except (OSError, ValueError):
         return ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import sys
 from functools import cache
-from pathlib import Path
 
 _ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18
 """Numbers of Linux on x86-64: the system call, what is asked, and for which state of a thread."""
@@ -42,7 +41,8 @@ def configuration(first_rows: int, second_rows: int, block_bytes: int) -> bytes:
 def has_matrix_unit() -> bool:
     """Whether the processor says that it has one, as the operating system shows it."""
     try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            text = file.read()
     except OSError:
         return False
     return {"amx_tile", "amx_int8"} <= set(text.partition("\n\n")[0].split())
