@@ -697,6 +697,8 @@ class Model:
 
         Those that other signatures share are reset for these as well.
         """
+        if self.is_quick:
+            return  # it has none, or it would not be quick
         self._loaded.reset_state()
 
     @property

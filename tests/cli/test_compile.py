@@ -250,6 +250,15 @@ def test_a_signature_that_a_compiled_file_lacks_is_refused(
     assert "no signature 'train'" in err
 
 
+def test_run_makes_no_network_of_what_starts_at_once(
+    armpy_command: Command, compiled: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[object] = []
+    monkeypatch.setattr(armpy.Model, "_become_ordinary", made.append)
+    succeed(armpy_command, "run", compiled)
+    assert made == []
+
+
 def test_diff_takes_compiled_files(armpy_command: Command, compiled: str, tmp_path: Path) -> None:
     array = str(tmp_path / "x.npy")
     np.save(array, np.full((1, 16, 16, 1), 7, np.int8))
