@@ -185,8 +185,24 @@ def test_operations_of_vendors_are_not_saved(path: Path) -> None:
     net = Network()
     net.output("y", net.add(Reverse(b""), net.input("x", TensorInfo((3,), DataType.QASYMM_U8))))
     network = armpy.optimize(net.build(), [RecordsBackend()])
-    with pytest.raises(UnimplementedError, match=r"^Reverse '.*only armpy's own operations"):
+    with pytest.raises(
+        UnimplementedError, match=r"^Reverse '.*only armpy's own operations"
+    ) as caught:
         network.save(path)
+    assert not caught.value.fix  # sizes would not help
+    assert not path.exists()
+
+
+def test_what_becomes_layers_with_its_sizes_is_not_saved_without(path: Path) -> None:
+    inputs = pytest.importorskip("armpy.frontends.onnx.inputs")
+    net = Network()
+    x = net.input("x", TensorInfo((None,), DataType.FLOAT32))
+    net.output("y", net.add(RELU, net.add(inputs.TiedDimensions(("x",), (("n",),)), x)))
+    model = Model(net)
+    model(np.zeros(3, np.float32))
+    with pytest.raises(UnimplementedError, match="the front-end option 'dimensions'") as caught:
+        model.save(path)
+    assert caught.value.actual.endswith("TiedDimensions")
     assert not path.exists()
 
 

@@ -14,6 +14,7 @@ from armpy import __version__
 from armpy.errors import ArmpyError, UnimplementedError
 from armpy.graph import Graph, Layer, Value, Variable, nested_graphs
 from armpy.ops.backend_internal import PreCompiled
+from armpy.ops.composite import Composite
 from armpy.ops.operation import Array
 from armpy.optimizer.files.layout import (
     CONSTANTS,
@@ -38,6 +39,11 @@ if TYPE_CHECKING:
 
 KIND_NETWORK = "network"
 """What a file says that it is: an optimised network that has to be compiled."""
+
+_GIVE_SIZES = (
+    "It becomes layers that can be once its sizes are known: load the model with sizes for open "
+    "dimensions (of ONNX files: the front-end option 'dimensions')"
+)
 
 
 def write_network(network: OptimizedNetwork, path: str | os.PathLike[str]) -> None:
@@ -204,6 +210,7 @@ class NetworkWriter:
                 "only armpy's own operations can be saved",
                 where=layer.where,
                 actual=f"{type(operation).__module__}.{type(operation).__name__}",
+                fix=_GIVE_SIZES if isinstance(operation, Composite) else "",
             )
         attributes = operation.attributes()
         if isinstance(operation, PreCompiled):
