@@ -73,11 +73,12 @@ def content_digest(path: str) -> str:
         known = _read(place)
         if isinstance(known, list) and known[:-1] == [*stamp] and isinstance(known[-1], str):
             return known[-1]
+    now = time.time_ns()  # as in `check_once`
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         stamp = Stamp.of(os.fstat(file.fileno()))
     latest_ns = max(stamp.changed_ns, stamp.status_ns)
-    if place is not None and latest_ns < time.time_ns() - SETTLED_NS and stamp == Stamp.of(info):
+    if place is not None and latest_ns < now - SETTLED_NS and stamp == Stamp.of(info):
         _write(place, [*stamp, digest])
     return digest
 

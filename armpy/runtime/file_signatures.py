@@ -44,7 +44,7 @@ def signature_records(file: PreparedFile) -> list[Mapping[str, Any]]:
     if not isinstance(records, list) or not records:
         file.container.refuse("it has no networks")
     for one in records:
-        kinds = isinstance(one, dict) and isinstance(one.get("section"), str)
+        kinds = isinstance(one, dict) and "name" in one and isinstance(one.get("section"), str)
         if not kinds or not isinstance(one.get("name"), str | None):
             file.container.refuse("its signatures cannot be read")
     return records

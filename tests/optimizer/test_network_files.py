@@ -403,6 +403,15 @@ def test_what_was_compiled_is_not_loaded_from_a_file(path: Path) -> None:
         OptimizedNetwork.load(path)
 
 
+def test_what_was_compiled_is_not_the_network_that_is_loaded(path: Path) -> None:
+    armpy.optimize(diamond(), runtime_of(CompilingBackend())).save(path)
+    record, data = parts(path)
+    record["loaded"] = record["plan"]["executed"]
+    write(path, record, data)
+    with pytest.raises(ParserError, match="what was compiled cannot be loaded"):
+        OptimizedNetwork.load(path)
+
+
 def test_a_truth_value_is_0_or_1(path: Path) -> None:
     net = Network()
     net.output("y", net.input("x", f32(1)))

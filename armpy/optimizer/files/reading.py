@@ -106,7 +106,8 @@ class _Reader:
         for number, graph in enumerate(self._graphs):
             verify_graph(graph)
             kinds = PreCompiled | MemCopy
-            if number != executed and any(isinstance(x.operation, kinds) for x in graph.layers):
+            is_whole = number == record.loaded or number != executed
+            if is_whole and any(isinstance(x.operation, kinds) for x in graph.layers):
                 raise ParserError("what was compiled cannot be loaded", where="graphs")
         loaded = _at(self._graphs, record.loaded, "loaded")
         optimized = None if record.plan is None else self._optimized(record.plan)

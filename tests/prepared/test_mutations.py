@@ -1,0 +1,178 @@
+"""Prepared files that were changed are refused, compiled again, or right; nothing else is mapped.
+
+300 files are tried; the environment variable ``ARMPY_FUZZ_COUNT`` says how many instead (200,000
+before a release), and ``ARMPY_FUZZ_START`` at which number to begin. A failure names the number of
+the file, which makes it again: ``mutation(seeds, number)``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armpy
+from armpy import Model
+from armpy.errors import ArmpyError, ParserError
+from armpy.graph import Graph
+from tests.support.control_flow import doubling
+from tests.support.networks import diamond
+from tests.support.prepared_fuzz import KINDS, NEVER, mutation
+from tests.support.prepared_layouts import newest_layout, read_plainly
+from tests.support.prepared_models import SHAPES, quantized, two_inputs
+
+files = pytest.importorskip("armpy_numba_acc.files", reason="Numba is not installed")
+pytest.importorskip("numba", reason="Numba is not installed")
+
+COUNT = int(os.environ.get("ARMPY_FUZZ_COUNT", "300"))
+START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
+LIMIT_BYTES = 1 << 24
+GRAPHS: dict[str, Callable[[], Graph]] = {
+    "two inputs": two_inputs,
+    "quantized": quantized,
+    "plain": diamond,
+    "choices": lambda: doubling(3),
+}
+
+
+class Sound:
+    """Sound files, what they give, and the code that is in them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.contents: list[bytes] = []
+        self.results: list[list[bytes]] = []
+        self.code: set[bytes] = set()
+        self.foreign: list[bytes] = []
+        for name, make in GRAPHS.items():
+            path = folder / f"{name}.armpy"
+            graph = make()
+            with Model(graph) as model:
+                model.prepare(SHAPES if name == "two inputs" else None)
+                model.save(path)
+                self.results.append(results_of(model, graph))
+            self.contents.append(path.read_bytes())
+            found = read_plainly(self.contents[-1])
+            self.code |= {data for n, data in found.sections.items() if n.endswith("/code")}
+        self.inputs = [make() for make in GRAPHS.values()]
+
+
+def results_of(model: Model, graph: Graph) -> list[bytes]:
+    """Outputs of a model on small numbers."""
+    shapes = SHAPES if None in {n for v in graph.inputs for n in v.info.shape or ()} else {}
+    given = {
+        v.name: np.arange(np.prod(shape), dtype=np.int64)
+        .reshape(shape)
+        .astype(v.info.data_type.dtype)
+        for v in graph.inputs
+        for shape in [shapes.get(v.name) or v.info.known_shape]
+    }
+    return [array.tobytes() for array in model.run(given).values()]
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Sound:
+    return Sound(tmp_path_factory.mktemp("sound"))
+
+
+@pytest.fixture
+def mapped(sound: Sound, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sound]:
+    """Whatever code is to be mapped is looked at first: there is none but that of sound files."""
+    load_image = files.load_image
+
+    def watched(image: object) -> object:
+        code = image.code  # type: ignore[attr-defined]
+        if bytes(code) not in sound.code:
+            sound.foreign.append(bytes(code))
+            raise ParserError("this code is in no sound file")
+        return load_image(image)
+
+    monkeypatch.setattr(files, "load_image", watched)
+    sound.foreign.clear()
+    yield sound
+    assert not sound.foreign
+
+
+def outcome(sound: Sound, number: int, path: Path) -> tuple[str, str]:
+    """The kind of a mutation, and what came of it."""
+    kind, made = mutation(sound.contents, number)
+    path.write_bytes(made.contents)
+    graph = sound.inputs[made.seed]
+    options = {"backends": ["CpuRef"]} if made.code == NEVER and not made.is_same_graph else {}
+    try:
+        model = armpy.load(path, code=made.code, memory_limit_bytes=LIMIT_BYTES, **options)  # type: ignore[arg-type]
+    except ParserError:
+        return kind, "refused"
+    except ArmpyError:
+        if made.is_same_graph:
+            raise
+        return kind, "another graph"
+    with model:
+        try:
+            model.metadata  # noqa: B018
+        except ParserError:
+            return kind, "refused"
+        was_quick = model.is_quick
+        try:
+            results = results_of(model, graph)
+        except ArmpyError:
+            assert not made.is_same_graph
+            return kind, "another graph"
+        if made.is_same_graph:
+            assert results == sound.results[made.seed]
+        assert made.code != NEVER or not was_quick
+    return kind, "quick" if was_quick else "compiled again"
+
+
+def test_sound_files_are_quick_or_right(mapped: Sound, tmp_path: Path) -> None:
+    path = tmp_path / "model.armpy"
+    found = []
+    for contents, graph, expected in zip(
+        mapped.contents, mapped.inputs, mapped.results, strict=True
+    ):
+        path.write_bytes(contents)
+        with armpy.load(path) as model:
+            found.append(model.is_quick)
+            assert results_of(model, graph) == expected
+    assert found == [True, True, True, False]
+    assert mapped.code
+
+
+def test_code_that_nobody_has_sealed_would_be_seen(sound: Sound, tmp_path: Path) -> None:
+    """The watch above catches what it is for."""
+    with pytest.MonkeyPatch.context() as patch:
+        seen: list[bytes] = []
+
+        def watched(image: object) -> object:
+            seen.append(bytes(image.code))  # type: ignore[attr-defined]
+            raise ParserError("not today")
+
+        patch.setattr(files, "load_image", watched)
+        found = read_plainly(sound.contents[0])
+        name = next(n for n in found.sections if n.endswith("/code"))
+        other = bytes(len(found.sections[name]))
+        manifest = {n: value for n, value in found.manifest.items() if n != "sections"}
+        path = tmp_path / "model.armpy"
+        path.write_bytes(newest_layout(found.sections | {name: other}, manifest))
+        armpy.load(path)
+    assert seen
+    assert seen[0] == other
+    assert other not in sound.code
+
+
+def test_changed_files_are_refused_compiled_again_or_right(mapped: Sound, tmp_path: Path) -> None:
+    path = tmp_path / "model.armpy"
+    outcomes: Counter[tuple[str, str]] = Counter()
+    for number in range(START, START + COUNT):
+        try:
+            outcomes[outcome(mapped, number, path)] += 1
+        except BaseException as error:
+            error.add_note(f"in file {number}")
+            raise
+    print(*sorted(outcomes.items()), sep="\n")
+    if COUNT >= 1000:
+        assert {kind for kind, _ in outcomes} == KINDS.keys()
+        assert {what for _, what in outcomes} >= {"refused", "quick", "compiled again"}

@@ -1,0 +1,117 @@
+"""Saved parts are taken if their backend takes them, and made anew with the reason if not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import armpy
+from armpy import Model
+from armpy.backend import ProgramCheck, ProgramFit, SavedProgram
+from armpy.errors import BackendError
+from armpy.plugins.program_loaders import announced_programs
+from tests.support.prepared_models import inputs_of, prepared_model, save_two_inputs, two_inputs
+
+files = pytest.importorskip("armpy_numba_acc.files", reason="Numba is not installed")
+pytest.importorskip("numba", reason="Numba is not installed")
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_two_inputs(tmp_path_factory.mktemp("parts") / "two.armpy")
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, bytes]:
+    return outputs(prepared_model(two_inputs()))
+
+
+def outputs(model: Model) -> dict[str, bytes]:
+    return {name: array.tobytes() for name, array in model.run(inputs_of()).items()}
+
+
+def raising(error: BaseException) -> Callable[..., Any]:
+    def fail(*_: object) -> Any:
+        raise error
+
+    return fail
+
+
+def answering(answer: object) -> Callable[..., Any]:
+    return lambda *_: answer
+
+
+@pytest.mark.parametrize(
+    ("member", "faulty"),
+    [
+        ("check", answering(ProgramCheck(ProgramFit.FOREIGN, "it is for the moon"))),
+        ("check", answering(ProgramCheck(ProgramFit.REBUILD, "it is old"))),
+        ("check", answering(ProgramCheck("accepted", "no fit"))),  # type: ignore[arg-type]
+        ("check", raising(BackendError("no check"))),
+        ("load", raising(BackendError("no program"))),
+        ("load", raising(armpy.ParserError("no program"))),
+    ],
+)
+def test_what_its_backend_does_not_take_is_made_anew(
+    member: str,
+    faulty: Callable[..., Any],
+    path: Path,
+    expected: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(files.NumbaPrograms, member, faulty)
+    model = armpy.load(path)
+    assert not model.is_quick
+    assert outputs(model) == expected
+    placement = model.placement
+    assert placement is not None
+    assert {layer.backend for layer in placement.layers} == {"NumbaAcc"}
+
+
+@pytest.mark.parametrize(
+    ("member", "faulty"),
+    [
+        ("check", answering(5)),
+        ("check", raising(ZeroDivisionError())),
+        ("load", raising(ZeroDivisionError())),
+        ("load", raising(SystemExit())),
+    ],
+)
+def test_a_fault_in_what_takes_programs_stays_its_own(
+    member: str,
+    faulty: Callable[..., Any],
+    path: Path,
+    expected: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On the ordinary path, which a front-end's absence and other options lead to."""
+    monkeypatch.setattr(files.NumbaPrograms, member, faulty)
+    model = armpy.load(path, on_fallback="warn")
+    assert outputs(model) == expected
+
+
+def test_programs_are_checked_before_they_are_read(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    programs = announced_programs("NumbaAcc")
+    assert programs is not None
+    check, load = files.NumbaPrograms.check, files.NumbaPrograms.load
+
+    def checked(self: Any, about: Mapping[str, object], options: Any) -> ProgramCheck:
+        calls.append("check")
+        return check(self, about, options)  # type: ignore[no-any-return]
+
+    def loaded(self: Any, saved: SavedProgram) -> object:
+        calls.append("load")
+        assert all(isinstance(saved.parts[name], bytes) for name in saved.code)
+        return load(self, saved)
+
+    monkeypatch.setattr(files.NumbaPrograms, "check", checked)
+    monkeypatch.setattr(files.NumbaPrograms, "load", loaded)
+    assert armpy.load(path).is_quick
+    assert calls[0] == "check"
+    assert calls.count("load") == calls.count("check")
