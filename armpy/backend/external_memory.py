@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from armpy.errors import InvalidArgumentError, MemoryImportError
-from armpy.ops.operation import Array
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from armpy.backend.device_memory import IDeviceMemory
+    from armpy.ops.operation import Array
 
 
 class MemorySource(enum.Flag):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from armpy.backend.external_memory import ExternalMemory, MemorySource
 from armpy.backend.workload import ALIGNMENT_BYTES
-from armpy.ops.operation import Array
+
+if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+    from armpy.ops.operation import Array
 
 
 class IMemoryManager(ABC):

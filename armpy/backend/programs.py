@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from armpy.ops.operation import Array
-
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
     from armpy.backend.options import OptionValues
     from armpy.backend.workload import IWorkload, WorkloadInfo
     from armpy.graph import SubgraphView
+    from armpy.ops.operation import Array
 
 
 HOST_TARGET = "host"

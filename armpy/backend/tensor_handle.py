@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,8 +16,10 @@ from armpy.errors import (
     MemoryExportError,
     MemoryLimitError,
 )
-from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo, format_shape, shapes_agree
+
+if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+    from armpy.ops.operation import Array
 
 _VAR_KEYWORDS = 0x08
 """`inspect.CO_VARKEYWORDS`, a code object's flag, without a slow import."""

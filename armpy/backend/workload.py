@@ -6,10 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from armpy.backend.tensor_handle import ITensorHandle
-from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
+
+if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+    from armpy.ops.operation import Array, Operation
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from numpy import ndarray
 
 from armpy.backend import ExternalMemory
 from armpy.errors import InvalidArgumentError
-from armpy.ops.operation import Array
 from armpy.runtime.imported_tensor import ImportedTensor, ToImport, overlap
 from armpy.runtime.tensors import may_overlap
 
 if TYPE_CHECKING:
+    from armpy.ops.operation import Array
     from armpy.runtime.debugging import DebuggedNetwork
     from armpy.runtime.loaded_network import LoadedNetwork
     from armpy.runtime.network_memory import NetworkMemory

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armpy.backend import ExternalMemory
 from armpy.errors import InvalidArgumentError
-from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo, format_shape
+
+if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+    from armpy.ops.operation import Array
 
 _HOST_DEVICES = {1: "CPU", 3: "CUDA host", 11: "ROCm host", 13: "CUDA managed"}
 """DLPack's kinds of device whose memory the processor sees."""

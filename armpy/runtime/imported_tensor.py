@@ -11,15 +11,16 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from armpy.backend import ExternalMemory, HostTensorHandle, ITensorHandle, MemorySource
 from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from armpy.ops.operation import Array
     from armpy.plugins.guard import GuardedHandleFactory
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 from numpy import empty, ndarray
 
-from armpy.ops.operation import Array
 from armpy.runtime.imported_tensor import ImportedTensor, ToImport
 from armpy.runtime.tensors import as_input, check_output_array
 from armpy.tensor import TensorInfo
+
+if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+    from armpy.ops.operation import Array
 
 
 class InputSlot:

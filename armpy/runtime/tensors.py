@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from armpy.errors import ArmpyError, InvalidArgumentError, MemoryLimitError
-from armpy.ops.operation import Array, located
 from armpy.runtime.foreign import as_view
 from armpy.tensor import TensorInfo, check_shape_fits, format_shape, shapes_agree
+
+if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+    from armpy.ops.operation import Array
 
 
 def as_input(
@@ -80,6 +83,8 @@ def _as_array(name: str, info: TensorInfo, given: object) -> Array:
         view = None if isinstance(given, np.ndarray) else as_view(info, given)
         array = np.asarray(given) if view is None else view
     except ArmpyError as error:
+        from armpy.ops.operation import located  # noqa: PLC0415 - seldom needed
+
         raise located(lambda: f"input '{name}'", error) from error.__cause__
     except Exception as error:  # foreign objects raise what they like when they are converted
         raise InvalidArgumentError(
@@ -108,6 +113,8 @@ def _converted(name: str, info: TensorInfo, array: Array, quantize: bool) -> Arr
         try:
             return quantize_array(array, info)
         except InvalidArgumentError as error:
+            from armpy.ops.operation import located  # noqa: PLC0415 - seldom needed
+
             raise located(lambda: f"input '{name}'", error) from None
     fix = f"Convert it with array.astype('{dtype}')"
     if dtype.kind in "iu":
@@ -202,6 +209,8 @@ def _view(name: str, info: TensorInfo, given: object) -> Array | None:
     try:
         return as_view(info, given)
     except ArmpyError as error:
+        from armpy.ops.operation import located  # noqa: PLC0415 - seldom needed
+
         raise located(lambda: f"output '{name}'", error) from error.__cause__
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from armpy.ops.operation import Array
+if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+    from armpy.ops.operation import Array
+
 
 ALIGNMENT_BYTES = 64
 """Of every buffer in the arena and among the constants."""

@@ -11,12 +11,16 @@ import ctypes
 import struct
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from armpy.errors import BackendUnavailableError
-from armpy.ops.operation import Array
+
+if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+    import numpy.typing as npt
+
+    from armpy.ops.operation import Array
 
 HEADER_BYTES = object.__basicsize__
 """Of every object; its type is the last thing in there."""

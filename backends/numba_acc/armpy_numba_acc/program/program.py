@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, overload
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
-import numpy.typing as npt
 
-from armpy.ops.operation import Array
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.machine.work import Work
+
+if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+    import numpy.typing as npt
+
+    from armpy.ops.operation import Array
 
 
 class CommandInfo(NamedTuple):

@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from armpy.backend import Cancellation, ICustomAllocator
 from armpy.errors import (
@@ -19,7 +18,6 @@ from armpy.errors import (
     ExecutionTimeoutError,
     InvalidArgumentError,
 )
-from armpy.ops.operation import Array
 from armpy_numba_acc.machine import execution as layout
 from armpy_numba_acc.machine.alignment import ALIGNMENT_BYTES, address_of, aligned, is_aligned
 from armpy_numba_acc.machine.execution import Command, Execution, Slot
@@ -40,6 +38,9 @@ from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.runtime.threads import WORKER, Pool, pool
 
 if TYPE_CHECKING:  # saved programs run without what estimates and compiles
+    import numpy.typing as npt
+
+    from armpy.ops.operation import Array
     from armpy_numba_acc.machine.model import MachineModel
     from armpy_numba_acc.program.program import Timing
 
