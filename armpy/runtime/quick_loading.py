@@ -256,6 +256,8 @@ def _quick_parts(
     infos = [*bound, *results, *(tensor.info for tensor in tensors)]
     if not 0 <= arena_bytes <= limit_bytes or not all(info.is_fully_shaped for info in infos):
         raise ValueError("the memory cannot be made")
+    if arena_bytes + sum([info.size_bytes for info in results]) > limit_bytes:
+        raise ValueError("more memory is needed than the file says")
     steps = [_step(file, step, infos, len(bound)) for step in record["steps"]]
     named = zip(record["inputs"], sources, strict=True)
     graph = QuickGraph(

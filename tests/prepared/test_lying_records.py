@@ -1,0 +1,42 @@
+"""Prepared files whose quick record says of itself what is not so."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armpy
+from armpy.prepared.container import open_container, write_container
+from tests.support.example_backends import DIGITS
+
+LIMIT_BYTES = 1 << 20
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    """A prepared file."""
+    path = tmp_path / "digits.armpy"
+    with armpy.load(shutil.copy(DIGITS, tmp_path / "digits.tflite")) as model:
+        model.save(path)
+    return path
+
+
+def test_results_count_against_the_limit_whatever_the_file_says_it_needs(saved: Path) -> None:
+    container = open_container(saved)
+    manifest = {k: value for k, value in container.manifest.items() if k != "sections"}
+    sections = {name: container.section(name).tobytes() for name in container.sections}
+    shape = [1, 2 * LIMIT_BYTES]
+    manifest["quick"]["results"][0][0] = shape
+    manifest["quick"]["needed_bytes"] = 0
+    for program in manifest["programs"]:
+        program["shapes"] = [shape]
+    write_container(saved, manifest, sections)
+    with armpy.load(saved, memory_limit_bytes=LIMIT_BYTES) as model:
+        (given,) = model.inputs
+        image = np.zeros([size or 1 for size in given.shape or ()], np.int8)
+        (made,) = model.run({given.name: image}).values()
+        assert not model.is_quick
+        assert made.nbytes < LIMIT_BYTES
