@@ -29,8 +29,8 @@ def changed(contents: bytes) -> bytes:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of its own, switched on."""
     monkeypatch.setenv("ARMPY_MODEL_CACHE", "on")
-    monkeypatch.setattr(model_cache, "cache_directory", lambda: tmp_path / "cache")
-    monkeypatch.setattr(verified, "cache_directory", lambda: tmp_path / "cache")
+    monkeypatch.setattr(model_cache, "cache_folder", lambda: str(tmp_path / "cache"))
+    monkeypatch.setattr(verified, "cache_folder", lambda: str(tmp_path / "cache"))
     return tmp_path / "cache" / "models"
 
 

@@ -24,7 +24,7 @@ OLD_NS = 10_000_000_000
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache directory of the test's own."""
-    monkeypatch.setattr(verified, "cache_directory", lambda: tmp_path / "cache")
+    monkeypatch.setattr(verified, "cache_folder", lambda: str(tmp_path / "cache"))
     monkeypatch.delenv("ARMPY_COMPILED_CACHE", raising=False)
     return tmp_path / "cache"
 
