@@ -43,6 +43,7 @@ _TABLES: Mapping[str, str] = {
 }
 _CODE = "code"
 _LARGEST_TEXT = 1 << 28
+_LARGEST_ARENA = 1 << 40
 
 
 class SavedInfos(SizedInfos):
@@ -207,6 +208,8 @@ def saved_program(program: Program, aim: Target, options: OptionValues) -> Saved
         image = link({kernel.symbol: code for kernel, code in codes.items()})
     except UnsupportedError:
         return None
+    own = dict.fromkeys(program.kernels)  # first, as commands have their numbers
+    kernels = [*own, *[kernel for kernel in codes if kernel not in own]]
     figures = program.figures
     timing = estimated_timing(figures, settings.isa, settings.model)
     about = {
@@ -218,9 +221,9 @@ def saved_program(program: Program, aim: Target, options: OptionValues) -> Saved
         "threads": program.num_threads,
         "arena_bytes": program.arena_bytes,
         "tensors": [program.num_inputs, program.num_outputs],
-        "kernels": [[kernel.name, *kernel.parameters] for kernel in codes],
+        "kernels": [[kernel.name, *kernel.parameters] for kernel in kernels],
         "own_kernels": len(program.kernels),
-        "functions": [image.functions[kernel.symbol] for kernel in codes],
+        "functions": [image.functions[kernel.symbol] for kernel in kernels],
         "jumps": dict(image.jumps),
         "architecture": image.architecture,
         "least_us": [timing.least_us, timing.least_total_us],
@@ -261,7 +264,7 @@ def _unpacked(saved: SavedProgram) -> tuple[Program, Timing, Image]:
         kernels[: int(about["own_kernels"])],
         **cast("dict[str, Any]", tables),
         constants=parts["constants"],
-        arena_bytes=int(about["arena_bytes"]),
+        arena_bytes=_size(about["arena_bytes"]),
         num_inputs=int(num_inputs),
         num_outputs=int(num_outputs),
         infos=SavedInfos(parts["infos"], num_commands, figures),
@@ -274,6 +277,13 @@ def _unpacked(saved: SavedProgram) -> tuple[Program, Timing, Image]:
     jumps = {str(name): int(place) for name, place in about["jumps"].items()}
     code = parts[_CODE].tobytes()
     return program, timing, Image(code, functions, jumps, str(about["architecture"]))
+
+
+def _size(given: object) -> int:
+    """Bytes of an arena that can be made; raises what `_unpacked` may."""
+    if type(given) is not int or not 0 <= given < _LARGEST_ARENA:
+        raise ValueError(f"an arena of {given!r} bytes")
+    return given
 
 
 def _addresses(program: Program, found: Mapping[str, int]) -> dict[Kernel, int]:
