@@ -304,6 +304,7 @@ BROKEN_ELSEWHERE = {
     "threads/threads-share-a-network",
     "memory/manager-can-be-used-again",
     "compiled/kept-parts-compute-the-same",  # in tests/testing/test_compiled_rule.py
+    "compiled/saved-programs-compute-the-same",  # in tests/testing/test_saved_rule.py
     "sizes/new-sizes-are-as-if-compiled-for-them",  # in tests/testing/test_sizes_rule.py
 }
 """Rules whose breakers are in tests/testing/test_conformance_kit.py, where nothing is said."""

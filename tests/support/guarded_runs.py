@@ -25,7 +25,7 @@ from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.machine.model import MachineModel
 from armpy_numba_acc.passes.region import lower_region
-from armpy_numba_acc.program import emitter
+from armpy_numba_acc.program import emitter, estimate
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.runtime import instance
@@ -124,7 +124,7 @@ def guard(pages: GuardPages) -> None:
         (arenas, "_allocate", allocate),
         # No program is taken from disk, and threads are worth their while for none so small.
         (numba_backend, "compiled_program", compiled_program),
-        (instance, "least_shared_us", lambda _: (0.0, 0.0)),
+        (estimate, "least_shared_us", lambda _: (0.0, 0.0)),
     ):
         assert hasattr(place, name)
         setattr(place, name, value)

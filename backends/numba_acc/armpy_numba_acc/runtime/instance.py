@@ -162,6 +162,14 @@ class Code:
         if self.num_threads > 1:
             self.pool.hold(self)
 
+    def take_all_threads(self) -> None:
+        """Have as many threads as the program is for, whatever they are worth."""
+        from armpy_numba_acc.store.objects import kernel_addresses  # noqa: PLC0415 - as above
+
+        self.worker = kernel_addresses([WORKER], self.isa)[WORKER]
+        self.num_threads = self.program.num_threads
+        self.pool.hold(self)
+
     @property
     def model(self) -> MachineModel:
         """What things cost."""

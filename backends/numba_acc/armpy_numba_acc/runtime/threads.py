@@ -221,8 +221,8 @@ class Pool:
             num_sharers = max(num_sharers, words[gate.CROWD], words[gate.PEAK])
         if num_sharers > 1:
             num_threads = min(num_threads, words[gate.LIMIT] // num_sharers)
-        # Somebody else may be starting workers, for which nobody waits.
-        if num_threads <= 1 or not self._lock.acquire(blocking=False):
+        # Somebody else may be starting workers, for which nobody waits. Workers cannot run no code.
+        if num_threads <= 1 or not worker or not self._lock.acquire(blocking=False):
             return 1
         try:
             if len(self._workers) < num_threads - 1:

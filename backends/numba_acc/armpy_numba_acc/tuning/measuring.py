@@ -65,8 +65,7 @@ class Candidate:
         program = lower_region(view, isa, num_threads, Choices(isa, model, measured))
         code = Code(program, isa, model)
         if is_part and code.num_threads < program.num_threads and code.is_parallel.any():
-            code.num_threads = program.num_threads
-            code.pool.hold(code)
+            code.take_all_threads()
         self._instance = Instance(code, is_profiled=True)
         self._is_counted = ~_crosses_edge(program)
         self._inputs = [_input(value.info) for value in view.inputs]
