@@ -398,7 +398,7 @@ def _random_shapes(model: Model, size: tuple[int, int] | None) -> list[tuple[int
         sized.get(spec.name)
         or default
         or tuple(1 if dim is None else dim for dim in spec.shape or ())
-        for spec, default in zip(model.inputs, model.graph.default_shapes, strict=True)
+        for spec, default in zip(model.inputs, model.default_shapes, strict=True)
     ]
 
 

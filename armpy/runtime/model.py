@@ -225,6 +225,14 @@ class Model:
         return tuple(map(TensorSpec, graph.output_names, infos))
 
     @property
+    def default_shapes(self) -> tuple[tuple[int, ...] | None, ...]:
+        """A shape to prepare for of each input that leaves dimensions open; None if none is known.
+
+        Those of a prepared file are the ones that it was made for.
+        """
+        return (self._open or self._loaded).graph.default_shapes  # the latter raises
+
+    @property
     def placement(self) -> Placement | None:
         """Which layer runs where and why; None until the first input shapes are known."""
         if self._read_placement is not None and self.is_quick:

@@ -42,6 +42,11 @@ class QuickGraph(NamedTuple):
     results: tuple[TensorInfo, ...]
 
     @property
+    def default_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Of the inputs: those that are prepared."""
+        return self.shapes
+
+    @property
     def output_names(self) -> tuple[str, ...]:
         """Those of the outputs."""
         return tuple([value.name for value in self.outputs])

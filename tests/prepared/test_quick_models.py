@@ -169,7 +169,7 @@ MEMBERS: dict[str, Callable[[Model], object]] = {
     "network_id": lambda model: model.network_id,
     "runtime": lambda model: model.runtime.options,
 }
-OTHERS = {"quick", "is_quick"}
+OTHERS = {"quick", "is_quick", "default_shapes"}
 CALLS: dict[str, Callable[[Model], object]] = {
     "in order": lambda model: model(*inputs_of().values()),
     "lists": lambda model: model.run({n: a.tolist() for n, a in inputs_of().items()}),
@@ -251,6 +251,11 @@ def test_running_with_the_prepared_shapes_stays_quick(quick: Model) -> None:
         MEMBERS[name](quick)
     CALLS["in order"](quick)
     CALLS["lists"](quick)
+    assert quick.is_quick
+
+
+def test_a_file_is_for_the_shapes_that_it_was_made_for(quick: Model) -> None:
+    assert quick.default_shapes == tuple(array.shape for array in inputs_of().values())
     assert quick.is_quick
 
 
